@@ -1,0 +1,198 @@
+"""The shared conversions: what a caller hands in, as the float64 or integer it stands for.
+
+Every message about shape, dtype and domain is worded by :func:`invalid`, in one voice:
+
+    ``<argument> must <rule>; got <argument>[<index>] = <value>``
+
+Conversions never change a value: a number that float64 or the rule cannot hold is an error, not a
+rounding.  Nothing here copies an array that is already float64.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "MAX_COUNT",
+    "FloatArray",
+    "as_count",
+    "as_counts",
+    "as_float",
+    "as_floats",
+    "first_index",
+    "invalid",
+    "require",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Largest count for which every integer below it is a float64: the domain of every ``n``.
+MAX_COUNT = 2**53
+
+_MISSING: Any = object()
+
+
+def invalid(
+    name: str,
+    rule: str,
+    *,
+    index: Any = None,
+    value: Any = _MISSING,
+    remedy: str = "",
+    error: type[Exception] = ValueError,
+) -> NoReturn:
+    """Raise `error` saying which argument breaks which rule, where and with what value.
+
+    Parameters
+    ----------
+    name : str
+        The argument, as the caller wrote it.
+    rule : str
+        What holds for a good argument, after the word "must".
+    index : int or tuple of int, optional
+        Place of the offending element.
+    value : object, optional
+        The offending value.
+    remedy : str, optional
+        What the caller can do, a sentence of its own.
+    """
+    message = f"{name} must {rule}"
+    if value is not _MISSING:
+        if isinstance(value, np.generic):
+            value = value.item()
+        place = ""
+        if index is not None and index != ():
+            inner = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+            place = f"[{', '.join(map(str, inner)) if isinstance(inner, tuple) else inner}]"
+        message += f"; got {name}{place} = {value!r}"
+    if remedy:
+        message += f". {remedy}"
+    raise error(message)
+
+
+def first_index(bad: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """Index of the first true element of `bad` in C order, as Python integers."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+
+
+def require(good: Any, values: Any, name: str, rule: str, *, remedy: str = "") -> None:
+    """Raise by :func:`invalid` for the first element of `values` where `good` is false.
+
+    Write `good` as what must hold, so that NaN (which compares false) is an offender.
+    """
+    good = np.asarray(good)
+    if good.all():
+        return
+    index = first_index(~good)
+    values = np.broadcast_to(np.asarray(values), good.shape)
+    invalid(name, rule, index=index, value=values[index], remedy=remedy)
+
+
+def as_floats(
+    values: Any, name: str, *, ndim: int | None = None, finite: bool = False
+) -> FloatArray:
+    """`values` as a float64 array of any layout, without a copy where it is one already.
+
+    Takes whatever NumPy takes: sequences, arrays, memory maps, anything with ``__array__`` or
+    ``__dlpack__``.  Strings, complex numbers, dates and ragged sequences raise TypeError.
+    """
+    if not isinstance(values, np.ndarray):
+        values = _to_array(values, name)
+    if values.dtype.kind not in "fiub":
+        values = _numbers_of(values, name)
+    if values.dtype != np.float64:
+        if values.dtype.kind in "iu" and values.size and values.dtype.itemsize == 8:
+            exact = (values <= MAX_COUNT) & (values >= -MAX_COUNT)
+            require(exact, values, name, "fit a float64 exactly (integers up to 2**53)")
+        values = values.astype(np.float64)
+    if ndim is not None and values.ndim != ndim:
+        invalid(name, f"have {ndim} dimension{'s' * (ndim != 1)}; its shape is {values.shape}")
+    if finite:
+        require(np.isfinite(values), values, name, "be finite")
+    return values
+
+
+def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        if hasattr(values, "__array__") or not hasattr(values, "__dlpack__"):
+            return np.asarray(values)
+        return np.from_dlpack(values)
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+        # A ragged sequence, or a torch tensor on a GPU or that requires grad.
+        remedy = ""
+        if hasattr(values, "detach"):
+            remedy = f"Pass {name}.detach().cpu()"
+        invalid(name, f"be an array of numbers ({error})", remedy=remedy, error=TypeError)
+
+
+def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
+    """Object arrays that hold numbers only (pandas makes them); everything else is refused."""
+    if values.dtype.kind == "O":
+        try:
+            return values.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    invalid(name, f"be an array of real numbers, not of dtype {values.dtype}", error=TypeError)
+
+
+def as_float(value: Any, name: str, *, finite: bool = True) -> float:
+    """`value` as one float; TypeError for anything that is not a single real number."""
+    if type(value) is float or type(value) is int:
+        number = float(value)
+    else:
+        array = as_floats(value, name)
+        if array.ndim:
+            invalid(name, f"be one number; its shape is {array.shape}", error=TypeError)
+        number = float(array)
+    if finite and not np.isfinite(number):
+        invalid(name, "be finite", value=number)
+    return number
+
+
+def as_count(value: Any, name: str, *, least: int = 0, most: int = MAX_COUNT) -> int:
+    """`value` as one exact integer in [`least`, `most`], by ``operator.index``.
+
+    Raises
+    ------
+    TypeError
+        For 3.5, 3.0 and everything else that is not an integer.
+    ValueError
+        Outside the range.
+    """
+    try:
+        count = operator.index(value)
+    except TypeError:
+        invalid(name, "be an integer", value=value, error=TypeError)
+    if not least <= count <= most:
+        invalid(name, _range_rule(least, most), value=count)
+    return count
+
+
+def as_counts(
+    values: Any, name: str, *, least: int = 0, most: int = MAX_COUNT
+) -> npt.NDArray[np.int64]:
+    """`values` as an int64 array with every element in [`least`, `most`].
+
+    Raises
+    ------
+    TypeError
+        If the dtype is not an integer one.
+    ValueError
+        Outside the range, with index and value.
+    """
+    array = values if isinstance(values, np.ndarray) else _to_array(values, name)
+    if array.dtype.kind not in "iu":
+        if array.size == 0:
+            return np.empty(array.shape, np.int64)
+        invalid(name, f"be integers, not of dtype {array.dtype}", error=TypeError)
+    require((array >= least) & (array <= most), array, name, _range_rule(least, most))
+    return array.astype(np.int64, copy=False)
+
+
+def _range_rule(least: int, most: int) -> str:
+    top = "2**53" if most == MAX_COUNT else str(most)
+    return f"be between {least} and {top}"
