@@ -1,0 +1,105 @@
+"""Measure the error of every kernel against ball arithmetic, on as many points as wanted.
+
+``python tests/accuracy.py --points 200000`` prints, region by region, the worst and the mean error
+in eps = 2**-52 of the package, of the SciPy form and of the NumPy twin, and exits with 1 if a bound
+is broken.  ``--markdown`` prints the tables of the documentation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+import numpy as np
+from truth import CASES, Case, describe, errors, truths
+
+Row = tuple[str, int, float, float, dict[str, float]]
+
+
+def measure(case: Case, points: int, seed: int, processes: int) -> tuple[list[Row], str]:
+    """Rows (region, points, worst, mean, worst of the rivals), and the points out of bounds."""
+    columns = case.sampler(np.random.default_rng([seed, CASES.index(case)]), points)
+    truth, rest = truths(case, columns, processes)
+    kept = np.maximum(np.abs(truth), case.floor) >= case.least
+    columns = [column[kept] for column in columns]
+    truth, rest = truth[kept], rest[kept]
+    with np.errstate(all="ignore"):
+        rivals = {
+            name: errors(case, function(*columns), truth, rest)
+            for name, function in case.rivals.items()
+        }
+    got = case.function(*columns)
+    error = errors(case, got, truth, rest)
+    region = case.region_of(columns)
+    rows = []
+    for i, part in enumerate(case.regions):
+        here = region == i
+        if here.any():
+            others = {name: float(values[here].max()) for name, values in rivals.items()}
+            rows.append((part.name, int(here.sum()), error[here].max(), error[here].mean(), others))
+    bounds = np.array([part.bound for part in case.regions])[region]
+    broken = np.flatnonzero(error > bounds)
+    columns = [column[broken] for column in columns]
+    return rows, describe(case, columns, got[broken], truth[broken], error[broken], 20)
+
+
+def eps(error: float) -> str:
+    """An error as people read it: two decimals, then powers of ten."""
+    return f"{error:.2f}" if error < 1000 else f"{error:.1e}"
+
+
+def print_rows(case: Case, rows: list[Row], *, markdown: bool) -> None:
+    """Print the table of one function."""
+    rivals = list(rows[0][4])
+    head = ["region", "points", "worst", "mean", "bound", *(f"worst {name}" for name in rivals)]
+    bounds = {part.name: part.bound for part in case.regions}
+    body = [
+        [name, f"{count}", eps(worst), eps(mean), eps(bounds[name]), *map(eps, others.values())]
+        for name, count, worst, mean, others in rows
+    ]
+    if markdown:
+        print(f"\n### `{case.name}`\n")
+        rule = ["---", *("--:" for _ in head[1:])]
+        for cells in (head, rule, *body):
+            print(f"| {' | '.join(cells)} |")
+        return
+    print(f"\n{case.name}: errors in eps")
+    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+    for cells in (head, *body):
+        first, *others = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        print("  ".join([first, *others]))
+
+
+def main() -> int:
+    """Measure what the command line asks for; 1 if a bound is broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = [case.name for case in CASES]
+    parser.add_argument("functions", nargs="*", default=names, metavar="FUNCTION")
+    parser.add_argument("--points", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--markdown", action="store_true")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.functions) - set(names):
+        parser.error(f"no function {unknown}; there are {', '.join(names)}")
+    broken = False
+    for case in CASES:
+        if case.name not in arguments.functions:
+            continue
+        start = time.perf_counter()
+        rows, worst = measure(case, arguments.points, arguments.seed, arguments.processes)
+        print_rows(case, rows, markdown=arguments.markdown)
+        print(f"{case.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        if worst:
+            broken = True
+            print(f"out of bounds:\n{worst}", file=sys.stderr)
+    return int(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
