@@ -1,0 +1,26 @@
+"""A NumPy twin of every kernel, by the same name: the literal formula, as one would write it.
+
+Tests and benchmarks hold the kernels against these; nothing in the package imports them, and they
+are no fallback.  They are right where float64 arithmetic on the formula is right, and no further:
+each docstring says where that ends.
+"""
+
+from __future__ import annotations
+
+from mialeak.reference.binomial import (
+    binom_excess,
+    binom_logpmf,
+    binom_mad,
+    binom_shortfall,
+    leakage_atoms,
+    leakage_sum,
+)
+
+__all__ = [
+    "binom_excess",
+    "binom_logpmf",
+    "binom_mad",
+    "binom_shortfall",
+    "leakage_atoms",
+    "leakage_sum",
+]
