@@ -38,7 +38,7 @@ def main(source: str) -> None:
             categories, codes = np.unique(np.array(values), return_inverse=True)
             stored[name] = codes.astype(np.uint8)
             stored[name + ".categories"] = categories
-    np.savez_compressed(Path(__file__).parents[1] / "adult.npz", **stored)
+    np.savez_compressed(Path(__file__).parents[1] / "adult.npz", allow_pickle=False, **stored)
 
 
 if __name__ == "__main__":

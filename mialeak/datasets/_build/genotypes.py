@@ -54,7 +54,7 @@ def main(csv_path: str, vcf_path: str) -> None:
     stored["positions"] = np.array([int(records[snp][1]) for snp in snps], np.int32)
     stored["reference_alleles"] = np.array([records[snp][3] for snp in snps])
     stored["alternate_alleles"] = np.array([records[snp][4] for snp in snps])
-    np.savez_compressed(Path(__file__).parents[1] / "genotypes.npz", **stored)
+    np.savez_compressed(Path(__file__).parents[1] / "genotypes.npz", allow_pickle=False, **stored)
 
 
 if __name__ == "__main__":
