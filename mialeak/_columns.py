@@ -1,0 +1,294 @@
+"""The columns of a table: chosen by name, each as a factor (codes and the values they stand for).
+
+Whatever a column holds, rows are compared by equality alone, so a factor is all that counting or
+one-hot coding needs.  The same values give the same partition of the rows whether they come as a
+NumPy array, a list, a pandas, polars or pyarrow column or a CSV file.
+
+Missing are ``None``, NaN, NaT, pandas' ``NA``, masked elements and Arrow nulls.  They get the code
+-1; what that means is the caller's decision.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import invalid
+
+__all__ = ["Factor", "FactorBuilder", "choose_columns", "factor_from_arrow", "factor_from_values"]
+
+IntArray = npt.NDArray[np.integer[Any]]
+
+#: An integer column whose values span at most this many per row, or `_SPAN_FLOOR` in all, keeps
+#: ``value - min`` as its code; sorting it would cost more than the empty codes do.
+_SPAN_PER_ROW = 4
+_SPAN_FLOOR = 2**16
+
+#: Rows turned into Python objects at a time.
+_BLOCK = 2**16
+
+#: Marks of a missing value that are objects of a class of their own, known without its import.
+_MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
+
+#: Column names listed in an error when none is like the one asked for.
+_SHOWN = 8
+
+_TO_STRINGS = "Convert it to strings first"
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """Codes of the rows and the values of the codes.
+
+    Attributes
+    ----------
+    codes : (rows,) integer array
+        In ``[0, len(levels))``, or -1 where the value is missing.
+    levels : sequence
+        The value of each code; not every level need occur.
+    """
+
+    codes: IntArray
+    levels: Sequence[Any] | npt.NDArray[Any]
+
+    @property
+    def n_missing(self) -> int:
+        """Number of rows without a value."""
+        return int(np.count_nonzero(self.codes < 0))
+
+    def value(self, code: int) -> Any:
+        """The value of `code` as a plain Python object; None for -1."""
+        if code < 0:
+            return None
+        value = self.levels[code]
+        if hasattr(value, "as_py"):  # a pyarrow scalar
+            value = value.as_py()
+        elif isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, bytes):
+            return value.decode("utf-8", errors="backslashreplace")
+        if isinstance(value, (datetime.date, datetime.time)):
+            return value.isoformat()
+        return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+class FactorBuilder:
+    """Builds a factor block by block from hashable values; levels in order of appearance."""
+
+    def __init__(self, missing: Iterable[Any] = ()) -> None:
+        self._index = _Index()
+        self._blocks: list[npt.NDArray[np.int32]] = []
+        self._missing = tuple(missing)
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Append a block of rows.  TypeError if a value cannot be hashed."""
+        codes = np.fromiter(map(self._index.__getitem__, values), np.int32, len(values))
+        self._blocks.append(codes)
+
+    def finish(self) -> Factor:
+        """The factor of all rows added."""
+        codes = np.concatenate(self._blocks) if self._blocks else np.empty(0, np.int32)
+        levels = list(self._index)
+        absent = [_is_missing(level) or level in self._missing for level in levels]
+        if any(absent):
+            codes = np.where(absent, np.int32(-1), np.arange(len(levels), dtype=np.int32))[codes]
+        return Factor(codes, levels)
+
+
+class _Index(dict[Any, int]):
+    """Numbers each new key with the count of keys before it."""
+
+    def __missing__(self, key: Any) -> int:
+        code = self[key] = len(self)
+        return code
+
+
+def factor_from_values(values: Any, name: Any) -> Factor:
+    """The factor of a column given as a sequence, or as anything that NumPy takes.
+
+    `name` is for the errors: TypeError where values are of mixed or unhashable types, ValueError
+    where the column is not one-dimensional.
+    """
+    if isinstance(values, Factor):
+        return values
+    if isinstance(values, (list, tuple)):
+        return _from_objects(values, name)
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__array__"):
+        rule = f"be a one-dimensional array or a list, not {type(values).__name__}"
+        invalid(_column(name), rule, error=TypeError)
+    if isinstance(values, np.ma.MaskedArray):
+        factor = factor_from_values(values.data, name)
+        return Factor(np.where(np.ma.getmaskarray(values), -1, factor.codes), factor.levels)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        invalid(_column(name), f"have one dimension; its shape is {array.shape}")
+    kind = array.dtype.kind
+    if kind == "b":
+        return Factor(array.view(np.int8), (False, True))
+    if kind in "iu":
+        return _from_integers(array)
+    if kind == "f":
+        return _from_sortable(array + 0.0, np.isnan(array))  # + 0.0 turns -0.0 into 0.0
+    if kind in "mM":
+        return _from_times(array)
+    if kind in "UST":
+        return _from_strings(array)
+    if kind != "O":
+        rule = f"hold numbers, strings, dates or categories, not {array.dtype}"
+        invalid(_column(name), rule, error=TypeError)
+    return _from_objects(array, name)
+
+
+def _from_integers(array: npt.NDArray[Any]) -> Factor:
+    if not array.size:
+        return Factor(np.empty(0, np.int64), ())
+    low, high = int(array.min()), int(array.max())
+    if high - low < max(_SPAN_FLOOR, _SPAN_PER_ROW * array.size):
+        # The difference fits, whatever the dtype: computed modulo 2**64 it is the true one.
+        codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.int64)
+        return Factor(codes, range(low, high + 1))
+    return _from_sortable(array, None)
+
+
+def _from_sortable(array: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> Factor:
+    if missing is None or not missing.any():
+        levels, codes = np.unique(array, return_inverse=True)
+        return Factor(codes, levels)
+    codes = np.full(array.shape, -1, np.int64)
+    levels, codes[~missing] = np.unique(array[~missing], return_inverse=True)
+    return Factor(codes, levels)
+
+
+def _from_times(array: npt.NDArray[Any]) -> Factor:
+    factor = _from_sortable(array, np.isnat(array))
+    levels = np.asarray(factor.levels)
+    unit = np.datetime_data(levels.dtype)[0]
+    if unit in ("ns", "ps", "fs", "as"):  # finer than a datetime: their values are shown as text
+        return Factor(factor.codes, [str(level) for level in levels])
+    return Factor(factor.codes, levels)
+
+
+def _from_strings(array: npt.NDArray[Any]) -> Factor:
+    builder = FactorBuilder()
+    for start in range(0, len(array), _BLOCK):
+        builder.add(array[start : start + _BLOCK].tolist())
+    return builder.finish()
+
+
+def _from_objects(values: Sequence[Any] | npt.NDArray[Any], name: Any) -> Factor:
+    types = set(map(type, values))
+    if len(types) > 1:
+        types = {type(value) for value in values if not _is_missing(value)}
+    if len(types) > 1 and not types <= {int, float}:
+        rule = f"hold values of one type, not {' and '.join(sorted(t.__name__ for t in types))}"
+        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+    builder = FactorBuilder()
+    try:
+        builder.add(values)  # type: ignore[arg-type]
+    except TypeError:
+        row = next(i for i, value in enumerate(values) if not _hashable(value))
+        rule = f"hold single values; row {row} holds a {type(values[row]).__name__}"
+        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+    return builder.finish()
+
+
+def _column(name: Any) -> str:
+    return f"column {name!r}"
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float):
+        return value != value
+    return type(value).__name__ in _MISSING_TYPES
+
+
+def factor_from_arrow(array: Any, name: Any) -> Factor:
+    """The factor of a ``pyarrow.Array`` or ``ChunkedArray``; needs pyarrow."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    if pa.types.is_nested(kind):
+        rule = f"hold single values, not {kind}"
+        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+    if pa.types.is_null(kind):
+        return Factor(np.full(len(array), -1, np.int32), ())
+    if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not array.null_count):
+        return factor_from_values(array.to_numpy(zero_copy_only=False), name)
+    if pa.types.is_dictionary(kind):
+        # A dictionary may repeat a value or hold a null: encode it once more, then map the codes.
+        levels = _from_encoded(array.dictionary.dictionary_encode())
+        indices = _codes(array.indices)
+        codes = np.full(len(indices), -1, np.int32)
+        codes[indices >= 0] = levels.codes[indices[indices >= 0]]
+        return Factor(codes, levels.levels)
+    return _from_encoded(array.dictionary_encode())
+
+
+def _from_encoded(array: Any) -> Factor:
+    import pyarrow as pa
+
+    levels = array.dictionary
+    if pa.types.is_timestamp(levels.type) and levels.type.unit == "ns":
+        levels = levels.cast(pa.string())
+    return Factor(_codes(array.indices), levels)
+
+
+def _codes(indices: Any) -> npt.NDArray[np.int32]:
+    import pyarrow as pa
+
+    codes: npt.NDArray[np.int32] = indices.cast(pa.int32()).fill_null(-1).to_numpy()
+    return codes
+
+
+def choose_columns(names: Sequence[Any], columns: Any) -> list[Any]:
+    """The columns that `columns` asks for among `names`: all for None, one for a string.
+
+    Raises
+    ------
+    ValueError
+        If there is none, one is asked for twice, or one does not exist: the near ones are named.
+    """
+    if columns is None:
+        if not names:
+            invalid("frame", "have at least one column")
+        return list(names)
+    chosen = [columns] if isinstance(columns, str) else list(columns)
+    if not chosen:
+        invalid("columns", "name at least one column")
+    known = set(names)
+    for place, name in enumerate(chosen):
+        if name not in known:
+            remedy = _near(name, names)
+            invalid("columns", "be columns of the table", index=place, value=name, remedy=remedy)
+        if name in chosen[:place]:
+            invalid("columns", "name each column once", index=place, value=name)
+    return chosen
+
+
+def _near(name: Any, names: Sequence[Any]) -> str:
+    """A sentence that names the columns most like `name`, or the first few."""
+    by_lower = {str(known).lower(): known for known in names}
+    near = difflib.get_close_matches(str(name).strip().lower(), list(by_lower), n=3, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(repr(by_lower[word]) for word in near)}?"
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"The table has {shown}{more}"

@@ -1,0 +1,232 @@
+"""Files in: CSV, Parquet, npy and npz as the columns of a table.
+
+Nothing is guessed.  A file must be what its suffix says; a CSV has a header, is UTF-8 and keeps its
+values as written (``01`` is not ``1``); only an empty field is missing; a pickle is never read.
+CSV goes through the standard library, so that it needs NumPy alone and an error can name the line;
+tables of many millions of rows are better kept in Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+import zlib
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._columns import Factor, FactorBuilder, choose_columns
+
+__all__ = ["read_table"]
+
+#: How the content of a file shows what it is.
+_MAGIC = {
+    b"PAR1": "Parquet",
+    b"\x93NUMPY": "NumPy .npy",
+    b"PK\x03\x04": "a zip archive (such as .npz or .xlsx)",
+    b"\x1f\x8b": "gzip",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+
+#: Bytes looked at to see whether a CSV is text.
+_HEAD = 2**16
+
+#: Records of a CSV taken at a time.
+_BLOCK = 2**16
+
+#: A header of one column that holds one of these was written with another delimiter than told.
+_DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
+
+
+def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None = None) -> Any:
+    """The columns of a file: a dict of columns, or a ``pyarrow.Table`` for Parquet.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its suffix says what it is: .csv, .tsv, .parquet (.pq), .npy or .npz.  The columns of a
+        two-dimensional array are called "0", "1", ...
+    columns : sequence of str, optional
+        The columns to read; all by default.
+    delimiter : str, optional
+        Of a CSV: a comma by default, a tab for .tsv.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    ValueError
+        If it is not what its suffix says, or damaged, or has no such column.
+    ImportError
+        For Parquet without pyarrow.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        _check_text(path)
+        return _read_csv(path, columns, delimiter or ("\t" if suffix == ".tsv" else ","))
+    if suffix in (".parquet", ".pq"):
+        _check_magic(path, b"PAR1")
+        return _read_parquet(path, columns)
+    if suffix in (".npy", ".npz"):
+        _check_magic(path, b"\x93NUMPY" if suffix == ".npy" else b"PK\x03\x04")
+        arrays = _read_arrays(path)
+        return {name: arrays[name] for name in choose_columns(list(arrays), columns)}
+    raise ValueError(f"{path} must end in .csv, .tsv, .parquet, .npy or .npz to say what it is")
+
+
+def _check_magic(path: Path, magic: bytes) -> None:
+    head = _head(path)
+    if not head.startswith(magic):
+        _refuse_content(path, _content(head) or "something else")
+
+
+def _check_text(path: Path) -> None:
+    head = _head(path)
+    found = _content(head) or ("binary data" if b"\0" in head else None)
+    if found:
+        _refuse_content(path, found)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head:
+        raise ValueError(f"{path} is empty")
+    return head
+
+
+def _content(head: bytes) -> str | None:
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def _refuse_content(path: Path, found: str) -> NoReturn:
+    raise ValueError(f"{path} is not the {path.suffix} file its name says: it holds {found}")
+
+
+def _read_csv(path: Path, columns: Any, delimiter: str) -> dict[str, Factor]:
+    if len(delimiter) != 1:
+        raise ValueError(f"delimiter must be one character; got {delimiter!r}")
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            try:
+                header = next(reader, [])
+                _check_header(path, header, delimiter)
+                chosen = choose_columns(header, columns)
+                places = [header.index(name) for name in chosen]
+                builders = [FactorBuilder(missing=("",)) for _ in chosen]
+                while records := list(islice(reader, _BLOCK)):
+                    if set(map(len, records)) != {len(header)}:
+                        _check_ragged(path, delimiter, len(header))
+                        records = list(filter(None, records))
+                    for place, builder in zip(places, builders, strict=True):
+                        builder.add([record[place] for record in records])
+            except csv.Error as error:
+                raise ValueError(f"{path} line {reader.line_num}: {error}") from error
+    except UnicodeDecodeError as error:
+        _refuse_encoding(path, error)
+    return {name: builder.finish() for name, builder in zip(chosen, builders, strict=True)}
+
+
+def _check_header(path: Path, header: list[str], delimiter: str) -> None:
+    if not header:
+        raise ValueError(f"{path} must have the names of its columns in line 1, which is blank")
+    for place, name in enumerate(header):
+        if name in header[:place]:
+            places = f"{header.index(name) + 1} and {place + 1}"
+            raise ValueError(f"{path} has two columns of one name: columns {places} are {name!r}")
+    if len(header) == 1:
+        for other, written in _DELIMITERS.items():
+            if other != delimiter and other in header[0]:
+                raise ValueError(
+                    f"{path} has a single column, {header[0]!r}; if '{written}' divides its "
+                    "columns, say so with delimiter"
+                )
+
+
+def _check_ragged(path: Path, delimiter: str, width: int) -> None:
+    """Raise for the first record without `width` fields, unless only blank lines follow it."""
+    blank = 0
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        for record in reader:
+            if not record:
+                blank = blank or reader.line_num
+            elif blank:
+                raise ValueError(f"{path} line {blank} is blank, and it is not the last")
+            elif len(record) != width:
+                fields = f"{len(record)} field{'s' * (len(record) != 1)}"
+                raise ValueError(
+                    f"{path} line {reader.line_num} has {fields} where the header has {width}"
+                )
+
+
+def _refuse_encoding(path: Path, error: UnicodeDecodeError) -> NoReturn:
+    """Say in which line the first bytes are that are not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as found:
+                raise ValueError(
+                    f"{path} must be UTF-8; got byte 0x{line[found.start]:02x} in line {number}. "
+                    "Convert it (iconv -f LATIN1 -t UTF-8)"
+                ) from error
+    raise error
+
+
+def _read_parquet(path: Path, columns: Any) -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError(
+            f"{path} takes pyarrow to read: pip install 'mialeak[dataframe]'"
+        ) from error
+    try:
+        with pq.ParquetFile(path) as file:
+            names = choose_columns(file.schema_arrow.names, columns)
+            return file.read(columns=names)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
+
+
+def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The columns of an .npy or .npz file; a single table in an archive is taken for the table."""
+    try:
+        with path.open("rb") as file:
+            loaded: Any = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                loaded = {name: loaded[name] for name in loaded.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(
+            f"{path} is damaged or holds Python objects, which are not read ({_one_line(error)})"
+        ) from error
+    if isinstance(loaded, np.ndarray):
+        return _array_columns(path, loaded)
+    columns: dict[str, npt.NDArray[Any]] = loaded
+    if len(columns) == 1:
+        (only,) = columns.values()
+        if only.ndim != 1 or only.dtype.names:
+            return _array_columns(path, only)
+    return columns
+
+
+def _array_columns(path: Path, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    if array.dtype.names and array.ndim == 1:
+        return {name: array[name] for name in array.dtype.names}
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"{path} must hold an array of one or two dimensions; its shape is {array.shape}"
+        )
+    rows = array[:, np.newaxis] if array.ndim == 1 else array
+    return {str(place): rows[:, place] for place in range(rows.shape[1])}
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
