@@ -1,0 +1,1 @@
+"""Compiled kernels: Cython around src_c, array plumbing and nothing else."""

@@ -1,0 +1,209 @@
+"""Binomial deviations as NumPy ufuncs, and sums of leakages over atoms.
+
+The kernels are those of one instruction set, chosen when this module is imported: the best that the
+machine has, or the one that the environment variable MIALEAK_ISA names.
+"""
+
+import os
+
+cimport numpy as cnp
+from libc.string cimport memcpy
+
+cnp.import_array()
+cnp.import_umath()
+
+cdef extern from "<fenv.h>" nogil:
+    ctypedef struct fenv_t:
+        pass
+    int FE_INVALID
+    int feholdexcept(fenv_t *)
+    int fesetenv(const fenv_t *)
+    int feraiseexcept(int)
+
+cdef extern from "mialeak.h" nogil:
+    ctypedef size_t mial_elementwise(size_t, const double *const *, double *) noexcept nogil
+    ctypedef struct mial_kernels:
+        const char *name
+        mial_elementwise *binom_mad
+        mial_elementwise *binom_excess
+        mial_elementwise *binom_shortfall
+        mial_elementwise *binom_sf
+        mial_elementwise *binom_logpmf
+        int (*leakage_sum)(size_t, const double *, double, double, double, double *,
+                           size_t *) noexcept nogil
+        int (*leakage_atoms)(size_t, const double *, double, double, double, double *,
+                             size_t *) noexcept nogil
+    const mial_kernels *mial_select(const char *)
+    const char *mial_available(size_t)
+
+
+def isa_available():
+    """Names of the instruction sets this machine can run, best first."""
+    names = []
+    while mial_available(len(names)) is not NULL:
+        names.append(mial_available(len(names)).decode())
+    return tuple(names)
+
+
+cdef const mial_kernels *_table():
+    wanted = os.environ.get("MIALEAK_ISA")
+    if not wanted:
+        return mial_select(NULL)
+    table = mial_select(wanted.encode())
+    if table is NULL:
+        raise ImportError(
+            f"MIALEAK_ISA must name an instruction set this machine can run "
+            f"({', '.join(isa_available())}); got {wanted!r}"
+        )
+    return table
+
+
+cdef const mial_kernels *TABLE = _table()
+
+
+def isa():
+    """Name of the instruction set in use."""
+    return TABLE.name.decode()
+
+
+# ---- elementwise functions as ufuncs ----
+
+DEF MAX_INPUTS = 3
+DEF BUFFER = 512
+
+ctypedef struct elementwise:
+    mial_elementwise *kernel
+    int inputs
+    int integers  # bit i: input i is int64
+
+
+cdef inline double whole_number(const char *source) noexcept nogil:
+    """An int64 as a double; one beyond 2**53 stays beyond it, so that the kernel refuses it."""
+    cdef cnp.int64_t value
+    memcpy(&value, source, 8)
+    if value > (<cnp.int64_t>1 << 53):
+        return 9007199254740994.0
+    return <double>value
+
+
+cdef void gather(double *buffer, const char *source, cnp.npy_intp step, size_t count,
+                 bint integer) noexcept nogil:
+    cdef size_t i
+    for i in range(count):
+        if integer:
+            buffer[i] = whole_number(source + <cnp.npy_intp>i * step)
+        else:
+            memcpy(&buffer[i], source + <cnp.npy_intp>i * step, 8)
+
+
+cdef void loop(char **args, const cnp.npy_intp *dimensions, const cnp.npy_intp *steps,
+               void *data) noexcept nogil:
+    """NumPy's inner loop: strided or integer inputs pass through buffers, the rest as they are."""
+    cdef const elementwise *function = <const elementwise *>data
+    cdef int nin = function.inputs, j
+    cdef size_t count = <size_t>dimensions[0], start = 0, size, i, invalid = 0
+    cdef double buffers[MAX_INPUTS + 1][BUFFER]
+    cdef const double *inputs[MAX_INPUTS]
+    cdef double *out
+    cdef fenv_t environment
+    cdef bint direct = steps[nin] == 8 and not function.integers
+    for j in range(nin):
+        direct = direct and steps[j] == 8
+    # The kernels set flags in lanes they throw away: none of those may reach the caller.
+    feholdexcept(&environment)
+    if direct:
+        for j in range(nin):
+            inputs[j] = <const double *>args[j]
+        invalid = function.kernel(count, inputs, <double *>args[nin])
+        start = count
+    while start < count:
+        size = min(count - start, <size_t>BUFFER)
+        for j in range(nin):
+            gather(buffers[j], args[j] + <cnp.npy_intp>start * steps[j], steps[j], size,
+                   (function.integers >> j) & 1)
+            inputs[j] = buffers[j]
+        out = buffers[MAX_INPUTS]
+        invalid += function.kernel(size, inputs, out)
+        for i in range(size):
+            memcpy(args[nin] + <cnp.npy_intp>(start + i) * steps[nin], &out[i], 8)
+        start += size
+    fesetenv(&environment)
+    if invalid:
+        feraiseexcept(FE_INVALID)
+
+
+# Every ufunc has a loop for exact integer counts and one for doubles.  NumPy keeps pointers to all
+# of this for as long as the ufunc lives, which is as long as the process.
+DEF UFUNCS = 5
+cdef elementwise FUNCTIONS[2 * UFUNCS]
+cdef void *DATA[2 * UFUNCS]
+cdef cnp.PyUFuncGenericFunction LOOPS[2]
+cdef char TYPES[2 * UFUNCS * (MAX_INPUTS + 1)]
+cdef int made = 0
+cdef list texts = []
+
+LOOPS[0] = LOOPS[1] = <cnp.PyUFuncGenericFunction>loop
+
+
+cdef object new_ufunc(mial_elementwise *kernel, int inputs, int integers, str name, str doc):
+    """`integers`: bit i says that the first loop takes input i as int64."""
+    global made
+    cdef int slot = 2 * made, j
+    cdef char *types = &TYPES[slot * (MAX_INPUTS + 1)]
+    cdef bytes name_text = name.encode(), doc_text = doc.encode()
+    texts.extend((name_text, doc_text))
+    FUNCTIONS[slot] = elementwise(kernel, inputs, integers)
+    FUNCTIONS[slot + 1] = elementwise(kernel, inputs, 0)
+    for j in range(inputs + 1):
+        types[j] = cnp.NPY_INT64 if (integers >> j) & 1 else cnp.NPY_DOUBLE
+        types[inputs + 1 + j] = cnp.NPY_DOUBLE
+    DATA[slot] = &FUNCTIONS[slot]
+    DATA[slot + 1] = &FUNCTIONS[slot + 1]
+    made += 1
+    return cnp.PyUFunc_FromFuncAndData(LOOPS, &DATA[slot], types, 2, inputs, 1, cnp.PyUFunc_None,
+                                       <const char *>name_text, <const char *>doc_text, 0)
+
+
+cdef dict kernels = {}
+
+
+def binomial_ufuncs(dict docs):
+    """The ufuncs by name, with the docstrings that mialeak.special has for them; made once."""
+    if kernels:
+        return kernels
+    for name, doc in docs.items():
+        if name == "binom_mad":
+            kernels[name] = new_ufunc(TABLE.binom_mad, 2, 0b01, name, doc)
+        elif name == "binom_excess":
+            kernels[name] = new_ufunc(TABLE.binom_excess, 3, 0b010, name, doc)
+        elif name == "binom_shortfall":
+            kernels[name] = new_ufunc(TABLE.binom_shortfall, 3, 0b010, name, doc)
+        elif name == "binom_sf":
+            kernels[name] = new_ufunc(TABLE.binom_sf, 3, 0b010, name, doc)
+        else:
+            kernels[name] = new_ufunc(TABLE.binom_logpmf, 3, 0b011, name, doc)
+    return kernels
+
+
+# ---- sums over atoms ----
+
+def leakage_sum(const double[::1] p, double n, double gamma, double total):
+    """Leakage and mass of the atoms p/total: (bad_index or -1, leak_hi, leak_lo, mass_hi, mass_lo).
+    """
+    cdef double sums[4]
+    cdef size_t bad = 0
+    cdef int status
+    with nogil:
+        status = TABLE.leakage_sum(<size_t>p.shape[0], &p[0], n, gamma, total, sums, &bad)
+    if status:
+        return <Py_ssize_t>bad, 0.0, 0.0, 0.0, 0.0
+    return -1, sums[0], sums[1], sums[2], sums[3]
+
+
+def leakage_atoms(const double[::1] p, double n, double gamma, double total, double[::1] out):
+    """Leakage of a target equal to each atom of p/total, into `out`; bad_index or -1."""
+    cdef size_t bad = 0
+    cdef int status
+    with nogil:
+        status = TABLE.leakage_atoms(<size_t>p.shape[0], &p[0], n, gamma, total, &out[0], &bad)
+    return <Py_ssize_t>bad if status else -1

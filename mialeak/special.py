@@ -1,0 +1,221 @@
+"""Binomial deviations and probabilities as NumPy ufuncs, right to the last bits for n up to 2**53.
+
+They broadcast, take ``out=``, ``where=`` and whatever NumPy's own ufuncs take.  NaN gives NaN in
+silence; arguments outside the domain give NaN and NumPy's "invalid value" RuntimeWarning, as
+``np.log(-1.0)`` does: a count that is negative, not whole or above 2**53, a probability outside
+[0, 1].  Integer counts are taken exactly, never rounded to a float first.
+
+Results have the same bits on every processor, compiler and number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mialeak._kernels.binomial import binomial_ufuncs
+
+__all__ = ["binom_excess", "binom_logpmf", "binom_mad", "binom_sf", "binom_shortfall"]
+
+_MAD = """Mean absolute deviation of a binomial count from its mean, ``E|B - n p|``.
+
+Parameters
+----------
+n : array_like
+    Number of trials, whole, from 0 to 2**53.
+p : array_like
+    Probability of success, in [0, 1].  Broadcasts with `n`.
+out, where, **kwargs
+    As for any NumPy ufunc.
+
+Returns
+-------
+ndarray or scalar of float64
+    In trials: between 0 and ``sqrt(n p (1 - p))``.
+
+See Also
+--------
+binom_excess : the part above any threshold.
+mialeak.max_leakage : the sum of this over the atoms of a law, over ``2 n``.
+
+Notes
+-----
+De Moivre's identity [1]_: ``2 n p (1 - p) b(m; n - 1, p)`` with ``m = floor(n p)`` and b the
+probability mass function.  It is evaluated in Loader's saddle-point form [2]_ around ``m + 1``,
+with the distance to the exact product ``n p``, so that neither a large n nor a rounded floor costs
+digits; below ``n p = 1`` as ``2 n p exp(n log1p(-p))``.
+
+**Accuracy**: within 4 eps (2.5 where n p and n (1 - p) are at least 16), eps = 2**-52, for n to
+2**53 and p from 1e-300 to 1 - 2**-53, against ball arithmetic.  **Cost**: constant in n.
+
+References
+----------
+.. [1] P. Diaconis and S. Zabell, "Closed form summation for classical distributions: variations on
+   a theme of de Moivre", Statistical Science 6 (1991) 284-302.
+.. [2] C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
+
+Examples
+--------
+>>> from mialeak.special import binom_mad
+>>> print(f"{binom_mad(10, 0.3):.10f}")
+1.1206773144
+>>> binom_mad([1, 100, 2**53], 0.5).round(4).tolist()
+[0.5, 3.9795, 37862122.0325]
+"""
+
+_EXCESS = """Expected excess of a binomial count over a threshold, ``E max(B - c, 0)``.
+
+Parameters
+----------
+c : array_like
+    Threshold, any real number; infinities are limits.
+n : array_like
+    Number of trials, whole, from 0 to 2**53.
+p : array_like
+    Probability of success, in [0, 1].
+out, where, **kwargs
+    As for any NumPy ufunc.
+
+Returns
+-------
+ndarray or scalar of float64
+    In trials.
+
+See Also
+--------
+binom_shortfall : the other side, ``binom_excess(c, n, p) + c - n p``.
+
+Notes
+-----
+For whole c this is ``n (n-1)`` times the integral of ``(p - t) b(c-1; n-2, t)`` over t from 0 to p,
+and it is linear in c between.  The integrand is positive and log-concave; Gauss-Legendre nodes on
+its effective width lose nothing to cancellation.  (The textbook difference of two tail
+probabilities loses all digits where the excess is small beside either.)  Below the mean the
+shortfall is computed and ``n p - c``, exact, added.
+
+**Accuracy**: 1e-13 relative where the result is above 1e-290.  A threshold that is itself a rounded
+product c = gamma n p limits what the result means, not how it is computed.  **Cost**: constant.
+
+Examples
+--------
+>>> from mialeak.special import binom_excess
+>>> print(f"{binom_excess(3.5, 10, 0.3):.10f}")
+0.3851440164
+>>> print(f"{binom_excess(900, 1000, 0.5):.6e}")
+8.340752e-163
+"""
+
+_SHORTFALL = """Expected shortfall of a binomial count below a threshold, ``E max(c - B, 0)``.
+
+Parameters
+----------
+c : array_like
+    Threshold, any real number; infinities are limits.
+n : array_like
+    Number of trials, whole, from 0 to 2**53.
+p : array_like
+    Probability of success, in [0, 1].
+out, where, **kwargs
+    As for any NumPy ufunc.
+
+Returns
+-------
+ndarray or scalar of float64
+    In trials.
+
+See Also
+--------
+binom_excess : the other side, with the method.
+
+Notes
+-----
+``E(c - B)+ = E(B - c)+ + c - n p``, computed on the smaller side.  **Accuracy** and **cost** as for
+`binom_excess`.
+
+Examples
+--------
+>>> from mialeak.special import binom_shortfall
+>>> print(f"{binom_shortfall(2, 10, 0.3):.10f}")
+0.1775558708
+"""
+
+_SF = """Probability that a binomial count exceeds a threshold, ``P(B > c)``.
+
+Parameters
+----------
+c : array_like
+    Threshold, any real number.
+n : array_like
+    Number of trials, whole, from 0 to 2**53.
+p : array_like
+    Probability of success, in [0, 1].
+out, where, **kwargs
+    As for any NumPy ufunc.
+
+Returns
+-------
+ndarray or scalar of float64
+
+Notes
+-----
+The same quadrature as `binom_excess`, of which this is the slope in c.  **Accuracy**: 1e-13
+relative above the mean where the result is above 1e-290; below the mean it is one minus a number
+with that accuracy.  **Cost**: constant in n.
+
+Examples
+--------
+>>> from mialeak.special import binom_sf
+>>> print(f"{binom_sf(3, 10, 0.3):.10f}")
+0.3503892816
+"""
+
+_LOGPMF = """Natural logarithm of a binomial probability, ``log P(B = k)``.
+
+Parameters
+----------
+k : array_like
+    Number of successes, whole.
+n : array_like
+    Number of trials, whole, from 0 to 2**53.
+p : array_like
+    Probability of success, in [0, 1].
+out, where, **kwargs
+    As for any NumPy ufunc.
+
+Returns
+-------
+ndarray or scalar of float64
+    In nats; -inf for k below 0 or above n, and where p is 0 or 1 and forbids k.
+
+Notes
+-----
+Loader's saddle-point form with the deviance in double-word arithmetic.  (Forms through the
+logarithm of the gamma function lose digits as n grows: 1.6e-3 at n = 1e12.)
+
+**Accuracy**: within 6 eps relative (absolute where the result is near 0).  **Cost**: constant in n.
+
+Examples
+--------
+>>> from mialeak.special import binom_logpmf
+>>> print(f"{binom_logpmf(3, 10, 0.3):.10f}")
+-1.3211512778
+>>> print(f"{binom_logpmf(5 * 10**14, 10**15, 0.5):.10f}")
+-17.4951795501
+"""
+
+_DOCS = {
+    "binom_mad": _MAD,
+    "binom_excess": _EXCESS,
+    "binom_shortfall": _SHORTFALL,
+    "binom_sf": _SF,
+    "binom_logpmf": _LOGPMF,
+}
+_ufuncs = binomial_ufuncs(_DOCS)
+
+binom_mad: Any = _ufuncs["binom_mad"]
+binom_excess: Any = _ufuncs["binom_excess"]
+binom_shortfall: Any = _ufuncs["binom_shortfall"]
+binom_sf: Any = _ufuncs["binom_sf"]
+binom_logpmf: Any = _ufuncs["binom_logpmf"]
+
+# Doctest does not look into ufuncs.
+__test__ = _DOCS

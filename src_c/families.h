@@ -1,0 +1,13 @@
+/* Every family, and the table of their kernels: included once by each isa_<name>.c. */
+#include "mialeak.h"
+
+#include "binomial.h"
+#include "leakage.h"
+#include "tails.h"
+
+#define MIAL_TABLE(isa)                                                                            \
+    {                                                                                              \
+        .name = isa, .binom_mad = binom_mad, .binom_excess = binom_excess,                         \
+        .binom_shortfall = binom_shortfall, .binom_sf = binom_sf, .binom_logpmf = binom_logpmf,    \
+        .leakage_sum = leakage_sum, .leakage_atoms = leakage_atoms,                                \
+    }

@@ -1,0 +1,132 @@
+"""Writes src_c/coefficients.h: every fitted number of the kernels, from 60-digit arithmetic.
+
+Run ``python src_c/make_coefficients.py > src_c/coefficients.h`` after a change (needs mpmath).
+Polynomials are Chebyshev interpolants in the monomial basis; the comment above each holds its
+largest error on the interval, in the measure that the kernel cares about.
+"""
+
+import mpmath as mp
+
+mp.mp.dps = 60
+
+
+def fit(function, low, high, degree):
+    """Coefficients, lowest first, and the largest absolute error over [low, high]."""
+    coefficients, error = mp.chebyfit(function, [low, high], degree + 1, error=True)
+    return coefficients[::-1], error
+
+
+def show(name, comment, values):
+    print(f"/* {comment} */")
+    print(f"static const double {name}[{len(values)}] = {{")
+    for value in values:
+        print(f"    {float(value).hex()},")
+    print("};\n")
+
+
+def atanh_tail(z):
+    """(atanh(s)/s - 1)/s**2 with s**2 = z."""
+    if z < mp.mpf("1e-12"):
+        return mp.nsum(lambda i: z**i / (2 * i + 3), [0, 6])
+    s = mp.sqrt(z)
+    return (mp.atanh(s) / s - 1) / z
+
+
+def exp_tail(r):
+    """(exp(r) - 1 - r)/r**2."""
+    if abs(r) < mp.mpf("1e-15"):
+        return mp.mpf(1) / 2 + r / 6
+    return (mp.expm1(r) - r) / r**2
+
+
+def deviance_tail(u):
+    """((-log(1 - u) - u)/u**2 - 1/2)/u."""
+    if abs(u) < mp.mpf("1e-10"):
+        return mp.mpf(1) / 3 + u / 4 + u * u / 5
+    return ((-mp.log1p(-u) - u) / u**2 - mp.mpf(1) / 2) / u
+
+
+def stirling(x):
+    """log x! - (x + 1/2) log x + x - log(2 pi)/2."""
+    return mp.loggamma(x + 1) - (x + mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2
+
+
+def stirling_scaled(y):
+    """x stirling(x) with 1/x**2 = y."""
+    if y < mp.mpf("1e-20"):
+        return mp.mpf(1) / 12 - y / 360
+    x = 1 / mp.sqrt(y)
+    return x * stirling(x)
+
+
+def legendre(count):
+    """Nodes in (0, 1) and weights of Gauss-Legendre quadrature."""
+    nodes, weights = [], []
+    for i in range(count):
+        x = mp.cos(mp.pi * (4 * i + 3) / (4 * count + 2))
+        for _ in range(8):  # Newton from a start good to 1e-3 doubles the digits each time
+            value = mp.legendre(count, x)
+            slope = count * (x * value - mp.legendre(count - 1, x)) / (x * x - 1)
+            x -= value / slope
+        nodes.append((1 + x) / 2)
+        weights.append(1 / ((1 - x * x) * slope**2))
+    assert abs(mp.fsum(weights) - 1) < mp.mpf("1e-50")
+    return nodes[::-1], weights[::-1]
+
+
+def split(value):
+    """`value` as an unevaluated sum of two doubles."""
+    high = float(value)
+    return high, float(value - mp.mpf(high))
+
+
+def main():
+    print("/* Written by make_coefficients.py; do not edit. */")
+    print("#ifndef MIAL_COEFFICIENTS_H\n#define MIAL_COEFFICIENTS_H\n")
+
+    c, error = fit(atanh_tail, 0, mp.mpf(1) / 9, 10)
+    show("ATANH_TAIL", f"(atanh(s)/s - 1)/z, z = s*s in [0, 1/9]; error {mp.nstr(error, 2)}", c)
+
+    half_log2 = mp.log(2) / 2
+    c, error = fit(exp_tail, -half_log2, half_log2, 10)
+    show("EXP_TAIL", f"(exp(r) - 1 - r)/r^2, |r| <= log(2)/2; error {mp.nstr(error, 2)}", c)
+
+    c, error = fit(exp_tail, mp.mpf("-0.09"), mp.mpf("0.01"), 6)
+    show("EXP_TAIL_NEAR", f"the same for r in [-0.09, 0.01]; error {mp.nstr(error, 2)}", c)
+
+    c, error = fit(deviance_tail, -mp.mpf(1) / 15, mp.mpf(1) / 15, 8)
+    show("DEVIANCE_TAIL", f"(G(u)/u^2 - 1/2)/u, G(u) = -log(1-u) - u, |u| <= 1/15; "
+         f"error {mp.nstr(error, 2)}", c)
+
+    c, error = fit(stirling_scaled, 0, mp.mpf(1) / 225, 4)
+    show("STIRLING", f"x e(x), e the Stirling remainder, in 1/x^2, x >= 15; "
+         f"error {mp.nstr(error, 2)}", c)
+
+    show("STIRLING_SMALL", "e(0), unused, and e(1) to e(16)",
+         [0] + [stirling(mp.mpf(x)) for x in range(1, 17)])
+
+    c, error = fit(lambda y: exp_tail(-y), 0, mp.mpf("1.4"), 12)
+    show("MISSING_TAIL", f"(exp(-y) - 1 + y)/y^2, y in [0, 1.4]; error {mp.nstr(error, 2)}", c)
+
+    nodes, weights = legendre(NODES)
+    print(f"enum {{ LEGENDRE_NODES = {NODES} }};\n")
+    show("LEGENDRE_NODE", "Gauss-Legendre nodes in (0, 1)", nodes)
+    show("LEGENDRE_WEIGHT", "and their weights, summing to 1", weights)
+
+    for name, value in (("LOG2", mp.log(2)), ("SQRT_2_PI_INVERSE", 1 / mp.sqrt(2 * mp.pi)),
+                        ("SQRT_2_OVER_PI", mp.sqrt(2 / mp.pi)), ("TWO_PI", 2 * mp.pi)):
+        high, low = split(value)
+        print(f"#define {name} {high.hex()}")
+        print(f"#define {name}_LOW {low.hex()}")
+    # log 2 in two pieces, the first short enough that k times it is exact for |k| < 2**11.
+    high = mp.floor(mp.log(2) * 2**41) / 2**41
+    print(f"#define LOG2_SHORT {float(high).hex()}")
+    print(f"#define LOG2_REST {float(mp.log(2) - high).hex()}")
+    print(f"#define LOG2_INVERSE {float(1 / mp.log(2)).hex()}")
+    print("\n#endif")
+
+
+NODES = 32
+
+if __name__ == "__main__":
+    main()

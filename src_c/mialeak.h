@@ -1,0 +1,50 @@
+/*
+ * What the C library offers: status codes and the table of kernels.
+ *
+ * The library knows nothing of Python, allocates nothing and keeps no state.  README.md beside
+ * this file has the rules, and says how to add a kernel.
+ */
+#ifndef MIALEAK_H
+#define MIALEAK_H
+
+#include <stddef.h>
+
+enum {
+    MIAL_OK = 0,
+    MIAL_ERR_PROBABILITY = -1, /* an element outside [0, 1], or NaN; its place in *bad_index */
+};
+
+/*
+ * An elementwise function of `inputs`, each `count` doubles, into `out`.
+ * Returns how many elements lay outside the domain; they become NaN.  NaN in gives NaN out and is
+ * not counted.  `out` may be one of the inputs.
+ */
+typedef size_t mial_elementwise(size_t count, const double *const *inputs, double *out);
+
+typedef struct {
+    const char *name; /* "scalar", "sse2", "avx2", "avx512" or "neon" */
+
+    /* binomial.h: inputs in the order of the name's arguments */
+    mial_elementwise *binom_mad;       /* (n, p) */
+    mial_elementwise *binom_excess;    /* (c, n, p) */
+    mial_elementwise *binom_shortfall; /* (c, n, p) */
+    mial_elementwise *binom_sf;        /* (c, n, p) */
+    mial_elementwise *binom_logpmf;    /* (k, n, p) */
+
+    /* leakage.h */
+    int (*leakage_sum)(size_t count, const double *p, double n, double gamma, double total,
+                       double sums[4], size_t *bad_index);
+    int (*leakage_atoms)(size_t count, const double *p, double n, double gamma, double total,
+                         double *out, size_t *bad_index);
+} mial_kernels;
+
+/*
+ * The table named `isa`, or the machine's best for NULL.
+ * NULL if there is no such table here or the machine cannot run it.
+ */
+const mial_kernels *mial_select(const char *isa);
+
+/* Name number `index` of the tables this machine can run, best first; NULL past the last. */
+const char *mial_available(size_t index);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * One vector type for every instruction set.
+ *
+ * isa_<name>.c defines MIAL_LANES (and MIAL_FMA where the machine has one) and includes the
+ * families; they are written once, in terms of `vd` (MIAL_LANES doubles), `vi` (as many int64, and
+ * the type of masks: all ones or all zeros a lane) and the operators + - * / & | ^ ~ << >>.
+ *
+ * Every operation here is exact or correctly rounded, lane by lane, and the compiler may not
+ * contract (-ffp-contract=off).  So a function of vd gives the same bits on every instruction set,
+ * and a sum does if it keeps eight partial sums, element i going to number i % 8 (numerics.h).
+ */
+#ifndef MIAL_SIMD_H
+#define MIAL_SIMD_H
+
+#include "system.h"
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#define NOINLINE static __attribute__((noinline, unused))
+#else
+#define INLINE static inline
+#define NOINLINE static
+#endif
+
+#if MIAL_LANES > 1
+
+typedef double vd __attribute__((vector_size(8 * MIAL_LANES)));
+typedef int64_t vi __attribute__((vector_size(8 * MIAL_LANES)));
+typedef uint64_t vu __attribute__((vector_size(8 * MIAL_LANES)));
+
+INLINE vd all(double x) { return x - (vd){0}; }
+INLINE vi as_bits(vd x) { return (vi)x; }
+INLINE vd as_double(vi x) { return (vd)x; }
+INLINE double lane(vd x, int i) { return x[i]; }
+INLINE vi spread(vi x) { return x[0] - (vi){0}; } /* lane 0 in all lanes */
+#define MASK(condition) ((vi)(condition))
+
+#else
+
+typedef double vd;
+typedef int64_t vi;
+typedef uint64_t vu;
+
+INLINE vd all(double x) { return x; }
+INLINE vi as_bits(vd x) { vi bits; memcpy(&bits, &x, 8); return bits; }
+INLINE vd as_double(vi x) { vd value; memcpy(&value, &x, 8); return value; }
+INLINE double lane(vd x, int i) { (void)i; return x; }
+INLINE vi spread(vi x) { return x; }
+#define MASK(condition) (-(vi)(condition))
+
+#endif
+
+INLINE vi lt(vd a, vd b) { return MASK(a < b); }
+INLINE vi le(vd a, vd b) { return MASK(a <= b); }
+INLINE vi eq(vd a, vd b) { return MASK(a == b); }
+INLINE vi is_nan(vd a) { return MASK(a != a); }
+
+INLINE vd load(const double *x) { vd v; memcpy(&v, x, sizeof v); return v; }
+INLINE void store(double *x, vd v) { memcpy(x, &v, sizeof v); }
+INLINE void store_bits(int64_t *x, vi v) { memcpy(x, &v, sizeof v); }
+
+/* a where the mask is set, else b */
+INLINE vd pick(vi mask, vd a, vd b) {
+    return as_double((mask & as_bits(a)) | (~mask & as_bits(b)));
+}
+
+INLINE int any(vi mask) {
+#if defined(MIAL_X86) && MIAL_LANES == 8
+    return _mm512_movepi64_mask((__m512i)mask) != 0;
+#elif defined(MIAL_X86) && MIAL_LANES == 4
+    return _mm256_movemask_pd((__m256d)mask) != 0;
+#elif defined(MIAL_X86) && MIAL_LANES == 2
+    return _mm_movemask_pd((__m128d)mask) != 0;
+#elif defined(MIAL_NEON)
+    return (vgetq_lane_s64(mask, 0) | vgetq_lane_s64(mask, 1)) != 0;
+#else
+    return mask != 0;
+#endif
+}
+
+INLINE vd vsqrt(vd x) {
+#if defined(MIAL_X86) && MIAL_LANES == 8
+    return (vd)_mm512_sqrt_pd((__m512d)x);
+#elif defined(MIAL_X86) && MIAL_LANES == 4
+    return (vd)_mm256_sqrt_pd((__m256d)x);
+#elif defined(MIAL_X86) && MIAL_LANES == 2
+    return (vd)_mm_sqrt_pd((__m128d)x);
+#elif defined(MIAL_NEON)
+    return vsqrtq_f64(x);
+#else
+    return sqrt(x); /* correctly rounded by IEEE 754, as the others are */
+#endif
+}
+
+/* x << count without the undefined behaviour of a signed shift */
+INLINE vi shift_left(vi x, int count) { return (vi)((vu)x << count); }
+
+INLINE vd vabs(vd x) { return as_double(as_bits(x) & INT64_MAX); }
+INLINE vd vmin(vd a, vd b) { return pick(lt(b, a), b, a); }
+INLINE vd vmax(vd a, vd b) { return pick(lt(a, b), b, a); }
+
+/* floor of 0 <= x <= 2^53 */
+INLINE vd floor_positive(vd x) {
+    vd big = all(0x1p52);
+    vd rounded = (x + big) - big;
+    rounded = pick(lt(x, rounded), rounded - all(1.0), rounded);
+    return pick(lt(x, big), rounded, x);
+}
+
+/* table[x] for whole x with 0 <= x < 2^31; any other lane must be masked by the caller */
+INLINE vd look_up(const double *table, vd x) {
+#if defined(MIAL_X86) && MIAL_LANES == 8
+    return (vd)_mm512_i32gather_pd(_mm512_cvttpd_epi32((__m512d)x), table, 8);
+#elif MIAL_LANES > 1
+    vd value;
+    for (int i = 0; i < MIAL_LANES; i++)
+        value[i] = table[(int)x[i]];
+    return value;
+#else
+    return table[(int)x];
+#endif
+}
+
+/* An unevaluated sum high + low with |low| <= ulp(high)/2. */
+typedef struct {
+    vd high, low;
+} pair;
+
+/* a + b exactly */
+INLINE pair two_sum(vd a, vd b) {
+    vd sum = a + b;
+    vd part = sum - a;
+    return (pair){sum, (a - (sum - part)) + (b - part)};
+}
+
+/* a + b exactly, if |a| >= |b| or a = 0 */
+INLINE pair quick_sum(vd a, vd b) {
+    vd sum = a + b;
+    return (pair){sum, b - (sum - a)};
+}
+
+/* a b exactly, if nothing under- or overflows: both factors and the product in 2^(+-900).
+ * Dekker's products and the fused one then have the same bits. */
+INLINE pair two_product(vd a, vd b) {
+    vd product = a * b;
+#if defined(MIAL_FMA) && defined(MIAL_X86) && MIAL_LANES == 8
+    return (pair){product, (vd)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)product)};
+#elif defined(MIAL_FMA) && defined(MIAL_X86) && MIAL_LANES == 4
+    return (pair){product, (vd)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)product)};
+#elif defined(MIAL_FMA) && defined(MIAL_NEON)
+    return (pair){product, vfmaq_f64(-product, a, b)};
+#else
+    vd scale = all(0x1p27 + 1.0);
+    vd a_high = scale * a - (scale * a - a), a_low = a - a_high;
+    vd b_high = scale * b - (scale * b - b), b_low = b - b_high;
+    vd low = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+    return (pair){product, low};
+#endif
+}
+
+#endif
