@@ -68,32 +68,35 @@ def isa():
 
 # ---- elementwise functions as ufuncs ----
 
+cdef cnp.int64_t LARGEST = <cnp.int64_t>1 << 53
+
 DEF MAX_INPUTS = 3
 DEF BUFFER = 512
 
 ctypedef struct elementwise:
     mial_elementwise *kernel
     int inputs
-    int integers  # bit i: input i is int64
+    bint whole            # some input is an integer
+    char types[MAX_INPUTS + 1]
 
 
-cdef inline double whole_number(const char *source) noexcept nogil:
-    """An int64 as a double; one beyond 2**53 stays beyond it, so that the kernel refuses it."""
+cdef inline double whole_number(const char *source, bint unsigned_) noexcept nogil:
+    """A 64-bit integer as a double; one beyond 2**53 stays beyond it, so that kernels refuse it."""
     cdef cnp.int64_t value
     memcpy(&value, source, 8)
-    if value > (<cnp.int64_t>1 << 53):
-        return 9007199254740994.0
+    if value > LARGEST or (unsigned_ and value < 0):
+        return <double>(LARGEST + 2)
     return <double>value
 
 
 cdef void gather(double *buffer, const char *source, cnp.npy_intp step, size_t count,
-                 bint integer) noexcept nogil:
+                 char type) noexcept nogil:
     cdef size_t i
     for i in range(count):
-        if integer:
-            buffer[i] = whole_number(source + <cnp.npy_intp>i * step)
-        else:
+        if type == cnp.NPY_DOUBLE:
             memcpy(&buffer[i], source + <cnp.npy_intp>i * step, 8)
+        else:
+            buffer[i] = whole_number(source + <cnp.npy_intp>i * step, type == cnp.NPY_UINT64)
 
 
 cdef void loop(char **args, const cnp.npy_intp *dimensions, const cnp.npy_intp *steps,
@@ -106,7 +109,7 @@ cdef void loop(char **args, const cnp.npy_intp *dimensions, const cnp.npy_intp *
     cdef const double *inputs[MAX_INPUTS]
     cdef double *out
     cdef fenv_t environment
-    cdef bint direct = steps[nin] == 8 and not function.integers
+    cdef bint direct = steps[nin] == 8 and not function.whole
     for j in range(nin):
         direct = direct and steps[j] == 8
     # The kernels set flags in lanes they throw away: none of those may reach the caller.
@@ -120,7 +123,7 @@ cdef void loop(char **args, const cnp.npy_intp *dimensions, const cnp.npy_intp *
         size = min(count - start, <size_t>BUFFER)
         for j in range(nin):
             gather(buffers[j], args[j] + <cnp.npy_intp>start * steps[j], steps[j], size,
-                   (function.integers >> j) & 1)
+                   function.types[j])
             inputs[j] = buffers[j]
         out = buffers[MAX_INPUTS]
         invalid += function.kernel(size, inputs, out)
@@ -132,57 +135,67 @@ cdef void loop(char **args, const cnp.npy_intp *dimensions, const cnp.npy_intp *
         feraiseexcept(FE_INVALID)
 
 
-# Every ufunc has a loop for exact integer counts and one for doubles.  NumPy keeps pointers to all
-# of this for as long as the ufunc lives, which is as long as the process.
-DEF UFUNCS = 5
-cdef elementwise FUNCTIONS[2 * UFUNCS]
-cdef void *DATA[2 * UFUNCS]
-cdef cnp.PyUFuncGenericFunction LOOPS[2]
-cdef char TYPES[2 * UFUNCS * (MAX_INPUTS + 1)]
+# A ufunc has a loop for each way in which its counts can be exact integers (l signed, L unsigned),
+# and one for doubles (d); NumPy takes the first that the arguments fit without loss.
+cdef tuple ONE_COUNT = ("{}ld", "{}Ld", "{}dd")
+cdef tuple TWO_COUNTS = tuple(f"{k}{n}d" for k in "lLd" for n in "lLd")
+cdef dict CODES = {"l": cnp.NPY_INT64, "L": cnp.NPY_UINT64, "d": cnp.NPY_DOUBLE}
+
+# NumPy keeps pointers to all of this for as long as a ufunc lives, which is as long as the process.
+DEF MOST_LOOPS = 32
+cdef elementwise FUNCTIONS[MOST_LOOPS]
+cdef void *DATA[MOST_LOOPS]
+cdef cnp.PyUFuncGenericFunction LOOPS[MOST_LOOPS]
+cdef char TYPES[MOST_LOOPS * (MAX_INPUTS + 1)]
 cdef int made = 0
 cdef list texts = []
 
-LOOPS[0] = LOOPS[1] = <cnp.PyUFuncGenericFunction>loop
 
-
-cdef object new_ufunc(mial_elementwise *kernel, int inputs, int integers, str name, str doc):
-    """`integers`: bit i says that the first loop takes input i as int64."""
+cdef object new_ufunc(mial_elementwise *kernel, signatures, str name, str doc):
+    """`signatures`: the types of the inputs, one string a loop."""
     global made
-    cdef int slot = 2 * made, j
-    cdef char *types = &TYPES[slot * (MAX_INPUTS + 1)]
+    cdef int first = made, j, inputs = len(signatures[0])
+    cdef char *types = &TYPES[first * (MAX_INPUTS + 1)]
+    cdef char *next_type = types
     cdef bytes name_text = name.encode(), doc_text = doc.encode()
     texts.extend((name_text, doc_text))
-    FUNCTIONS[slot] = elementwise(kernel, inputs, integers)
-    FUNCTIONS[slot + 1] = elementwise(kernel, inputs, 0)
-    for j in range(inputs + 1):
-        types[j] = cnp.NPY_INT64 if (integers >> j) & 1 else cnp.NPY_DOUBLE
-        types[inputs + 1 + j] = cnp.NPY_DOUBLE
-    DATA[slot] = &FUNCTIONS[slot]
-    DATA[slot + 1] = &FUNCTIONS[slot + 1]
-    made += 1
-    return cnp.PyUFunc_FromFuncAndData(LOOPS, &DATA[slot], types, 2, inputs, 1, cnp.PyUFunc_None,
-                                       <const char *>name_text, <const char *>doc_text, 0)
+    for signature in signatures:
+        FUNCTIONS[made].kernel = kernel
+        FUNCTIONS[made].inputs = inputs
+        FUNCTIONS[made].whole = signature != "d" * inputs
+        for j in range(inputs):
+            FUNCTIONS[made].types[j] = next_type[j] = CODES[signature[j]]
+        next_type[inputs] = cnp.NPY_DOUBLE
+        next_type += inputs + 1
+        DATA[made] = &FUNCTIONS[made]
+        LOOPS[made] = <cnp.PyUFuncGenericFunction>loop
+        made += 1
+    return cnp.PyUFunc_FromFuncAndData(&LOOPS[first], &DATA[first], types, made - first, inputs, 1,
+                                       cnp.PyUFunc_None, <const char *>name_text,
+                                       <const char *>doc_text, 0)
 
 
-cdef dict kernels = {}
+cdef dict ufuncs = {}
 
 
 def binomial_ufuncs(dict docs):
     """The ufuncs by name, with the docstrings that mialeak.special has for them; made once."""
-    if kernels:
-        return kernels
+    if ufuncs:
+        return ufuncs
+    n_p = [signature.format("") for signature in ONE_COUNT]
+    c_n_p = [signature.format("d") for signature in ONE_COUNT]
     for name, doc in docs.items():
         if name == "binom_mad":
-            kernels[name] = new_ufunc(TABLE.binom_mad, 2, 0b01, name, doc)
+            ufuncs[name] = new_ufunc(TABLE.binom_mad, n_p, name, doc)
         elif name == "binom_excess":
-            kernels[name] = new_ufunc(TABLE.binom_excess, 3, 0b010, name, doc)
+            ufuncs[name] = new_ufunc(TABLE.binom_excess, c_n_p, name, doc)
         elif name == "binom_shortfall":
-            kernels[name] = new_ufunc(TABLE.binom_shortfall, 3, 0b010, name, doc)
+            ufuncs[name] = new_ufunc(TABLE.binom_shortfall, c_n_p, name, doc)
         elif name == "binom_sf":
-            kernels[name] = new_ufunc(TABLE.binom_sf, 3, 0b010, name, doc)
-        else:
-            kernels[name] = new_ufunc(TABLE.binom_logpmf, 3, 0b011, name, doc)
-    return kernels
+            ufuncs[name] = new_ufunc(TABLE.binom_sf, c_n_p, name, doc)
+        elif name == "binom_logpmf":
+            ufuncs[name] = new_ufunc(TABLE.binom_logpmf, TWO_COUNTS, name, doc)
+    return ufuncs
 
 
 # ---- sums over atoms ----
