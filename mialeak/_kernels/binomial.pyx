@@ -52,8 +52,8 @@ cdef const mial_kernels *_table():
     table = mial_select(wanted.encode())
     if table is NULL:
         raise ImportError(
-            f"MIALEAK_ISA must name an instruction set this machine can run "
-            f"({', '.join(isa_available())}); got {wanted!r}"
+            f"MIALEAK_ISA must name an instruction set that this machine can run: "
+            f"{', '.join(isa_available())}; got MIALEAK_ISA={wanted}"
         )
     return table
 

@@ -1,0 +1,72 @@
+"""The same bits from every compiler and processor at hand: ``python tests/same_bits.py``.
+
+Builds the kernels with each C compiler found, and for 64-bit ARM where a cross compiler and qemu are
+(Debian: clang, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user), runs every instruction set
+on the same points and prints a table.  Exits with 1 unless all hashes agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import bits
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+FLAGS = "-std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno".split()
+X86 = ("avx512", "avx2", "sse2", "scalar")
+#: Name, compiler with its options, what runs the program, instruction sets.
+BUILDS = (
+    ("gcc -O3", ("gcc", "-O3"), (), X86),
+    ("gcc -O1", ("gcc", "-O1"), (), ("avx2", "scalar")),
+    ("clang -O3", ("clang", "-O3"), (), X86),
+    ("clang-14 -O3", ("clang-14", "-O3"), (), X86),
+    (
+        "gcc aarch64, qemu",
+        ("aarch64-linux-gnu-gcc", "-O3", "-static"),
+        ("qemu-aarch64",),
+        ("neon", "scalar"),
+    ),
+)
+
+
+def points() -> bytes:
+    """Count and columns, as kernels.c reads them."""
+    columns = [*bits.inputs(bits.SEED, bits.POINTS), bits.law(bits.POINTS)]
+    return np.uint64(bits.POINTS).tobytes() + b"".join(column.tobytes() for column in columns)
+
+
+def main() -> int:
+    """Print the table; 1 if two rows differ."""
+    data, seen = points(), set()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, compiler, runner, sets in BUILDS:
+            if not all(map(shutil.which, (compiler[0], *runner))):
+                print(f"{name:20} not at hand")
+                continue
+            program = Path(folder) / "kernels"
+            sources = [*(ROOT / "src_c").glob("*.c"), ROOT / "tests" / "kernels.c"]
+            command = [*compiler, *FLAGS, f"-I{ROOT / 'src_c'}", *map(str, sources)]
+            subprocess.run([*command, "-lm", "-o", str(program)], check=True)
+            for isa in sets:
+                run = subprocess.run([*runner, str(program), isa], input=data, capture_output=True)
+                if run.returncode == 2:
+                    print(f"{name:20} {isa:8} not on this machine")
+                    continue
+                if run.returncode:
+                    print(f"{name:20} {isa:8} failed with {run.returncode}: {run.stderr.decode()}")
+                    return 1
+                results = np.frombuffer(run.stdout, "<f8") + 0.0  # one sign for zero
+                seen.add(hashlib.sha256(results.tobytes()).hexdigest())
+                print(f"{name:20} {isa:8} {hashlib.sha256(results.tobytes()).hexdigest()[:16]}")
+    print("all the same" if len(seen) == 1 else f"{len(seen)} different results")
+    return 0 if len(seen) == 1 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
