@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 #: An integer column whose values span at most this many per row, or `_SPAN_FLOOR` in all, keeps
 #: ``value - min`` as its code; sorting it would cost more than the empty codes do.
-_SPAN_PER_ROW = 4
+_SPAN_PER_ROW = 2
 _SPAN_FLOOR = 2**16
 
 #: Rows turned into Python objects at a time.
@@ -138,7 +138,7 @@ def factor_from_values(values: Any, name: Any) -> Factor:
     if kind in "mM":
         return _from_times(array)
     if kind in "UST":
-        return _from_strings(array)
+        return _from_strings(array, name)
     if kind != "O":
         rule = f"hold numbers, strings, dates or categories, not {array.dtype}"
         invalid(_column(name), rule, error=TypeError)
@@ -174,10 +174,13 @@ def _from_times(array: npt.NDArray[Any]) -> Factor:
     return Factor(factor.codes, levels)
 
 
-def _from_strings(array: npt.NDArray[Any]) -> Factor:
+def _from_strings(array: npt.NDArray[Any], name: Any) -> Factor:
     builder = FactorBuilder()
     for start in range(0, len(array), _BLOCK):
-        builder.add(array[start : start + _BLOCK].tolist())
+        try:
+            builder.add(array[start : start + _BLOCK].tolist())
+        except SystemError:  # what Python says of numbers that are no characters
+            invalid(_column(name), "hold text; some of its characters do not exist")
     return builder.finish()
 
 

@@ -9,6 +9,7 @@ tables of many millions of rows are better kept in Parquet.
 from __future__ import annotations
 
 import csv
+import tokenize
 import zipfile
 import zlib
 from itertools import islice
@@ -37,6 +38,12 @@ _HEAD = 2**16
 
 #: Records of a CSV taken at a time.
 _BLOCK = 2**16
+
+#: What reading a damaged .npy or .npz was seen to raise.
+_DAMAGED = (
+    *(ValueError, EOFError, OSError, RuntimeError, SyntaxError),
+    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
 
 #: A header of one column that holds one of these was written with another delimiter than told.
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
@@ -191,22 +198,25 @@ def _read_parquet(path: Path, columns: Any) -> Any:
     try:
         with pq.ParquetFile(path) as file:
             names = choose_columns(file.schema_arrow.names, columns)
-            return file.read(columns=names)
-    except (pa.ArrowException, OSError) as error:
+            table = file.read(columns=names)
+            table.validate(full=True)
+            return table
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
 
 
 def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     """The columns of an .npy or .npz file; a single table in an archive is taken for the table."""
-    try:
-        with path.open("rb") as file:
+    with path.open("rb") as file:
+        try:
             loaded: Any = np.load(file, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
                 loaded = {name: loaded[name] for name in loaded.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(
-            f"{path} is damaged or holds Python objects, which are not read ({_one_line(error)})"
-        ) from error
+        except _DAMAGED as error:
+            raise ValueError(
+                f"{path} is damaged or holds Python objects, which are not read "
+                f"({_one_line(error)})"
+            ) from error
     if isinstance(loaded, np.ndarray):
         return _array_columns(path, loaded)
     columns: dict[str, npt.NDArray[Any]] = loaded

@@ -142,6 +142,11 @@ def test_a_factor_passes_unchanged():
         (np.zeros((2, 3)), ValueError, "column 'x' must have one dimension; its shape is (2, 3)"),
         (np.array(1), ValueError, "column 'x' must have one dimension; its shape is ()"),
         (
+            np.array([2**31], np.uint32).view("U1"),
+            ValueError,
+            "column 'x' must hold text; some of its characters do not exist",
+        ),
+        (
             np.array([1j]),
             TypeError,
             "column 'x' must hold numbers, strings, dates or categories, not complex128",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mialeak import _io
+from mialeak._columns import factor_from_values
 from mialeak._io import read_table
 
 
@@ -249,6 +250,35 @@ def test_a_damaged_archive_is_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"t\.npz is damaged .*Bad CRC-32 for file 'a"):
         read_table(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy", ".npz"])
+def test_damage_is_told_and_never_a_crash(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    columns = {"a": np.arange(20) % 3, "b": np.array(["x", "y"] * 10)}
+    if suffix == ".csv":
+        path.write_text('a,b\n1,x\n2,"y\nz"\n')
+    elif suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    elif suffix == ".npy":
+        np.save(path, np.rec.fromarrays(list(columns.values()), names="a,b"))
+    else:
+        np.savez_compressed(path, **columns)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(3)
+    refused = 0
+    for _ in range(150):
+        content = bytearray(whole)
+        for place in rng.integers(0, len(whole), rng.integers(1, 4)):
+            content[place] = rng.integers(0, 256)
+        path.write_bytes(content[: rng.integers(1, 2 * len(whole))])
+        try:
+            for name, column in read_table(path).items() if suffix != ".parquet" else ():
+                factor_from_values(column, name)
+            read_table(path)
+        except (ValueError, MemoryError):
+            refused += 1
+    assert refused
 
 
 def test_arrays_of_three_dimensions_are_refused(tmp_path):
