@@ -1,0 +1,82 @@
+"""Reports for people: numbers, values of cells and aligned tables, in plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["WIDTH", "align", "number", "percent", "printable"]
+
+#: Characters a line of a report may have.
+WIDTH = 98
+
+#: Characters a column of an aligned table is never cut below.
+_NARROWEST = 10
+
+_GAP = "  "
+
+#: Room for the note that columns are left out.
+_NOTE = len(" (+9999)")
+
+
+def number(value: float) -> str:
+    """A leakage: three decimals, two digits where those would be lost; 0 and 1 only if exact."""
+    if value in (0.0, 1.0):
+        return f"{value:.0f}"
+    if value < 0.001:
+        return f"{value:.1e}"
+    return f"{value:.3f}" if value < 0.9995 else ">0.999"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, one decimal; 0% and 100% only if exact."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if share < 0.0005:
+        return "<0.1%"
+    return f"{share:.1%}" if share < 0.9995 else ">99.9%"
+
+
+def printable(value: Any) -> str:
+    """The value of a cell on one line, with nothing in it that a terminal would obey."""
+    if value is None:
+        return "(missing)"
+    text = str(value)
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0) -> list[str]:
+    """The lines of a table whose last `left` columns are flush left, the others flush right.
+
+    The widest of those are cut, with "...", until a line fits :data:`WIDTH`; if that is not
+    enough, the last columns are left out and the header says how many.
+    """
+    columns = [[head, *cells] for head, *cells in zip(header, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    first_left = len(columns) - left
+    while _span(widths) > WIDTH and left:
+        widest = max(range(first_left, len(columns)), key=widths.__getitem__)
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    shown = len(columns)
+    while _span(widths[:shown]) > WIDTH - _NOTE * (shown < len(columns)) and shown > first_left + 1:
+        shown -= 1
+    lines = []
+    for line in zip(*columns[:shown], strict=True):
+        cells = [
+            cell.rjust(width) if place < first_left else _cut(cell, width).ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=False))
+        ]
+        lines.append(_GAP.join(cells).rstrip())
+    if shown < len(columns):
+        lines[0] += f" (+{len(columns) - shown})"
+    return lines
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _span(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)

@@ -1,0 +1,29 @@
+"""Data frames in, reports out: what publishing a table of counts leaks about its rows.
+
+A table is a sample.  Two questions can be asked about it, and their answers differ:
+
+- how much do the counts leak, when people are drawn from the *population the table came from*?
+  That population is known through the table only, so the answer is an estimate with an interval.
+  This is the question an office has, and the number that leads.
+- how much, when people are drawn *by the table's own frequencies*?  This is the plug-in value.  It
+  is exact for its own question (the table is a census, or the published law) and otherwise far too
+  low: it takes each cell seen once for one that everybody knows to exist.
+
+:func:`table_leakage` counts and reports both; :func:`estimate_max_leakage` does the estimate for
+counts that are already there.
+"""
+
+from __future__ import annotations
+
+from mialeak.tables._estimate import estimate_max_leakage
+from mialeak.tables._leakage import table_leakage
+from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
+
+__all__ = [
+    "CellSize",
+    "RowAtRisk",
+    "SampleSize",
+    "TableReport",
+    "estimate_max_leakage",
+    "table_leakage",
+]

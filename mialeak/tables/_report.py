@@ -1,0 +1,316 @@
+"""The report on a table: two numbers told apart, and the rows that are most at risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count
+from mialeak._columns import Factor
+from mialeak._results import Bounds, Estimate, Kind, Result
+from mialeak.discrete import min_samples
+from mialeak.tables import _render
+from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
+
+__all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Samples and releases (relative to them) on which the coverage of the interval was measured.
+TESTED_ROWS, TESTED_RATIO = 1_000, 10
+
+#: Smallest sizes of the classes of :attr:`TableReport.cell_sizes`.  Statistical offices suppress
+#: below 3, 5 or 10.
+_CLASSES = (1, 2, 3, 5, 10, 100)
+
+
+@dataclass(frozen=True, repr=False)
+class RowAtRisk(Result):
+    """A row in a rare cell.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the table, counted from 0.
+    cell : int
+        The number of its cell, as in ``TableReport.row_cells``.
+    count : int
+        Rows of the table in that cell, itself included.
+    values : dict
+        Its value in each of the columns; None where missing.
+    low, high : float
+        Range of its leakage: how well the best attack tells, from the released counts, that this
+        row is among them.
+    kind : str
+        "estimate".
+    """
+
+    row: int
+    cell: int
+    count: int
+    values: dict[Any, Any]
+    low: float
+    high: float
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True, repr=False)
+class CellSize(Result):
+    """All cells that hold about the same number of rows.
+
+    Attributes
+    ----------
+    least, most : int
+        Smallest and largest number of rows in such a cell.
+    cells, rows : int
+        How many cells there are, and rows in them.
+    low, high : float
+        Range of the leakage of those rows.
+    kind : str
+        "estimate".
+    """
+
+    least: int
+    most: int
+    cells: int
+    rows: int
+    low: float
+    high: float
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True, repr=False)
+class SampleSize(Result):
+    """Rows a release must have for a target leakage.
+
+    Attributes
+    ----------
+    leakage : float
+        The target.
+    population : int
+        For the population the table came from: an estimate.
+    plug_in : int
+        Exact, if the table's own frequencies were the population.
+    rough : bool
+        Whether `population` is more than ten times the table.  How rare the rarest cells are, which
+        decides it there, is more than the table can tell.
+    kind : str
+        "estimate".
+    """
+
+    leakage: float
+    population: int
+    plug_in: int
+    rough: bool
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TableReport(Result):
+    """How much publishing the counts of a table leaks about its rows.
+
+    ``print(report)`` writes it out for people, :meth:`to_dict` for machines.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        The leakage for the population that the rows came from: value, interval, and beside it
+        ``plug_in``.  This is the number to go by.
+    columns : tuple
+        The columns whose joint cells were counted.
+    rows : int
+        Rows counted.
+    n : int
+        Rows of the release in question: `rows`, unless another number was asked about.
+    row_cells : (table rows,) ndarray of int64
+        The cell of each row of the table, -1 for a dropped one.  Cells are numbered in the order
+        in which the rows first show them.
+    cell_counts : (cells,) ndarray of int64
+        Rows in each cell.
+    rows_dropped : int
+        Rows left out because a value is missing (``na="drop"``).
+    rows_missing : int
+        Rows counted though a value is missing (``na="category"``).
+    kind : str
+        "estimate".
+    """
+
+    estimate: Estimate
+    columns: tuple[Any, ...]
+    rows: int
+    n: int
+    row_cells: IntArray
+    cell_counts: IntArray
+    rows_dropped: int
+    rows_missing: int
+    _cell_values: tuple[Factor, ...] = field(repr=False)
+    kind: Kind = "estimate"
+
+    @property
+    def plug_in(self) -> float:
+        """The leakage if the table's own frequencies were the population; exact for that."""
+        return self.estimate.plug_in
+
+    @property
+    def n_cells(self) -> int:
+        """Number of distinct cells in the table."""
+        return len(self.cell_counts)
+
+    @property
+    def n_unique(self) -> int:
+        """Number of rows that are alone in their cell."""
+        return int(np.count_nonzero(self.cell_counts == 1))
+
+    def cell_values(self, cell: int) -> dict[Any, Any]:
+        """The values of the columns in `cell`; None where missing."""
+        return {
+            name: factor.value(int(factor.codes[cell]))
+            for name, factor in zip(self.columns, self._cell_values, strict=True)
+        }
+
+    @property
+    def cell_leakage(self) -> Bounds:
+        """Range of the leakage of a row in each cell, ``(cells,)``.
+
+        The probability of a cell is known from its count only within an interval; the range is
+        what the leakage can be for the probabilities in it.  A cell seen once may be common or
+        unique: its range goes up to 1, or nearly.
+        """
+        return Bounds(*self._cell_range, kind="estimate")
+
+    @property
+    def row_leakage(self) -> Bounds:
+        """Range of the leakage of each row, ``(table rows,)``; NaN for a dropped row."""
+        dropped = self.row_cells < 0
+        lower, upper = (np.where(dropped, np.nan, end[self.row_cells]) for end in self._cell_range)
+        return Bounds(lower, upper, kind="estimate")
+
+    @cached_property
+    def _cell_range(self) -> tuple[FloatArray, FloatArray]:
+        sizes, place = np.unique(self.cell_counts, return_inverse=True)
+        lower, upper = atom_leakage_range(sizes, self.rows, self.n, self.estimate.confidence)
+        return lower[place], upper[place]
+
+    @cached_property
+    def cell_sizes(self) -> tuple[CellSize, ...]:
+        """The cells by the number of rows in them: 1, 2, 3-4, 5-9, 10-99, 100 and more."""
+        classes = np.searchsorted(_CLASSES, self.cell_counts, side="right")
+        return tuple(self._size_class(classes == k) for k in np.unique(classes))
+
+    def _size_class(self, cells: npt.NDArray[np.bool_]) -> CellSize:
+        counts = self.cell_counts[cells]
+        lower, upper = self._cell_range
+        return CellSize(
+            least=int(counts.min()),
+            most=int(counts.max()),
+            cells=len(counts),
+            rows=int(counts.sum()),
+            low=float(lower[cells].min()),
+            high=float(upper[cells].max()),
+        )
+
+    def riskiest(self, top: int | None = 10) -> tuple[RowAtRisk, ...]:
+        """The rows in the rarest cells, at most `top` of them, rarest first and then in order.
+
+        Rows in cells of the same size are equally at risk as far as the table can tell.
+        """
+        top = self.rows if top is None else as_count(top, "top")
+        sizes, cells = np.unique(self.cell_counts, return_counts=True)
+        # The smallest size up to which there are rows enough; only those rows are sorted.
+        last = min(int(np.searchsorted(np.cumsum(sizes * cells), top)), len(sizes) - 1)
+        rows = np.flatnonzero(
+            (self.row_cells >= 0) & (self.cell_counts <= sizes[last])[self.row_cells]
+        )
+        order = np.argsort(self.cell_counts[self.row_cells[rows]], kind="stable")
+        return tuple(self._row_at_risk(int(row)) for row in rows[order[:top]])
+
+    def _row_at_risk(self, row: int) -> RowAtRisk:
+        cell = int(self.row_cells[row])
+        lower, upper = self._cell_range
+        return RowAtRisk(
+            row=row,
+            cell=cell,
+            count=int(self.cell_counts[cell]),
+            values=self.cell_values(cell),
+            low=float(lower[cell]),
+            high=float(upper[cell]),
+        )
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Why the interval may be worse than its level says, a sentence each; often none."""
+        found = []
+        if self.rows < TESTED_ROWS:
+            found.append(f"The interval was not tested on tables below {TESTED_ROWS:,} rows.")
+        if not self.rows / TESTED_RATIO <= self.n <= self.rows * TESTED_RATIO:
+            found.append(
+                f"The interval was not tested for releases over {TESTED_RATIO} times larger or "
+                "smaller than the table."
+            )
+        return tuple(found)
+
+    def samples_for(self, leakage: float) -> SampleSize:
+        """Smallest number of rows with which a release leaks at most `leakage`.
+
+        Parameters
+        ----------
+        leakage : float
+            Between 0 and 1, both excluded.
+
+        Raises
+        ------
+        ValueError
+            Outside that range, or if 2**53 rows still leak more.
+        """
+        population = estimated_min_samples(self.cell_counts, leakage)
+        return SampleSize(
+            leakage=leakage,
+            population=population,
+            plug_in=min_samples(self.cell_counts / self.rows, leakage),
+            rough=population > TESTED_RATIO * self.rows,
+        )
+
+    def text(self, *, target: float = 0.01, top: int = 10) -> str:
+        """The report for people, as ``print(report)`` shows it.
+
+        Parameters
+        ----------
+        target : float
+            The leakage for which :meth:`samples_for` is told.
+        top : int
+            Rows at risk to list.
+        """
+        return _render.render(self, target=target, top=top)
+
+    def to_dict(self, *, top: int | None = 10) -> dict[str, Any]:
+        """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
+        return {
+            "kind": self.kind,
+            "columns": [str(name) for name in self.columns],
+            "rows": self.rows,
+            "rows_dropped": self.rows_dropped,
+            "rows_missing": self.rows_missing,
+            "n": self.n,
+            "estimate": self.estimate.to_dict(),
+            "plug_in": self.plug_in,
+            "caveats": list(self.caveats),
+            "n_cells": self.n_cells,
+            "n_unique": self.n_unique,
+            "cell_sizes": [size.to_dict() for size in self.cell_sizes],
+            "riskiest": [row.to_dict() for row in self.riskiest(top)],
+        }
+
+    def __repr__(self) -> str:
+        value = self.estimate
+        return (
+            f"TableReport(estimate={value.value:.4g} [{value.low:.4g}, {value.high:.4g}], "
+            f"plug_in={self.plug_in:.4g}, rows={self.rows}, n={self.n}, n_cells={self.n_cells}, "
+            f"columns={self.columns!r})"
+        )
+
+    def __str__(self) -> str:
+        return self.text()

@@ -1,0 +1,213 @@
+"""What a table's report says, in numbers and in words."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mialeak import estimate_max_leakage, max_leakage, min_samples
+from mialeak.datasets import load_adult
+from mialeak.tables import table_leakage
+
+QUASI_IDENTIFIERS = ["age", "education", "marital_status", "race", "sex"]
+
+SMALL = {
+    "sex": ["f", "m", "f", "f", "m", "f", "m"],
+    "age": [30, 30, 30, 41, 41, 30, 30],
+}
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return table_leakage(load_adult().columns, QUASI_IDENTIFIERS)
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def test_the_two_numbers_are_those_of_their_rooms(adult):
+    assert adult.estimate == estimate_max_leakage(adult.cell_counts)
+    exact = max_leakage(adult.cell_counts / adult.rows, adult.rows)
+    assert adult.plug_in == pytest.approx(exact, rel=1e-13)
+    assert adult.kind == adult.estimate.kind == "estimate"
+
+
+def test_the_size_of_the_release_need_not_be_that_of_the_table():
+    report = table_leakage(load_adult().columns, QUASI_IDENTIFIERS, n=3256)
+    assert report.n == 3256
+    assert report.plug_in == pytest.approx(max_leakage(report.cell_counts / report.rows, 3256))
+    assert round(report.plug_in, 3) == 0.399
+    assert "Publishing such counts of 3,256 rows leaks" in str(report).replace("\n", " ")
+
+
+def test_confidence_widens_the_intervals():
+    narrow, wide = (table_leakage(SMALL, confidence=level) for level in (0.5, 0.99))
+    assert wide.estimate.low <= narrow.estimate.low <= narrow.estimate.high <= wide.estimate.high
+    assert np.all(wide.cell_leakage.upper >= narrow.cell_leakage.upper)
+    assert np.all(wide.cell_leakage.lower < narrow.cell_leakage.lower)
+    assert "99% interval" in str(wide)
+
+
+def test_a_cell_seen_once_is_shown_with_a_range_up_to_1(adult):
+    alone = adult.cell_counts == 1
+    assert np.all(adult.cell_leakage.upper[alone] == 1)
+    assert np.all(adult.cell_leakage.lower[alone] < 0.2)
+    assert np.all(adult.cell_leakage.lower < adult.cell_leakage.upper)
+
+
+def test_rarer_cells_are_no_less_at_risk(adult):
+    order = np.argsort(adult.cell_counts)
+    assert np.all(np.diff(adult.cell_leakage.upper[order]) <= 0)
+    assert np.all(np.diff(adult.cell_leakage.lower[order]) <= 0)
+
+
+def test_rows_carry_the_leakage_of_their_cells(adult):
+    assert np.array_equal(adult.row_leakage.upper, adult.cell_leakage.upper[adult.row_cells])
+    assert np.array_equal(adult.row_leakage.lower, adult.cell_leakage.lower[adult.row_cells])
+
+
+def test_the_riskiest_rows_are_those_of_the_rarest_cells_in_order(adult):
+    counts = adult.cell_counts[adult.row_cells]
+    order = np.lexsort((np.arange(adult.rows), counts))
+    for top in (1, adult.n_unique - 1, adult.n_unique, adult.n_unique + 1):
+        assert [row.row for row in adult.riskiest(top)] == order[:top].tolist()
+    row = adult.riskiest(adult.n_unique + 1)[-1]
+    assert row.count == counts[row.row] == 2
+    assert row.values == adult.cell_values(row.cell)
+    assert (row.low, row.high) == (
+        adult.row_leakage.lower[row.row],
+        adult.row_leakage.upper[row.row],
+    )
+
+
+def test_all_rows_can_be_listed():
+    report = table_leakage(SMALL)
+    assert [row.row for row in report.riskiest(None)] == [3, 4, 1, 6, 0, 2, 5]
+    assert report.riskiest(0) == ()
+    assert len(report.riskiest(100)) == 7
+
+
+def test_the_sizes_of_cells_cover_the_table(adult):
+    sizes = adult.cell_sizes
+    assert sum(size.cells for size in sizes) == adult.n_cells
+    assert sum(size.rows for size in sizes) == adult.rows
+    assert [size.least for size in sizes][:5] == [1, 2, 3, 5, 10]
+    for size in sizes:
+        inside = (adult.cell_counts >= size.least) & (adult.cell_counts <= size.most)
+        assert size.cells == inside.sum()
+        assert size.high == adult.cell_leakage.upper[inside].max()
+        assert size.low == adult.cell_leakage.lower[inside].min()
+
+
+def test_a_census_of_one_cell_leaks_nothing():
+    report = table_leakage({"a": ["x"] * 50})
+    assert report.plug_in == 0
+    assert report.n_cells == 1
+    assert "50 rows, 1 column: a" in str(report)
+
+
+def test_a_table_of_one_row_is_reported():
+    report = table_leakage({"a": [1]})
+    assert report.riskiest()[0].high == 1
+    assert str(report)
+
+
+def test_rows_needed_are_those_of_their_rooms(adult):
+    size = adult.samples_for(0.1)
+    assert size.plug_in == min_samples(adult.cell_counts / adult.rows, 0.1)
+    values = [
+        estimate_max_leakage(adult.cell_counts, size.population - fewer).value for fewer in (0, 1)
+    ]
+    assert values[0] <= 0.1 < values[1]
+    assert size.plug_in < size.population
+    assert size.leakage == 0.1
+
+
+def test_more_than_ten_tables_is_called_rough(adult):
+    assert not adult.samples_for(0.1).rough
+    assert "came from (estimate)" in adult.text(target=0.1)
+    assert adult.samples_for(0.01).rough
+    assert "(rough estimate: over ten times the table)" in adult.text(target=0.01)
+
+
+@pytest.mark.parametrize("leakage", [0.0, 1.0, -0.1, float("nan")])
+def test_the_target_is_inside_0_and_1(adult, leakage):
+    with pytest.raises(ValueError, match="leakage must be"):
+        adult.samples_for(leakage)
+
+
+def test_what_was_not_tested_is_said(adult):
+    assert adult.caveats == ()
+    assert adult.to_dict()["caveats"] == []
+    small = "The interval was not tested on tables below 1,000 rows."
+    ratio = (
+        "The interval was not tested for releases over 10 times larger or smaller than the table."
+    )
+    values = np.arange(1000) % 7
+    for rows, n, caveats in [
+        (999, 999, (small,)),
+        (1000, 10_000, ()),
+        (1000, 10_001, (ratio,)),
+        (1000, 100, ()),
+        (1000, 99, (ratio,)),
+        (999, 9, (small, ratio)),
+    ]:
+        report = table_leakage({"a": values[:rows]}, n=n)
+        assert report.caveats == caveats
+        assert all(caveat in str(report) for caveat in caveats)
+
+
+# --- how it is told ---------------------------------------------------------------------------
+
+
+def test_the_report_is_ready_for_json(adult):
+    content = json.loads(json.dumps(adult.to_dict(top=3), allow_nan=False))
+    assert content["estimate"]["value"] == adult.estimate.value
+    assert content["plug_in"] == adult.plug_in
+    assert content["columns"] == QUASI_IDENTIFIERS
+    assert content["n_cells"] == 6_493
+    assert len(content["riskiest"]) == 3
+    assert sum(size["rows"] for size in content["cell_sizes"]) == adult.rows
+
+
+def test_the_text_leads_with_the_estimate_and_fits_a_page(adult):
+    text = adult.text(target=0.05, top=4)
+    lines = text.splitlines()
+    assert lines[0].startswith(
+        f"Publishing these 6,493 counts leaks {adult.estimate.value:.3f} (95%"
+    )
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() for line in lines)
+    assert text.index("for the population") < text.index("if the table's own frequencies")
+    assert "Rows a release needs to leak at most 0.05" in text
+    assert f"(4 of the {adult.n_unique:,} alone in their cell; row 0 is the first)" in text
+    assert adult.text() == str(adult)
+
+
+def test_wide_and_hostile_values_stay_on_their_line():
+    names = [f"column {place} with a long name" for place in range(30)]
+    table = {name: ["x" * 200, "a\x1b[31m\nb"] for name in names}
+    lines = table_leakage(table).text().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "\x1b" not in "".join(lines)
+    (header,) = (line for line in lines if line.startswith("  row  in its cell"))
+    assert header.endswith("(+25)")
+
+
+def test_the_repr_is_one_line(adult):
+    assert repr(adult).startswith("TableReport(estimate=0.1")
+    assert "plug_in=0.1334, rows=32561, n=32561, n_cells=6493" in repr(adult)
+    assert "\n" not in repr(adult)
+
+
+@pytest.mark.parametrize("container", [dict, pa.table])
+def test_a_report_travels_between_processes(container):
+    report = table_leakage(container(SMALL))
+    copy = pickle.loads(pickle.dumps(report))
+    assert copy.to_dict(top=None) == report.to_dict(top=None)
+    assert str(copy) == str(report)
+    assert copy.row_cells.tolist() == report.row_cells.tolist()
