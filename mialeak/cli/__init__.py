@@ -1,0 +1,88 @@
+"""The shell command ``mialeak``: one file a subcommand, and what they share.
+
+A subcommand is a module with ``add_parser(subparsers)``, which describes it without importing
+anything heavy, and ``run(options)``, which prints the answer and returns the exit code.
+
+Exit codes: 0 within the limit (or no limit given), 2 over it, 1 for every error, usage included,
+told in one line on stderr; 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mialeak._version import __version__
+from mialeak.cli import info, table
+
+__all__ = ["main"]
+
+_ERROR = 1
+_INTERRUPTED = 130
+
+
+class _UsageError(ValueError):
+    """What argparse has to say, without its exit."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are told like every other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with the arguments `argv` (those of the process by default).
+
+    Returns
+    -------
+    int
+        The exit code.  Only ``--help`` and ``--version`` exit by themselves, with 0.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot write
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        options = _parser().parse_args(argv)
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone: nothing more can be said, not even at exit, when Python flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _ERROR
+    except KeyboardInterrupt:
+        print("mialeak: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, OverflowError) as error:
+        print(f"mialeak: error: {_one_line(error)}", file=sys.stderr)
+        return _ERROR
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="mialeak",
+        description="How much does a release leak about who was in the data?",
+        epilog=(
+            "Exit code: 0 within the limit (or none given), 2 over it, 1 for an error. "
+            "'mialeak COMMAND --help' says more."
+        ),
+    )
+    parser.add_argument("--version", action="version", version=f"mialeak {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    table.add_parser(commands)
+    info.add_parser(commands)
+    return parser
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    return " ".join(str(error).split())

@@ -1,0 +1,340 @@
+"""The shell command: answers on stdout, one line for an error, exit codes that a gate can use."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mialeak
+from mialeak import cli
+from mialeak.cli import main
+from mialeak.datasets import load_adult
+from mialeak.tables import table_leakage
+
+CSV = "sex,age\nf,30\nm,30\nf,30\nf,41\nm,41\nf,30\nm,30\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(CSV)
+    return str(path)
+
+
+def shell(*arguments, **options):
+    command = [sys.executable, "-m", "mialeak", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def refused(capsys, *arguments):
+    """The one line of an error."""
+    capsys.readouterr()
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("mialeak: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("mialeak: error: ").rstrip("\n")
+
+
+# --- end to end -------------------------------------------------------------------------------
+
+
+def test_the_example_answers_in_the_first_line():
+    done = shell("table", "--example", "adult")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Publishing these 6,493 counts leaks 0.")
+    assert "32,561 rows, 5 columns: age, education, marital_status, race, sex" in done.stdout
+    assert "Rows a release needs to leak at most 0.01" in done.stdout
+    assert "Rows most at risk" in done.stdout
+    assert done.stdout.endswith(
+        "Table from https://archive.ics.uci.edu/dataset/2/adult (CC BY 4.0)\n"
+    )
+
+
+def test_an_error_is_one_line_without_a_traceback(tmp_path):
+    done = shell("table", str(tmp_path / "none.csv"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"mialeak: error: {tmp_path / 'none.csv'}: No such file or directory\n"
+
+
+def test_the_gate_exits_with_2(table):
+    assert shell("table", table, "--max-leakage", "0.001").returncode == 2
+
+
+def test_the_reader_may_leave_early():
+    command = f"{sys.executable} -m mialeak table --example adult --top 30000 | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Publishing")
+    assert done.stderr == ""
+
+
+def test_names_that_the_terminal_cannot_write_are_escaped(tmp_path):
+    (tmp_path / "t.csv").write_text("größe\nü\nß\n", encoding="utf-8")
+    env = dict(os.environ, PYTHONIOENCODING="ascii")
+    done = shell("table", str(tmp_path / "t.csv"), env=env)
+    assert done.returncode == 0, done.stderr
+    assert "gr\\xf6\\xdfe" in done.stdout
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, contextlib; from mialeak.cli import main\n"
+        "with contextlib.suppress(SystemExit): main(['--help'])\n"
+        "print(sorted({'numpy', 'scipy', 'pandas', 'pyarrow', 'narwhals'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: mialeak")
+    assert done.stdout.endswith("[]\n")
+
+
+# --- the table --------------------------------------------------------------------------------
+
+
+def test_json_says_what_the_report_says(capsys):
+    assert main(["table", "--example", "adult", "--json", "--top", "2", "--target", "0.05"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    columns = ["age", "education", "marital_status", "race", "sex"]
+    report = table_leakage(load_adult().columns, columns)
+    expected = {
+        "schema": "mialeak.table/1",
+        "mialeak": mialeak.__version__,
+        **report.to_dict(top=2),
+        "samples": report.samples_for(0.05).to_dict(),
+        "limit": None,
+    }
+    assert content == expected
+    assert list(content) == list(expected)
+
+
+def test_text_is_that_of_the_report(table, capsys):
+    arguments = ["--columns", "age,sex", "--n", "5", "--confidence", "0.9", "--top", "2"]
+    assert main(["table", table, *arguments, "--target", "0.1"]) == 0
+    columns = {"age": ["30", "30", "30", "41", "41", "30", "30"], "sex": list("fmffmfm")}
+    report = table_leakage(columns, n=5, confidence=0.9)
+    assert capsys.readouterr().out == report.text(target=0.1, top=2) + "\n"
+
+
+def test_the_rows_at_risk_can_be_left_out(table, capsys):
+    assert main(["table", table, "--top", "0"]) == 0
+    assert "at risk" not in capsys.readouterr().out
+
+
+def test_files_of_every_kind_give_the_same_answer(table, tmp_path, capsys):
+    assert main(["table", table]) == 0
+    expected = capsys.readouterr().out
+    values = [line.split(",") for line in CSV.splitlines()[1:]]
+    columns = {"sex": [sex for sex, _ in values], "age": [int(age) for _, age in values]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    import numpy as np
+
+    np.savez(tmp_path / "t.npz", **columns)
+    (tmp_path / "t.tsv").write_text(CSV.replace(",", "\t"))
+    for name in ("t.parquet", "t.npz", "t.tsv"):
+        assert main(["table", str(tmp_path / name)]) == 0
+        assert capsys.readouterr().out == expected, name
+
+
+def test_names_with_commas_are_quoted(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text('"a,b",c\n1,2\n3,4\n')
+    assert main(["table", str(path), "--columns", '"a,b", c', "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"] == ["a,b", "c"]
+
+
+def test_delimiters_are_told(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text(CSV.replace(",", ";"))
+    assert "single column, 'sex;age'" in refused(capsys, "table", str(path))
+    assert main(["table", str(path), "--delimiter", ";"]) == 0
+    path.write_text(CSV.replace(",", "\t"))
+    assert r"if '\t' divides its columns" in refused(capsys, "table", str(path))
+    assert main(["table", str(path), "--delimiter", r"\t"]) == 0
+
+
+@pytest.mark.parametrize(("na", "rows", "dropped"), [("category", 8, 0), ("drop", 7, 1)])
+def test_missing_values_are_refused_counted_or_dropped(tmp_path, capsys, na, rows, dropped):
+    path = tmp_path / "t.csv"
+    path.write_text(CSV + "f,\n")
+    assert refused(capsys, "table", str(path)) == (
+        "frame must have no missing values; there are 1 in column 'age'. "
+        "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
+    )
+    assert main(["table", str(path), "--na", na, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["rows"], content["rows_dropped"]) == (rows, dropped)
+
+
+def test_the_gate_goes_by_the_upper_end_of_the_interval(table, capsys):
+    assert main(["table", table, "--json"]) == 0
+    estimate = json.loads(capsys.readouterr().out)["estimate"]
+    high = estimate["high"]
+    assert estimate["value"] < high < 1
+    for limit, code in [(high, 0), (high - 1e-9, 2), (estimate["value"], 2), (0, 2), (1, 0)]:
+        assert main(["table", table, "--json", "--max-leakage", repr(limit)]) == code
+        content = json.loads(capsys.readouterr().out)
+        assert content["limit"] == {"max_leakage": limit, "over": code == 2}
+    assert main(["table", table, "--max-leakage", "0.25"]) == 2
+    out = capsys.readouterr().out
+    assert out.endswith(f"The upper end of the interval, {high:.4g}, is above the limit 0.25.\n")
+    assert main(["table", table, "--max-leakage", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith(f"The upper end of the interval, {high:.4g}, is within the limit 1.\n")
+
+
+# --- errors -----------------------------------------------------------------------------------
+
+USAGE = "table takes a FILE or --example, one of them (see mialeak table --help)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: COMMAND (see mialeak --help)"),
+        (
+            ["tabel"],
+            "argument COMMAND: invalid choice: 'tabel' (choose from ",
+        ),
+        (["table"], USAGE),
+        (["table", "FILE", "--example", "adult"], USAGE),
+        (["table", "FILE", "--what"], "unrecognized arguments: --what (see mialeak --help)"),
+        (
+            ["table", "FILE", "--n", "3.5"],
+            "argument --n: must be a whole number; got '3.5' (see mialeak table --help)",
+        ),
+        (["table", "FILE", "--n", "0"], "n must be between 1 and 2**53; got n = 0"),
+        (["table", "FILE", "--top", "-1"], "top must be between 0 and 2**53; got top = -1"),
+        (
+            ["table", "FILE", "--target", "x"],
+            "argument --target: invalid float value: 'x' (see mialeak table --help)",
+        ),
+        (
+            ["table", "FILE", "--target", "2"],
+            "leakage must be between 0 and 1, both excluded; got leakage = 2.0",
+        ),
+        (
+            ["table", "FILE", "--max-leakage", "nan"],
+            "--max-leakage must be between 0 and 1; got nan",
+        ),
+        (
+            ["table", "FILE", "--max-leakage", "1.5"],
+            "--max-leakage must be between 0 and 1; got 1.5",
+        ),
+        (
+            ["table", "FILE", "--confidence", "95"],
+            "confidence must lie between 0 and 1, both excluded; got confidence = 95.0",
+        ),
+        (
+            ["table", "FILE", "--columns", "sex,agee"],
+            "columns must be columns of the table; got columns[1] = 'agee'. Did you mean 'age'?",
+        ),
+        (["table", "FILE", "--columns", ""], "columns must name at least one column"),
+        (
+            ["table", "FILE", "--columns", 'sex,"age'],
+            "--columns must be a line of CSV; got 'sex,\"age' (unexpected end of data)",
+        ),
+        (
+            ["table", "--example", "adult", "--columns", "marital"],
+            "columns must be columns of the table; got columns[0] = 'marital'. Did you "
+            "mean 'marital_status'?",
+        ),
+        (["info", "FILE"], "unrecognized arguments: FILE (see mialeak --help)"),
+    ],
+)
+def test_errors_are_one_line_on_stderr_and_exit_with_1(table, capsys, arguments, message):
+    arguments = [table if word == "FILE" else word for word in arguments]
+    # argparse words the lists of choices differently from one Python to the next.
+    assert refused(capsys, *arguments).replace(table, "FILE").startswith(message)
+
+
+def test_errors_of_files_name_the_file(tmp_path, capsys):
+    assert refused(capsys, "table", str(tmp_path)).endswith("to say what it is")
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert refused(capsys, "table", str(folder)) == f"{folder}: Is a directory"
+    ragged = tmp_path / "t.csv"
+    ragged.write_text("a,b\n1,2\n3\n")
+    message = f"{ragged} line 3 has 1 field where the header has 2"
+    assert refused(capsys, "table", str(ragged)) == message
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (KeyboardInterrupt(), 130, "mialeak: interrupted\n"),
+        (MemoryError(), 1, "mialeak: error: not enough memory\n"),
+        (ValueError("two\nlines"), 1, "mialeak: error: two lines\n"),
+    ],
+)
+def test_interrupts_and_exhaustion_end_without_a_traceback(monkeypatch, capsys, error, code, line):
+    def fail(options):
+        raise error
+
+    monkeypatch.setattr(cli.table, "run", fail)
+    assert main(["table", "--example", "adult"]) == code
+    assert capsys.readouterr().err == line
+
+
+# --- the rest ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["table", "--help"], ["info", "--help"]])
+def test_help_is_there(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: mialeak")
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"mialeak {mialeak.__version__}\n"
+
+
+def test_info_prints_the_configuration(capsys):
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    config = mialeak.show_config(mode="dicts")
+    assert f"kernel      {config['kernel']['isa']} of " in text
+    assert text.startswith(f"mialeak     {mialeak.__version__}\n")
+    mialeak.show_config()
+    assert capsys.readouterr().out == text
+
+
+def test_info_as_json_is_the_configuration(capsys):
+    assert main(["info", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content.pop("schema") == "mialeak.info/1"
+    assert content.pop("mialeak") == mialeak.__version__
+    assert content == mialeak.show_config(mode="dicts")
+
+
+def test_the_configuration_names_versions_kernel_blas_and_processors():
+    import numpy as np
+    import scipy
+
+    config = mialeak.show_config(mode="dicts")
+    assert config["versions"]["numpy"] == np.__version__
+    assert config["versions"]["scipy"] == scipy.__version__
+    assert config["kernel"]["isa"] in config["kernel"]["available"]
+    assert config["blas"][0]["num_threads"] >= 1
+    assert 1 <= config["processors"]["usable"] <= config["processors"]["installed"]
+
+
+def test_a_forced_kernel_is_told():
+    env = dict(os.environ, MIALEAK_ISA="sse2")
+    assert "sse2 of " in shell("info", env=env).stdout
+    assert "forced by MIALEAK_ISA=sse2" in shell("info", env=env).stdout
+
+
+def test_the_mode_of_the_configuration_is_checked():
+    with pytest.raises(ValueError, match="mode must be 'stdout' or 'dicts'; got mode = 'dict'"):
+        mialeak.show_config(mode="dict")
