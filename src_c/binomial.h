@@ -136,7 +136,6 @@ static const method MAD_METHODS[MAX_METHODS] = {
 NOINLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
     int64_t kind[CHUNK];
     size_t invalid = 0;
-    vi first = as_bits(all(0.0)), mixed = first;
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
         vi good = domain_n(n) & domain_p(p);
@@ -147,15 +146,11 @@ NOINLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
         vi below = lt(mean, all(MAD_LARGE_MEAN));
         /* 1, 2 or 3 for small, medium and large: a mask counts as -1 */
         vi number = 3 + below + le(mean, all(MAD_SMALL_MEAN));
-        number = number & good & lt(all(0.0), mean);
-        if (i == 0)
-            first = spread(number);
-        mixed = mixed | MASK(number != first);
-        store_bits(kind + i, number);
+        store_bits(kind + i, number & good & lt(all(0.0), mean));
         store(columns[1] + i, p);
         store(columns[2] + i, pick(good, all(0.0), all((double)NAN)));
     }
-    run_methods(count, kind, any(mixed), MAD_METHODS, columns);
+    run_methods(count, kind, MAD_METHODS, columns);
     return invalid;
 }
 

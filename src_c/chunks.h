@@ -54,39 +54,66 @@ NOINLINE void run_some(size_t members, const uint8_t *place, const method *chose
             columns[j][place[i]] = work[j][i];
 }
 
+/* How many elements have each number. */
+INLINE void tally(size_t count, const int64_t *kind, size_t members[MAX_METHODS]) {
+    double ones[MIAL_LANES], twos[MIAL_LANES], threes[MIAL_LANES];
+    vd one = all(0.0), two = one, three = one;
+    size_t i = 0;
+    for (; i + MIAL_LANES <= count; i += MIAL_LANES) {
+        vi number = load_bits(kind + i);
+        one = one + pick(MASK(number == 1), all(1.0), all(0.0));
+        two = two + pick(MASK(number == 2), all(1.0), all(0.0));
+        three = three + pick(MASK(number == 3), all(1.0), all(0.0));
+    }
+    store(ones, one);
+    store(twos, two);
+    store(threes, three);
+    for (int j = 0; j < MIAL_LANES; j++) {
+        members[1] += (size_t)ones[j];
+        members[2] += (size_t)twos[j];
+        members[3] += (size_t)threes[j];
+    }
+    for (; i < count; i++)
+        members[kind[i]]++;
+}
+
 /*
  * Runs on each element the method whose number, 1 to 3, `kind` holds; where that is 0 the output
- * columns are right already.  `mixed` is 0 if the caller knows that all kinds are the same.
+ * columns are right already.
  */
-NOINLINE void run_methods(size_t count, const int64_t *kind, int mixed, const method *methods,
+NOINLINE void run_methods(size_t count, const int64_t *kind, const method *methods,
                           double (*columns)[CHUNK]) {
-    if (!mixed) {
-        if (kind[0])
-            methods[kind[0]].run(whole_lanes(count), columns);
-        return;
-    }
-    uint8_t place[MAX_METHODS][CHUNK];
-    size_t ones = 0, twos = 0, threes = 0;
-    /* Without branches: each list is written always and grows when the element is its own. */
-    for (size_t i = 0; i < count; i++) {
-        int64_t number = kind[i];
-        place[1][ones] = place[2][twos] = place[3][threes] = (uint8_t)i;
-        ones += number == 1;
-        twos += number == 2;
-        threes += number == 3;
-    }
-    const size_t size[MAX_METHODS] = {0, ones, twos, threes};
+    size_t members[MAX_METHODS] = {0};
+    tally(count, kind, members);
+    members[0] = 0;
     /* A total method of the majority runs on all, where they lie, and the others write over it. */
-    int main_number = 0;
-    if (ones + twos + threes == count)
-        for (int number = 1; number < MAX_METHODS; number++)
-            if (methods[number].total && 2 * size[number] > count)
-                main_number = number;
-    if (main_number)
-        methods[main_number].run(whole_lanes(count), columns);
-    for (int number = 1; number < MAX_METHODS; number++)
-        if (size[number] && number != main_number)
-            run_some(size[number], place[number], &methods[number], columns);
+    int most = 0;
+    int none_done = members[1] + members[2] + members[3] == count;
+    for (int number = 1; none_done && number < MAX_METHODS; number++)
+        if (members[number] == count || (methods[number].total && 2 * members[number] > count))
+            most = number;
+    if (most) {
+        methods[most].run(whole_lanes(count), columns);
+        if (members[most] == count)
+            return;
+    }
+    /* Without branches: a place is written always, and kept if the element is one of the rest. */
+    uint8_t rest[CHUNK], place[CHUNK];
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        rest[left] = (uint8_t)i;
+        left += kind[i] != most;
+    }
+    for (int number = 1; number < MAX_METHODS; number++) {
+        if (!members[number] || number == most)
+            continue;
+        size_t size = 0;
+        for (size_t i = 0; i < left; i++) {
+            place[size] = rest[i];
+            size += kind[rest[i]] == number;
+        }
+        run_some(size, place, &methods[number], columns);
+    }
 }
 
 #endif

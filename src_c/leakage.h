@@ -40,7 +40,7 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
         vd distance = (gamma - 1.0) * mean.high;
         tail_prepare(tails, kind, i, n, p, c, distance, lt(all(1.0), all(0.0)));
     }
-    run_methods(size, kind, 1, TAIL_METHODS, tails);
+    run_methods(size, kind, TAIL_METHODS, tails);
     memcpy(columns[2], tails[TAIL_FIRST], sizeof columns[2]);
 }
 
@@ -50,7 +50,9 @@ INLINE size_t leakage_load(size_t size, const double *p, double n, double total,
                            double (*columns)[CHUNK]) {
     fill(columns[1], p, size);
     for (size_t i = 0; i < size; i += MIAL_LANES) {
-        vd share = load(columns[1] + i) / total;
+        vd share = load(columns[1] + i);
+        if (total != 1.0)
+            share = share / total;
         store(columns[0] + i, all(n));
         store(columns[1] + i, share);
         if (any(~domain_p(share)))

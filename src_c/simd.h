@@ -32,7 +32,6 @@ INLINE vd all(double x) { return x - (vd){0}; }
 INLINE vi as_bits(vd x) { return (vi)x; }
 INLINE vd as_double(vi x) { return (vd)x; }
 INLINE double lane(vd x, int i) { return x[i]; }
-INLINE vi spread(vi x) { return x[0] - (vi){0}; } /* lane 0 in all lanes */
 #define MASK(condition) ((vi)(condition))
 
 #else
@@ -45,7 +44,6 @@ INLINE vd all(double x) { return x; }
 INLINE vi as_bits(vd x) { vi bits; memcpy(&bits, &x, 8); return bits; }
 INLINE vd as_double(vi x) { vd value; memcpy(&value, &x, 8); return value; }
 INLINE double lane(vd x, int i) { (void)i; return x; }
-INLINE vi spread(vi x) { return x; }
 #define MASK(condition) (-(vi)(condition))
 
 #endif
@@ -56,6 +54,7 @@ INLINE vi eq(vd a, vd b) { return MASK(a == b); }
 INLINE vi is_nan(vd a) { return MASK(a != a); }
 
 INLINE vd load(const double *x) { vd v; memcpy(&v, x, sizeof v); return v; }
+INLINE vi load_bits(const int64_t *x) { vi v; memcpy(&v, x, sizeof v); return v; }
 INLINE void store(double *x, vd v) { memcpy(x, &v, sizeof v); }
 INLINE void store_bits(int64_t *x, vi v) { memcpy(x, &v, sizeof v); }
 

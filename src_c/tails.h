@@ -241,7 +241,7 @@ INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *co
             tail_prepare(columns, kind, i, n, p, bounded, distance, done);
             store(raw[0] + i, pick(done, all((double)NAN), all(0.0)));
         }
-        run_methods(size, kind, 1, TAIL_METHODS, columns);
+        run_methods(size, kind, TAIL_METHODS, columns);
         for (size_t i = 0; i < size; i += MIAL_LANES) {
             vd nan_or_zero = load(raw[0] + i);
             vd value = tail_result_of(wanted, columns, i);
