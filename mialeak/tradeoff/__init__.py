@@ -1,0 +1,19 @@
+"""Trade-off curves: the power of the best attack at each false-positive rate.
+
+The one currency that every other room pays in: a curve answers for accuracy, advantage, and every
+(epsilon, delta) in both directions.
+"""
+
+from mialeak.tradeoff._base import TradeOff
+from mialeak.tradeoff._empirical import EmpiricalTradeOff
+from mialeak.tradeoff._gaussian import GaussianTradeOff
+from mialeak.tradeoff._piecewise import PiecewiseTradeOff
+from mialeak.tradeoff._subsampled import SubsampledTradeOff
+
+__all__ = [
+    "EmpiricalTradeOff",
+    "GaussianTradeOff",
+    "PiecewiseTradeOff",
+    "SubsampledTradeOff",
+    "TradeOff",
+]

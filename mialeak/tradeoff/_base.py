@@ -1,0 +1,296 @@
+"""What every trade-off curve answers, and the checks that come before the answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak._results import Kind, Result
+from mialeak.tradeoff._roots import increasing_root
+
+__all__ = ["Direction", "TradeOff", "as_frozen", "as_probability", "weakest"]
+
+Direction = Literal["both", "in", "out"]
+
+#: From the strongest claim to the weakest; a result made of two is no better than the weaker.
+_STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
+_LARGEST = np.finfo(np.float64).max
+_SMALLEST = np.finfo(np.float64).tiny
+
+
+def as_probability(values: Any, name: str) -> FloatArray:
+    """`values` as an array of numbers in [0, 1]."""
+    array = as_floats(values, name)
+    require((array >= 0.0) & (array <= 1.0), array, name, "be between 0 and 1")
+    return array
+
+
+def as_frozen(values: FloatArray) -> Any:
+    """A float, or a copy that cannot be written to: what an immutable object keeps."""
+    if values.ndim == 0:
+        return float(values)
+    values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+def weakest(*kinds: Kind) -> Kind:
+    """The kind of a result that is made of several."""
+    return max(kinds, key=_STRENGTH.index)
+
+
+class TradeOff(Result, ABC):
+    """What the best attack on a release achieves: its power at each false-positive rate.
+
+    Two worlds are told apart.  *Out*: n fresh rows; *in*: the target and n - 1 fresh rows.  Both
+    have n rows: an epsilon here is one of substitution, not of adding or removing a row.
+    ``fpr`` is P(guess "in" | out) and ``power`` is P(guess "in" | in).
+
+    The curve holds all there is to know: accuracy, advantage, and every (epsilon, delta).
+    Objects are immutable; parameters and arguments broadcast together, and an answer is a float
+    where all of them are scalars.
+
+    See Also
+    --------
+    GaussianTradeOff, SubsampledTradeOff, PiecewiseTradeOff, EmpiricalTradeOff : the kinds.
+
+    Notes
+    -----
+    A kind of its own subclasses this as a frozen dataclass and gives ``_power``, ``_delta`` and
+    ``auc``.  Arguments reach these checked, as float64 arrays.  It should give ``_fnr`` too, since
+    ``1 - power`` loses the digits of a small one, and may give ``_fpr`` and ``_epsilon``, which are
+    found by a search otherwise (about ten evaluations, to the last bit of the curve as computed).
+
+    Examples
+    --------
+    >>> from mialeak.tradeoff import GaussianTradeOff
+    >>> curve = GaussianTradeOff(1.0).subsample(0.1)
+    >>> f"{curve.advantage:.6f} {curve.epsilon(1e-5):.6f}"
+    '0.038292 1.684544'
+    """
+
+    #: Whether delta in direction "in" is never below that in direction "out" (epsilon >= 0).
+    _in_leads: bool = False
+
+    def power(self, fpr: Any) -> float | FloatArray:
+        """P(guess "in" | in) of the best attack with this false-positive rate.
+
+        Parameters
+        ----------
+        fpr : array_like
+            P(guess "in" | out), in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import GaussianTradeOff
+        >>> curve = GaussianTradeOff(1.0)
+        >>> f"{curve.power(1e-3):.6f}"
+        '0.018298'
+        """
+        return _plain(self._power(as_probability(fpr, "fpr")))
+
+    def fnr(self, fpr: Any) -> float | FloatArray:
+        """P(guess "out" | in) = 1 - power, without the cancellation.
+
+        This is the trade-off function of Dong, Roth and Su (2022).
+
+        Parameters
+        ----------
+        fpr : array_like
+            P(guess "in" | out), in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import GaussianTradeOff
+        >>> f"{GaussianTradeOff(30.0).fnr(0.5):.4e}"
+        '4.9067e-198'
+        """
+        return _plain(self._fnr(as_probability(fpr, "fpr")))
+
+    def fpr(self, power: Any) -> float | FloatArray:
+        """The least false-positive rate with which an attack reaches this power.
+
+        Parameters
+        ----------
+        power : array_like
+            P(guess "in" | in), in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import GaussianTradeOff
+        >>> curve = GaussianTradeOff(1.0)
+        >>> f"{curve.power(curve.fpr(0.25)):.6f}"
+        '0.250000'
+        """
+        return _plain(self._fpr(as_probability(power, "power")))
+
+    def delta(self, epsilon: Any, *, direction: Direction = "both") -> float | FloatArray:
+        """The least delta with which the two worlds are (epsilon, delta)-indistinguishable.
+
+        Parameters
+        ----------
+        epsilon : array_like
+            At least 0; may be inf.
+        direction : {"both", "in", "out"}
+            "in": sup over S of P_in(S) - e^epsilon P_out(S); "out": the worlds exchanged;
+            "both": the larger of the two.
+
+        Returns
+        -------
+        float or ndarray
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import GaussianTradeOff
+        >>> f"{GaussianTradeOff(1.0).delta(1.0):.6f}"
+        '0.126937'
+        """
+        epsilon = as_floats(epsilon, "epsilon")
+        require(epsilon >= 0.0, epsilon, "epsilon", "be at least 0")
+        one, other = self._directions(direction)
+        result = self._delta(epsilon, one)
+        if other:
+            result = np.maximum(result, self._delta(epsilon, other))
+        return _plain(result)
+
+    def epsilon(self, delta: Any, *, direction: Direction = "both") -> float | FloatArray:
+        """The least epsilon >= 0 with ``delta(epsilon) <= delta``; inf where there is none.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1].
+        direction : {"both", "in", "out"}
+            As for :meth:`delta`.
+
+        Returns
+        -------
+        float or ndarray
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import GaussianTradeOff
+        >>> f"{GaussianTradeOff(1.0).epsilon(1e-5):.6f}"
+        '4.377178'
+        """
+        delta = as_probability(delta, "delta")
+        one, other = self._directions(direction)
+        result = self._epsilon(delta, one)
+        if other:
+            result = np.maximum(result, self._epsilon(delta, other))
+        return _plain(result)
+
+    @property
+    def advantage(self) -> float | FloatArray:
+        """The largest power - fpr: the total variation distance of the two worlds."""
+        return _plain(self._delta(np.zeros(()), "in"))
+
+    @property
+    @abstractmethod
+    def auc(self) -> float | FloatArray:
+        """Area under the curve of power against fpr."""
+
+    def subsample(self, rate: Any) -> TradeOff:
+        """The curve if only a share `rate` of the rows, drawn together, goes into the release.
+
+        `self` is the curve of the release of the drawn rows when the target is known to be among
+        them; see :class:`SubsampledTradeOff`.
+
+        Parameters
+        ----------
+        rate : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        TradeOff
+        """
+        from mialeak.tradeoff._subsampled import SubsampledTradeOff
+
+        return SubsampledTradeOff(self, rate)
+
+    def compose(self, other: TradeOff) -> TradeOff:
+        """The curve of this release and an independent second one together.
+
+        Parameters
+        ----------
+        other : TradeOff
+
+        Returns
+        -------
+        TradeOff
+
+        Raises
+        ------
+        TypeError
+            Where there is no exact answer.  There is one for Gaussian with Gaussian (the squares
+            of mu add) and for piecewise linear with piecewise linear curves that are not too long.
+        """
+        self._cannot_compose(other)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; "type" names the class."""
+        return {"type": type(self).__name__, **super().to_dict()}
+
+    @abstractmethod
+    def _power(self, fpr: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray: ...
+
+    def _fnr(self, fpr: FloatArray) -> FloatArray:
+        return 1.0 - self._power(fpr)
+
+    def _delta_near(self, epsilon: FloatArray, rest: FloatArray, direction: str) -> FloatArray:
+        """Delta at ``epsilon + rest``, for the kinds whose tail is so steep that it matters."""
+        return self._delta(epsilon, direction)
+
+    def _fpr(self, power: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = increasing_root(lambda fpr: np.log(self._power(fpr) / power), 0.0, 1.0)
+        return np.where(power > 0.0, found, 0.0)
+
+    def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
+        def excess(epsilon: FloatArray) -> FloatArray:
+            reached = self._delta(epsilon, direction)
+            gap = -np.log(reached / delta)
+            # Where the two are equal the least epsilon may still be to the left.
+            return np.where(reached <= delta, np.where(gap > 0.0, gap, _SMALLEST), gap)
+
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = increasing_root(excess, 0.0, _LARGEST)
+        return np.where(found < _LARGEST, found, np.inf)
+
+    def _directions(self, direction: str) -> tuple[str, str | None]:
+        if direction not in get_args(Direction):
+            invalid("direction", 'be "both", "in" or "out"', value=direction)
+        if direction != "both":
+            return direction, None
+        return "in", None if self._in_leads else "out"
+
+    def _cannot_compose(self, other: Any, because: str = "") -> NoReturn:
+        if not isinstance(other, TradeOff):
+            invalid("other", f"be a TradeOff, not {type(other).__name__}", error=TypeError)
+        pair = f"{type(self).__name__} and {type(other).__name__}"
+        reason = because or "only two Gaussian or two piecewise linear curves compose exactly"
+        raise TypeError(f"{pair} cannot be composed: {reason}")
+
+
+def _plain(values: FloatArray) -> float | FloatArray:
+    result: float | FloatArray = np.asarray(values)[()]
+    return result

@@ -1,0 +1,192 @@
+"""Corners of a concave curve: how they are made, searched and interpolated between.
+
+Four coordinates of a corner are kept, ``fpr``, ``power``, ``tnr = 1 - fpr`` and
+``fnr = 1 - power``, so that neither end of the curve loses digits, with ``gap = power - fpr`` and,
+for each segment, the logarithm of its slope: the log likelihood ratio of the atom it stands for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, first_index, invalid
+
+__all__ = ["Corners", "Side", "between", "corners_of_atoms", "corners_of_points"]
+
+#: A corner may lie this far, relative to the coordinates around it, below the chord of its
+#: neighbours: what the rounding of cumulated sums and of the chord itself can do.
+_ROUNDING = 2.0**-48
+#: Above this e^epsilon is not formed; it may have no float64.
+_LARGE = 700.0
+
+
+class Corners(NamedTuple):
+    """Coordinates of the corners, from the one at fpr = 0 to (1, 1); a slope between each two."""
+
+    fpr: FloatArray
+    power: FloatArray
+    tnr: FloatArray
+    fnr: FloatArray
+    gap: FloatArray
+    log_slope: FloatArray
+
+    def subsampled(self, rate: float) -> Corners:
+        """The corners of ``rate * power + (1 - rate) * fpr``."""
+        rest = 1.0 - rate
+        power = rate * self.power + rest * self.fpr
+        fnr = rate * self.fnr + rest * self.tnr
+        slope = self.log_slope
+        with np.errstate(divide="ignore"):
+            low = np.log1p(rate * np.expm1(np.minimum(slope, _LARGE)))
+            high = slope + np.log(rate) if rate > 0.0 else low
+        log_slope = np.where(slope > _LARGE, high, low)
+        return Corners(self.fpr, power, self.tnr, fnr, rate * self.gap, log_slope)
+
+
+def corners_of_points(fpr: FloatArray, power: FloatArray) -> Corners:
+    """The corners through points in the unit square that are nondecreasing in both coordinates.
+
+    Raises ValueError, with the index of the point, if one lies below the chord of its neighbours.
+    """
+    index = np.arange(fpr.size)
+    if fpr.size == 0 or fpr[0] > 0.0:
+        fpr, power, index = np.append(0.0, fpr), np.append(0.0, power), np.append(-1, index)
+    if fpr[-1] < 1.0 or power[-1] < 1.0:
+        fpr, power, index = np.append(fpr, 1.0), np.append(power, 1.0), np.append(index, -1)
+    new = np.append(True, (np.diff(fpr) > 0.0) | (np.diff(power) > 0.0))
+    new[: np.searchsorted(fpr, 0.0, side="right") - 1] = False  # the highest corner at fpr = 0
+    fpr, power, index = fpr[new], power[new], index[new]
+    width, rise = np.diff(fpr), np.diff(power)
+    # Twice the triangle of a corner and its neighbours, and what rounding can make of it.
+    turn = rise[:-1] * width[1:] - rise[1:] * width[:-1]
+    slack = power[2:] * (width[:-1] + width[1:]) + fpr[2:] * (rise[:-1] + rise[1:])
+    bent = turn < -_ROUNDING * slack
+    if bent.any():
+        corner = first_index(bent)[0] + 1
+        invalid(
+            "power",
+            "be concave in fpr: no corner below the chord of its neighbours",
+            index=int(index[corner]),
+            value=float(power[corner]),
+            remedy="Randomised attacks reach the hull of any points; a measured curve is an "
+            "EmpiricalTradeOff, which has one",
+        )
+    with np.errstate(divide="ignore"):
+        log_slope = np.minimum.accumulate(np.log(rise) - np.log(width))
+    return Corners(fpr, power, 1.0 - fpr, 1.0 - power, power - fpr, log_slope)
+
+
+def corners_of_atoms(p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray) -> Corners:
+    """The corners of two laws on the same atoms, given with ``log(p_in / p_out)``.
+
+    Every coordinate is a sum of positive terms from the nearer end.
+    """
+    order = np.argsort(-log_ratio, kind="stable")
+    p_out, p_in, log_ratio = p_out[order], p_in[order], log_ratio[order]
+    certain = int(np.searchsorted(-log_ratio, -np.inf, side="right"))  # atoms with p_out = 0
+    difference = p_in - p_out
+    rising = int(np.searchsorted(-log_ratio, 0.0, side="right"))
+    rise, fall = _sums(difference[:rising]), _sums(-difference[rising:][::-1])
+    gap = np.append(rise[certain:], fall[-2::-1])
+    fpr, power = _sums(p_out)[certain:], _sums(p_in)[certain:]
+    tnr, fnr = _sums(p_out[::-1])[::-1][certain:], _sums(p_in[::-1])[::-1][certain:]
+    fpr[-1] = power[-1] = tnr[0] = 1.0
+    if certain == 0:
+        fnr[0] = 1.0
+    fpr, power, tnr, fnr = (np.minimum(part, 1.0) for part in (fpr, power, tnr, fnr))
+    return Corners(fpr, power, tnr, fnr, gap, log_ratio[certain:])
+
+
+def _sums(terms: FloatArray) -> FloatArray:
+    """0 and the partial sums, accumulated in extended precision where there is one."""
+    sums = np.zeros(terms.size + 1)
+    sums[1:] = np.cumsum(terms, dtype=np.longdouble)
+    return sums
+
+
+@dataclass(frozen=True)
+class Side:
+    """One direction of a curve: ``delta(eps) = max over i of gap_i - (e^eps - 1) cost_i``.
+
+    `cost` and `gap` belong to the corners; `level`, ascending, is for each segment the -epsilon at
+    which its two ends tie.
+    """
+
+    cost: FloatArray
+    gap: FloatArray
+    level: FloatArray
+
+    @classmethod
+    def of(cls, corners: Corners, direction: str) -> Side:
+        """The side that answers for "in" or "out"."""
+        if direction == "in":
+            return cls(corners.fpr, corners.gap, -corners.log_slope)
+        cost, gap, level = corners.fnr[::-1], corners.gap[::-1], corners.log_slope[::-1]
+        # Corners with power = 1 cost nothing; only the last, of least fpr, is of use.
+        start = int(np.searchsorted(cost, 0.0, side="right")) - 1
+        return cls(cost[start:], gap[start:], level[start:])
+
+    @cached_property
+    def _tied(self) -> FloatArray:
+        """Delta where the ends of each segment tie, ascending."""
+        cost, gap = self.cost[:-1], self.gap[:-1]
+        with np.errstate(divide="ignore", over="ignore"):
+            price = np.where(cost > 0.0, np.exp(np.log(cost) - self.level) - cost, 0.0)
+        return np.maximum.accumulate(gap - price)
+
+    def delta(self, epsilon: FloatArray) -> FloatArray:
+        """Search for the corner, and evaluate."""
+        nearest = np.searchsorted(self.level, -epsilon)
+        best: FloatArray = np.full(epsilon.shape, max(self.gap[0], 0.0))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            growth = np.expm1(np.minimum(epsilon, _LARGE))
+            for corner in self._around(nearest):
+                cost = self.cost[corner]
+                price = growth * cost
+                if np.any(epsilon > _LARGE):
+                    far = np.exp(np.where(cost > 0.0, epsilon + np.log(cost), -np.inf))
+                    price = np.where(epsilon > _LARGE, far, price)
+                best = np.maximum(best, self.gap[corner] - price)
+        return best
+
+    def epsilon(self, delta: FloatArray) -> FloatArray:
+        """Search for the corner whose line crosses `delta`, and solve."""
+        nearest = np.searchsorted(self._tied, delta)
+        best = np.zeros(delta.shape)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            for corner in self._around(nearest):
+                over, cost = self.gap[corner] - delta, self.cost[corner]
+                ratio = over / cost
+                needed = np.where(ratio < np.inf, np.log1p(ratio), np.log(over) - np.log(cost))
+                best = np.maximum(best, np.where(over > 0.0, needed, 0.0))
+        return best
+
+    def _around(self, nearest: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """The corner found and its neighbours: rounding may move a tie by one."""
+        last = self.cost.size - 1
+        return [np.clip(nearest + step, 0, last) for step in (-1, 0, 1)]
+
+
+def between(x: FloatArray, xs: FloatArray, ys: FloatArray, *, rightmost: bool) -> FloatArray:
+    """The polyline through (xs, ys), `xs` ascending and `ys` monotone, at `x` in its range.
+
+    Where the polyline is vertical its right end is taken if `rightmost`, else its left end.
+    Only terms of one sign are added, so that the answer keeps its digits where it is small.
+    """
+    right = np.searchsorted(xs, x, side="right" if rightmost else "left")
+    right = np.clip(right, 1, xs.size - 1)
+    left = right - 1
+    width = xs[right] - xs[left]
+    start, end = ys[left], ys[right]
+    rises = end >= start
+    base, top = np.where(rises, start, end), np.where(rises, end, start)
+    way = np.where(rises, x - xs[left], xs[right] - x)
+    flat = width == 0.0
+    share = np.clip(way / np.where(flat, 1.0, width), 0.0, 1.0)
+    ends = end if rightmost else start
+    return np.where(flat, ends, base + share * (top - base))

@@ -1,0 +1,86 @@
+"""Roots of increasing functions on ``[0, oo)``, for whole arrays and to the last bit.
+
+Seen as integers, the non-negative float64 numbers are in order: the place of x among them is a
+piecewise linear log2(x).  Searching over places makes the bracket shrink to two neighbouring
+numbers whatever the scale of the root, in at most 64 halvings; with inverse quadratic
+interpolation (T. R. Chandrupatla, Advances in Engineering Software 28, 1997) in about ten steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray
+
+__all__ = ["increasing_root"]
+
+#: Halvings in the worst case are 63, and as many steps of interpolation may come between.
+_STEPS = 130
+#: Binary logarithm of the first leap in places: 2**52 to an octave, 8 octaves.
+_LEAP = 55
+
+
+def increasing_root(function: Callable[[FloatArray], Any], low: Any, high: Any) -> FloatArray:
+    """Where in [low, high] the increasing function crosses zero, or the nearer end of the two.
+
+    Parameters
+    ----------
+    function : callable
+        From an array of any shape to one it broadcasts to; values that are not numbers count as
+        negative.
+    low, high : array_like, 0 <= low <= high < inf
+    """
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    f_low, f_high = np.asarray(function(low)), np.asarray(function(high))
+    low, high, f_low, f_high = np.broadcast_arrays(low, high, f_low, f_high)
+    result: FloatArray = np.where(f_low >= 0.0, low, high)
+    at, other, f_at, f_other = _place(low), _place(high), f_low, f_high
+    todo = (f_at < 0.0) & (f_other > 0.0)
+    # Roots lie more often near the upper end: leaps down from there, each twice the last.
+    for power in range(_LEAP, 63):
+        leaping = todo & (other - at > 2**power)
+        if not leaping.any():
+            break
+        new = np.where(leaping, other - 2**power, at)
+        f_new = np.asarray(function(new.view(np.float64)))
+        below = ~(f_new > 0.0)
+        at, f_at = np.where(below, new, at), np.where(below, f_new, f_at)
+        other, f_other = np.where(below, other, new), np.where(below, f_other, f_new)
+    todo &= other - at > 1
+    last, f_last = at, f_at  # makes the first step a halving
+    for _ in range(_STEPS):
+        if not todo.any():
+            break
+        new = at + _step(at, other, last, f_at, f_other, f_last)
+        x = np.where(todo, new.view(np.float64), result)
+        f_new = np.asarray(function(x))
+        result = x
+        same = (f_new > 0.0) == (f_at > 0.0)
+        last, f_last = np.where(same, at, other), np.where(same, f_at, f_other)
+        other, f_other = np.where(same, other, at), np.where(same, f_other, f_at)
+        at, f_at = new, f_new
+        todo &= (np.abs(other - at) > 1) & (f_at != 0.0)
+    return result
+
+
+def _place(x: FloatArray) -> npt.NDArray[np.int64]:
+    return (x + 0.0).view(np.int64)  # -0.0 becomes 0.0
+
+
+def _step(at: Any, other: Any, last: Any, f_at: Any, f_other: Any, f_last: Any) -> Any:
+    """Chandrupatla's step from `at` towards `other`, in places: at least one, and not all."""
+    span = (other - at).astype(np.float64)
+    with np.errstate(all="ignore"):
+        xi = span / (other - last)
+        phi = (f_at - f_other) / (f_last - f_other)
+        smooth = (phi * phi < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+        share = (f_at / (f_other - f_at)) * (f_last / (f_other - f_last)) + (
+            (last - at) / span * (f_at / (f_last - f_at)) * (f_other / (f_last - f_other))
+        )
+    share = np.where(smooth & (share > 0.0) & (share < 1.0), share, 0.5)
+    step = np.rint(share * np.abs(span)).astype(np.int64)
+    return np.where(span < 0.0, -1, 1) * np.clip(step, 1, np.maximum(np.abs(other - at) - 1, 1))
