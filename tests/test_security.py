@@ -1,0 +1,410 @@
+"""Accuracy, divergence and bounds against all attacks, fractions and linear programs."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy import optimize, special
+
+from mialeak.security import (
+    divergence,
+    dp_leakage_bound,
+    epsilon_for_leakage,
+    gamma_ratio,
+    max_accuracy,
+    mutual_information_bound,
+    security,
+)
+from mialeak.tradeoff import PiecewiseTradeOff
+
+GAMMAS = [Fraction(1, 10), Fraction(4, 5), Fraction(1), Fraction(3, 2), Fraction(9)]
+
+
+def law(rng, count):
+    weights = rng.integers(0, 9, count)
+    weights[rng.integers(count)] += 1
+    return [Fraction(int(w), int(weights.sum())) for w in weights]
+
+
+def floats(numbers):
+    return np.array([float(x) for x in numbers])
+
+
+def events(count):
+    return itertools.chain.from_iterable(
+        itertools.combinations(range(count), k) for k in range(count + 1)
+    )
+
+
+def defined(out, inside, gamma):
+    """D_gamma by its definition, [AGP25] equation 3, looking at every event."""
+    best = max(sum((gamma * out[k] - inside[k] for k in b), Fraction(0)) for b in events(len(out)))
+    return max(1, gamma) * (best / gamma - max(0, 1 - 1 / gamma))
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_divergence_against_its_definition_in_fractions(seed, gamma):
+    rng = np.random.default_rng(seed)
+    out, inside = law(rng, 6), law(rng, 6)
+    truth = float(defined(out, inside, gamma))
+    value = divergence(floats(out), floats(inside), float(gamma))
+    assert value == pytest.approx(truth, rel=1e-13, abs=1e-16)
+    assert 0 <= value <= 1
+    exchanged = divergence(floats(inside), floats(out), 1 / float(gamma))
+    assert value == pytest.approx(exchanged, rel=1e-13, abs=1e-16)
+    assert value <= divergence(floats(out), floats(inside)) + 1e-15
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("nu", "weight"), [(0.5, 1), (0.9, 1), (0.2, 3), (0.3, 0.25)])
+def test_max_accuracy_is_the_best_of_all_attacks(seed, nu, weight):
+    """[AGP25] Theorem 6 with equality: every set of outcomes as the attack's "in"."""
+    rng = np.random.default_rng(seed)
+    out, inside = law(rng, 7), law(rng, 7)
+    nu, weight = Fraction(nu), Fraction(weight)
+    truth = max(
+        nu * (1 - sum((out[k] for k in guess), Fraction(0)))
+        + weight * (1 - nu) * sum((inside[k] for k in guess), Fraction(0))
+        for guess in events(len(out))
+    )
+    gamma = gamma_ratio(float(nu), float(weight))
+    leakage = divergence(floats(out), floats(inside), gamma)
+    value = max_accuracy(leakage, nonmember_rate=float(nu), tpr_weight=float(weight))
+    assert value == pytest.approx(float(truth), rel=1e-14)
+
+
+def test_leakage_of_a_release_is_a_value_of_its_trade_off():
+    rng = np.random.default_rng(1)
+    out, inside = floats(law(rng, 9)), floats(law(rng, 9))
+    curve = PiecewiseTradeOff.from_laws(out, inside)
+    for gamma in (1.0, 1.5, 4.0):
+        expected = curve.delta(np.log(gamma), direction="in")
+        assert divergence(out, inside, gamma) == pytest.approx(expected, abs=1e-15)
+        expected = curve.delta(np.log(gamma), direction="out")
+        assert divergence(out, inside, 1 / gamma) == pytest.approx(expected, abs=1e-15)
+
+
+def test_divergence_keeps_the_digits_of_rare_outcomes():
+    out, inside = [1.0 - 2e-30, 1e-30, 1e-30], [1.0, 3e-30, 0.0]
+    assert divergence(out, inside, 2.0) == pytest.approx(1e-30, rel=1e-14)
+    assert divergence(out, inside, 0.5) == pytest.approx(1e-30, rel=1e-14)
+    # The definition subtracts 1/2 from a number that is 1/2 to the last digit.
+    best = max(0.0, 2 * 1.0 - 1.0) + max(0.0, 2e-30 - 3e-30)
+    assert 2 * (best / 2 - 0.5) == 0
+
+
+def test_divergence_broadcasts_over_laws_and_gammas():
+    rng = np.random.default_rng(2)
+    out, inside = rng.dirichlet(np.ones(5), 4), rng.dirichlet(np.ones(5))
+    table = divergence(out, inside, np.array([[0.5], [1.0], [2.0]]))
+    assert table.shape == (3, 4)
+    for i, gamma in enumerate((0.5, 1.0, 2.0)):
+        for j in range(4):
+            assert table[i, j] == pytest.approx(divergence(out[j], inside, gamma), rel=1e-15)
+    assert isinstance(divergence(inside, inside), float)
+
+
+def test_security_and_gamma_ratio():
+    assert security(0.25) == 0.75
+    assert security([0.0, 1.0]).tolist() == [1, 0]
+    assert gamma_ratio(0.5, 1.0) == 1
+    assert gamma_ratio(0.8, 2.0) == pytest.approx(float(Fraction(8, 10) / (2 * Fraction(2, 10))))
+    assert max_accuracy([0.0, 1.0], nonmember_rate=0.9).tolist() == pytest.approx([0.9, 1.0])
+
+
+class TestErrataOfAGP25:
+    def test_b2_the_chance_of_a_right_guess_is_weighted(self):
+        nu, tpr, tnr = 0.8, 0.6, 0.7
+        assert nu * tnr + (1 - nu) * tpr == pytest.approx(0.68)
+        assert tnr + tpr > 1  # the printed form is no probability
+
+    def test_b1_no_divergence_does_not_mean_equal_laws(self):
+        assert divergence([0.5, 0.5], [0.6, 0.4], 2.0) == 0
+        assert divergence([0.5, 0.5], [0.6, 0.4], 1.0) > 0
+
+    def test_b8_the_step_of_lemma_20_needs_a_positive_part(self):
+        rng = np.random.default_rng(0)
+        printed = corrected = 0
+        for _ in range(500):
+            out, inside = rng.dirichlet(np.ones(4), 2)
+            gamma = np.exp(rng.uniform(-3, 3))
+            scaled = np.maximum(gamma * out - inside, 0).sum() / gamma
+            variation = divergence(out, inside)
+            printed += scaled > variation + (1 - 1 / gamma) + 1e-12
+            corrected += scaled > variation + max(0.0, 1 - 1 / gamma) + 1e-12
+        assert printed > 100
+        assert corrected == 0
+
+    def test_b6_the_first_line_of_equation_53_exchanges_the_laws(self):
+        out, inside, gamma = np.array([0.5, 0.5]), np.array([0.8, 0.2]), 2.0
+        right = np.maximum(gamma * out - inside, 0).sum() / gamma
+        printed = np.maximum(gamma * inside - out, 0).sum() / gamma
+        assert right == pytest.approx(0.5)
+        assert printed == pytest.approx(0.55)
+
+    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+    def test_b7_tanh_of_half_epsilon_is_not_the_supremum(self, epsilon):
+        reached = max(largest_leakage(epsilon, 0.0, np.full(k, 1 / k), 1.0) for k in (2, 3, 4))
+        assert reached <= np.tanh(epsilon / 4) * (1 + 1e-9) < np.tanh(epsilon / 2) * 0.8
+
+
+def largest_leakage(epsilon, delta, p, gamma):
+    """The largest leakage of an (epsilon, delta)-private release of one row with law p, n = 1.
+
+    An output is labelled by the set of atoms it speaks for; outputs of one label can be merged
+    without changing the leakage or weakening the guarantee, so 2^K outputs are all there are.
+    """
+    count, labels = len(p), 2 ** len(p)
+    member = np.array([[label >> k & 1 for label in range(labels)] for k in range(count)], float)
+    gain = member.copy() if gamma >= 1 else -(1 - member) / gamma
+    average = -gamma * (p @ member) if gamma >= 1 else p @ (1 - member)
+    objective = p[:, None] * gain + np.outer(p, average)
+    pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
+    size, slack = count * labels, len(pairs) * labels * (delta > 0)
+    rows, limits = [], []
+    for number, (i, j) in enumerate(pairs):
+        total = np.zeros(size + slack)
+        for label in range(labels):
+            row = np.zeros(size + slack)
+            row[i * labels + label] = 1
+            row[j * labels + label] = -np.exp(epsilon)
+            if delta > 0:
+                place = size + number * labels + label
+                row[place], total[place] = -1, 1
+            rows.append(row)
+            limits.append(0.0)
+        if delta > 0:
+            rows.append(total)
+            limits.append(delta)
+    equal = np.zeros((count, size + slack))
+    for k in range(count):
+        equal[k, k * labels : (k + 1) * labels] = 1
+    costs = np.append(-objective.ravel(), np.zeros(slack))
+    result = optimize.linprog(costs, rows, limits, equal, np.ones(count), method="highs")
+    assert result.success
+    return -result.fun
+
+
+class TestPrivacy:
+    @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 40.0])
+    def test_the_balanced_bound_is_tanh_of_a_quarter_of_epsilon(self, epsilon):
+        assert dp_leakage_bound(epsilon) == pytest.approx(np.tanh(epsilon / 4), rel=1e-14)
+
+    @pytest.mark.parametrize(("atoms", "chosen"), [(3, 1), (4, 1), (5, 2)])
+    def test_the_balanced_bound_is_attained(self, atoms, chosen):
+        # The subset mechanism with a share f = 1/(1 + e^(eps/2)) of the atoms in each subset.
+        share = chosen / atoms
+        epsilon = 2 * np.log((1 - share) / share)
+        reached = largest_leakage(epsilon, 0.0, np.full(atoms, 1 / atoms), 1.0)
+        assert reached == pytest.approx(dp_leakage_bound(epsilon), rel=1e-9)
+
+    @pytest.mark.parametrize(
+        ("gamma", "atoms", "chosen"),
+        [(0.4, 4, 2), (0.8, 6, 2), (1.0, 5, 2), (1.25, 8, 2), (2.5, 12, 1)],
+    )
+    def test_the_subset_mechanism_attains_the_bound_for_every_gamma(self, gamma, atoms, chosen):
+        # A release is a set of atoms, e^eps times as likely if it holds the row; the best share of
+        # atoms in it is (sqrt(e^eps / gamma) - 1)/(e^eps - 1).
+        share = chosen / atoms
+        root = (1 / np.sqrt(gamma) + np.sqrt(1 / gamma - 4 * share * (1 - share))) / (2 * share)
+        epsilon = 2 * np.log(root)
+        subsets = list(itertools.combinations(range(atoms), chosen))
+        member = np.array([[k in subset for subset in subsets] for k in range(atoms)])
+        release = np.where(member, np.exp(epsilon), 1.0)
+        joint = release / release.sum(axis=1, keepdims=True) / atoms
+        product = np.broadcast_to(joint.sum(axis=0) / atoms, joint.shape)
+        reached = divergence(product.ravel(), joint.ravel(), gamma)
+        assert reached == pytest.approx(dp_leakage_bound(epsilon, gamma=gamma), rel=1e-12)
+
+    @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+    @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.1])
+    @pytest.mark.parametrize("gamma", [0.3, 1.0, 1.7])
+    def test_no_mechanism_leaks_more_than_the_bound(self, epsilon, delta, gamma):
+        bound = dp_leakage_bound(epsilon, delta, gamma=gamma)
+        published = dp_leakage_bound(epsilon, delta, gamma=gamma, form="published")
+        assert bound <= published + 1e-15
+        for p in ([0.5, 0.5], [0.2, 0.3, 0.5], [0.9, 0.1]):
+            assert largest_leakage(epsilon, delta, np.array(p), gamma) <= bound + 1e-9
+
+    @pytest.mark.parametrize("n", [2, 3])
+    def test_more_rows_leak_less(self, n):
+        """Two atoms, n rows, the release a function of the count: another linear program."""
+        p, epsilon = 0.5, 1.5
+        patterns = np.array(
+            [
+                np.exp(epsilon * np.append(0, np.cumsum(steps)))
+                for steps in itertools.product([-1, 0, 1], repeat=n)
+            ]
+        )
+        counts = np.arange(n + 1)
+        weight = special.comb(n, counts) * p**counts * (1 - p) ** (n - counts)
+        one, zero = weight * counts / (n * p), weight * (n - counts) / (n * (1 - p))
+        first, second = patterns @ one, patterns @ zero
+        mean = p * first + (1 - p) * second
+        leakage = 0.5 * (p * abs(first - mean) + (1 - p) * abs(second - mean))
+        found = optimize.linprog(-leakage, A_eq=patterns.T, b_eq=np.ones(n + 1))
+        assert 0 < -found.fun < 0.8 * dp_leakage_bound(epsilon)
+
+    def test_for_positive_delta_it_is_the_bound_of_two_neighbours(self):
+        for epsilon, delta, gamma in itertools.product([0.2, 1.0, 3.0], [1e-6, 0.2], [0.2, 1, 4]):
+            grow = np.exp(epsilon)
+            p = np.array([delta, (1 - delta) * grow / (1 + grow), (1 - delta) / (1 + grow), 0])
+            q = p[::-1]
+            expected = divergence(p, q, gamma)
+            bound = dp_leakage_bound(epsilon, delta, gamma=gamma)
+            assert bound == pytest.approx(expected, rel=1e-12)
+
+    def test_limits(self):
+        assert dp_leakage_bound(0.0) == 0
+        assert dp_leakage_bound(np.inf) == dp_leakage_bound(np.inf, 0.1, gamma=5.0) == 1
+        assert dp_leakage_bound(0.0, 0.25) == 0.25
+        assert dp_leakage_bound(0.3, 1.0) == 1
+        assert dp_leakage_bound(1.0, gamma=[0.3, 4.0]).tolist() == [0, 0]
+        assert dp_leakage_bound(1000.0, gamma=1e-3) == pytest.approx(1.0)
+        assert dp_leakage_bound([[0.5], [1.0]], [0.0, 0.1]).shape == (2, 2)
+
+    def test_the_published_form_is_equation_9(self):
+        value = dp_leakage_bound(1.0, 0.01, gamma=2.0, form="published")
+        assert value == pytest.approx(2 * (np.e - 0.5 - 0.5 + 0.01), rel=1e-15)
+
+    @given(
+        leakage=st.floats(1e-12, 1 - 1e-9),
+        gamma=st.floats(0.01, 100),
+        delta=st.sampled_from([0, 1e-9]),
+    )
+    def test_epsilon_for_leakage_is_the_inverse(self, leakage, gamma, delta):
+        leakage = max(leakage, 2 * delta)
+        epsilon = epsilon_for_leakage(leakage, delta=delta, gamma=gamma)
+        back = dp_leakage_bound(epsilon, delta, gamma=gamma)
+        # epsilon has |log gamma| in it: its rounding is all that is lost
+        assert back == pytest.approx(leakage, rel=1e-11, abs=1e-15)
+
+    def test_epsilon_for_leakage_at_its_ends(self):
+        assert epsilon_for_leakage(0.1) == pytest.approx(4 * np.arctanh(0.1), rel=1e-15)
+        assert epsilon_for_leakage([0.0, 1.0]).tolist() == [0, np.inf]
+        assert epsilon_for_leakage(0.0, gamma=3.0) == pytest.approx(np.log(3.0))
+        assert epsilon_for_leakage(1e-5, delta=1e-5) == 0
+        assert epsilon_for_leakage(1.0, delta=1.0) == np.inf
+
+
+def kullback_leibler(first, second):
+    return special.rel_entr(first, second).sum(axis=-1)
+
+
+class TestInformation:
+    @pytest.mark.parametrize("gamma", [0.2, 0.8, 1.0, 1.3, 5.0])
+    def test_no_two_laws_exceed_the_bound_and_two_outcomes_reach_it(self, gamma):
+        grid = np.concatenate([np.geomspace(1e-9, 0.01, 40), np.linspace(0.011, 0.989, 90)])
+        grid = np.append(grid, 1 - grid[:40])
+        out, inside = np.meshgrid(grid, grid)
+        information = special.rel_entr(inside, out) + special.rel_entr(1 - inside, 1 - out)
+        pair = (np.stack([v, 1 - v], axis=-1) for v in (out, inside))
+        leakage = divergence(*pair, gamma)
+        bound = mutual_information_bound(information, gamma)
+        assert (leakage <= bound * (1 + 1e-12) + 1e-15).all()
+        for low, high in ((1e-3, 1e-2), (0.1, 0.2), (1.0, 1.5)):
+            some = (information > low) & (information < high)
+            assert (leakage[some] / bound[some]).max() > 0.98
+
+    @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+    def test_laws_with_many_outcomes_stay_below(self, gamma):
+        rng = np.random.default_rng(5)
+        out, inside = rng.dirichlet(np.full(6, 0.5), (2, 2000))
+        information = kullback_leibler(inside, out)
+        bound = mutual_information_bound(information, gamma)
+        assert (divergence(out, inside, gamma) <= bound + 1e-13).all()
+        published = mutual_information_bound(information, gamma, form="published")
+        assert (bound <= published + 1e-15).all()
+
+    @pytest.mark.parametrize("leakage", [1e-6, 1e-3, 0.05, 0.49, 0.51, 0.9])
+    def test_the_balanced_bound_is_the_sharp_inequality_of_pinsker(self, leakage):
+        # The least information of two laws at this distance, over two outcomes, in 40 digits.
+        with mp.workdps(40):
+            v = mp.mpf(leakage)
+
+            def slope(p):
+                q = p + v
+                return mp.log(q * (1 - p) / (p * (1 - q))) - v / (p * (1 - p))
+
+            p = mp.findroot(
+                slope, ((1 - v) * mp.mpf("0.01"), (1 - v) * mp.mpf("0.99")), solver="illinois"
+            )
+            q = p + v
+            least = float(q * mp.log(q / p) + (1 - q) * mp.log((1 - q) / (1 - p)))
+        assert mutual_information_bound(least) == pytest.approx(leakage, rel=2e-13)
+
+    def test_both_sides_of_the_change_to_taylor_terms(self):
+        # At gamma = 1 theta = 1 is the optimum for 0.1207... nats.
+        grid = 0.12 + np.linspace(0, 2e-3, 41)
+        values = mutual_information_bound(grid)
+        curvature = np.diff(values, 2)
+        np.testing.assert_allclose(curvature, curvature.mean(), rtol=0.05)
+
+    def test_limits(self):
+        values = mutual_information_bound([0.0, 1e-300, 1e-20, 750.0, np.inf])
+        assert values[0] == 0
+        assert values[1] == pytest.approx(np.sqrt(0.5e-300), rel=1e-12)
+        assert values[2] == pytest.approx(np.sqrt(0.5e-20), rel=1e-12)
+        assert values[3:].tolist() == [1, 1]
+        assert mutual_information_bound([0.0, np.inf], [[0.1], [10.0]]).tolist() == [[0, 1], [0, 1]]
+
+    def test_the_published_form_is_equation_8(self):
+        assert mutual_information_bound(0.02, 3.0, form="published") == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gamma_ratio(1.0, 1.0), "nonmember_rate must be strictly between 0 and 1; got"),
+        (
+            lambda: gamma_ratio(0.5, 0.0),
+            r"tpr_weight must be positive and finite; got tpr_weight = 0",
+        ),
+        (lambda: security([0.5, 1.5]), r"leakage must be between 0 and 1; got leakage\[1\] = 1\.5"),
+        (lambda: max_accuracy(np.nan), "leakage must be between 0 and 1; got leakage = nan"),
+        (lambda: max_accuracy(0.5, nonmember_rate=0.0), "nonmember_rate must be strictly between"),
+        (
+            lambda: divergence([0.5, 0.5], [1.0]),
+            "p_in must have as many outcomes as p_out; its last axis has 1",
+        ),
+        (lambda: divergence(0.5, 0.5), "p_out must be an array of probabilities"),
+        (
+            lambda: divergence([0.5, 0.6], [0.5, 0.5]),
+            r"p_out must sum to 1 within 1e-09; a sum is 1\.1",
+        ),
+        (
+            lambda: divergence([0.5, 0.5], [1.5, -0.5]),
+            r"p_in must hold probabilities.*p_in\[0\] = 1\.5",
+        ),
+        (
+            lambda: divergence([[0.5, 0.5], [0.2, 0.2]], [0.5, 0.5]),
+            "p_out must sum to 1.*a sum is 0.4",
+        ),
+        (
+            lambda: divergence([1.0], [1.0], 0.0),
+            r"gamma must be positive and finite; got gamma = 0",
+        ),
+        (lambda: divergence([1.0], [1.0], np.inf), "gamma must be positive and finite"),
+        (lambda: dp_leakage_bound(-1.0), r"epsilon must be at least 0; got epsilon = -1"),
+        (lambda: dp_leakage_bound(np.nan), "epsilon must be at least 0; got epsilon = nan"),
+        (lambda: dp_leakage_bound(1.0, 2.0), "delta must be between 0 and 1"),
+        (lambda: dp_leakage_bound(1.0, form="loose"), 'form must be "sharp" or "published"'),
+        (
+            lambda: epsilon_for_leakage(0.1, delta=0.2),
+            r"leakage must be at least delta.*No epsilon",
+        ),
+        (lambda: epsilon_for_leakage(1.1), "leakage must be between 0 and 1"),
+        (lambda: mutual_information_bound(-0.1), "information must be at least 0"),
+        (lambda: mutual_information_bound(0.1, form=""), "form must be"),
+        (lambda: mutual_information_bound(0.1, -1.0), "gamma must be positive and finite"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
