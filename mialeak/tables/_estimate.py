@@ -1,0 +1,258 @@
+"""Leakage for the population that a sample of counts came from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainccinv, betaincinv
+
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_float, invalid
+from mialeak._results import Estimate
+from mialeak.tables._completed import complete, leakage_at
+from mialeak.tables._interval import completed_leakage, leakage_interval
+
+__all__ = [
+    "CellLeakage",
+    "atom_leakage_range",
+    "cell_leakage",
+    "estimate_max_leakage",
+    "estimated_min_samples",
+]
+
+
+def estimate_max_leakage(
+    counts: npt.ArrayLike,
+    n: int | None = None,
+    *,
+    gamma: float = 1.0,
+    confidence: float = 0.95,
+) -> Estimate:
+    r"""Estimate of the largest leakage of discrete data whose law is known through a sample only.
+
+    The counts are those of a table, a histogram or a survey: `counts[k]` rows were seen in cell k,
+    and there may be cells that no row was seen in.  The question is what
+    :func:`mialeak.max_leakage` would say for the population that the rows came from.
+
+    Parameters
+    ----------
+    counts : array_like of int, any shape
+        Rows in each cell, in any order.  Zeros add nothing: cells that exist and cells that nobody
+        has heard of are alike to a sample that missed them.
+    n : int, optional
+        Rows of the release in question, the target included, from 1 to 2**53.  By default a
+        release as large as the sample, ``sum(counts)``.
+    gamma : float, default 1.0
+        Weight of the game, as for :func:`mialeak.max_leakage`.
+    confidence : float, default 0.95
+        Nominal coverage of the interval, strictly between 0 and 1.
+
+    Returns
+    -------
+    Estimate
+        ``value``; ``low`` and ``high``, the ends of the interval, with
+        ``0 <= low <= value <= high <= 1``; and ``plug_in``, the leakage if the sample's own
+        frequencies were the population, usually far too low for the real one.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative or none is positive, if they sum to more than 2**53; if `n` is
+        outside [1, 2**53]; if `gamma` is not positive and finite; if `confidence` is not strictly
+        between 0 and 1.
+    TypeError
+        If `counts` or `n` are not integers (3.0 is not).
+
+    See Also
+    --------
+    mialeak.max_leakage : For a known law, exactly.
+    mialeak.table_leakage : From a data frame to a report.
+
+    Notes
+    -----
+    **What is estimated.**  A cell of probability p contributes p g(p), with g the leakage of a
+    target in that cell: at gamma = 1, ``g(p) = (1 - p) b(floor(n p); n - 1, p)``, which falls from
+    1 at p = 0 [AGP25]_.  With F(dp) the share of the population in cells of probability p,
+
+    .. math:: \Delta = \int g(p) F(dp).
+
+    A sample of N rows shows F through binomial laws: for any numbers a(j), the average over its
+    rows of a(number of other rows in the same cell) has expectation
+    :math:`\int \sum_j a(j) b(j; N-1, p) F(dp)`.  The number of cells nowhere enters.
+    (Cells with n p < 1 contribute their expected missing mass, ``p (1-p)**n``, and for n = N the
+    share of rows seen once estimates it: Good and Turing.  This goes on from there.)
+
+    **Interval.**  If :math:`\sum_j a(j) b(j; N-1, p) \ge g(p)` for all p, the average
+    overestimates the leakage of every law, so that average and its standard errors make an upper
+    bound; likewise a lower one from below.  Of all such a(j) those are taken whose bound would be
+    the tightest if the law fitted to the counts were the truth: a convex program with some 14
+    unknowns.  Hence no law needs to be assumed, and what the sample cannot tell shows as width.
+
+    **Value.**  The same integral for the fitted law: nonparametric maximum likelihood for cells
+    seen up to 64 times, corrected plug-in for the others.
+
+    **Accuracy**: an estimate, with coverage measured by simulation and no proof.  For five laws
+    that the method was tuned on and four that it was not, samples of 1,000, 10,000 and 100,000
+    rows, and releases of a tenth to ten times the sample, the interval of nominal 95 % held the
+    truth in at least 94 % of the samples of every law and size.  ``docs/estimate_coverage.md`` has
+    the table, and nothing is claimed outside of it.  Intervals err towards the wide side.
+
+    Rows must be independent draws from the population; a stratified or deduplicated table is
+    not.  For n above the sample size, what matters is how the rarest cells are spread, which the
+    sample shows less and less: the interval widens quickly, and beyond ten times it has not been
+    tested at all.  The same goes for samples below 1,000 rows.  A sample in which no two rows share
+    a cell gives an interval that ends at 1.
+
+    **Cost**: one pass over the counts, and a few milliseconds whatever their number.  No random
+    numbers are used.
+
+    References
+    ----------
+    .. [AGP25] E. Aubinais, E. Gassiat, P. Piantanida, "Fundamental Limits of Membership Inference
+       Attacks on Machine Learning Models", JMLR, 2025.
+
+    Examples
+    --------
+    1,000 people were asked.  200 of them are alone in their cell, 80 cells hold two, and so on up
+    to two cells of 50:
+
+    >>> import numpy as np
+    >>> from mialeak import estimate_max_leakage
+    >>> counts = np.repeat([1, 2, 3, 5, 10, 20, 50], [200, 80, 40, 30, 15, 6, 2])
+    >>> leak = estimate_max_leakage(counts)
+    >>> print(f"{leak.value:.2f}, between {leak.low:.2f} and {leak.high:.2f}")
+    0.29, between 0.25 and 0.32
+    >>> print(f"as if these were all the cells there are: {leak.plug_in:.2f}")
+    as if these were all the cells there are: 0.20
+
+    What a release of fewer or more people would leak:
+
+    >>> for n in [100, 1000, 10_000]:
+    ...     leak = estimate_max_leakage(counts, n)
+    ...     print(f"{n:6}: {leak.low:.2f} to {leak.high:.2f}")
+       100: 0.61 to 0.66
+      1000: 0.25 to 0.32
+     10000: 0.08 to 0.18
+    """
+    sample = _as_sample(counts)
+    gamma = as_float(gamma, "gamma")
+    if gamma <= 0:
+        invalid("gamma", "be positive", value=gamma)
+    confidence = as_float(confidence, "confidence")
+    if not 0 < confidence < 1:
+        invalid("confidence", "lie between 0 and 1, both excluded", value=confidence)
+    if n is not None:
+        n = as_count(n, "n", least=1)
+
+    law = complete(sample)
+    n = law.rows if n is None else n
+    value, low, high = leakage_interval(law, n, gamma, confidence)
+    frequencies = law.sizes / law.rows
+    plug_in = float((law.cells * frequencies) @ leakage_at(frequencies, n, gamma))
+    return Estimate(value=value, low=low, high=high, plug_in=plug_in, confidence=confidence)
+
+
+def _as_sample(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    sample = as_counts(counts, "counts").ravel()
+    if not sample.any():
+        invalid("counts", "hold at least one positive count")
+    total = float(sample.sum(dtype=np.float64))
+    # An int64 sum is exact where it cannot overflow, which the rounded one tells.
+    if total > 2 * MAX_COUNT or int(sample.sum()) > MAX_COUNT:
+        invalid("counts", f"sum to at most 2**53; their sum is about {total:.6g}")
+    return sample
+
+
+def atom_leakage_range(
+    sizes: npt.NDArray[Any], rows: int, n: int, confidence: float, gamma: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Range of the leakage of a target in a cell, from the count of that cell alone.
+
+    Parameters
+    ----------
+    sizes : int array
+        Rows of the sample in the cell; 0 is allowed.
+    rows, n : int
+        Rows of the sample and of the release in question.
+    confidence, gamma : float
+        As for :func:`estimate_max_leakage`.
+
+    Returns
+    -------
+    low, high : float arrays of the shape of `sizes`
+
+    Notes
+    -----
+    Clopper and Pearson's interval for the cell's probability, carried through the leakage, which
+    falls with the probability (proof: ``leakage_at``).
+
+    The smallest probability is that for the other ``rows - 1`` rows, of which ``size - 1`` share
+    the cell.  So the range holds for a cell named before the sample was seen, and also for the
+    cell of a row of the sample, which is seen at least once because that row is in it: seen once
+    says nothing about how rare it is, and the range goes up to 1.
+    """
+    tail = (1 - confidence) / 2
+    size = np.asarray(sizes, dtype=np.float64)
+    others, elsewhere = size - 1, rows - size
+    least = np.where(others > 0, betaincinv(np.maximum(others, 1), elsewhere + 1, tail), 0.0)
+    most = np.where(elsewhere > 0, betainccinv(size + 1, np.maximum(elsewhere, 1), tail), 1.0)
+    return leakage_at(most, n, gamma), leakage_at(least, n, gamma)
+
+
+class CellLeakage(NamedTuple):
+    """Leakage of a target in a cell, for each distinct positive count; arrays of one shape."""
+
+    sizes: npt.NDArray[np.int64]
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def cell_leakage(
+    counts: npt.ArrayLike, n: int | None = None, *, gamma: float = 1.0, confidence: float = 0.95
+) -> CellLeakage:
+    """Estimated leakage of the rows of a sample by the size of their cell.
+
+    The value is the mean leakage, by the fitted law, of rows whose cell is seen as often; its mean
+    over the rows is about the value of :func:`estimate_max_leakage`.  A single row may be far from
+    it: the ends are those of :func:`atom_leakage_range`.
+    """
+    law = complete(_as_sample(counts))
+    n = law.rows if n is None else n
+    low, high = atom_leakage_range(law.sizes, law.rows, n, confidence, gamma)
+    value = leakage_at(law.sizes / law.rows, n, gamma)
+    light = law.sizes[~law.heavy]
+    weights = law.pmf(int(light.max(initial=0)))[light - 1] * law.shares
+    value[~law.heavy] = weights @ leakage_at(law.nodes, n, gamma) / weights.sum(axis=1)
+    return CellLeakage(law.sizes, np.clip(value, low, high), low, high)
+
+
+def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float = 1.0) -> int:
+    """Smallest n at which the value of :func:`estimate_max_leakage` is at most `leakage`.
+
+    An estimate, and a rough one beyond ten times the sample: cells too rare to show in it are
+    taken for cells of a probability 0.0025 / N, while they may be rarer still.
+
+    Raises
+    ------
+    ValueError
+        If `leakage` is not inside (0, 1) or not reached with 2**53 rows.
+    """
+    bound = as_float(leakage, "leakage")
+    if not 0 < bound < 1:
+        invalid("leakage", "be between 0 and 1, both excluded", value=bound)
+    law = complete(_as_sample(counts))
+    low, high = 0, 1
+    while completed_leakage(law, high, gamma) > bound:
+        if high == MAX_COUNT:
+            rule = "be reached with at most 2**53 rows, which leak more than that"
+            invalid("leakage", rule, value=bound)
+        low, high = high, min(4 * high, MAX_COUNT)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if completed_leakage(law, middle, gamma) > bound:
+            low = middle
+        else:
+            high = middle
+    return high
