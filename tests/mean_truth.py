@@ -16,6 +16,8 @@ def chi_square_tail(x, df, nc, *, upper) -> arb:
     """P(X > x) or P(X <= x), the Poisson mixture of central tails around its largest term."""
     ctx.prec = _BITS
     x, df, nc = arb(x), arb(df), arb(nc)
+    if x <= 0:
+        return arb(upper)
     half, shape, rate = x / 2, df / 2, nc / 2
     if not float(nc):
         above = half.gamma_upper(shape, regularized=1)

@@ -1,0 +1,269 @@
+"""Every form of a covariance as one thing: what whitens a deviation from the mean.
+
+A scalar is that variance for every column, a vector the variances of uncorrelated columns, a
+matrix itself, and an object with ``covariance_`` and ``mahalanobis`` (scikit-learn's word) answers
+for itself unless something is added to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
+
+__all__ = ["Diagonal", "Full", "Outside", "Whitening", "variances_or_matrix", "whitening"]
+
+#: A correlation matrix is singular where a pivot of its Cholesky factor is below (16 + d) eps: the
+#: rounding of the factorisation, with room for that of a covariance computed from data.
+_PIVOT = 16
+#: A deviation lies in the range if what sticks out is below this share of its largest entry, in
+#: standard deviations: the square root of eps, since the factor may have any condition.
+_RANGE = 1e-8
+#: A column that does not vary may differ from its mean by the rounding of that mean.
+_CONSTANT = 1e-12
+#: Two entries of a symmetric matrix may differ by rounding.
+_SYMMETRIC = 1e-10
+
+
+class Outside(Exception):
+    """A deviation that no fresh row can have: its row in the block, its column, and the rank."""
+
+    def __init__(self, row: int, column: int, rank: int, columns: int):
+        super().__init__(row, column)
+        self.row, self.column, self.rank, self.columns = row, column, rank, columns
+
+
+class Whitening(Protocol):
+    """``a^T C^-1 b`` for rows a and b, C^-1 the generalised inverse on the range of C."""
+
+    rank: int
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` for each row v, which may be overwritten; :class:`Outside` if infinite."""
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` for each pair of rows, which may be overwritten."""
+
+
+class Diagonal:
+    """Uncorrelated columns; `slack` is how far a column without variance may be off."""
+
+    def __init__(self, variances: FloatArray, slack: FloatArray):
+        self._fixed = np.flatnonzero(variances == 0.0)
+        self.rank = variances.size - self._fixed.size
+        self._slack = slack[self._fixed]
+        with np.errstate(divide="ignore", over="ignore"):
+            self._weights = 1.0 / variances
+        self._weights[self._fixed] = 0.0
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` for each row v."""
+        return self.inner(deviations, deviations)
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` for each pair of rows."""
+        if self._fixed.size:
+            for rows in (one, other):
+                _check_fixed(rows, self._fixed, self._slack, self.rank)
+        return np.multiply(one, other, out=one) @ self._weights
+
+
+class Full:
+    """A Cholesky factor of the correlation matrix, pivoted where it is singular."""
+
+    def __init__(self, matrix: FloatArray, slack: FloatArray, name: str):
+        deviation = np.sqrt(np.diagonal(matrix))
+        self._fixed = np.flatnonzero(deviation == 0.0)
+        self._slack = slack[self._fixed]
+        self._moving = np.flatnonzero(deviation)
+        stray = matrix[self._fixed] != 0.0
+        if stray.any():
+            row, column = first_index(stray)
+            index = int(self._fixed[row]), column
+            rule = "be positive semi-definite; a column without variance has no covariance"
+            invalid(name, rule, index=index, value=matrix[index])
+        self._inverse = 1.0 / deviation[self._moving]
+        limit = (_PIVOT + deviation.size) * np.finfo(np.float64).eps
+        self._order: npt.NDArray[np.intp] | None = None
+        self._factor, info = linalg.lapack.dpotrf(
+            self._correlation(matrix), lower=1, clean=0, overwrite_a=1
+        )
+        self.rank = self._moving.size
+        if info != 0 or np.min(np.diagonal(self._factor) ** 2, initial=1.0) <= limit:
+            self._pivot(self._correlation(matrix), limit, name)
+
+    def _correlation(self, matrix: FloatArray) -> FloatArray:
+        if self._fixed.size:
+            matrix = matrix[np.ix_(self._moving, self._moving)]
+        correlation = np.array(matrix.T, order="F")  # symmetric: the transpose is the cheap copy
+        correlation *= self._inverse
+        correlation *= self._inverse[:, None]
+        return correlation
+
+    def _pivot(self, correlation: FloatArray, limit: float, name: str) -> None:
+        factor, order, rank, _ = linalg.lapack.dpstrf(correlation, tol=limit, lower=1)
+        order = order - 1
+        below = factor[rank:, :rank]
+        rest = correlation[np.ix_(order[rank:], order[rank:])] - below @ below.T
+        if rest.size and np.abs(rest).max() > np.sqrt(limit):
+            least = linalg.eigh(correlation, eigvals_only=True, subset_by_index=[0, 0])[0]
+            rule = "be positive semi-definite; the least eigenvalue of its correlation matrix is"
+            invalid(name, f"{rule} {least:.3g}")
+        self._order, self.rank = order, int(rank)
+        self._factor, self._below = np.asfortranarray(factor[:rank, :rank]), below
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` for each row v."""
+        white = self._whiten(deviations)
+        return np.asarray(np.vecdot(white, white))
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` for each pair of rows."""
+        return np.asarray(np.vecdot(self._whiten(one), self._whiten(other)))
+
+    def _whiten(self, deviations: FloatArray) -> FloatArray:
+        """Solve one triangular system for all rows."""
+        if self._fixed.size:
+            _check_fixed(deviations, self._fixed, self._slack, self.rank)
+            deviations = deviations[:, self._moving]
+        deviations *= self._inverse
+        if self._order is None:
+            return self._solve(deviations)
+        head = self._solve(deviations[:, self._order[: self.rank]])
+        left = np.abs(deviations[:, self._order[self.rank :]] - head @ self._below.T)
+        bad = left > _RANGE * np.abs(deviations).max(axis=1, keepdims=True, initial=0.0)
+        if bad.any():
+            row = first_index(bad.any(axis=1))[0]
+            column = self._order[self.rank + int(np.argmax(left[row]))]
+            columns = self._moving.size + self._fixed.size
+            raise Outside(row, int(self._moving[column]), self.rank, columns)
+        return head
+
+    def _solve(self, rows: FloatArray) -> FloatArray:
+        rows = np.ascontiguousarray(rows)
+        if rows.size:
+            linalg.blas.dtrsm(1.0, self._factor, rows.T, lower=1, overwrite_b=1)
+        return rows
+
+
+class Estimator:
+    """An object that knows its own Mahalanobis distances."""
+
+    def __init__(self, estimator: Any, columns: int):
+        self._estimator = estimator
+        self.rank = columns
+        self.covariance = estimator.covariance_
+        centre = getattr(estimator, "mean_", getattr(estimator, "location_", None))
+        self._centre = np.zeros(columns) if centre is None else np.asarray(centre, np.float64)
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` for each row v."""
+        return np.asarray(self._estimator.mahalanobis(deviations + self._centre), np.float64)
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` by polarisation."""
+        return 0.25 * (self.squared(one + other) - self.squared(one - other))
+
+
+def _check_fixed(
+    deviations: FloatArray, fixed: npt.NDArray[np.intp], slack: FloatArray, rank: int
+) -> None:
+    bad = np.abs(deviations[:, fixed]) > slack
+    if bad.any():
+        row, column = first_index(bad)
+        raise Outside(row, int(fixed[column]), rank, deviations.shape[1])
+
+
+def as_form(cov: Any, columns: int, name: str) -> FloatArray | Estimator:
+    """A covariance as variances (columns,), a matrix (columns, columns), or an estimator."""
+    if hasattr(cov, "mahalanobis") and hasattr(cov, "covariance_"):
+        return Estimator(cov, columns)
+    array = as_floats(cov, name, finite=True)
+    if array.shape not in ((), (columns,), (columns, columns)):
+        invalid(
+            name,
+            f"be a number, {columns} variances or a {columns} by {columns} matrix, to go with "
+            f"{columns} columns; its shape is {array.shape}",
+        )
+    if array.ndim == 2:
+        _require_symmetric(array, name)
+        diagonal = np.diagonal(array)
+        bad = diagonal < 0.0
+        if bad.any():
+            j = first_index(bad)[0]
+            invalid(name, "have variances of at least 0", index=(j, j), value=diagonal[j])
+        return array
+    require(array >= 0.0, array, name, "be at least 0 (a variance)")
+    return np.broadcast_to(array, (columns,))
+
+
+def _require_symmetric(matrix: FloatArray, name: str) -> None:
+    """Row blocks against column blocks: no second matrix in memory."""
+    size = np.sqrt(np.abs(np.diagonal(matrix)))
+    rows = max(1, (1 << 18) // max(1, size.size))
+    for start in range(0, size.size, rows):
+        block = slice(start, start + rows)
+        if np.array_equal(matrix[block], matrix[:, block].T):
+            continue
+        gap = np.abs(matrix[block] - matrix[:, block].T)
+        bad = gap > _SYMMETRIC * (np.multiply.outer(size[block], size) + np.abs(matrix[block]))
+        if bad.any():
+            i, j = first_index(bad)
+            i += start
+            one, other = float(matrix[i, j]), float(matrix[j, i])
+            invalid(
+                name,
+                f"be symmetric; got {name}[{i}, {j}] = {one!r} and {name}[{j}, {i}] = {other!r}",
+            )
+
+
+def whitening(
+    cov: Any,
+    mean: FloatArray,
+    *,
+    factor: float = 1.0,
+    noise: Any = None,
+    noise_factor: float = 1.0,
+    names: tuple[str, str] = ("cov", "release_noise_cov"),
+) -> Whitening:
+    """What whitens by ``factor * cov + noise_factor * noise``."""
+    form = as_form(cov, mean.size, names[0])
+    if isinstance(form, Estimator) and noise is None and factor == 1.0:
+        return form
+    term = variances_or_matrix(form, mean.size, names[0])
+    other = None if noise is None else variances_or_matrix(noise, mean.size, names[1])
+    total = _weighted_sum(term, factor, other, noise_factor)
+    slack = _CONSTANT * np.abs(mean)
+    if total.ndim == 1:
+        return Diagonal(total, slack)
+    if other is not None:
+        for matrix, name in zip((term, other), names, strict=True):
+            if matrix.ndim == 2:
+                Full(matrix, slack, name)  # for its checks: a sum may hide what a term lacks
+    return Full(total, slack, names[0])
+
+
+def variances_or_matrix(cov: Any, columns: int, name: str) -> FloatArray:
+    """A covariance as an array: variances (columns,) or a matrix (columns, columns)."""
+    form = cov if isinstance(cov, Estimator) else as_form(cov, columns, name)
+    if isinstance(form, Estimator):
+        return np.asarray(as_form(form.covariance, columns, f"{name}.covariance_"))
+    return form
+
+
+def _weighted_sum(
+    cov: FloatArray, factor: float, noise: FloatArray | None, noise_factor: float
+) -> FloatArray:
+    if noise is None:
+        return cov if factor == 1.0 else factor * cov
+    if cov.ndim == noise.ndim:
+        return factor * cov + noise_factor * noise
+    matrix, variances = np.asarray(factor * cov), np.asarray(noise_factor * noise)
+    if matrix.ndim == 1:
+        matrix, variances = variances, matrix
+    matrix[np.diag_indices_from(matrix)] += variances
+    return matrix

@@ -1,0 +1,145 @@
+"""Inverse problems of a released mean, against the forward formulas and by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from mialeak.mean import (
+    easiest_target,
+    hardest_target,
+    leakage_score,
+    mean_tradeoff,
+    noise_for_leakage,
+    samples_for_leakage,
+)
+from mialeak.reference import mean as twins
+
+RNG = np.random.default_rng(31)
+
+
+def law(d):
+    mixing = RNG.normal(size=(d, d))
+    return RNG.normal(size=d), mixing @ mixing.T
+
+
+@pytest.mark.parametrize("wanted", [1e-6, 0.01, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("structure", ["scalar", "vector", "matrix"])
+def test_the_noise_brings_the_advantage_to_what_was_wanted(structure, wanted):
+    mean, matrix = law(4)
+    cov = {"scalar": 2.0, "vector": np.diagonal(matrix), "matrix": matrix}[structure]
+    z = mean + 20 * RNG.normal(size=(6, 4))
+    std = noise_for_leakage(z, mean, cov, 12, wanted)
+    assert std.shape == (6,)
+    for row, noise in zip(z, std, strict=True):
+        if noise:
+            curve = mean_tradeoff(row, mean, cov, 12, release_noise_cov=noise**2)
+            assert curve.advantage == pytest.approx(wanted, rel=1e-11)
+        else:
+            assert mean_tradeoff(row, mean, cov, 12).advantage <= wanted
+
+
+def test_noise_is_right_in_fifty_digits():
+    z, variances, n, wanted = [3.0, 1.0, 1e-3], [0.5, 2.0, 1e-9], 7, 0.2
+    with mp.workdps(50):
+        allowed = 8 * mp.erfinv(mp.mpf(wanted)) ** 2
+        pairs = list(zip(z, variances, strict=True))
+
+        def excess(std):
+            terms = [mp.mpf(a) ** 2 / (mp.mpf(v) + n * std**2) for a, v in pairs]
+            return sum(terms) / n - allowed
+
+        truth = mp.findroot(excess, (0.1, 10), solver="anderson")
+    assert noise_for_leakage(z, [0.0] * 3, variances, n, wanted) == pytest.approx(
+        float(truth), rel=1e-14
+    )
+
+
+def test_bisection_agrees():
+    mean, cov = law(3)
+    z = mean + np.array([4.0, -2.0, 9.0])
+    got = noise_for_leakage(z, mean, cov, 5, 0.1)
+    assert got == pytest.approx(twins.noise_for_leakage(z, mean, cov, 5, 0.1), rel=1e-12)
+
+
+def test_no_noise_where_none_is_needed():
+    assert noise_for_leakage([1.0], [0.0], 1.0, 1000, 0.5) == 0.0
+    assert noise_for_leakage([0.0], [0.0], 1.0, 2, 1e-9) == 0.0
+    assert noise_for_leakage(np.eye(3), [1 / 3] * 3, np.eye(3) / 3 - 1 / 9, 10**6, 0.5).max() == 0
+
+
+def test_noise_protects_a_target_outside_the_range():
+    for cov in ([1.0, 0.0], np.diag([1.0, 0.0]), np.array([[1.0, 1.0], [1.0, 1.0]])):
+        std = noise_for_leakage([1.0, 3.0], [0.0, 0.0], cov, 10, 0.2)
+        curve = mean_tradeoff([1.0, 3.0], [0.0, 0.0], cov, 10, release_noise_cov=std**2)
+        assert curve.advantage == pytest.approx(0.2, rel=1e-10)
+
+
+def test_least_number_of_rows_is_on_the_edge():
+    mean, cov = law(3)
+    z = mean + 30 * RNG.normal(size=(50, 3))
+    for wanted in (0.003, 0.1, 0.7):
+        rows = samples_for_leakage(z, mean, cov, wanted)
+        assert rows.dtype == np.int64
+        for row, n in zip(z, rows, strict=True):
+            assert mean_tradeoff(row, mean, cov, int(n)).advantage <= wanted
+            if n > 2:
+                assert mean_tradeoff(row, mean, cov, int(n) - 1).advantage > wanted
+
+
+def test_least_number_of_rows_where_the_quotient_is_an_integer():
+    for n in range(2, 300):
+        wanted = mean_tradeoff([1.0], [0.0], 1.0, n).advantage
+        assert samples_for_leakage([1.0], [0.0], 1.0, float(wanted)) == n
+    assert type(samples_for_leakage([1.0], [0.0], 1.0, 0.5)) is int
+    assert samples_for_leakage([0.0], [0.0], 1.0, 0.5) == 2
+
+
+def test_easiest_and_hardest_target_by_enumeration():
+    p = RNG.uniform(0.05, 0.95, 8)
+    rows = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
+    scores = leakage_score(rows, p, p * (1 - p), 10)
+    np.testing.assert_array_equal(easiest_target(p), rows[scores.argmax()])
+    np.testing.assert_array_equal(hardest_target(p), rows[scores.argmin()])
+
+
+def test_extreme_targets_of_the_papers_experiment():
+    """Integrals of 1/p and 1/(1-p) over [1/4, 3/4]: 5 (4 log 2 - 1) and 5 (4 log 1.5 - 1)."""
+    p = 0.25 + 0.5 * (np.arange(5000) + 0.5) / 5000
+    easy = leakage_score(easiest_target(p), p, p * (1 - p), 1000)
+    hard = leakage_score(hardest_target(p), p, p * (1 - p), 1000)
+    assert easy == pytest.approx(5 * (4 * np.log(2) - 1), rel=1e-6)
+    assert hard == pytest.approx(5 * (4 * np.log(1.5) - 1), rel=1e-6)
+
+
+def test_extreme_targets_keep_shape_and_ends():
+    p = [[0.0, 1.0], [0.5, 0.25]]
+    np.testing.assert_array_equal(easiest_target(p), [[1, 0], [1, 1]])
+    np.testing.assert_array_equal(hardest_target(p), [[0, 1], [0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 0.0), "advantage must be above 0 and"),
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 1.0), "advantage must be above 0 and"),
+        (lambda: noise_for_leakage([np.nan], [0.0], 1.0, 5, 0.1), "target must be finite; got"),
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 1, 0.1), "n must be between 2"),
+        (
+            lambda: noise_for_leakage([1.0] * 2, [0.0] * 2, [[1, 2], [2, 1]], 5, 0.1),
+            "cov must be positive semi-definite",
+        ),
+        (lambda: samples_for_leakage([1.0], [0.0], 1.0, -0.1), "advantage must be above 0"),
+        (lambda: samples_for_leakage([1e9], [0.0], 1.0, 1e-9), "target must need at most 2**53"),
+        (lambda: samples_for_leakage([1.0], [0.0], 0.0, 0.1), "target must differ from mean only"),
+        (lambda: easiest_target([0.5, 1.5]), "p must be between 0 and 1; got p[1] = 1.5"),
+        (lambda: hardest_target(np.nan), "p must be between 0 and 1; got p = nan"),
+    ],
+)
+def test_bad_input_is_told(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

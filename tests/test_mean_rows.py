@@ -1,0 +1,233 @@
+"""Rows of a table against its own mean and margins: recomputation, enumeration, closed forms."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mialeak.mean import _margins, _score, leakage_score, margin_leakage_scores, row_leakage_scores
+from mialeak.reference import mean as twins
+
+RNG = np.random.default_rng(41)
+
+
+def table(n=40, d=4):
+    return RNG.normal(size=(n, d)) @ RNG.normal(size=(d, d)) + 5.0
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+@pytest.mark.parametrize("noise", [None, 0.3, np.array([0.1, 0.2, 0.3, 0.4])])
+def test_closed_form_is_recomputation_without_the_row(structure, noise):
+    rows = table()
+    got = row_leakage_scores(rows, structure=structure, release_noise_cov=noise)
+    truth = twins.row_leakage_scores(rows, structure, 0.0 if noise is None else noise)
+    np.testing.assert_allclose(got, truth, rtol=1e-11)
+
+
+def test_correlated_noise_is_recomputation_too():
+    rows, mixing = table(), RNG.normal(size=(4, 4))
+    noise = mixing @ mixing.T
+    truth = twins.row_leakage_scores(rows, "full", noise)
+    np.testing.assert_allclose(row_leakage_scores(rows, release_noise_cov=noise), truth, rtol=1e-11)
+
+
+def test_an_outlier_keeps_its_digits():
+    rows = table(30, 3)
+    rows[7] *= 1e3
+    got = row_leakage_scores(rows)
+    np.testing.assert_allclose(got, twins.row_leakage_scores(rows), rtol=1e-7)
+    assert got[7] > 1e3
+
+
+def test_one_hot_rows_have_the_closed_form():
+    """(1/p - 1)/n with p from the n - 1 others, whose covariance has the divisor n - 2."""
+    counts = np.array([5, 3, 12])
+    n = counts.sum()
+    rows = np.repeat(np.eye(3), counts, axis=0)
+    p = (counts - 1) / (n - 1)
+    truth = np.repeat((1 / p - 1) / n * (n - 2) / (n - 1), counts)
+    np.testing.assert_allclose(row_leakage_scores(rows), truth, rtol=1e-10)
+
+
+def test_a_row_that_alone_moves_a_column_is_given_away():
+    rows = table(20, 3)
+    rows[:, 1] = 4.0
+    rows[6, 1] = 4.1
+    for structure in ("full", "diagonal"):
+        got = row_leakage_scores(rows, structure=structure)
+        assert got[6] == np.inf
+        assert np.isfinite(np.delete(got, 6)).all()
+        noisy = row_leakage_scores(rows, structure=structure, release_noise_cov=0.01)
+        truth = twins.row_leakage_scores(rows, structure, 0.01)
+        np.testing.assert_allclose(noisy, truth, rtol=1e-10)
+
+
+def test_rows_in_as_many_dimensions_as_there_are_others_are_all_given_away():
+    assert np.all(row_leakage_scores(table(5, 4)) == np.inf)
+    assert np.isfinite(row_leakage_scores(table(5, 3))).all()
+
+
+def test_a_constant_column_says_nothing():
+    rows = table(20, 3)
+    wide = np.insert(rows, 1, 0.1, axis=1)
+    for structure in ("full", "diagonal"):
+        expected = row_leakage_scores(rows, structure=structure)
+        np.testing.assert_allclose(
+            row_leakage_scores(wide, structure=structure), expected, rtol=1e-12
+        )
+
+
+def test_scores_average_to_a_little_above_d_over_n():
+    rows = RNG.normal(size=(4000, 20))
+    for structure in ("full", "diagonal"):
+        mean = row_leakage_scores(rows, structure=structure).mean()
+        assert 20 / 4000 < mean < 20 / 4000 * 1.02
+
+
+def test_units_do_not_matter():
+    rows, units = table(), np.array([1e-9, 1.0, 1e6, 1e12])
+    for structure in ("full", "diagonal"):
+        expected = row_leakage_scores(rows, structure=structure)
+        np.testing.assert_allclose(
+            row_leakage_scores(rows * units, structure=structure), expected, rtol=1e-8
+        )
+
+
+def test_blocks_do_not_show(monkeypatch):
+    rows = table(300, 4)
+    whole = [row_leakage_scores(rows, structure=s) for s in ("full", "diagonal")]
+    monkeypatch.setattr(_score, "_BLOCK", 50)
+    monkeypatch.setattr(_score, "_MATRIX_BLOCK", 50)
+    for structure, expected in zip(("full", "diagonal"), whole, strict=True):
+        np.testing.assert_allclose(
+            row_leakage_scores(rows, structure=structure), expected, rtol=1e-11
+        )
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (np.zeros((2, 3)), {}, "X must have at least 3 rows and 1 column; its shape is (2, 3)"),
+        (np.zeros((5, 0)), {}, "X must have at least 3 rows and 1 column; its shape is (5, 0)"),
+        (np.zeros(5), {}, "X must have 2 dimensions; its shape is (5,)"),
+        ([[0.0], [np.nan], [1.0]], {}, "X must be finite; got X[1, 0] = nan"),
+        (np.eye(3), {"structure": "block"}, 'structure must be "full" or "diagonal"; got'),
+        (np.eye(3), {"release_noise_cov": [1.0, 2.0]}, "release_noise_cov must be a number, 3"),
+        (
+            np.eye(3),
+            {"release_noise_cov": np.eye(3), "structure": "diagonal"},
+            'release_noise_cov must be a number or variances with structure="diagonal"',
+        ),
+    ],
+)
+def test_bad_tables_are_told(rows, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        row_leakage_scores(rows, **options)
+
+
+def codes(n=200, sizes=(3, 4, 2)):
+    return np.stack([RNG.integers(0, k, n) for k in sizes], axis=1)
+
+
+MARGINS = [[[0]], [[0], [1]], [[0, 1], [1, 2]], [[0], [1], [0, 1]], [[0, 1, 2]], [[2], [2]]]
+
+
+@pytest.mark.parametrize("margins", MARGINS)
+def test_margins_are_the_pseudo_inverse_of_their_indicators(margins):
+    rows = codes()
+    got = margin_leakage_scores(rows, margins, leave_one_out=False)
+    np.testing.assert_allclose(got, twins.margin_leakage_scores(rows, margins), rtol=1e-9)
+
+
+@pytest.mark.parametrize("margins", MARGINS)
+def test_margins_leave_one_out_as_rows_of_indicators(margins):
+    rows = codes()
+    columns = []
+    for margin in margins:
+        places = np.unique(rows[:, margin], axis=0, return_inverse=True)[1].reshape(-1)
+        columns.append(np.eye(places.max() + 1)[places])
+    expected = row_leakage_scores(np.concatenate(columns, axis=1))
+    np.testing.assert_allclose(margin_leakage_scores(rows, margins), expected, rtol=1e-9)
+
+
+def test_margins_of_a_small_table_by_enumeration():
+    """The law of the two margins over all tables of 4 rows has the covariance that is used."""
+    p = np.array([[5, 2], [1, 4]]) / 12
+    rows = np.array([[0, 0]] * 5 + [[0, 1]] * 2 + [[1, 0]] + [[1, 1]] * 4)
+    cells = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    weights, margins = [], []
+    for drawn in np.ndindex(4, 4, 4, 4):
+        weights.append(np.prod(p.ravel()[list(drawn)]))
+        margins.append(cells[list(drawn)].sum(axis=0) / 4)
+    weights, margins = np.array(weights), np.array(margins)
+    mean = weights @ margins
+    cov = 4 * ((margins - mean).T * weights) @ (margins - mean)
+    truth = [leakage_score(cells[2 * a + b], mean, cov, 12) for a, b in rows]
+    got = margin_leakage_scores(rows, [[0], [1]], leave_one_out=False)
+    np.testing.assert_allclose(got, truth, rtol=1e-10)
+
+
+def test_one_margin_has_the_closed_form():
+    rows = codes(500)
+    counts = np.bincount(rows[:, 1])[rows[:, 1]]
+    got = margin_leakage_scores(rows, [[1]], leave_one_out=False)
+    np.testing.assert_allclose(got, (500 / counts - 1) / 500, rtol=1e-11)
+
+
+def test_margins_within_margins_add_nothing():
+    rows = codes()
+    alone = margin_leakage_scores(rows, [[0, 1]])
+    np.testing.assert_allclose(margin_leakage_scores(rows, [[0], [0, 1], [1]]), alone, rtol=1e-9)
+
+
+def test_scores_sum_to_the_rank():
+    """With frequencies from the table, sum h_i = n rank: rank/n on average."""
+    rows = codes(3000)
+    got = margin_leakage_scores(rows, [[0], [1], [2]], leave_one_out=False)
+    assert got.sum() == pytest.approx((3 - 1) + (4 - 1) + (2 - 1), rel=1e-11)
+
+
+def test_a_cell_of_ones_own_gives_its_row_away():
+    rows = np.array([[0, 0]] * 9 + [[1, 0]])
+    got = margin_leakage_scores(rows, [[0], [1]])
+    assert got[9] == np.inf
+    assert np.isfinite(got[:9]).all()
+    plug_in = margin_leakage_scores(rows, [[0]], leave_one_out=False)
+    assert plug_in[9] == pytest.approx((10 - 1) / 10)
+
+
+def test_codes_too_large_for_one_key_are_told_apart():
+    rows = codes()
+    spread = rows.astype(np.int64) * 2**40
+    np.testing.assert_allclose(
+        margin_leakage_scores(spread, [[0, 1, 2]]), margin_leakage_scores(rows, [[0, 1, 2]])
+    )
+
+
+def test_blocks_of_margins_do_not_show(monkeypatch):
+    rows = codes(500)
+    whole = margin_leakage_scores(rows, [[0, 1], [2]])
+    monkeypatch.setattr(_score, "_BLOCK", 10)
+    monkeypatch.setattr(_score, "_MATRIX_BLOCK", 10)
+    np.testing.assert_allclose(margin_leakage_scores(rows, [[0, 1], [2]]), whole, rtol=1e-12)
+
+
+def test_bad_margins_are_told(monkeypatch):
+    rows = codes()
+    for bad, message in [
+        ([], "margins must name at least one margin"),
+        ([[0], []], "margins must each name at least one column; got margins[1] = ()"),
+        ([[0, 3]], "margins must name columns below 3; got margins[0] = (0, 3)"),
+        ([[-1]], "margins must be between 0 and 2**53; got margins[0] = -1"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            margin_leakage_scores(rows, bad)
+    with pytest.raises(ValueError, match="codes must have 2 dimensions and at least 3 rows"):
+        margin_leakage_scores(rows[:2], [[0]])
+    with pytest.raises(TypeError, match="codes must be integers"):
+        margin_leakage_scores(rows.astype(float), [[0]])
+    monkeypatch.setattr(_margins, "_MOST_CELLS", 6)
+    with pytest.raises(ValueError, match="margins must have at most 6 cells together; they have 7"):
+        margin_leakage_scores(rows, [[0], [1]])
