@@ -12,11 +12,16 @@
 
 #include "tails.h"
 
-/* With gamma n p_k < 1 for every n the terms are p q^n whatever gamma is: a smaller one is raised to
- * this, which keeps gamma n p_k a normal number. */
+/* Below it gamma n p_k < 1 for every n, and the terms are p q^n whatever gamma is: a smaller one is
+ * raised to this, which keeps gamma n p_k away from underflow. */
 #define GAMMA_BOTTOM 0x1p-60
 /* Beyond this gamma, n p_k is either below TAIL_UNDERFLOW or gamma n p_k above n. */
 #define GAMMA_TOP 0x1p700
+
+/* What the sum of the numerators is divided by. */
+INLINE double leakage_scale(double n, double gamma) {
+    return gamma == 1.0 ? 2.0 * n : gamma > 1.0 ? n : gamma * n;
+}
 
 /* Column 2 of `columns` from columns 0 (n) and 1 (p), in the domain: the numerator of the above. */
 INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
@@ -72,6 +77,8 @@ INLINE size_t leakage_load(size_t size, const double *p, double n, double total,
  */
 static int leakage_sum(size_t count, const double *p, double n, double gamma, double total,
                        double sums[4], size_t *bad_index) {
+    gamma = gamma < GAMMA_BOTTOM ? GAMMA_BOTTOM : gamma;
+    double scale = leakage_scale(n, gamma);
     sum8 leakage = {{0}, {0}}, mass = {{0}, {0}};
     double columns[MAX_COLUMNS][CHUNK];
     for (size_t start = 0; start < count; start += CHUNK) {
@@ -90,7 +97,6 @@ static int leakage_sum(size_t count, const double *p, double n, double gamma, do
             columns[2][i] = 0.0;
         sum8_add(&leakage, columns[2], padded);
     }
-    double scale = gamma == 1.0 ? 2.0 * n : gamma > 1.0 ? n : gamma * n;
     sum8_total(&leakage, &sums[0], &sums[1]);
     sum8_total(&mass, &sums[2], &sums[3]);
     sums[0] /= scale;
@@ -102,8 +108,9 @@ static int leakage_sum(size_t count, const double *p, double n, double gamma, do
  * n p_k underflows. */
 static int leakage_atoms(size_t count, const double *p, double n, double gamma, double total,
                          double *out, size_t *bad_index) {
+    gamma = gamma < GAMMA_BOTTOM ? GAMMA_BOTTOM : gamma;
+    double scale = leakage_scale(n, gamma);
     double columns[MAX_COLUMNS][CHUNK];
-    double scale = gamma == 1.0 ? 2.0 * n : gamma > 1.0 ? n : gamma * n;
     for (size_t start = 0; start < count; start += CHUNK) {
         size_t size = count - start < CHUNK ? count - start : CHUNK;
         size_t bad = leakage_load(size, p + start, n, total, columns);
