@@ -46,13 +46,13 @@ class GaussianTradeOff(TradeOff):
     Both directions of delta are the same.
 
     **Accuracy.**  Relative errors against 60-digit arithmetic, mu in [1e-8, 60]: `power`, `fnr` and
-    `fpr` below 4e-14 for arguments from 1e-300 to 1 - 1e-16; `delta` below 2e-14 wherever it is a
+    `fpr` below 7e-14 for arguments from 1e-300 to 1 - 1e-16; `delta` below 2e-14 wherever it is a
     normal number, for epsilon up to 700 and at epsilon = mu = 1e-6, where the difference above
     loses nine digits; `epsilon` below 1e-14, or what a change of 3e-15 in delta makes of it where
     that is more (delta close to `advantage`).
 
-    **Cost.**  40 to 60 ns a point for `power`, up to 150 where the result lies far in a tail; 200
-    for `delta`, 1 us for `epsilon`.
+    **Cost.**  50 ns a point for `power`, `fnr` and `fpr`, 100 far in the tails (below 1e-9); 200 for
+    `delta`, 1 us for `epsilon`.
 
     Examples
     --------
