@@ -19,28 +19,127 @@ from mialeak._version import __version__
 
 if TYPE_CHECKING:
     from mialeak._config import show_config as show_config
+    from mialeak.datasets import (
+        load_adult as load_adult,
+        load_genotypes as load_genotypes,
+    )
     from mialeak.discrete import (
         atom_leakage as atom_leakage,
+        discrete_tradeoff as discrete_tradeoff,
+        diversity as diversity,
+        diversity_bounds as diversity_bounds,
+        diversity_range as diversity_range,
+        gini_simpson as gini_simpson,
         max_leakage as max_leakage,
+        max_leakage_bounds as max_leakage_bounds,
         min_samples as min_samples,
+        shannon_entropy as shannon_entropy,
+    )
+    from mialeak.mean import (
+        easiest_target as easiest_target,
+        gaussian_mean_tradeoff as gaussian_mean_tradeoff,
+        gaussian_release_tradeoff as gaussian_release_tradeoff,
+        hardest_target as hardest_target,
+        leakage_score as leakage_score,
+        margin_leakage_scores as margin_leakage_scores,
+        mean_tradeoff as mean_tradeoff,
+        misspecified_advantage as misspecified_advantage,
+        noise_for_leakage as noise_for_leakage,
+        row_leakage_scores as row_leakage_scores,
+        samples_for_leakage as samples_for_leakage,
+    )
+    from mialeak.plotting import (
+        LeakageDisplay as LeakageDisplay,
+        TradeOffDisplay as TradeOffDisplay,
+    )
+    from mialeak.security import (
+        divergence as divergence,
+        dp_leakage_bound as dp_leakage_bound,
+        epsilon_for_leakage as epsilon_for_leakage,
+        gamma_ratio as gamma_ratio,
+        max_accuracy as max_accuracy,
+        mutual_information_bound as mutual_information_bound,
     )
     from mialeak.special import (
         binom_excess as binom_excess,
         binom_logpmf as binom_logpmf,
         binom_mad as binom_mad,
+        binom_sf as binom_sf,
         binom_shortfall as binom_shortfall,
     )
     from mialeak.tables import (
         estimate_max_leakage as estimate_max_leakage,
         table_leakage as table_leakage,
     )
+    from mialeak.tradeoff import (
+        EmpiricalTradeOff as EmpiricalTradeOff,
+        GaussianTradeOff as GaussianTradeOff,
+        PiecewiseTradeOff as PiecewiseTradeOff,
+        SubsampledTradeOff as SubsampledTradeOff,
+        TradeOff as TradeOff,
+    )
 
-#: Where each public name lives.
+#: Where each public name lives.  (`security.security` has no short form: `mialeak.security` is the room.)
 _ROOMS = {
-    "special": ("binom_mad", "binom_excess", "binom_shortfall", "binom_logpmf"),
-    "discrete": ("max_leakage", "atom_leakage", "min_samples"),
-    "tables": ("table_leakage", "estimate_max_leakage"),
-    "datasets": (),
+    "special": (
+        "binom_excess",
+        "binom_logpmf",
+        "binom_mad",
+        "binom_sf",
+        "binom_shortfall",
+    ),
+    "discrete": (
+        "atom_leakage",
+        "discrete_tradeoff",
+        "diversity",
+        "diversity_bounds",
+        "diversity_range",
+        "gini_simpson",
+        "max_leakage",
+        "max_leakage_bounds",
+        "min_samples",
+        "shannon_entropy",
+    ),
+    "tables": (
+        "estimate_max_leakage",
+        "table_leakage",
+    ),
+    "tradeoff": (
+        "EmpiricalTradeOff",
+        "GaussianTradeOff",
+        "PiecewiseTradeOff",
+        "SubsampledTradeOff",
+        "TradeOff",
+    ),
+    "security": (
+        "divergence",
+        "dp_leakage_bound",
+        "epsilon_for_leakage",
+        "gamma_ratio",
+        "max_accuracy",
+        "mutual_information_bound",
+    ),
+    "mean": (
+        "easiest_target",
+        "gaussian_mean_tradeoff",
+        "gaussian_release_tradeoff",
+        "hardest_target",
+        "leakage_score",
+        "margin_leakage_scores",
+        "mean_tradeoff",
+        "misspecified_advantage",
+        "noise_for_leakage",
+        "row_leakage_scores",
+        "samples_for_leakage",
+    ),
+    "plotting": (
+        "LeakageDisplay",
+        "TradeOffDisplay",
+    ),
+    "datasets": (
+        "load_adult",
+        "load_genotypes",
+    ),
     "_config": ("show_config",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
