@@ -45,6 +45,7 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray
+from mialeak._inversion import cosine_and_sine
 
 __all__ = ["deviance_share", "log_call", "log_density", "log_put", "log_tails", "quantile"]
 
@@ -206,8 +207,9 @@ def _mesh(
     big_a = big_b + df + kappa
     shift = 1.0 / (1.0 + np.sqrt((df + 2.0 * big_b) / _DIGITS))
     v = 1.0 - shift
-    growth = 0.5 * (df * (v * v - 1.0 - 2.0 * np.log(v)) + big_b * (v - 1.0 / v) ** 2)
-    growth += np.abs(kappa) * shift * (1.0 + 0.5 * shift)
+    # d (v^2 - 1 - 2 log v)/2 + B (v - 1/v)^2/2, without cancellation for a small shift
+    growth = 0.5 * df * (1.0 + 2.0 * deviance_share(-shift, v)) + 0.5 * big_b * (1.0 + 1.0 / v) ** 2
+    growth = shift * shift * growth + np.abs(kappa) * shift * (1.0 + 0.5 * shift)
     step = 2.0 * np.pi * np.minimum(shift / (_DIGITS + growth), pole / _DIGITS)
     # Re(E0 - E) = _DIGITS, by fixed point from above: every iterate is an upper bound.
     q = 2.0 * _DIGITS / big_a
@@ -251,7 +253,8 @@ class _Nodes:
         kappa = np.zeros_like(g) if kappa is None else kappa
         size = np.exp(np.stack([big_b + df + kappa, df, big_b], axis=1) @ (-0.5 * self._falls))
         phase = np.stack([kappa, df, big_b], axis=1) @ self._turns
-        return size * np.cos(phase), size * np.sin(phase)
+        cosine, sine = cosine_and_sine(phase)
+        return size * cosine, size * sine
 
 
 def _tail_and_density(

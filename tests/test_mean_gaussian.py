@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from mean_truth import log_ratio_delta, normal_shift_power
 from mpmath import mp
 from scipy import stats
@@ -160,6 +161,30 @@ def test_rank_of_the_covariance_counts_the_columns():
     assert curve.columns == 2
     np.testing.assert_allclose(curve.score, leakage_score(np.eye(3), p, cov, 20))
     assert gaussian_mean_tradeoff([1.0, 4.0], [0.0, 4.0], [1.0, 0.0], 20).columns == 1
+
+
+@given(
+    score=st.floats(-8, 3).map(lambda x: 10.0**x) | st.just(0.0),
+    n=st.integers(2, 10**6),
+    columns=st.integers(1, 10**7),
+    log_fpr=st.floats(-300, -1e-6),
+    epsilon=st.floats(0.0, 50.0),
+)
+@settings(max_examples=60)
+def test_power_and_deltas_belong_to_one_curve(score, n, columns, log_fpr, epsilon):
+    """No attack beats delta, the best one is no worse than guessing, and inverses invert."""
+    curve = GaussianMeanTradeOff(score, n=n, columns=columns)
+    fpr = 10.0**log_fpr
+    power, fnr = curve.power(fpr), curve.fnr(fpr)
+    assert power >= fpr * (1 - 1e-11)
+    assert power + fnr == pytest.approx(1.0, abs=1e-14)
+    if power < 0.99:
+        assert curve.fpr(power) == pytest.approx(fpr, rel=1e-9)
+    grown = np.exp(epsilon)
+    slack = 1e-12 * (power + grown * fpr)
+    assert power - grown * fpr <= curve.delta(epsilon, direction="in") + slack
+    slack = 1e-12 * (1 + grown * fnr)
+    assert (1 - fpr) - grown * fnr <= curve.delta(epsilon, direction="out") + slack
 
 
 def test_curves_broadcast_and_ends_are_met():

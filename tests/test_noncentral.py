@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mean_truth import chi_square_options, chi_square_tail
 from mpmath import mp
-from scipy import stats
+from scipy import special, stats
 
 from mialeak import _noncentral
 from mialeak._noncentral import deviance_share, log_call, log_density, log_put, log_tails, quantile
@@ -105,6 +105,16 @@ def test_scipy_agrees_in_the_body():
     np.testing.assert_allclose(np.exp(below), stats.ncx2.cdf(x, df, nc), rtol=1e-10)
     np.testing.assert_allclose(np.exp(above), stats.ncx2.sf(x, df, nc), rtol=1e-10)
     np.testing.assert_allclose(np.exp(log_density(x, df, nc)), stats.ncx2.pdf(x, df, nc), rtol=1e-9)
+
+
+def test_a_law_that_is_normal_to_the_last_digit_is_right_across_the_reach_of_the_pole():
+    """The pole is corrected for within 8.7 standard deviations, and not beyond."""
+    nc, z = 1e47, np.array([0.0, 0.5, 4.0, 8.0, 8.7, 8.75, 12.0, 37.0])
+    above = log_tails(nc, 10.0, nc, gap=2 * np.sqrt(nc) * z)[1]
+    below = log_tails(nc, 10.0, nc, gap=-2 * np.sqrt(nc) * z)[0]
+    truth = special.log_ndtr(-z)
+    np.testing.assert_allclose(above, truth, rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(below, truth, rtol=1e-15, atol=1e-15)
 
 
 def test_ends_and_nan():
