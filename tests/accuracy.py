@@ -20,7 +20,7 @@ Row = tuple[str, int, float, float, dict[str, float]]
 
 def measure(case: Case, points: int, seed: int, processes: int) -> tuple[list[Row], str]:
     """Rows (region, points, worst, mean, worst of the rivals), and the points out of bounds."""
-    columns = case.sampler(np.random.default_rng([seed, CASES.index(case)]), points)
+    columns = case.sampler(np.random.default_rng([seed, *case.name.encode()]), points)
     truth, rest = truths(case, columns, processes)
     kept = np.maximum(np.abs(truth), case.floor) >= case.least
     columns = [column[kept] for column in columns]

@@ -15,7 +15,16 @@ from mialeak.discrete import max_leakage
 
 __all__ = ["digest", "inputs", "law"]
 
-POINTS = 16_384  # for each of four functions: 65,536 in all
+#: Points for a function that is hashed by itself; 65,536 in all.
+POINTS = 16_384
+SHARES = {
+    "binom_mad": POINTS,
+    "binom_excess": POINTS,
+    "binom_shortfall": POINTS // 2,
+    "binom_sf": POINTS // 2,
+    "binom_logpmf": POINTS,
+}
+#: Atoms of the law whose largest leakages are hashed as well.
 ATOMS = 100_003
 SEED = 20_240_229
 
@@ -56,12 +65,10 @@ def law(atoms: int) -> np.ndarray:
 def digest(workers: int = 1) -> str:
     """SHA-256 over the results as little-endian float64; `workers` serve the sums."""
     parts = []
-    for i, function in enumerate((special.binom_excess, special.binom_shortfall)):
-        parts.append(function(*inputs(SEED + i, POINTS)))
-    _, n, p = inputs(SEED + 2, POINTS)
-    parts.append(special.binom_mad(n, p))
-    c, n, p = inputs(SEED + 3, POINTS)
-    parts.append(special.binom_logpmf(np.floor(c), n, p))
+    for i, (name, points) in enumerate(SHARES.items()):
+        c, n, p = inputs(SEED + i, points)
+        first = () if name == "binom_mad" else (np.floor(c),) if name == "binom_logpmf" else (c,)
+        parts.append(getattr(special, name)(*first, n, p))
     probabilities = law(ATOMS)
     sums = [
         max_leakage(probabilities, n, gamma=gamma, workers=workers)

@@ -22,6 +22,7 @@ __all__ = [
     "binom_excess",
     "binom_logpmf",
     "binom_mad",
+    "binom_sf",
     "binom_shortfall",
     "certain",
     "log_pmf",
@@ -77,6 +78,8 @@ def certain(function: Callable[[], arb], *, absolute: bool = False) -> arb:
 
 def rounded(value: arb) -> tuple[float, float]:
     """The float64 nearest to `value`, and what rounding took away, in units of eps * value."""
+    if abs(value) < arb(2) ** -1100:
+        return 0.0, 0.0  # below every float64, and 2**-1e9 would not fit the memory
     mantissa, exponent = value.mid().man_exp()
     exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     nearest = float(exact)  # Python rounds the quotient of two integers correctly
@@ -195,6 +198,16 @@ def _deviation(c: float, n: int, p: float, *, above: bool) -> arb:
         return common + arb(distance) * upper if above else common - arb(distance) * lower
 
     return certain(value)
+
+
+def binom_sf(c: float, n: float, p: float) -> arb:
+    """P(B > c) for finite c."""
+    n, exact = int(n), rational(p)
+    if c < 0 or (exact == 1 and c < n):
+        return arb(1)
+    if c >= n or exact == 0:
+        return arb(0)
+    return certain(lambda: tails(math.floor(c) + 1, n, exact)[1])
 
 
 def binom_logpmf(k: float, n: float, p: float) -> arb:

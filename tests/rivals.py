@@ -8,7 +8,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-__all__ = ["binom_excess", "binom_logpmf", "binom_mad", "binom_shortfall", "max_leakage"]
+__all__ = [
+    "binom_excess",
+    "binom_logpmf",
+    "binom_mad",
+    "binom_sf",
+    "binom_shortfall",
+    "max_leakage",
+]
 
 Array = np.ndarray
 
@@ -33,6 +40,11 @@ def binom_shortfall(c: Array, n: Array, p: Array) -> Array:
     """E (c - B)+ as the difference of two distribution functions."""
     k = np.floor(c)
     return c * stats.binom.cdf(k, n, p) - n * p * stats.binom.cdf(k - 1, n - 1, p)
+
+
+def binom_sf(c: Array, n: Array, p: Array) -> Array:
+    """SciPy's own."""
+    return stats.binom.sf(c, n, p)
 
 
 def max_leakage(p: Array, n: int) -> float:

@@ -240,6 +240,30 @@ def _integer_cut(keep: Callable[..., Array]) -> Sampler:
     return _kept(sampler, keep)
 
 
+def _first_cell(keep: Callable[..., Array]) -> Sampler:
+    """Triples with c within [0, 2] and around 0 and 1, for small n p, down to 2**-600."""
+
+    def sampler(rng: np.random.Generator, size: int) -> Columns:
+        n = _counts(rng, size)
+        deep = _around(2.0**-600, rng, size)
+        mean = np.where(rng.random(size) < 0.3, deep, _log_uniform(rng, 1e-20, 10, size))
+        n, p = _clipped(n, np.minimum(mean / n, 0.5))
+        close = np.where(rng.random(size) < 0.5, _around(1.0, rng, size), 2 * rng.random(size))
+        tiny = _log_uniform(rng, 1e-300, 1e-3, size)
+        return np.clip(np.where(rng.random(size) < 0.2, tiny, close), 0, n), n, p
+
+    return _kept(sampler, keep)
+
+
+def _near_deviance(rng: np.random.Generator, size: int) -> Columns:
+    """Triples with |k - n p| around k / 4 and n (1-p) likewise."""
+    n, p = _laws(rng, size)
+    k = np.rint(n * p / np.where(rng.random(size) < 0.5, 0.75, 1.25)) + rng.integers(-1, 2, size)
+    k = np.where(rng.random(size) < 0.5, k, n - k)
+    p = np.where(k > n / 2, np.maximum(p, 1 - p), np.minimum(p, 1 - p))
+    return np.clip(k, 0, n), *_clipped(n, p)
+
+
 _LAW_SEAMS: dict[str, Sampler] = {
     "n p = 16": mean_seam(16),
     "n (1-p) = 16": mean_seam(16, upper=True),
@@ -257,12 +281,14 @@ EXCESS_SEAMS = {
     **{name: _with_cuts(draw, _excess_is_normal) for name, draw in _LAW_SEAMS.items()},
     "c at the mean": _mean_cut(_excess_is_normal),
     "c an integer": _integer_cut(_excess_is_normal),
+    "c at 0 and 1": _first_cell(_excess_is_normal),
 }
 
 SHORTFALL_SEAMS = {
     **{name: _with_cuts(draw, _shortfall_is_normal) for name, draw in _LAW_SEAMS.items()},
     "c at the mean": _mean_cut(_shortfall_is_normal),
     "c an integer": _integer_cut(_shortfall_is_normal),
+    "c at 0 and 1": _first_cell(_shortfall_is_normal),
 }
 
 
@@ -274,4 +300,7 @@ def _with_integers(draw: Sampler) -> Sampler:
     return sampler
 
 
-LOGPMF_SEAMS = {name: _with_integers(draw) for name, draw in _LAW_SEAMS.items()}
+LOGPMF_SEAMS = {
+    **{name: _with_integers(draw) for name, draw in _LAW_SEAMS.items()},
+    "k - n p = k/4": _near_deviance,
+}

@@ -22,6 +22,7 @@ __all__ = [
     "binom_excess",
     "binom_logpmf",
     "binom_mad",
+    "binom_sf",
     "binom_shortfall",
     "leakage_atoms",
     "leakage_sum",
@@ -62,6 +63,15 @@ def _at_least(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     j = np.where(inside, k, 1.0)
     tail = special.betainc(j, np.where(inside, n - j + 1, 1.0), p)
     return np.where(inside, tail, np.where(k < 1, 1.0, 0.0))
+
+
+def binom_sf(c: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
+    """P(B > c) = I_p(k, n - k + 1) with k = floor(c) + 1, for finite c.
+
+    The incomplete beta function of SciPy loses digits as n grows, and more in the tails.
+    """
+    c, n, p = (np.asarray(x, np.float64) for x in (c, n, p))
+    return _at_least(np.floor(c) + 1, n, p)[()]
 
 
 def _deviation(c: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike, *, above: bool) -> Any:

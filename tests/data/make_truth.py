@@ -17,18 +17,16 @@ import numpy as np
 import stored
 from truth import CASES, Case, errors, truths
 
-POINTS = 20_000
-
 #: One more point in ten is drawn, to replace those whose truth lies below the smallest tested.
 SPARE = 1.1
 
 
 def make_table(case: Case, processes: int) -> None:
     """Draw the points of `case` and store them with their truth."""
-    rng = np.random.default_rng([2024, CASES.index(case)])
-    columns = case.sampler(rng, int(POINTS * SPARE))
+    rng = np.random.default_rng([2024, *case.name.encode()])
+    columns = case.sampler(rng, int(case.stored * SPARE))
     truth, rest = truths(case, columns, processes)
-    kept = np.flatnonzero(np.maximum(np.abs(truth), case.floor) >= case.least)[:POINTS]
+    kept = np.flatnonzero(np.maximum(np.abs(truth), case.floor) >= case.least)[: case.stored]
     path = stored.write(case, [column[kept] for column in columns], truth[kept], rest[kept])
     print(f"{path.name}: {kept.size} points, {path.stat().st_size:,} bytes", flush=True)
 

@@ -1,0 +1,87 @@
+"""The promise: the same bits on every instruction set, compiler and number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bits
+import numpy as np
+import pytest
+
+import mialeak
+from mialeak._kernels import binomial
+
+HASH = "430bbe3e8558d7ce6ee2e40baa60724ba6ee188f50dff0650c9e5bac959ef7e9"
+
+#: Every name that MIALEAK_ISA understands on some machine.
+NAMES = ("scalar", "sse2", "avx2", "avx512", "neon")
+
+#: Finds the same mialeak and the same tests in a fresh process.
+PATH = os.pathsep.join([str(Path(mialeak.__file__).parents[1]), str(Path(__file__).parent)])
+
+
+def in_fresh_python(code: str, isa: str | None) -> subprocess.CompletedProcess[str]:
+    """Run `code` with MIALEAK_ISA set to `isa`, or not set."""
+    environment = {key: value for key, value in os.environ.items() if key != "MIALEAK_ISA"}
+    if isa is not None:
+        environment["MIALEAK_ISA"] = isa
+    environment["PYTHONPATH"] = PATH
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True
+    )
+
+
+def test_the_points_lie_in_the_domain():
+    c, n, p = bits.inputs(bits.SEED, 16_384)
+    assert np.all((n >= 1) & (n <= 2.0**53) & (n == np.floor(n)))
+    assert np.all((p > 0) & (p < 1))
+    assert np.all((c >= 0) & (c <= n))
+    assert abs(bits.law(bits.ATOMS).sum() - 1) < 1e-12
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_results_have_the_promised_bits(workers):
+    assert bits.digest(workers) == HASH
+
+
+@pytest.mark.parametrize("isa", NAMES)
+def test_every_instruction_set_gives_the_promised_bits(isa):
+    """Those this machine lacks say so, and name those it has."""
+    code = "import bits; from mialeak._kernels.binomial import isa; print(isa(), bits.digest(2))"
+    run = in_fresh_python(code, isa)
+    if isa in binomial.isa_available():
+        assert run.stdout.split() == [isa, HASH], run.stderr
+    else:
+        assert run.returncode == 1
+        last = run.stderr.strip().splitlines()[-1]
+        assert last.startswith("ImportError: ")
+        assert f"MIALEAK_ISA={isa}" in last
+        for choice in binomial.isa_available():
+            assert choice in last
+
+
+@pytest.mark.parametrize("isa", ["avx1024", "AVX2", " ", "sse2,avx2"])
+def test_an_unknown_instruction_set_is_an_import_error_that_names_the_choices(isa):
+    run = in_fresh_python("from mialeak import special", isa)
+    assert run.returncode == 1
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert isa in last
+    for choice in binomial.isa_available():
+        assert choice in last
+
+
+@pytest.mark.parametrize("isa", [None, ""])
+def test_without_a_choice_the_best_is_taken(isa):
+    run = in_fresh_python("from mialeak._kernels import binomial; print(binomial.isa())", isa)
+    assert run.stdout.strip() == binomial.isa_available()[0], run.stderr
+
+
+def test_the_portable_build_is_always_there():
+    available = binomial.isa_available()
+    assert "scalar" in available
+    assert set(available) <= set(NAMES)
+    assert len(set(available)) == len(available)
