@@ -1,0 +1,293 @@
+"""What is timed, against what, and what it must give first.
+
+:data:`CASES` is the one table that ``test_speed.py`` (pytest-benchmark) and ``table.py`` (the table
+of the README) run.  A contender's result is asserted before it is timed, for a fast wrong function
+is no news.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+# One core for each contender; must be set before NumPy and SciPy load their BLAS.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import numpy as np
+import referee
+import rivals
+import truth
+
+from mialeak import datasets, discrete, reference, special, tables
+
+__all__ = ["ACCURACY_POINTS", "CASES", "SpeedCase"]
+
+EPS = 2.0**-52
+
+#: Points on which a function is held against ball arithmetic before it is timed.
+ACCURACY_POINTS = 1000
+
+QUASI_IDENTIFIERS = ("age", "education", "marital_status", "race", "sex")
+
+
+@dataclass(frozen=True)
+class SpeedCase:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name : str
+        What is computed, on what.
+    size, quick_size : int
+        Elements, and elements where only the running is tested.
+    rival_size : int
+        Elements the rivals are timed on: fewer where they would take minutes.
+    setup : callable
+        ``setup(size)`` gives the arguments.
+    ours : callable
+        The package's function of these arguments.
+    rivals : dict
+        Name to function of the same arguments.
+    error : callable
+        ``error(function, size)`` gives the worst error in eps against the truth.
+    bound : float
+        The error in eps that ours may make.
+    floor : callable or None
+        The least that can be done with such arguments: ``np.add`` of two of them.
+    unit : str
+        "element", or "call" where the size does not matter.
+    """
+
+    name: str
+    size: int
+    quick_size: int
+    setup: Callable[[int], tuple[Any, ...]]
+    ours: Callable[..., Any]
+    rivals: dict[str, Callable[..., Any]]
+    error: Callable[[Callable[..., Any], int], float] | None = None
+    bound: float = 0.0
+    floor: Callable[..., Any] | None = None
+    unit: str = "element"
+    rival_size: int = 10**9
+
+    def size_for(self, name: str, scale: float = 1.0) -> int:
+        """Elements that the contender is timed on, at `scale` times the full sizes."""
+        size = max(int(self.size * scale), self.quick_size)
+        return min(size, self.rival_size) if name in self.rivals else size
+
+    def contenders(self) -> dict[str, Callable[..., Any]]:
+        """Everyone who is timed, ours first."""
+        others = {"np.add": self.floor} if self.floor else {}
+        return {"mialeak": self.ours, **self.rivals, **others}
+
+
+# --- binomial functions ------------------------------------------------------------------------
+
+
+def wide_laws(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns (n, p): n log-uniform in [2, 2**53] where n p and n (1-p) are at least 16."""
+    rng = np.random.default_rng(1)
+    n, p = np.empty(0), np.empty(0)
+    while n.size < size:
+        more_n, more_p = np.floor(np.exp2(rng.uniform(1, 53, size))), rng.random(size)
+        kept = np.minimum(more_n * more_p, more_n * (1 - more_p)) >= 17
+        n, p = np.append(n, more_n[kept]), np.append(p, more_p[kept])
+    return n[:size], p[:size]
+
+
+def mixed_laws(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same n, and n p log-uniform in [1/1000, 1000] for half of them."""
+    rng = np.random.default_rng(2)
+    n = np.floor(np.exp2(rng.uniform(1, 53, size)))
+    small = np.minimum(10 ** rng.uniform(-3, 3, size) / n, 0.5)
+    return n, np.where(rng.random(size) < 0.5, small, rng.random(size))
+
+
+def with_cut(laws: Callable[[int], tuple[np.ndarray, np.ndarray]], size: int):
+    """Columns (c, n, p) with c up to 6 standard deviations on either side of the mean."""
+    n, p = laws(size)
+    z = np.random.default_rng(3).uniform(-6, 6, size)
+    return np.clip(n * p + z * np.sqrt(n * p * (1 - p)), 0, n), n, p
+
+
+def with_count(laws: Callable[[int], tuple[np.ndarray, np.ndarray]], size: int):
+    """Columns (k, n, p), k an integer."""
+    c, n, p = with_cut(laws, size)
+    return np.rint(c), n, p
+
+
+def elementwise(
+    label: str, name: str, setup: Callable[[int], tuple[Any, ...]], bound: float, **more: Any
+) -> SpeedCase:
+    """The row of a ufunc; truth, rivals and the scale of errors come from ``truth.CASES``."""
+    case = next(case for case in truth.CASES if case.name == name)
+
+    @cache
+    def points(size: int) -> tuple[Any, ...]:
+        columns = setup(size)
+        return columns, *truth.truths(case, columns)
+
+    def error(function: Callable[..., Any], size: int) -> float:
+        columns, true, rest = points(size)
+        with np.errstate(all="ignore"):
+            return float(truth.errors(case, function(*columns), true, rest).max())
+
+    return SpeedCase(
+        name=label,
+        size=1_000_000,
+        quick_size=1000,
+        setup=setup,
+        ours=getattr(special, name),
+        rivals=case.rivals,
+        error=error,
+        bound=bound,
+        floor=lambda *columns: np.add(columns[-2], columns[-1]),
+        **more,
+    )
+
+
+# --- leakage -----------------------------------------------------------------------------------
+
+
+def dirichlet(size: int) -> tuple[np.ndarray]:
+    """A law drawn from Dirichlet(1, ..., 1)."""
+    weights = np.random.default_rng(4).exponential(size=size)
+    return (weights / weights.sum(),)
+
+
+def scipy_leakage(p: np.ndarray, n: int, gamma: float) -> float:
+    """The vectorised SciPy form: one array expression over all atoms."""
+    if gamma == 1:
+        return rivals.max_leakage(p, n)
+    return float(np.sum(rivals.binom_excess(gamma * n * p, n, p)) / n)
+
+
+def leakage(label: str, n: int, gamma: float, size: int) -> SpeedCase:
+    """The row of a largest leakage; its error is taken on fewer atoms, as rare as those timed."""
+    few = 300
+
+    def error(function: Callable[..., Any], size_timed: int) -> float:
+        (p,) = dirichlet(few)
+        fewer = max(n * few // size, 1)
+        true, rest = referee.rounded(referee.max_leakage(p, fewer, gamma))
+        with np.errstate(all="ignore"):
+            return abs((function(p, n=fewer) - true) / true / EPS - rest)
+
+    return SpeedCase(
+        name=label,
+        size=size,
+        quick_size=1000,
+        setup=dirichlet,
+        ours=partial(discrete.max_leakage, n=n, gamma=gamma),
+        rivals={
+            "SciPy": partial(scipy_leakage, n=n, gamma=gamma),
+            "NumPy twin": partial(reference.leakage_sum, n=n, gamma=gamma),
+        },
+        error=error,
+        bound=1e-13 / EPS,
+    )
+
+
+def two_workers(n: int) -> SpeedCase:
+    """One worker is the rival of two; they must agree to the last bit."""
+    one, two = (partial(discrete.max_leakage, n=n, workers=workers) for workers in (1, 2))
+
+    def error(function: Callable[..., Any], size: int) -> float:
+        (p,) = dirichlet(size)
+        return 0.0 if function(p) == one(p) else np.inf
+
+    return SpeedCase(
+        name=f"`max_leakage`, K = 10^7, n = {n:,}, two workers",
+        size=10_000_000,
+        quick_size=1000,
+        setup=dirichlet,
+        ours=two,
+        rivals={"one worker": one},
+        error=error,
+    )
+
+
+# --- tables and imports ------------------------------------------------------------------------
+
+
+def adult(size: int) -> tuple[Any]:
+    """The quasi-identifiers of the Adult table, a pandas frame."""
+    import pandas
+
+    columns = datasets.load_adult().columns
+    return (pandas.DataFrame({name: columns[name] for name in QUASI_IDENTIFIERS}),)
+
+
+def table_plug_in(frame: Any) -> float:
+    """The whole report, and from it the number that the rival gives."""
+    return tables.table_leakage(frame).plug_in
+
+
+def pandas_plug_in(frame: Any) -> float:
+    """The plug-in value alone: joint counts by groupby, then the vectorised SciPy form."""
+    counts = frame.groupby(list(frame.columns), observed=True).size().to_numpy()
+    return rivals.max_leakage(counts / len(frame), len(frame))
+
+
+def table_error(function: Callable[..., Any], size: int) -> float:
+    """Error of the plug-in value, in eps."""
+    (frame,) = adult(size)
+    counts = frame.value_counts(sort=False).to_numpy()
+    true, rest = referee.rounded(referee.max_leakage(counts / len(frame), len(frame)))
+    return abs((function(frame) - true) / true / EPS - rest)
+
+
+def run_python(code: str) -> None:
+    """Run `code` in a fresh interpreter."""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+#: 1e-13 relative, in eps.
+_TAIL = 1e-13 / EPS
+
+#: SciPy's tail probabilities take tens of microseconds each at large n.
+_FEW = 10_000
+
+CASES = (
+    elementwise("`binom_mad`, n p and n(1-p) >= 16", "binom_mad", wide_laws, 2.5),
+    elementwise("`binom_mad`, half with small n p", "binom_mad", mixed_laws, 4.0),
+    elementwise(
+        "`binom_excess`", "binom_excess", partial(with_cut, wide_laws), _TAIL, rival_size=_FEW
+    ),
+    elementwise(
+        "`binom_shortfall`", "binom_shortfall", partial(with_cut, wide_laws), _TAIL, rival_size=_FEW
+    ),
+    elementwise("`binom_sf`", "binom_sf", partial(with_cut, wide_laws), _TAIL, rival_size=_FEW),
+    elementwise("`binom_logpmf`", "binom_logpmf", partial(with_count, wide_laws), 6.0),
+    leakage("`max_leakage`, K = 10^7, n = 10^6", 10**6, 1.0, 10**7),
+    leakage("`max_leakage`, K = 10^7, n = 10^9", 10**9, 1.0, 10**7),
+    leakage("`max_leakage`, K = 10^6, n = 10^9, gamma = 1.25", 10**9, 1.25, 10**6),
+    two_workers(10**6),
+    SpeedCase(
+        name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
+        size=32_561,
+        quick_size=32_561,
+        setup=adult,
+        ours=table_plug_in,
+        rivals={"pandas and SciPy": pandas_plug_in},
+        error=table_error,
+        bound=1e-13 / EPS,
+        unit="call",
+    ),
+    SpeedCase(
+        name="`import mialeak` and NumPy",
+        size=1,
+        quick_size=1,
+        setup=lambda size: (),
+        ours=partial(run_python, "import numpy, mialeak"),
+        rivals={"import numpy": partial(run_python, "import numpy")},
+        unit="call",
+    ),
+)

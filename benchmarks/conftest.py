@@ -1,0 +1,8 @@
+"""Let the benchmarks find their table of cases beside them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
