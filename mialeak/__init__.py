@@ -79,7 +79,8 @@ if TYPE_CHECKING:
         TradeOff as TradeOff,
     )
 
-#: Where each public name lives.  (`security.security` has no short form: `mialeak.security` is the room.)
+#: Where each public name lives.  The function `security.security` has no short form, since
+#: `mialeak.security` is its room.
 _ROOMS = {
     "special": (
         "binom_excess",
