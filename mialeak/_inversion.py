@@ -30,7 +30,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, invalid, require
 
 __all__ = ["SaddlePointInversion", "cosine_and_sine"]
 
@@ -156,6 +156,8 @@ class SaddlePointInversion:
     def quantile(self, log_p: Any, *, upper: bool = False) -> FloatArray:
         """Where the lower (upper) tail is `log_p`: Newton's method inside a shrinking bracket."""
         target = np.asarray(log_p, np.float64)
+        some = (target < self._k(0.0).real) & (target > -np.inf)
+        require(some, target, "log_p", "be below the log of the mass, and finite")
         side, sign = int(upper), -1.0 if upper else 1.0
         low, high = (np.full(target.shape, x) for x in self._bracket(target, side))
         x = 0.5 * (low + high)
@@ -203,7 +205,6 @@ class SaddlePointInversion:
         flat = x.ravel()
         result = np.full(flat.shape, -np.inf)
         result[np.isnan(flat)] = np.nan
-        result[flat == -direction * np.inf] = 0.0 if kernel == "tail" else -np.inf
         finite = np.flatnonzero(np.isfinite(flat))
         if finite.size:
             ladder = self._ladder(flat[finite], anchor, direction)

@@ -130,6 +130,12 @@ def test_quantile_inverts_either_tail():
     np.testing.assert_allclose(law.log_tails(above)[1], logs, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize("log_p", [0.1, 0.0, -np.inf])
+def test_a_tail_that_no_point_has_is_refused(log_p):
+    with pytest.raises(ValueError, match="log_p must be below the log of the mass, and finite"):
+        normal().quantile([-1.0, log_p])
+
+
 def test_beyond_a_bounded_support_there_is_nothing():
     law = chi_square(40.0, 0.0)
     below, above = law.log_tails([-5.0, 0.0, np.inf, -np.inf, np.nan])
