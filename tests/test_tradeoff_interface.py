@@ -204,6 +204,13 @@ class TestDefaults:
         assert self.curve.epsilon(0.0) == pytest.approx(2.0, rel=1e-15)
         assert self.curve.epsilon(0.7) == self.curve.epsilon(1.0) == 0
 
+    def test_fpr_is_the_least_where_power_stays_level(self):
+        class Capped(Laplace):
+            def _power(self, fpr):
+                return np.minimum(4 * fpr, 1.0)
+
+        assert Capped(1.0).fpr([0.5, 1.0]).tolist() == [0.125, 0.25]
+
     def test_epsilon_is_infinite_where_nothing_suffices(self):
         class Certain(Laplace):
             def _delta(self, epsilon, direction):
@@ -250,6 +257,19 @@ class TestRoots:
         found = _roots.increasing_root(lambda x: x**3 - roots**3, np.zeros(4), np.full(4, 10.0))
         np.testing.assert_allclose(found[1:], roots[1:], rtol=1e-15)
         assert found[0] < 1e-100  # cubes below it are zero
+
+    def test_rounding_at_the_root_costs_few_steps(self):
+        calls = []
+
+        def function(x):
+            calls.append(1)
+            return np.log(x / 0.3) + 1e-13 * np.sin(1e17 * x)
+
+        assert _roots.increasing_root(function, 1e-20, 1.0) == pytest.approx(0.3, rel=1e-12)
+        assert len(calls) < 60
+        calls.clear()
+        assert _roots.increasing_root(function, 1e-20, 1.0, tolerance=2e-13) > 0.2999
+        assert len(calls) < 25
 
     def test_ends_are_returned_where_there_is_no_crossing(self):
         assert _roots.increasing_root(lambda x: x + 1, 2.0, 3.0) == 2

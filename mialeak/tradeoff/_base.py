@@ -261,16 +261,18 @@ class TradeOff(Result, ABC):
         return self._delta(epsilon, direction)
 
     def _fpr(self, power: FloatArray) -> FloatArray:
+        def excess(fpr: FloatArray) -> FloatArray:
+            reached = self._power(fpr)
+            return _at_least(np.log(reached / power), reached >= power)
+
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = increasing_root(lambda fpr: np.log(self._power(fpr) / power), 0.0, 1.0)
+            found = increasing_root(excess, 0.0, 1.0)
         return np.where(power > 0.0, found, 0.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         def excess(epsilon: FloatArray) -> FloatArray:
             reached = self._delta(epsilon, direction)
-            gap = -np.log(reached / delta)
-            # Where the two are equal the least epsilon may still be to the left.
-            return np.where(reached <= delta, np.where(gap > 0.0, gap, _SMALLEST), gap)
+            return _at_least(-np.log(reached / delta), reached <= delta)
 
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = increasing_root(excess, 0.0, _LARGEST)
@@ -289,6 +291,11 @@ class TradeOff(Result, ABC):
         pair = f"{type(self).__name__} and {type(other).__name__}"
         reason = because or "only two Gaussian or two piecewise linear curves compose exactly"
         raise TypeError(f"{pair} cannot be composed: {reason}")
+
+
+def _at_least(excess: FloatArray, enough: Any) -> FloatArray:
+    """`excess`, positive also where it is zero but `enough`: the least argument is looked for."""
+    return np.where(enough & ~(excess > 0.0), _SMALLEST, excess)
 
 
 def _plain(values: FloatArray) -> float | FloatArray:

@@ -18,13 +18,17 @@ from mialeak._arrays import FloatArray
 
 __all__ = ["increasing_root"]
 
-#: Halvings in the worst case are 63, and as many steps of interpolation may come between.
-_STEPS = 130
+#: Every fourth step is a halving: where the function is all rounding, interpolation is lost.
+_PATIENCE = 4
+#: Halvings in the worst case are 63.
+_STEPS = 63 * _PATIENCE
 #: Binary logarithm of the first leap in places: 2**52 to an octave, 8 octaves.
 _LEAP = 55
 
 
-def increasing_root(function: Callable[[FloatArray], Any], low: Any, high: Any) -> FloatArray:
+def increasing_root(
+    function: Callable[[FloatArray], Any], low: Any, high: Any, *, tolerance: float = 0.0
+) -> FloatArray:
     """Where in [low, high] the increasing function crosses zero, or the nearer end of the two.
 
     Parameters
@@ -33,6 +37,8 @@ def increasing_root(function: Callable[[FloatArray], Any], low: Any, high: Any) 
         From an array of any shape to one it broadcasts to; values that are not numbers count as
         negative.
     low, high : array_like, 0 <= low <= high < inf
+    tolerance : float
+        Values this small are zero.
     """
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     f_low, f_high = np.asarray(function(low)), np.asarray(function(high))
@@ -51,10 +57,12 @@ def increasing_root(function: Callable[[FloatArray], Any], low: Any, high: Any) 
         at, f_at = np.where(below, new, at), np.where(below, f_new, f_at)
         other, f_other = np.where(below, other, new), np.where(below, f_other, f_new)
     todo &= other - at > 1
-    last, f_last = at, f_at  # makes the first step a halving
-    for _ in range(_STEPS):
+    last, f_last = at, f_at  # makes the next step a halving
+    for number in range(_STEPS):
         if not todo.any():
             break
+        if number % _PATIENCE == _PATIENCE - 1:
+            last, f_last = at, f_at
         new = at + _step(at, other, last, f_at, f_other, f_last)
         x = np.where(todo, new.view(np.float64), result)
         f_new = np.asarray(function(x))
@@ -63,7 +71,7 @@ def increasing_root(function: Callable[[FloatArray], Any], low: Any, high: Any) 
         last, f_last = np.where(same, at, other), np.where(same, f_at, f_other)
         other, f_other = np.where(same, other, at), np.where(same, f_other, f_at)
         at, f_at = new, f_new
-        todo &= (np.abs(other - at) > 1) & (f_at != 0.0)
+        todo &= (np.abs(other - at) > 1) & (np.abs(f_at) > tolerance)
     return result
 
 
