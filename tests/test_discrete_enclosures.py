@@ -1,0 +1,214 @@
+"""Enclosures of countable laws and the probabilities beneath them, against 25 digits."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import stats
+
+from mialeak.discrete import max_leakage, max_leakage_bounds
+from mialeak.discrete._countable import CountableLaw
+
+EPS = 2.0**-52
+mp.mp.dps = 25
+
+
+# --- the truth: every law from its definition, with 25 digits -------------------------------------
+
+
+def gamma_ratio(x, s):
+    return mp.exp(mp.loggamma(x + s) - mp.loggamma(x))
+
+
+def geom(p):
+    p = mp.mpf(p)
+    return lambda k: p * (1 - p) ** (k - 1)
+
+
+def poisson(mu):
+    mu = mp.mpf(mu)
+    return lambda k: mp.exp(k * mp.log(mu) - mu - mp.loggamma(k + 1))
+
+
+def zipf(a):
+    a = mp.mpf(a)
+    total = mp.zeta(a)
+    return lambda k: k**-a / total
+
+
+def nbinom(n, p):
+    n, p = mp.mpf(n), mp.mpf(p)
+    return lambda k: gamma_ratio(k + 1, n - 1) / mp.gamma(n) * p**n * (1 - p) ** k
+
+
+def logser(p):
+    p = mp.mpf(p)
+    total = -mp.log(1 - p)
+    return lambda k: p**k / k / total
+
+
+def yulesimon(alpha):
+    alpha = mp.mpf(alpha)
+    return lambda k: alpha * mp.gamma(alpha + 1) / gamma_ratio(k, alpha + 1)
+
+
+def betanbinom(n, a, b):
+    a, b = mp.mpf(a), mp.mpf(b)
+    constant = mp.gamma(a + n) * mp.gamma(a + b) / (mp.gamma(n) * mp.gamma(a) * mp.gamma(b))
+    return lambda k: gamma_ratio(k + 1, n - 1) / gamma_ratio(k + b, a + n) * constant
+
+
+def skellam(a, b):
+    a, b = mp.mpf(a), mp.mpf(b)
+    return lambda k: mp.exp(-a - b) * mp.sqrt(a / b) ** k * mp.besseli(abs(k), 2 * mp.sqrt(a * b))
+
+
+def dlaplace(a):
+    a = mp.mpf(a)
+    return lambda k: mp.tanh(a / 2) * mp.exp(-a * abs(k))
+
+
+def planck(a):
+    a = mp.mpf(a)
+    return lambda k: (1 - mp.exp(-a)) * mp.exp(-a * k)
+
+
+#: Every law of SciPy with infinitely many atoms; some of them twice.
+LAWS = [
+    ("geom", geom, (0.1,)),
+    ("geom", geom, (0.9,)),
+    ("poisson", poisson, (3.7,)),
+    ("poisson", poisson, (300.0,)),
+    ("zipf", zipf, (2.0,)),
+    ("zipf", zipf, (1.3,)),
+    ("nbinom", nbinom, (5.0, 0.2)),
+    ("nbinom", nbinom, (0.7, 0.05)),
+    ("logser", logser, (0.8,)),
+    ("yulesimon", yulesimon, (2.5,)),
+    ("yulesimon", yulesimon, (0.8,)),
+    ("betanbinom", betanbinom, (3.0, 4.5, 2.0)),
+    ("skellam", skellam, (3.0, 4.0)),
+    ("dlaplace", dlaplace, (0.7,)),
+    ("planck", planck, (0.3,)),
+]
+HEAVY = {"zipf", "yulesimon", "betanbinom"}
+IDS = [f"{name}{parameters}" for name, _, parameters in LAWS]
+
+
+def atom(p, n, gamma):
+    """What one atom adds to the leakage, by its sum of positive terms."""
+    c = gamma * n * p
+    if c < 1:
+        seen = -mp.expm1(n * mp.log1p(-p))
+        return p * (1 - gamma * seen) if gamma >= 1 else p * (1 - seen)
+    if gamma == 1:
+        m = int(mp.floor(c))
+        return p * (1 - p) * mp.binomial(n - 1, m) * p**m * (1 - p) ** (n - 1 - m)
+    total = mp.mpf(0)
+    counts = range(int(mp.floor(c)) + 1, n + 1) if gamma > 1 else range(int(mp.ceil(c)))
+    for j in counts:
+        term = abs(j - c) * mp.binomial(n, j) * p**j * (1 - p) ** (n - j)
+        total += term
+        if gamma > 1 and term < total * mp.mpf(10) ** -25:
+            break
+    return total / (n if gamma > 1 else gamma * n)
+
+
+def true_leakage(law, pmf, n, gamma, heavy):
+    """The leakage as a sum over atoms; a heavy tail as its mass less an Euler-Maclaurin sum."""
+    gamma = mp.mpf(gamma)
+    first = law.support()[0]
+    start = int(first) if math.isfinite(first) else int(law.mean())
+    total, mass = mp.mpf(0), mp.mpf(0)
+    for step, k in ((1, start), (-1, start - 1)):
+        while k >= first and not (heavy and k > 300):
+            p = pmf(k)
+            mass += p
+            total += atom(p, n, gamma)
+            if p < 1e-24 and abs(k) > abs(law.mean()):
+                break
+            k += step
+    if heavy:
+        assert gamma * n * pmf(301) < 1
+        repeated = mp.sumem(
+            lambda k: -pmf(k) * mp.expm1(n * mp.log1p(-pmf(k))),
+            [301, mp.inf],
+            tol=mp.mpf(10) ** -20,
+        )
+        total += 1 - mass - max(mp.mpf(1), gamma) * repeated
+    else:
+        assert abs(1 - mass) < 1e-20
+    return total
+
+
+# --- enclosures -----------------------------------------------------------------------------------
+
+
+#: Sizes and games for each law; those of a heavy tail take a second each.
+GAMES = [(1, 1.0), (400, 1.0), (30, 0.5), (30, 2.0)]
+HEAVY_GAMES = [(400, 1.0)]
+
+
+@pytest.mark.parametrize(("name", "pmf", "parameters"), LAWS, ids=IDS)
+def test_enclosures_contain_the_truth_and_are_close(name, pmf, parameters):
+    law = getattr(stats, name)(*parameters)
+    for n, gamma in HEAVY_GAMES if name in HEAVY else GAMES:
+        truth = true_leakage(law, pmf(*parameters), n, gamma, name in HEAVY)
+        bounds = max_leakage_bounds(law, n, gamma=gamma)
+        assert bounds.lower <= truth <= bounds.upper
+        assert bounds.upper - bounds.lower < 1e-12 * bounds.upper
+        assert max_leakage(law, n, gamma=gamma) == pytest.approx(float(truth), rel=1e-12)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 2.0])
+def test_enclosures_of_heavy_tails_contain_the_truth_for_unbalanced_games(gamma):
+    truth = true_leakage(stats.zipf(2.0), zipf(2.0), 30, gamma, heavy=True)
+    bounds = max_leakage_bounds(stats.zipf(2.0), 30, gamma=gamma)
+    assert bounds.lower <= truth <= bounds.upper <= bounds.lower * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("name", "pmf", "parameters"), LAWS, ids=IDS)
+def test_probabilities_are_within_their_claimed_rounding(name, pmf, parameters):
+    """And SciPy's own are not: that is why most of these laws have a form of their own."""
+    law, truth = CountableLaw(getattr(stats, name)(*parameters)), pmf(*parameters)
+    k = np.unique(np.concatenate([np.arange(40), np.geomspace(40, 1e5, 30).round()]))
+    k = k[k >= law.first] if math.isfinite(law.first) else np.concatenate([-k[::-1], k])
+    p, rounding = law.pmf(k)
+    for where, value, claimed in zip(k, p, np.broadcast_to(rounding, p.shape), strict=True):
+        if value > 1e-290:
+            assert abs(value / truth(int(where)) - 1) <= claimed, where
+
+
+def test_scipy_itself_would_not_do():
+    for name, pmf, parameters, k in [
+        ("poisson", poisson, (300.0,), 350),
+        ("yulesimon", yulesimon, (2.5,), 50_000),
+        ("betanbinom", betanbinom, (3.0, 4.5, 2.0), 50_000),
+    ]:
+        truth = pmf(*parameters)(k)
+        law = getattr(stats, name)(*parameters)
+        assert abs(law.pmf(k) / truth - 1) > 300 * EPS
+        assert abs(CountableLaw(law).pmf(np.array([float(k)]))[0][0] / truth - 1) < 100 * EPS
+
+
+@pytest.mark.parametrize(
+    "law",
+    [stats.zipf(2.0), stats.geom(0.02), stats.yulesimon(1.5), stats.poisson(40.0)],
+    ids=lambda law: law.dist.name,
+)
+def test_tails_are_within_their_claimed_rounding(law):
+    truth = {
+        "zipf": lambda k: mp.zeta(2, k + 1) / mp.zeta(2),
+        "geom": lambda k: (1 - mp.mpf(0.02)) ** k,
+        "yulesimon": lambda k: k * mp.beta(k, mp.mpf(2.5)),
+        "poisson": lambda k: mp.gammainc(k + 1, 0, 40, regularized=True),
+    }[law.dist.name]
+    countable = CountableLaw(law)
+    for k in (1, 50, 90, 1000):
+        value, rounding = countable.beyond(countable.first, float(k))
+        if truth(k) < 1e-290:
+            continue
+        assert abs(value / truth(k) - 1) <= rounding
