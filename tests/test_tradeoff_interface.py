@@ -238,7 +238,7 @@ class TestRoots:
     @pytest.mark.parametrize("root", [0.0, 5e-324, 1e-300, 1e-9, 0.3, 1.0, 7.0, 1e200])
     def test_a_jump_is_found_to_the_last_bit(self, root):
         found = _roots.increasing_root(lambda x: np.where(x >= root, 1.0, -1.0), 0.0, 1.7e308)
-        assert found in (root, np.nextafter(root, 0))
+        assert found == root
 
     @pytest.mark.parametrize("root", [1e-200, 1e-9, 0.3, 7.0])
     def test_a_smooth_root_takes_few_steps(self, root):

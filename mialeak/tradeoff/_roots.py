@@ -29,7 +29,7 @@ _LEAP = 55
 def increasing_root(
     function: Callable[[FloatArray], Any], low: Any, high: Any, *, tolerance: float = 0.0
 ) -> FloatArray:
-    """Where in [low, high] the increasing function crosses zero, or the nearer end of the two.
+    """The least x in [low, high] at which the increasing function is not negative; high if none.
 
     Parameters
     ----------
@@ -66,12 +66,14 @@ def increasing_root(
         new = at + _step(at, other, last, f_at, f_other, f_last)
         x = np.where(todo, new.view(np.float64), result)
         f_new = np.asarray(function(x))
-        result = x
         same = (f_new > 0.0) == (f_at > 0.0)
         last, f_last = np.where(same, at, other), np.where(same, f_at, f_other)
         other, f_other = np.where(same, other, at), np.where(same, f_other, f_at)
         at, f_at = new, f_new
-        todo &= (np.abs(other - at) > 1) & (np.abs(f_at) > tolerance)
+        found = np.abs(f_at) <= tolerance
+        upper = np.where(found | (f_at > 0.0), at, other).view(np.float64)
+        result = np.where(todo, upper, result)
+        todo &= (np.abs(other - at) > 1) & ~found
     return result
 
 
