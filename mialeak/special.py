@@ -157,9 +157,8 @@ ndarray or scalar of float64
 
 Notes
 -----
-The same quadrature as `binom_excess`, of which this is the slope in c.  **Accuracy**: 1e-13
-relative above the mean where the result is above 1e-290; below the mean it is one minus a number
-with that accuracy.  **Cost**: constant in n.
+The same quadrature as `binom_excess`, of which this is minus the slope in c.  **Accuracy**: 1e-13
+relative where the result is above 1e-290.  **Cost**: constant in n.
 
 Examples
 --------

@@ -103,6 +103,7 @@ static const double MISSING_TAIL[13] = {
     0x1.bbbe7b3d8e76dp-38,
 };
 
+#define MISSING_END 1.4
 enum { LEGENDRE_NODES = 32 };
 
 /* Gauss-Legendre nodes in (0, 1) */

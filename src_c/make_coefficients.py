@@ -107,6 +107,7 @@ def main():
 
     c, error = fit(lambda y: exp_tail(-y), 0, mp.mpf("1.4"), 12)
     show("MISSING_TAIL", f"(exp(-y) - 1 + y)/y^2, y in [0, 1.4]; error {mp.nstr(error, 2)}", c)
+    print("#define MISSING_END 1.4")
 
     nodes, weights = legendre(NODES)
     print(f"enum {{ LEGENDRE_NODES = {NODES} }};\n")

@@ -28,7 +28,9 @@
 /* n p below this and c >= 1: the tail is below (n p)^2 and underflows to 0. */
 #define TAIL_UNDERFLOW 0x1p-600
 
-enum { TAIL_N, TAIL_P, TAIL_J, TAIL_F, TAIL_F_REST, TAIL_DISTANCE, TAIL_FIRST, TAIL_ZEROTH };
+/* What a method reads: n, p, j, f, 1 - f and c - n p; what it writes: the smaller of E(B - c)+ and
+ * E(c - B)+, and P(B > c). */
+enum { TAIL_N, TAIL_P, TAIL_J, TAIL_F, TAIL_F_REST, TAIL_DISTANCE, TAIL_FIRST, TAIL_ABOVE };
 
 /* 0 <= c < 1 above the mean: E(B-c)+ = (1-c) n p + c E(B-1)+, and E(B-1)+ = n p - 1 + q^n without
  * cancellation as (e^-y - 1 + y) - n G(p), y = -n log q. */
@@ -43,18 +45,20 @@ static void tail_upper_first(size_t count, double (*columns)[CHUNK]) {
         vd missing = y * y * POLYNOMIAL(MISSING_TAIL, y);
         vd beyond_one = pick(single, all(0.0), missing - excess);
         store(columns[TAIL_FIRST] + i, c_rest * mean + c * beyond_one);
-        store(columns[TAIL_ZEROTH] + i, pick(single, p, y - missing));
+        store(columns[TAIL_ABOVE] + i, pick(single, p, y - missing));
     }
 }
 
-/* 0 < c < 1 below the mean: only B = 0 counts. */
+/* 0 <= c < 1 below the mean: only B = 0 counts, with probability e^-y. */
 static void tail_lower_first(size_t count, double (*columns)[CHUNK]) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[TAIL_N] + i), p = load(columns[TAIL_P] + i);
         pair exponent = log_none(law_of(n, p));
         vd none = exp_pair(exponent.high, exponent.low);
+        vd y = vmin(-exponent.high, all(MISSING_END));
+        vd some = y - y * y * POLYNOMIAL(MISSING_TAIL, y);
         store(columns[TAIL_FIRST] + i, load(columns[TAIL_F] + i) * none);
-        store(columns[TAIL_ZEROTH] + i, none);
+        store(columns[TAIL_ABOVE] + i, pick(lt(y, all(MISSING_END)), some, 1.0 - none));
     }
 }
 
@@ -163,8 +167,8 @@ static void tail_inside(size_t count, double (*columns)[CHUNK]) {
         vi last = eq(j, n - 1.0) & ~upper;
         first = pick(last, first + fraction * (n * q), first);
         store(columns[TAIL_FIRST] + i, first);
-        store(columns[TAIL_ZEROTH] + i,
-              vsqrt(n * rest / j) * (width / q) * sums.zeroth * height);
+        vd beyond = vsqrt(n * rest / j) * (width / q) * sums.zeroth * height;
+        store(columns[TAIL_ABOVE] + i, pick(upper, beyond, 1.0 - beyond));
     }
 }
 
@@ -184,7 +188,7 @@ INLINE void tail_prepare(double (*columns)[CHUNK], int64_t *kind, size_t i, vd n
     vi zero = eq(j, all(0.0));
     vd mean = n * p;
     vi outside = (upper & (le(n, c.high) & le(all(0.0), c.low + (c.high - n)))) |
-                 (~upper & le(c.high, all(0.0)));
+                 (~upper & lt(c.high, all(0.0)));
     done = done | outside | eq(mean, all(0.0)) | eq(p, all(1.0)) |
            (lt(mean, all(TAIL_UNDERFLOW)) & ~zero);
     vi number = 3 + (zero & (upper - 1)); /* 1 upper, 2 lower, 3 inside; a mask counts as -1 */
@@ -195,7 +199,7 @@ INLINE void tail_prepare(double (*columns)[CHUNK], int64_t *kind, size_t i, vd n
     store(columns[TAIL_F_REST] + i, ((j + 1.0) - c.high) - c.low);
     store(columns[TAIL_DISTANCE] + i, distance);
     store(columns[TAIL_FIRST] + i, all(0.0));
-    store(columns[TAIL_ZEROTH] + i, all(0.0));
+    store(columns[TAIL_ABOVE] + i, pick(upper, all(0.0), all(1.0)));
     store_bits(kind + i, number & ~done);
 }
 
@@ -203,7 +207,6 @@ enum tail_result { TAIL_EXCESS, TAIL_SHORTFALL, TAIL_SF };
 
 INLINE vd tail_result_of(enum tail_result wanted, double (*columns)[CHUNK], size_t i) {
     vd distance = load(columns[TAIL_DISTANCE] + i), first = load(columns[TAIL_FIRST] + i);
-    vd zeroth = load(columns[TAIL_ZEROTH] + i);
     vi upper = le(all(0.0), distance);
     switch (wanted) {
     case TAIL_EXCESS:
@@ -211,7 +214,7 @@ INLINE vd tail_result_of(enum tail_result wanted, double (*columns)[CHUNK], size
     case TAIL_SHORTFALL:
         return pick(upper, first + distance, first);
     default:
-        return pick(upper, zeroth, 1.0 - zeroth);
+        return load(columns[TAIL_ABOVE] + i);
     }
 }
 
