@@ -1,0 +1,346 @@
+"""Trade-off curves on two axes: false-positive rate and power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._text import number
+from mialeak.plotting._axes import (
+    CURVE,
+    REFERENCE,
+    THIN,
+    Scale,
+    add_legend,
+    check_scale,
+    drawn,
+    figure_of,
+    new_axes,
+    style,
+)
+from mialeak.plotting._band import Band, blocks, pointwise_band
+from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import FillBetweenPolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+__all__ = ["TradeOffDisplay"]
+
+#: Least false-positive rate of a curve that has the axes for itself.
+_LEAST_FPR = 1e-5
+#: Points of a curve on either scale.
+_POINTS = 300
+#: Confidence of a band that nobody asked about.
+_CONFIDENCE = 0.95
+
+
+class TradeOffDisplay:
+    """Trade-off curve: the power of the best attack at each false-positive rate.
+
+    Use :meth:`from_tradeoff` for a curve and :meth:`from_scores` for the scores of an attack.  All
+    parameters are kept as attributes.
+
+    Parameters
+    ----------
+    fpr, power : ndarray, shape (points,)
+        The curve, from left to right.
+    name : str
+        For the legend.
+    advantage : float, optional
+        The largest power - fpr, for the legend.
+    band : Band, optional
+        ``(fpr, lower, upper, name)``: where the power may be, and who says so.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Artist
+        The curve.
+    band_ : matplotlib Artist or None
+    no_leakage_ : matplotlib Artist
+        The diagonal, power = fpr.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from mialeak.plotting import TradeOffDisplay
+    >>> from mialeak.tradeoff import GaussianTradeOff
+    >>> display = TradeOffDisplay.from_tradeoff(GaussianTradeOff(1.5), name="theory")
+    >>> display.line_.get_label()
+    'theory (advantage 0.547)'
+    >>> display.figure_.savefig("curve.png")  # doctest: +SKIP
+    """
+
+    ax_: Axes
+    figure_: Figure
+    line_: Line2D
+    band_: FillBetweenPolyCollection | None
+    no_leakage_: Line2D
+
+    def __init__(
+        self,
+        *,
+        fpr: FloatArray,
+        power: FloatArray,
+        name: str,
+        advantage: float | None = None,
+        band: Band | None = None,
+    ) -> None:
+        self.fpr = fpr
+        self.power = power
+        self.name = name
+        self.advantage = advantage
+        self.band = band
+
+    @classmethod
+    def from_tradeoff(
+        cls,
+        tradeoff: TradeOff,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        scale: Scale = "log",
+        least_fpr: float | None = None,
+        **kwargs: Any,
+    ) -> TradeOffDisplay:
+        """Draw a trade-off curve.
+
+        Parameters
+        ----------
+        tradeoff : TradeOff
+            One curve.  A measured one is drawn as :meth:`from_scores` does.
+        ax : matplotlib Axes, optional
+            Where to draw, such as the `ax_` of another display; a new figure by default.
+        name : str, optional
+            For the legend; by default the kind of the curve.
+        scale : {"log", "linear"}
+            Of both axes.  An attacker lives at small false-positive rates: log shows them.
+        least_fpr : float, optional
+            Where the log scale begins: by default where that of the axes given does, or at 1e-5.
+        **kwargs
+            For matplotlib's ``Axes.plot``.
+
+        Returns
+        -------
+        TradeOffDisplay
+
+        Raises
+        ------
+        TypeError
+            If `tradeoff` is no trade-off.
+        ValueError
+            If it holds several curves, or `scale` or `least_fpr` is not as above.
+        ImportError
+            If there are no axes given and matplotlib is not installed.
+        """
+        if not isinstance(tradeoff, TradeOff):
+            invalid("tradeoff", f"be a TradeOff, not {type(tradeoff).__name__}", error=TypeError)
+        if isinstance(tradeoff, EmpiricalTradeOff):
+            display = cls._measured(tradeoff, _CONFIDENCE, name)
+            return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
+        advantage = np.asarray(tradeoff.advantage)
+        if advantage.ndim:
+            remedy = "Draw its curves one by one on the same ax"
+            invalid("tradeoff", f"be one curve, not {advantage.size}", remedy=remedy)
+        if least_fpr is None:
+            least_fpr = _LEAST_FPR if ax is None else _start(ax) or _LEAST_FPR
+        fpr = _grid(tradeoff, _as_start(least_fpr))
+        display = cls(
+            fpr=fpr,
+            power=np.asarray(tradeoff.power(fpr)),
+            name=tradeoff.kind if name is None else name,
+            advantage=float(advantage),
+        )
+        return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
+
+    @classmethod
+    def from_scores(
+        cls,
+        in_scores: Any,
+        out_scores: Any,
+        *,
+        confidence: float | None = _CONFIDENCE,
+        ax: Axes | None = None,
+        name: str | None = None,
+        scale: Scale = "log",
+        least_fpr: float | None = None,
+        **kwargs: Any,
+    ) -> TradeOffDisplay:
+        """Draw what an attack achieved: the receiver operating curve of its scores, with a band.
+
+        Parameters
+        ----------
+        in_scores, out_scores : array_like
+            Scores of the attack in the two worlds, larger meaning more likely *in*.
+        confidence : float or None
+            Of the band, at each single point; None draws no band.
+        ax, scale, **kwargs
+            As for :meth:`from_tradeoff`.
+        name : str, optional
+            For the legend; by default "measured".
+        least_fpr : float, optional
+            Where the log scale begins: by default at one false positive, or where that of the axes
+            given does if that is less.
+
+        Returns
+        -------
+        TradeOffDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no scores, or NaN, or an option is out of range.
+        ImportError
+            If there are no axes given and matplotlib is not installed.
+
+        Notes
+        -----
+        At one threshold the false-positive rate and the power each lie in a Clopper-Pearson
+        interval; the two are independent, so that both do with probability `confidence` if each
+        has the square root of it.  The band is made of those rectangles: at any one false-positive
+        rate it holds the true power of an attack with continuous scores with at least that
+        probability.  It is pointwise: the whole curve lies in it less often.
+
+        Of more than 3,000 points some are drawn; the band of those between two of them is covered.
+
+        Examples
+        --------
+        Theory and measurement on one axes:
+
+        >>> import matplotlib
+        >>> matplotlib.use("Agg")
+        >>> import numpy as np
+        >>> from mialeak.plotting import TradeOffDisplay
+        >>> from mialeak.tradeoff import GaussianTradeOff
+        >>> rng = np.random.default_rng(0)
+        >>> measured = TradeOffDisplay.from_scores(rng.normal(1, 1, 500), rng.normal(0, 1, 500))
+        >>> both = TradeOffDisplay.from_tradeoff(GaussianTradeOff(1.0), ax=measured.ax_)
+        >>> for text in both.ax_.get_legend().get_texts():
+        ...     print(text.get_text())
+        no leakage
+        measured (advantage 0.418)
+        95% pointwise band (Clopper-Pearson)
+        exact (advantage 0.383)
+        """
+        if confidence is not None:
+            confidence = as_float(confidence, "confidence")
+            if not 0.0 < confidence < 1.0:
+                rule = "lie between 0 and 1, both excluded"
+                invalid("confidence", rule, value=confidence)
+        display = cls._measured(EmpiricalTradeOff(in_scores, out_scores), confidence, name)
+        return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
+
+    @classmethod
+    def _measured(
+        cls, curve: EmpiricalTradeOff, confidence: float | None, name: str | None
+    ) -> TradeOffDisplay:
+        first, _ = blocks(curve)
+        return cls(
+            fpr=curve.roc.fpr[first],
+            power=curve.roc.power[first],
+            name="measured" if name is None else name,
+            advantage=curve.advantage,
+            band=None if confidence is None else pointwise_band(curve, confidence),
+        )
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        scale: Scale = "log",
+        least_fpr: float | None = None,
+        **kwargs: Any,
+    ) -> TradeOffDisplay:
+        """Draw the curve, its band and the diagonal.
+
+        Parameters
+        ----------
+        ax, scale, **kwargs
+            As for :meth:`from_tradeoff`.
+        name : str, optional
+            In place of the display's.
+        least_fpr : float, optional
+            Where the log scale begins: by default at the least positive false-positive rate of the
+            curve.  Axes given again begin no later than before.
+
+        Returns
+        -------
+        TradeOffDisplay
+            This one.
+        """
+        check_scale(scale)
+        log = scale == "log"
+        if least_fpr is None:
+            least_fpr = float(self.fpr[self.fpr > 0.0].min(initial=0.5))
+        start = _as_start(least_fpr)
+        self.ax_ = new_axes() if ax is None else ax
+        self.figure_ = figure_of(self.ax_)
+        low = min(start, _start(self.ax_) or start) if log else -0.01
+        self.no_leakage_ = _diagonal(self.ax_)
+
+        label = self.name if name is None else name
+        if self.advantage is not None:
+            label += f" (advantage {number(self.advantage)})"
+        # A log scale has no place for zeros.
+        shown = (self.fpr > 0.0) & (self.power > 0.0) if log else np.full(self.fpr.shape, True)
+        options = style(self.ax_) | {"label": label, "gid": CURVE} | kwargs
+        (self.line_,) = self.ax_.plot(self.fpr[shown], self.power[shown], **options)
+        self.band_ = None
+        if self.band is not None:
+            self.band_ = self.ax_.fill_between(
+                *self.band[:3],
+                step="post",
+                color=self.line_.get_color(),
+                alpha=0.2,
+                linewidth=0,
+                label=self.band.name,
+            )
+        limits = (low, 1.06 if log else 1.01)  # so that the corner is seen
+        self.ax_.set(xscale=scale, yscale=scale, xlim=limits, ylim=limits)
+        self.ax_.set(xlabel="False-positive rate", ylabel="Power (true-positive rate)")
+        self.ax_.set_box_aspect(1)
+        add_legend(self.ax_, "lower right")
+        return self
+
+
+def _as_start(least_fpr: Any) -> float:
+    start = as_float(least_fpr, "least_fpr")
+    if not 0.0 < start < 1.0:
+        invalid("least_fpr", "lie between 0 and 1, both excluded", value=start)
+    return start
+
+
+def _start(ax: Axes) -> float | None:
+    """Where the log scale begins that a display has put on the axes."""
+    if drawn(ax, REFERENCE) and ax.get_xscale() == "log":
+        return float(ax.get_xlim()[0])
+    return None
+
+
+def _diagonal(ax: Axes) -> Line2D:
+    """The diagonal of the axes, drawn once."""
+    for line in drawn(ax, REFERENCE):
+        return line  # type: ignore[no-any-return]
+    (line,) = ax.plot([0.0, 1.0], [0.0, 1.0], label="no leakage", gid=REFERENCE, **THIN)
+    return line
+
+
+def _grid(tradeoff: TradeOff, start: float) -> FloatArray:
+    """False-positive rates that show a curve on either scale, its corners among them."""
+    parts = [
+        np.linspace(0.0, 1.0, _POINTS + 1),
+        np.geomspace(start, 1.0, _POINTS),
+        -np.expm1(np.linspace(0.0, np.log(start), _POINTS)),  # dense towards 1
+    ]
+    vertices = getattr(tradeoff, "vertices", None)
+    if vertices is not None:
+        parts.append(vertices.fpr)
+    return np.unique(np.concatenate(parts))
