@@ -24,6 +24,7 @@ from mialeak.discrete import (
 from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
 
+EPS = 2.0**-52
 mp.mp.dps = 25
 
 
@@ -236,7 +237,7 @@ def test_a_window_grows_to_both_sides_and_keeps_count_of_its_mass():
 @pytest.mark.parametrize("power", [1.5, 2.0, 4.0])
 def test_convex_sums_enclose_power_series(count, power):
     def terms(j):
-        return (j + 5) ** -power
+        return (j + 5) ** -power, np.full(j.shape, 4 * EPS)
 
     def rest(j):
         return (j + 4) ** (1 - power) / (power - 1)
@@ -251,6 +252,9 @@ def test_convex_sums_see_what_is_not_convex_or_does_not_fall():
     def nothing(j):
         return math.inf
 
-    assert convex_sum(lambda j: 100 - j, nothing, 100.0, 16.0, 1e-9) is not None
-    assert convex_sum(lambda j: j, nothing, 1000.0, 1000.0, 1e-9) is None
-    assert convex_sum(lambda j: 1e7 - j**2, nothing, 1000.0, 1000.0, 1e-9) is None
+    def exact(sequence):
+        return lambda j: (sequence(j), np.zeros(j.shape))
+
+    assert convex_sum(exact(lambda j: 100 - j), nothing, 100.0, 16.0, 1e-9) is not None
+    assert convex_sum(exact(lambda j: j), nothing, 1000.0, 1000.0, 1e-9) is None
+    assert convex_sum(exact(lambda j: 1e7 - j**2), nothing, 1000.0, 1000.0, 1e-9) is None

@@ -19,7 +19,8 @@ from mialeak._arrays import FloatArray
 
 __all__ = ["convex_sum"]
 
-Sequence = Callable[[FloatArray], FloatArray]
+#: Indices to terms and the relative errors of those.
+Sequence = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 #: Runs that an octave is cut into at first, and at most.
 _FEW_RUNS = 2.0**5
@@ -31,8 +32,8 @@ _LAST_INDEX = 2.0**53
 #: Each octave may take this part of the gap allowed.
 _SHARE = 1 / 16
 
-#: Relative error taken for a term.
-_ROUNDING = 1e-11
+#: What rounding may feign of a rise or a bend, besides the errors of the terms.
+_SLACK = 1e-13
 
 
 def convex_sum(
@@ -49,7 +50,7 @@ def convex_sum(
     Parameters
     ----------
     sequence : callable
-        Indices to terms.
+        Indices to terms and their relative errors, which widen the bounds.
     rest : callable
         Index to an upper bound of the sum from there on.
     count : float
@@ -77,11 +78,11 @@ def convex_sum(
         summed = _octave_sum(sequence, start, min(octave, count - start + 1), share, persist)
         if summed is None:
             return None
-        low, high, used = summed
+        low, high, rounding, used = summed
         if high - low > share and not persist:
             share = high - low  # no need to be closer elsewhere
-        lower.append(low * (1 - _ROUNDING))
-        upper.append(high * (1 + _ROUNDING))
+        lower.append(low * max(1 - rounding, 0.0))
+        upper.append(high * (1 + rounding))
         start += used
         octave *= 2
     return math.fsum(lower), math.fsum(upper), 0.0
@@ -89,23 +90,24 @@ def convex_sum(
 
 def _octave_sum(
     sequence: Sequence, start: float, length: float, tolerance: float, persist: bool
-) -> tuple[float, float, float] | None:
-    """Bounds over at most `length` terms from `start`, and the number of terms that were taken."""
+) -> tuple[float, float, float, float] | None:
+    """Bounds over at most `length` terms from `start`, their rounding, and how many were taken."""
     run, finest = _odd(length / _FEW_RUNS), _odd(length / _MANY_RUNS)
     while True:
         runs = length // run
         first = start + run * np.arange(runs)
         nodes = np.concatenate([first, first + (run - 1) / 2, first + (run - 1)])
-        begin, middle, end = sequence(nodes).reshape(3, -1)
-        chord = (begin + end) / 2
-        falls = (begin >= middle * (1 - _ROUNDING)) & (middle >= end * (1 - _ROUNDING))
-        if not np.all(falls & (middle <= chord * (1 + _ROUNDING))):
+        terms, errors = sequence(nodes)
+        begin, middle, end = terms.reshape(3, -1)
+        chord, rounding = (begin + end) / 2, float(errors.max())
+        more = 1 + 2 * rounding + _SLACK
+        if not np.all((middle <= begin * more) & (end <= middle * more) & (middle <= chord * more)):
             return None
         gap = run * float(np.sum(chord - middle))
         # The gap goes with the square of the run's length.
         hopeless = finest > 1 and gap * (finest / run) ** 2 > tolerance and not persist
         if gap <= tolerance or run <= finest or hopeless:
-            return run * float(middle.sum()), run * float(chord.sum()), run * runs
+            return run * float(middle.sum()), run * float(chord.sum()), rounding, run * runs
         finer = _odd(run * math.sqrt(tolerance / (2 * gap)))
         run = max(min(finer, _odd(run / 2)), finest)
 

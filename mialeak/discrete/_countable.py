@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import BLOCK
-from mialeak.discrete._families import EPS, FAMILIES, Family, exp_rounding
+from mialeak.discrete._families import EPS, FAMILIES, Family, Pmf, exp_rounding
 
 __all__ = ["FARTHEST", "LARGEST_WINDOW", "CountableLaw", "Window", "from_scipy"]
 
@@ -269,12 +269,12 @@ class Window:
         mass = math.fsum(self._masses)
         return mass - self._doubt + low, mass + self._doubt + high
 
-    def sides(self) -> Iterator[tuple[Callable[[FloatArray], FloatArray], float]]:
-        """Each side outside: the probability of its j-th atom (j = 1, 2, ...), and their number."""
+    def sides(self) -> Iterator[tuple[Pmf, float]]:
+        """Each side outside: the pmf of its j-th atom (j = 1, 2, ...), and the number of atoms."""
         if self.left > 0:
-            yield lambda j: self.law.pmf(self.low - j)[0], self.left
+            yield lambda j: self.law.pmf(self.low - j), self.left
         if self.right > 0:
-            yield lambda j: self.law.pmf(self.high + j)[0], self.right
+            yield lambda j: self.law.pmf(self.high + j), self.right
 
     def edge(self) -> float:
         """Upper bound of every probability outside; 1 as long as none is known.
@@ -287,7 +287,7 @@ class Window:
         largest, most, falls = 0.0, 0.0, True
         for pmf, count in self.sides():
             j = np.unique(np.floor(np.geomspace(1, min(count, FARTHEST), _LOOKS)))
-            p = pmf(j)
+            p = pmf(j)[0]
             falls = falls and not np.any(np.diff(p) > _SLACK * p[:-1])
             largest = max(largest, float(p[0]))
             # A falling sequence is below its steps; what is beyond the last look is not known.

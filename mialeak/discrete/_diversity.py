@@ -69,7 +69,8 @@ def diversity(p: Any) -> float:
     [AGP25]_ call it :math:`C_K(P)` and show ``gini_simpson <= C_K / 2`` and
     ``shannon_entropy <= C_K <= sqrt(K * shannon_entropy)`` (entropy in nats; in bits this fails).
 
-    **Accuracy**: some eps.  **Cost**: one pass.
+    **Accuracy**: some eps.  Over a countable law whose terms fall like a power of k the sum is
+    taken to 2**50 and the rest from that power; 1e-13 for Zipf laws.  **Cost**: one pass.
 
     References
     ----------
@@ -149,7 +150,9 @@ def shannon_entropy(p: Any) -> float:
 
     Notes
     -----
-    **Accuracy**: some eps.  **Cost**: one pass.
+    **Accuracy**: some eps; over countable laws as :func:`diversity`, 1e-9 at worst (the logarithm
+    is no power).  SciPy's own entropy stops early for heavy tails: 1.0232864 for
+    ``yulesimon(2.5)``, which is 1.0232887.  **Cost**: one pass.
 
     Examples
     --------
@@ -341,7 +344,7 @@ def _bounds_of_law(law: CountableLaw, n: float) -> tuple[float, float]:
             worst = max(worst, float(np.max(rounding, where=block > NEGLIGIBLE, initial=0.0)))
             some_common, some_rare = _split(block, n)
             common, rare = common + some_common, rare + some_rare
-        low, high = rare_leakage(window, n, 1.0, ENOUGH)
+        low, high = rare_leakage(window, n, 1.0, rare)
         if high - low <= _CLOSE * (common / math.sqrt(n) + rare) or window.exhausted:
             break
     rare_bounds = (rare + low, rare + high)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from mialeak._kernels import binomial
 from mialeak._results import Bounds
 from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
-from mialeak.discrete._families import EPS
+from mialeak.discrete._families import EPS, Pmf
 from mialeak.discrete._laws import as_law
 from mialeak.discrete._sums import as_gamma, as_sizes, leakage_sums, shaped
 
@@ -135,7 +134,7 @@ def enclose(law: CountableLaw, sizes: list[float], gamma: float) -> tuple[list[f
                 high.append(some_high)
         lower, upper, close = [], [], True
         for n, (low, high) in zip(sizes, inside, strict=True):
-            rest_low, rest_high = rare_leakage(window, n, gamma, _CLOSE_OUTSIDE * math.fsum(low))
+            rest_low, rest_high = rare_leakage(window, n, gamma, math.fsum(low))
             big_low, big_high = _dominant_leakage(window, n) if apart else (0.0, 0.0)
             lower.append(math.fsum([*low, rest_low, big_low]))
             upper.append(math.fsum([*high, rest_high, big_high]))
@@ -199,8 +198,8 @@ def _worst(p: FloatArray, rounding: FloatArray) -> float:
     return float(np.max(rounding, where=p > NEGLIGIBLE, initial=0.0))
 
 
-def rare_leakage(window: Window, n: float, gamma: float, tolerance: float) -> tuple[float, float]:
-    """Bounds of the leakage of all atoms outside, closer than `tolerance` if that is to be had.
+def rare_leakage(window: Window, n: float, gamma: float, inside: float) -> tuple[float, float]:
+    """Bounds of the leakage of all atoms outside, close for a sum with the leakage `inside`.
 
     An atom with gamma n p < 1 adds p - g p (1 - (1-p)^n), g = max(1, gamma), exactly.  What is
     taken away is at most g n p^2, and it is convex in p for n p < 2.
@@ -213,6 +212,7 @@ def rare_leakage(window: Window, n: float, gamma: float, tolerance: float) -> tu
     if weight * n * edge >= 1:
         return 0.0, high
     missing_low, missing_high = 0.0, weight * n * edge * high
+    tolerance = _CLOSE_OUTSIDE * (inside + max(low - missing_high, 0.0))
     if missing_high > tolerance and window.size >= _LEAST_WINDOW:
         sums = [
             _repeated_sum(pmf, count, window, n, high, tolerance / (4 * weight))
@@ -224,21 +224,17 @@ def rare_leakage(window: Window, n: float, gamma: float, tolerance: float) -> tu
 
 
 def _repeated_sum(
-    pmf: Callable[[FloatArray], FloatArray],
-    count: float,
-    window: Window,
-    n: float,
-    mass: float,
-    tolerance: float,
+    pmf: Pmf, count: float, window: Window, n: float, mass: float, tolerance: float
 ) -> tuple[float, float]:
     """Bounds of the sum of p (1 - (1-p)^n) over one side, which has at most `mass`."""
 
-    def repeated(j: FloatArray) -> FloatArray:
-        p = pmf(j)
-        return -p * np.expm1(n * np.log1p(-p))
+    def repeated(j: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p, rounding = pmf(j)
+        return -p * np.expm1(n * np.log1p(-p)), 2 * rounding + 8 * EPS
 
     def rest(j: float) -> float:
-        return n * float(pmf(np.array([j]))[0]) * mass
+        p, rounding = pmf(np.array([j]))
+        return n * float(p[0] * (1 + rounding[0])) * mass
 
     bounds = convex_sum(repeated, rest, count, window.size, tolerance, persist=window.exhausted)
     if bounds is None:

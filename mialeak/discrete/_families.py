@@ -21,7 +21,7 @@ from scipy import special
 from mialeak._arrays import FloatArray
 from mialeak.special import binom_logpmf
 
-__all__ = ["EPS", "FAMILIES", "Family", "exp_rounding"]
+__all__ = ["EPS", "FAMILIES", "Family", "Pmf", "exp_rounding"]
 
 EPS = 2.0**-52
 
@@ -37,6 +37,10 @@ _SERIES_TO = 0.3
 _SERIES_ODD = 29
 
 
+#: Integers (as float64) to their probabilities and the relative errors of those.
+Pmf = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
 @dataclass(frozen=True)
 class Family:
     """How to compute a law on the integers.
@@ -44,14 +48,14 @@ class Family:
     Attributes
     ----------
     pmf : callable
-        Integers (as float64) to their probabilities and the relative errors of those.
+        A :data:`Pmf`.
     beyond : callable, optional
         ``P(X > k)`` for k in the support.
     rounding : float
         Relative error of that.
     """
 
-    pmf: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    pmf: Pmf
     beyond: Callable[[float], float] | None = None
     rounding: float = 0.0
 

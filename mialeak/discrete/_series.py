@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid
 from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
+from mialeak.discrete._families import Pmf
 from mialeak.discrete._laws import as_block, as_law, bad_probability, check_mass, pieces
 from mialeak.discrete._sums import DIVIDE, block_mass
 
@@ -90,15 +91,16 @@ def _over(window: Window, term: Term) -> float:
 
 
 def _heavy_tail(
-    window: Window, term: Term, pmf: Term, count: float, tolerance: float
+    window: Window, term: Term, pmf: Pmf, count: float, tolerance: float
 ) -> float | None:
     """Sum of `term` over one side outside a window, or None if it is not found."""
 
-    def terms(j: FloatArray) -> FloatArray:
-        return term(pmf(j))
+    def terms(j: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = term(pmf(j)[0])
+        return values, np.zeros_like(values)
 
     def rest(j: float) -> float:
-        near, far = terms(np.array([j, 2 * j]))
+        near, far = terms(np.array([j, 2 * j]))[0]
         if near == 0:
             return 0.0
         power = math.log2(near / far) if far > 0 else math.inf
