@@ -17,12 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "MASS_TOLERANCE",
     "MAX_COUNT",
     "FloatArray",
     "as_count",
     "as_counts",
     "as_float",
     "as_floats",
+    "as_probabilities",
+    "check_mass",
     "first_index",
     "invalid",
     "require",
@@ -32,6 +35,9 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Largest count for which every integer below it is a float64: the domain of every ``n``.
 MAX_COUNT = 2**53
+
+#: How far from 1 probabilities may sum: rounded decimals pass, counts and float32 do not.
+MASS_TOLERANCE = 1e-9
 
 _MISSING: Any = object()
 
@@ -113,7 +119,8 @@ def as_floats(
         invalid(name, f"have {ndim} dimension{'s' * (ndim != 1)}; its shape is {values.shape}")
     if finite:
         require(np.isfinite(values), values, name, "be finite")
-    return values
+    floats: FloatArray = values
+    return floats
 
 
 def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
@@ -151,6 +158,23 @@ def as_float(value: Any, name: str, *, finite: bool = True) -> float:
     if finite and not np.isfinite(number):
         invalid(name, "be finite", value=number)
     return number
+
+
+def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> FloatArray:
+    """`values` as laws along the last axis: numbers between 0 and 1 that sum to 1."""
+    laws = as_floats(values, name, ndim=ndim)
+    if laws.ndim == 0:
+        invalid(name, "be an array of probabilities, one for each outcome")
+    require((laws >= 0.0) & (laws <= 1.0), laws, name, "hold probabilities between 0 and 1")
+    for total in np.ravel(laws.sum(axis=-1)).tolist():
+        check_mass(total, name, "Divide by the sum")
+    return laws
+
+
+def check_mass(mass: float, name: str, remedy: str) -> None:
+    """Refuse probabilities whose sum `mass` is not 1."""
+    if not abs(mass - 1.0) <= MASS_TOLERANCE:
+        invalid(name, f"sum to 1 within 1e-9; the sum is {mass!r}", remedy=remedy)
 
 
 def as_count(value: Any, name: str, *, least: int = 0, most: int = MAX_COUNT) -> int:

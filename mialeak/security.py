@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_floats, as_probabilities, invalid, require
 from mialeak.tradeoff._base import as_probability
 from mialeak.tradeoff._roots import increasing_root
 
@@ -33,8 +33,6 @@ __all__ = [
 
 Form = Literal["sharp", "published"]
 
-#: Probabilities may miss a sum of 1 by this much.
-_MASS = 1e-9
 #: Coefficients c_k, k = 1 to 9, of ``1/(e^x - 1) = 1/x - 1/2 + sum c_k x^(2k-1)`` and of
 #: ``log((e^x - 1)/x)/x = 1/2 + sum c_k/(2k) x^(2k-1)``; at |x| = 1 the last is below 1e-14.
 _EVEN = 2.0 * np.arange(1, 10)
@@ -173,7 +171,7 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     >>> f"{divergence([0.5, 0.5], [0.6, 0.4]):g} {divergence([0.5, 0.5], [0.6, 0.4], 2.0):g}"
     '0.1 0'
     """
-    out, inside = _laws(p_out, "p_out"), _laws(p_in, "p_in")
+    out, inside = as_probabilities(p_out, "p_out"), as_probabilities(p_in, "p_in")
     if out.shape[-1] != inside.shape[-1]:
         sizes = f"its last axis has {inside.shape[-1]} and that of p_out {out.shape[-1]}"
         invalid("p_in", f"have as many outcomes as p_out; {sizes}")
@@ -391,20 +389,6 @@ def _form(form: str) -> str:
     if form not in get_args(Form):
         invalid("form", 'be "sharp" or "published"', value=form)
     return form
-
-
-def _laws(values: Any, name: str) -> FloatArray:
-    laws = as_floats(values, name)
-    if laws.ndim == 0:
-        invalid(name, "be an array of probabilities, one for each outcome")
-    require((laws >= 0.0) & (laws <= 1.0), laws, name, "hold probabilities between 0 and 1")
-    totals = laws.sum(axis=-1)
-    good = np.abs(totals - 1.0) <= _MASS
-    if not good.all():
-        total = float(np.ravel(totals)[int(np.argmin(good))])
-        remedy = "Divide each law by its sum"
-        invalid(name, f"sum to 1 within {_MASS:.0e}; a sum is {total!r}", remedy=remedy)
-    return laws
 
 
 def _plain(values: Any) -> float | FloatArray:

@@ -46,8 +46,8 @@ TAKES_A_LAW = [
         ([0.5, 0.5, math.nan], r"between 0 and 1; got p\[2\] = nan"),
         ([math.inf, 0.5], r"between 0 and 1; got p\[0\] = inf"),
         ([3.0, 1.0], r"between 0 and 1; got p\[0\] = 3\.0\. (Pass|Divide)"),
-        ([0.5, 0.4], r"p must sum to 1 within 1e-9; its sum is 0\.9\. (Pass|Divide)"),
-        ([0.0, 0.0], r"p must sum to 1 within 1e-9; its sum is 0\.0"),
+        ([0.5, 0.4], r"p must sum to 1 within 1e-9; the sum is 0\.9\. (Pass|Divide)"),
+        ([0.0, 0.0], r"p must sum to 1 within 1e-9; the sum is 0\.0"),
         ([], r"p must hold at least one atom"),
         ([[0.5, 0.5]], r"p must have 1 dimension; its shape is \(1, 2\)"),
         (0.5, r"p must have 1 dimension; its shape is \(\)"),
@@ -67,7 +67,7 @@ def test_what_is_no_array_of_numbers_is_refused(function, arguments, p):
 
 def test_a_sum_that_is_nearly_one_passes():
     max_leakage([0.5, 0.5 + 9e-10], 10)
-    with pytest.raises(ValueError, match=r"its sum is 1\.0000000011.*normalize=True"):
+    with pytest.raises(ValueError, match=r"the sum is 1\.0000000011.*normalize=True"):
         max_leakage([0.5, 0.5 + 1.1e-9], 10)
     max_leakage([0.5, 0.5 + 1.1e-9], 10, normalize=True)
 

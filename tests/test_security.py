@@ -376,7 +376,7 @@ class TestInformation:
         (lambda: divergence(0.5, 0.5), "p_out must be an array of probabilities"),
         (
             lambda: divergence([0.5, 0.6], [0.5, 0.5]),
-            r"p_out must sum to 1 within 1e-09; a sum is 1\.1",
+            r"p_out must sum to 1 within 1e-9; the sum is 1\.1",
         ),
         (
             lambda: divergence([0.5, 0.5], [1.5, -0.5]),
@@ -384,7 +384,7 @@ class TestInformation:
         ),
         (
             lambda: divergence([[0.5, 0.5], [0.2, 0.2]], [0.5, 0.5]),
-            "p_out must sum to 1.*a sum is 0.4",
+            "p_out must sum to 1.*the sum is 0.4",
         ),
         (
             lambda: divergence([1.0], [1.0], 0.0),

@@ -287,7 +287,7 @@ def test_vertices_that_are_no_curve_are_refused(fpr, power, message):
 @pytest.mark.parametrize(
     ("p_out", "p_in", "message"),
     [
-        ([0.5, 0.6], [0.5, 0.5], r"p_out must sum to 1 within 1e-09; its sum is 1\.1\. Divide it"),
+        ([0.5, 0.6], [0.5, 0.5], r"p_out must sum to 1 within 1e-9; the sum is 1\.1\. Divide by"),
         ([0.5, 0.5], [1.5, -0.5], r"p_in must hold probabilities between 0 and 1; got p_in\[0\]"),
         ([0.5, 0.5], [1.0], "p_in must have as many elements as p_out; it has 1 and p_out 2"),
         ([0.5, np.nan], [0.5, 0.5], r"p_out must hold probabilities.*got p_out\[1\] = nan"),

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_count, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_float, check_mass, invalid
 from mialeak._results import Bounds
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._enclosures import NEGLIGIBLE, rare_leakage
-from mialeak.discrete._laws import as_law, check_mass
+from mialeak.discrete._laws import as_law
 from mialeak.discrete._series import ENOUGH, checked_blocks, sum_of_law, sum_over
 from mialeak.discrete._sums import DIVIDE, as_sizes, block_mass, shaped
 
@@ -327,7 +327,7 @@ def _bounds_of_atoms(
         largest = max(largest, float(block.max()))
         for part, n in zip(parts, sizes, strict=True):
             part.append(_split(block, n))
-    check_mass(math.fsum(masses), DIVIDE)
+    check_mass(math.fsum(masses), "p", DIVIDE)
     bounds = []
     for part, n in zip(parts, sizes, strict=True):
         common, rare = (math.fsum(some) for some in zip(*part, strict=True))

@@ -30,16 +30,12 @@ __all__ = [
     "as_block",
     "as_law",
     "bad_probability",
-    "check_mass",
     "pieces",
     "reread",
 ]
 
 Piece: TypeAlias = tuple[int, npt.NDArray[Any]]
 Law: TypeAlias = "npt.NDArray[Any] | Iterator[Any] | CountableLaw"
-
-#: How far from 1 the probabilities may sum: rounded decimals pass, counts and float32 do not.
-MASS_TOLERANCE = 1e-9
 
 
 def as_law(p: Any) -> Law:
@@ -116,9 +112,3 @@ def bad_probability(start: int, bad: int, piece: npt.NDArray[Any], remedy: str) 
         value=value,
         remedy=remedy if too_large else "",
     )
-
-
-def check_mass(mass: float, remedy: str) -> None:
-    """Refuse probabilities that do not sum to 1."""
-    if not abs(mass - 1) <= MASS_TOLERANCE:
-        invalid("p", f"sum to 1 within 1e-9; its sum is {mass!r}. {remedy}")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, check_mass, invalid
 from mialeak._blocks import resolve_workers
 from mialeak._kernels import binomial
 from mialeak.discrete._countable import CountableLaw
 from mialeak.discrete._enclosures import countable_leakage
-from mialeak.discrete._laws import as_block, as_law, bad_probability, check_mass, pieces, reread
+from mialeak.discrete._laws import as_block, as_law, bad_probability, pieces, reread
 from mialeak.discrete._sums import (
     DIVIDE,
     as_gamma,
@@ -209,7 +209,7 @@ def atom_leakage(p: Any, n: int, *, gamma: float = 1.0) -> FloatArray:
             bad_probability(start, bad, piece, DIVIDE)
         leakages.append(out)
         masses.append(block_mass(block))
-    check_mass(math.fsum(masses), DIVIDE)
+    check_mass(math.fsum(masses), "p", DIVIDE)
     return np.concatenate(leakages)
 
 

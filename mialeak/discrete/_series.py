@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, check_mass, invalid
 from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._families import Pmf
-from mialeak.discrete._laws import as_block, as_law, bad_probability, check_mass, pieces
+from mialeak.discrete._laws import as_block, as_law, bad_probability, pieces
 from mialeak.discrete._sums import DIVIDE, block_mass
 
 __all__ = ["ENOUGH", "checked_blocks", "sum_of_law", "sum_over"]
@@ -41,7 +41,7 @@ def sum_over(p: Any, term: Term) -> float:
     for block in checked_blocks(law):
         sums.append(float(term(block).sum()))
         masses.append(block_mass(block))
-    check_mass(math.fsum(masses), DIVIDE)
+    check_mass(math.fsum(masses), "p", DIVIDE)
     return math.fsum(sums)
 
 

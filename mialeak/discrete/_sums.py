@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_counts, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_counts, as_float, check_mass, invalid
 from mialeak._blocks import BLOCK, map_blocks
 from mialeak._kernels import binomial
-from mialeak.discrete._laws import as_block, bad_probability, check_mass, pieces
+from mialeak.discrete._laws import as_block, bad_probability, pieces
 
 __all__ = [
     "DIVIDE",
@@ -84,7 +84,7 @@ def leakage_sums(
 
     if isinstance(law, np.ndarray) and law.size <= BLOCK and len(sizes) == 1:
         high, low, mass, mass_rest = reduce((0, law, sizes[0]))
-        check_mass(mass + mass_rest, remedy)
+        check_mass(mass + mass_rest, "p", remedy)
         return [high + low]
     # One size a job: after Ctrl-C a block is waited for, not a block times the number of sizes.
     jobs = ((start, atoms, n) for start, atoms in pieces(law, keep=workers > 1) for n in sizes)
@@ -95,7 +95,7 @@ def leakage_sums(
         terms[which] += (high, low)
         if which == 0:
             masses += (mass, mass_rest)
-    check_mass(math.fsum(masses), remedy)
+    check_mass(math.fsum(masses), "p", remedy)
     return [math.fsum(parts) for parts in terms]
 
 

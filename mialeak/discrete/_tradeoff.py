@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count
+from mialeak._arrays import FloatArray, as_count, check_mass
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._enclosed import EnclosedTradeOff
-from mialeak.discrete._laws import check_mass, reread
+from mialeak.discrete._laws import reread
 from mialeak.discrete._series import checked_blocks
 from mialeak.discrete._sums import DIVIDE, block_mass
 from mialeak.special import binom_logpmf, binom_sf
@@ -144,7 +144,7 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
             beyond = _tail_outcomes(mass, edge, size)
     else:
         blocks = list(checked_blocks(law))
-        check_mass(math.fsum(map(block_mass, blocks)), DIVIDE)
+        check_mass(math.fsum(map(block_mass, blocks)), "p", DIVIDE)
         probabilities = np.concatenate(blocks)
     atoms = _distinct(probabilities, size)
     outcomes = atoms.most - atoms.least + 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
+from mialeak._arrays import FloatArray, as_floats, as_probabilities, first_index, invalid
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, as_probability, weakest
 from mialeak.tradeoff._corners import (
@@ -21,8 +21,6 @@ from mialeak.tradeoff._corners import (
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
 
-#: The sums of two laws may differ from 1 by this much.
-_MASS = 1e-9
 #: Pairs of segments that `compose` sorts at most: 2 s and 0.5 GB.
 _PAIRS = 2**22
 
@@ -129,7 +127,10 @@ class PiecewiseTradeOff(TradeOff):
         >>> f"{curve.power(0.0):.2f} {curve.advantage:.2f}"
         '0.10 0.20'
         """
-        p_out, p_in = _as_law(p_out, "p_out"), _as_law(p_in, "p_in")
+        p_out, p_in = (
+            as_probabilities(p_out, "p_out", ndim=1),
+            as_probabilities(p_in, "p_in", ndim=1),
+        )
         if p_out.shape != p_in.shape:
             rule = f"have as many elements as p_out; it has {p_in.size} and p_out {p_out.size}"
             invalid("p_in", rule)
@@ -262,16 +263,6 @@ class PiecewiseTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return self._sides[direction].epsilon(delta)
-
-
-def _as_law(values: Any, name: str) -> FloatArray:
-    law = as_floats(values, name, ndim=1)
-    require((law >= 0.0) & (law <= 1.0), law, name, "hold probabilities between 0 and 1")
-    total = float(law.sum())
-    if not abs(total - 1.0) <= _MASS:
-        remedy = "Divide it by its sum"
-        invalid(name, f"sum to 1 within {_MASS:.0e}; its sum is {total!r}", remedy=remedy)
-    return law
 
 
 def _atoms(corners: Corners) -> tuple[FloatArray, FloatArray, FloatArray]:
