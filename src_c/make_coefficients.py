@@ -47,12 +47,12 @@ def deviance_tail(u):
 
 
 def stirling(x):
-    """log x! - (x + 1/2) log x + x - log(2 pi)/2."""
+    """Stirling remainder: log x! - (x + 1/2) log x + x - log(2 pi)/2."""
     return mp.loggamma(x + 1) - (x + mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2
 
 
 def stirling_scaled(y):
-    """x stirling(x) with 1/x**2 = y."""
+    """The product x stirling(x) with 1/x**2 = y."""
     if y < mp.mpf("1e-20"):
         return mp.mpf(1) / 12 - y / 360
     x = 1 / mp.sqrt(y)
@@ -95,15 +95,24 @@ def main():
     show("EXP_TAIL_NEAR", f"the same for r in [-0.09, 0.01]; error {mp.nstr(error, 2)}", c)
 
     c, error = fit(deviance_tail, -mp.mpf(1) / 15, mp.mpf(1) / 15, 8)
-    show("DEVIANCE_TAIL", f"(G(u)/u^2 - 1/2)/u, G(u) = -log(1-u) - u, |u| <= 1/15; "
-         f"error {mp.nstr(error, 2)}", c)
+    show(
+        "DEVIANCE_TAIL",
+        f"(G(u)/u^2 - 1/2)/u, G(u) = -log(1-u) - u, |u| <= 1/15; error {mp.nstr(error, 2)}",
+        c,
+    )
 
     c, error = fit(stirling_scaled, 0, mp.mpf(1) / 225, 4)
-    show("STIRLING", f"x e(x), e the Stirling remainder, in 1/x^2, x >= 15; "
-         f"error {mp.nstr(error, 2)}", c)
+    show(
+        "STIRLING",
+        f"x e(x), e the Stirling remainder, in 1/x^2, x >= 15; error {mp.nstr(error, 2)}",
+        c,
+    )
 
-    show("STIRLING_SMALL", "e(0), unused, and e(1) to e(16)",
-         [0] + [stirling(mp.mpf(x)) for x in range(1, 17)])
+    show(
+        "STIRLING_SMALL",
+        "e(0), unused, and e(1) to e(16)",
+        [0] + [stirling(mp.mpf(x)) for x in range(1, 17)],
+    )
 
     c, error = fit(lambda y: exp_tail(-y), 0, mp.mpf("1.4"), 12)
     show("MISSING_TAIL", f"(exp(-y) - 1 + y)/y^2, y in [0, 1.4]; error {mp.nstr(error, 2)}", c)
@@ -114,8 +123,12 @@ def main():
     show("LEGENDRE_NODE", "Gauss-Legendre nodes in (0, 1)", nodes)
     show("LEGENDRE_WEIGHT", "and their weights, summing to 1", weights)
 
-    for name, value in (("LOG2", mp.log(2)), ("SQRT_2_PI_INVERSE", 1 / mp.sqrt(2 * mp.pi)),
-                        ("SQRT_2_OVER_PI", mp.sqrt(2 / mp.pi)), ("TWO_PI", 2 * mp.pi)):
+    for name, value in (
+        ("LOG2", mp.log(2)),
+        ("SQRT_2_PI_INVERSE", 1 / mp.sqrt(2 * mp.pi)),
+        ("SQRT_2_OVER_PI", mp.sqrt(2 / mp.pi)),
+        ("TWO_PI", 2 * mp.pi),
+    ):
         high, low = split(value)
         print(f"#define {name} {high.hex()}")
         print(f"#define {name}_LOW {low.hex()}")

@@ -1,8 +1,8 @@
 """The same bits from every compiler and processor at hand: ``python tests/same_bits.py``.
 
-Builds the kernels with each C compiler found, and for 64-bit ARM where a cross compiler and qemu are
-(Debian: clang, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user), runs every instruction set
-on the same points and prints a table.  Exits with 1 unless all hashes agree.
+Builds the kernels with each C compiler found, and for 64-bit ARM where a cross compiler and qemu
+are (Debian: clang, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user), runs every instruction
+set on the same points and prints a table.  Exits with 1 unless all hashes agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import bits
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-FLAGS = "-std=c11 -D_GNU_SOURCE -ffp-contract=off -fno-math-errno".split()
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno"]
 X86 = ("avx512", "avx2", "sse2", "scalar")
 #: Name, compiler with its options, what runs the program, instruction sets.
 BUILDS = (

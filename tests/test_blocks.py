@@ -55,7 +55,7 @@ def test_blocks_are_asked_for_only_a_few_ahead_of_the_results(workers):
 
     def blocks():
         nonlocal asked
-        for asked in range(1, 101):
+        for asked in range(1, 101):  # noqa: UP028 - `asked` is read below
             yield asked
 
     for done, _ in enumerate(map_blocks(abs, blocks(), workers)):
