@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import info, table
+from mialeak.cli import curve, info, mean, table
 
 __all__ = ["main"]
 
@@ -76,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mialeak {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     table.add_parser(commands)
+    mean.add_parser(commands)
+    curve.add_parser(commands)
     info.add_parser(commands)
     return parser
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import csv
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _output
+from mialeak.cli import _options, _output, _pictures
+
+if TYPE_CHECKING:
+    from mialeak.tables import TableReport
 
 __all__ = ["add_parser", "run"]
 
@@ -15,17 +17,24 @@ _EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
 
 _OVER = 2
 
+#: Points of a picture's curve.
+_GRID = 30
+
 _DESCRIPTION = """\
 How much does publishing the counts of a table leak about who is in it?
 
 The rows of FILE are counted by the joint values of the chosen columns.  Two numbers answer, and
 they differ: the estimate for the population that the rows came from, with an interval, and the
 value if the table's own frequencies were the population.
+
+With --margins sex,age,sex*age only those tables of counts are published: the rows by sex, by age,
+and by both.  The answer is then that for many rows in every cell.
 """
 
 _LIMIT = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of the estimate's
-interval is above X, with 0 if not.  An error, usage included, exits with 1.
+interval (of margins, the average by the others' frequencies) is above X, with 0 if not.  An error,
+usage included, exits with 1.
 """
 
 
@@ -39,10 +48,19 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help=".csv, .tsv, .parquet, .npy or .npz")
-    add("--example", choices=_EXAMPLES, help="a table that ships with mialeak, in place of FILE")
+    _options.add_table_options(add, _EXAMPLES)
     add("--columns", metavar="A,B,C", help="columns to count by (default: all of FILE)")
-    add("--n", type=_whole, metavar="N", help="rows of the release (default: rows of the table)")
+    add(
+        "--margins",
+        metavar="A,B,A*B",
+        help="publish these tables of counts, not that of all columns together",
+    )
+    add(
+        "--n",
+        type=_options.whole,
+        metavar="N",
+        help="rows of the release (default: rows of the table)",
+    )
     add(
         "--target",
         type=float,
@@ -67,35 +85,41 @@ def add_parser(commands: Any) -> None:
     )
     add(
         "--top",
-        type=_whole,
+        type=_options.whole,
         default=10,
         metavar="K",
         help="rows most at risk to list (default: %(default)s)",
     )
-    add(
-        "--delimiter",
-        metavar="CHAR",
-        help="of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
-    )
     add("--json", action="store_true", help="print JSON")
+    _pictures.add_option(add)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     limit = options.max_leakage
-    if limit is not None and not 0 <= limit <= 1:
-        raise ValueError(f"--max-leakage must be between 0 and 1; got {limit}")
-    frame, columns, origin = _read(options)
+    _options.check_limit(limit)
+    frame, columns, margins, origin = _read(options)
     from mialeak.tables import table_leakage
 
     report = table_leakage(
-        frame, columns, n=options.n, na=options.na, confidence=options.confidence
+        frame,
+        columns,
+        margins=margins,
+        n=options.n,
+        na=options.na,
+        confidence=options.confidence,
     )
-    over = limit is not None and report.estimate.high > limit
+    if report.margins is None:
+        name, leakage = "upper end of the interval", report.estimate.high
+    else:
+        name, leakage = "average by the others' frequencies", float(report.margins.average.upper)
+    over = limit is not None and leakage > limit
+    if options.plot:
+        _draw(report, options)
     if options.json:
         content = report.to_dict(top=options.top)
-        content["samples"] = report.samples_for(options.target).to_dict()
+        content["samples"] = _samples(report, options.target)
         content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
         _output.print_json("mialeak.table/1", content)
     else:
@@ -104,40 +128,65 @@ def run(options: argparse.Namespace) -> int:
             print(f"\n{origin}")
         if limit is not None:
             relation = "above" if over else "within"
-            high = report.estimate.high
-            print(
-                f"\nThe upper end of the interval, {high:.4g}, is {relation} the limit {limit:g}."
-            )
+            print(f"\nThe {name}, {leakage:.4g}, is {relation} the limit {limit:g}.")
     return _OVER if over else 0
 
 
-def _read(options: argparse.Namespace) -> tuple[Any, list[str] | None, str]:
-    """The table, the columns to count by, and whom to thank for an example."""
-    if (options.file is None) == (options.example is None):
-        raise ValueError("table takes a FILE or --example, one of them (see mialeak table --help)")
-    columns = None if options.columns is None else _names(options.columns)
-    if options.file is not None:
-        from mialeak._io import read_table
+def _samples(report: TableReport, target: float) -> dict[str, Any]:
+    samples = report.samples_for(target).to_dict()
+    if report.margins is not None:
+        samples["margins"] = report.margins.samples_for(target)
+    return samples
 
-        delimiter = "\t" if options.delimiter == "\\t" else options.delimiter
-        return read_table(options.file, columns, delimiter=delimiter), columns, ""
+
+def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, str]:
+    """The table, the columns to count by, the margins, and whom to thank for an example."""
+    _options.one_table(options, "table")
+    columns = margins = None
+    if options.columns is not None:
+        columns = _options.names(options.columns, "--columns")
+    if options.margins is not None:
+        words = _options.names(options.margins, "--margins")
+        if not words:
+            raise ValueError("--margins must name at least one column")
+        margins = [tuple(part.strip() for part in word.split("*")) for word in words]
+    if options.file is not None:
+        wanted = columns
+        if columns is None and margins is not None:
+            wanted = list(dict.fromkeys(name for margin in margins for name in margin))
+        return _options.read_file(options, wanted), columns, margins, ""
     from mialeak import datasets
 
     example = getattr(datasets, f"load_{options.example}")()
-    columns = _EXAMPLES[options.example] if columns is None else columns
-    return example.columns, columns, f"Table from {example.source} ({example.licence})"
+    if columns is None and margins is None:
+        columns = _EXAMPLES[options.example]
+    origin = f"Table from {example.source} ({example.licence})"
+    return example.columns, columns, margins, origin
 
 
-def _names(text: str) -> list[str]:
-    """Names of columns as a line of CSV: a name that holds a comma stands in double quotes."""
-    try:
-        return next(csv.reader([text], skipinitialspace=True, strict=True), [])
-    except csv.Error as error:
-        raise ValueError(f"--columns must be a line of CSV; got {text!r} ({error})") from error
+def _draw(report: TableReport, options: argparse.Namespace) -> None:
+    """Left the leakage of the rows, right that of releases of other sizes."""
+    figure, (left, right) = _pictures.panels(2)
+    import numpy as np
 
+    from mialeak._results import Bounds
+    from mialeak.plotting import LeakageDisplay
+    from mialeak.tables import estimate_max_leakage
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number; got {text!r}") from None
+    margins = report.margins
+    leakage = report.row_leakage if margins is None else margins.row_leakage
+    kept = report.row_cells >= 0
+    ends = Bounds(np.asarray(leakage.lower)[kept], np.asarray(leakage.upper)[kept])
+    name = "joint counts" if margins is None else "margins"
+    LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
+    grid = np.geomspace(max(2.0, report.n / 100), 100 * report.n, _GRID)
+    sizes = np.unique(grid.astype(np.int64)).tolist()
+    found = [
+        estimate_max_leakage(report.cell_counts, n, confidence=options.confidence) for n in sizes
+    ]
+    LeakageDisplay.from_sizes(sizes, found, ax=right, name="joint counts", limit=options.target)
+    if margins is not None:
+        average = [margins.average_at(n) for n in sizes]
+        name = "margins, own frequencies"
+        LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
+    _pictures.save(figure, options.plot)

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._leakage import table_leakage
+from mialeak.tables._margins import Margin, MarginReport, RowInMargins
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
     "CellSize",
+    "Margin",
+    "MarginReport",
     "RowAtRisk",
+    "RowInMargins",
     "SampleSize",
     "TableReport",
     "estimate_max_leakage",

@@ -12,6 +12,7 @@ from mialeak._arrays import as_count, invalid
 from mialeak._columns import Factor
 from mialeak.tables._cells import count_cells, frame_factors
 from mialeak.tables._estimate import estimate_max_leakage
+from mialeak.tables._margins import as_margins, margin_report
 from mialeak.tables._report import TableReport
 
 __all__ = ["table_leakage"]
@@ -23,6 +24,7 @@ def table_leakage(
     frame: Any,
     columns: Sequence[Any] | None = None,
     *,
+    margins: Sequence[Any] | None = None,
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
     confidence: float = 0.95,
@@ -35,7 +37,11 @@ def table_leakage(
         A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
         lists of equal length).  One row a person.
     columns : sequence, optional
-        Names of the columns whose joint values make the cells; all by default.
+        Names of the columns whose joint values make the cells; by default all, or those that
+        `margins` name.
+    margins : sequence, optional
+        Publish, in place of the joint cells, only the counts by some of the columns at a time: a
+        column or a tuple of columns each, such as ``["age", "sex", ("age", "sex")]``.
     n : int, optional
         Rows of the release, the target included.  By default those of the table; another number
         asks about a release of that size from the same population.
@@ -50,7 +56,8 @@ def table_leakage(
     TableReport
         The estimate for the population the rows came from, with its interval; the plug-in value,
         which is exact if the table's own frequencies were the population; cells, rows at risk,
-        rows needed for a target leakage.  ``print`` shows it.
+        rows needed for a target leakage; with `margins` what these leak, in ``.margins``.
+        ``print`` shows it.
 
     Raises
     ------
@@ -58,7 +65,9 @@ def table_leakage(
         If `frame` is no table, or a column does not hold single values of one type.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
-        are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range.
+        are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
+        with `margins`, if one is empty, names a column twice or one that is not among `columns`,
+        they have more than 10,000 cells together, or there are fewer than 3 rows.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -72,11 +81,19 @@ def table_leakage(
     The counts determine the empirical law of the rows, so the leakage of publishing them is the
     largest that any learning procedure on these columns can have [AGP25, Theorem 14].
 
+    The margins are a function of the joint counts and leak no more than these.  They are the mean
+    of indicators, with a covariance that follows from the table, so that their leakage is that of a
+    released mean [AB25, Section 3], taken over all margins together; it is told for every row, as
+    the limit for many rows in every cell.  See :func:`mialeak.mean.margin_leakage_scores`.
+
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.
 
     **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` says how good the
     estimate is.
+
+    The limit for margins, compared with enumeration on a table of four cells, is off by 5 % where
+    the rarest cell expects one row and by 0.6 % where it expects eight; the error falls as 1/n.
 
     **Cost**: linear in the rows; the combined codes are sorted only where cells times the levels of
     the next column exceed both 2**20 and twice the rows.  The report keeps 8 bytes a row and no
@@ -96,11 +113,23 @@ def table_leakage(
     >>> row = report.riskiest(1)[0]
     >>> row.row, row.values
     (6, {'age': 49, 'education': '9th', 'race': 'Black', 'sex': 'Female'})
+
+    Two one-way tables and a two-way table of the same people leak less than all four columns:
+
+    >>> margins = ["age", "race", ("education", "sex")]
+    >>> report = table_leakage(load_adult().columns, margins=margins)
+    >>> average = report.margins.average
+    >>> print(f"{average.lower:.4f} to {average.upper:.4f}")
+    0.0205 to 0.0206
     """
     if na not in _NA:
         invalid("na", f"be one of {', '.join(map(repr, _NA))}", value=na)
     if n is not None:
-        n = as_count(n, "n", least=1)
+        n = as_count(n, "n", least=1 if margins is None else 2)
+    columns = [columns] if isinstance(columns, str) else columns
+    named = None if margins is None else as_margins(margins, columns)
+    if named is not None and columns is None:
+        columns = list(dict.fromkeys(name for margin in named for name in margin))
     factors = frame_factors(frame, columns)
     missing = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     n_missing = int(np.count_nonzero(missing))
@@ -108,11 +137,11 @@ def table_leakage(
         _refuse_missing(factors)
     kept: Any = ~missing if n_missing and na == "drop" else slice(None)
 
-    codes = [_codes(factor, kept) for factor in factors.values()]
-    rows = len(codes[0][0])
+    codes = {name: _codes(factor, kept) for name, factor in factors.items()}
+    rows = len(next(iter(codes.values()))[0])
     if not rows:
         invalid("frame", "have at least one row without a missing value")
-    cells = count_cells(codes, rows)
+    cells = count_cells(codes.values(), rows)
     row_cells, first_row = cells.of_row, cells.first_row
     if rows < len(missing):
         row_cells = np.full(len(missing), -1)
@@ -120,6 +149,10 @@ def table_leakage(
         first_row = np.flatnonzero(kept)[first_row]
 
     n = rows if n is None else n
+    values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
+    report = None
+    if named is not None:
+        report = margin_report(named, codes, cells, values, row_cells=row_cells, n=n)
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence),
         columns=tuple(factors),
@@ -129,7 +162,8 @@ def table_leakage(
         cell_counts=cells.counts,
         rows_dropped=len(missing) - rows,
         rows_missing=n_missing if rows == len(missing) else 0,
-        _cell_values=tuple(Factor(f.codes[first_row], f.levels) for f in factors.values()),
+        margins=report,
+        _cell_values=tuple(values.values()),
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mialeak._text import WIDTH, align, number, percent, printable
+from mialeak._text import align, indent, number, pairs, paragraph, percent, printable, wrap
 
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
 
-__all__ = ["render"]
+__all__ = ["counted", "render"]
 
 
 def render(report: TableReport, *, target: float, top: int) -> str:
@@ -19,7 +18,7 @@ def render(report: TableReport, *, target: float, top: int) -> str:
     parts = [
         _answer(report),
         _numbers(report),
-        _counted(report),
+        counted(report),
         _sizes(report),
         _needed(report.samples_for(target)),
     ]
@@ -33,30 +32,29 @@ def _answer(report: TableReport) -> list[str]:
     release = f"these {report.n_cells:,} counts"
     if report.n != report.rows:
         release = f"such counts of {report.n:,} rows"
-    return textwrap.wrap(
+    return paragraph(
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}): who knows the "
         f"population and sees them can tell whether a random person is among the rows, and is "
-        f"right {percent((1 + value.value) / 2)} of the time; a coin is right 50%.",
-        WIDTH,
+        f"right {percent((1 + value.value) / 2)} of the time; a coin is right 50%."
     )
 
 
 def _interval(report: TableReport) -> str:
-    return f"{_level(report)} interval {_range(report.estimate.low, report.estimate.high)}"
+    return f"{_level(report)} interval {_span(report.estimate.low, report.estimate.high)}"
 
 
 def _level(report: TableReport) -> str:
     return f"{100 * report.estimate.confidence:g}%"
 
 
-def _range(low: float, high: float) -> str:
+def _span(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}"
 
 
 def _numbers(report: TableReport) -> list[str]:
     return [
         "Leakage",
-        *_indent(
+        *pairs(
             [
                 (
                     number(report.estimate.value),
@@ -68,11 +66,12 @@ def _numbers(report: TableReport) -> list[str]:
                 ),
             ]
         ),
-        *_indent_lines(report.caveats),
+        *wrap(report.caveats),
     ]
 
 
-def _counted(report: TableReport) -> list[str]:
+def counted(report: TableReport) -> list[str]:
+    """What was counted."""
     names = ", ".join(printable(name) for name in report.columns)
     columns = f"{len(report.columns)} column{'s' * (len(report.columns) != 1)}"
     alone = f"{report.n_unique:,} rows ({percent(report.n_unique / report.rows)})"
@@ -84,8 +83,7 @@ def _counted(report: TableReport) -> list[str]:
         lines.append(f"{report.rows_dropped:,} more rows dropped: a value is missing")
     if report.rows_missing:
         lines.append(f"{report.rows_missing:,} rows have a missing value, counted as a category")
-    wrapped = (textwrap.wrap(line, WIDTH - 2, subsequent_indent="  ") for line in lines)
-    return ["Table", *("  " + line for group in wrapped for line in group)]
+    return ["Table", *wrap(lines)]
 
 
 def _sizes(report: TableReport) -> list[str]:
@@ -97,18 +95,18 @@ def _sizes(report: TableReport) -> list[str]:
             f"{size.cells:,}",
             f"{size.rows:,}",
             percent(size.rows / report.rows),
-            _range(size.low, size.high),
+            _span(size.low, size.high),
         )
         for size in report.cell_sizes
     ]
-    return ["Rows by the size of their cell", *_indent_lines(align(header, body))]
+    return ["Rows by the size of their cell", *indent(align(header, body))]
 
 
 def _needed(size: SampleSize) -> list[str]:
     kind = "rough estimate: over ten times the table" if size.rough else "estimate"
     return [
         f"Rows a release needs to leak at most {size.leakage:g}",
-        *_indent(
+        *pairs(
             [
                 (f"{size.population:,}", f"for the population these rows came from ({kind})"),
                 (f"{size.plug_in:,}", "if the table's own frequencies were the population (exact)"),
@@ -123,7 +121,7 @@ def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> list[str]:
         (
             f"{row.row}",
             f"{row.count:,}",
-            _range(row.low, row.high),
+            _span(row.low, row.high),
             *(printable(value) for value in row.values.values()),
         )
         for row in rows
@@ -132,13 +130,4 @@ def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> list[str]:
     peers = f"{int(report.cell_counts[report.cell_counts <= most].sum()):,}"
     where = "alone in their cell" if most == 1 else f"in cells of at most {most:,}"
     title = f"Rows most at risk ({len(rows):,} of the {peers} {where}; row 0 is the first)"
-    return [title, *_indent_lines(align(header, body, left=len(report.columns)))]
-
-
-def _indent(lines: Sequence[tuple[str, str]]) -> list[str]:
-    width = max(len(head) for head, _ in lines)
-    return [f"  {head:>{width}}  {text}" for head, text in lines]
-
-
-def _indent_lines(lines: Iterable[str]) -> list[str]:
-    return ["  " + line for line in lines]
+    return [title, *indent(align(header, body, left=len(report.columns)))]

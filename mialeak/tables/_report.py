@@ -13,8 +13,10 @@ from mialeak._arrays import FloatArray, as_count
 from mialeak._columns import Factor
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables import _render
 from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
+from mialeak.tables._margin_text import render_margins
+from mialeak.tables._margins import MarginReport
+from mialeak.tables._render import render
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
@@ -135,6 +137,8 @@ class TableReport(Result):
         Rows left out because a value is missing (``na="drop"``).
     rows_missing : int
         Rows counted though a value is missing (``na="category"``).
+    margins : MarginReport or None
+        What leaks if only margins are published, not all joint counts.
     kind : str
         "estimate".
     """
@@ -147,6 +151,7 @@ class TableReport(Result):
     cell_counts: IntArray
     rows_dropped: int
     rows_missing: int
+    margins: MarginReport | None
     _cell_values: tuple[Factor, ...] = field(repr=False)
     kind: Kind = "estimate"
 
@@ -284,7 +289,9 @@ class TableReport(Result):
         top : int
             Rows at risk to list.
         """
-        return _render.render(self, target=target, top=top)
+        if self.margins is not None:
+            return render_margins(self, self.margins, target=target, top=top)
+        return render(self, target=target, top=top)
 
     def to_dict(self, *, top: int | None = 10) -> dict[str, Any]:
         """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
@@ -302,6 +309,7 @@ class TableReport(Result):
             "n_unique": self.n_unique,
             "cell_sizes": [size.to_dict() for size in self.cell_sizes],
             "riskiest": [row.to_dict() for row in self.riskiest(top)],
+            "margins": None if self.margins is None else self.margins.to_dict(top=top),
         }
 
     def __repr__(self) -> str:

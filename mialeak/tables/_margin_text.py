@@ -1,0 +1,99 @@
+"""The text of a table's report when margins are published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mialeak._text import align, indent, number, pairs, paragraph, percent, printable, wrap
+from mialeak.tables._render import counted
+
+if TYPE_CHECKING:
+    from mialeak._results import Bounds
+    from mialeak.tables._margins import MarginReport, RowInMargins
+    from mialeak.tables._report import TableReport
+
+__all__ = ["render_margins"]
+
+
+def render_margins(report: TableReport, margins: MarginReport, *, target: float, top: int) -> str:
+    """`report` for people: the answer, the accounts, the margins, the rows, rows at risk."""
+    parts = [
+        paragraph(_answer(margins)),
+        _numbers(report, margins),
+        _published(margins),
+        counted(report),
+        _rows(margins),
+        [
+            f"Rows a release needs to leak at most {target:g} on average",
+            f"  {margins.samples_for(target):,}  "
+            "if the table's own frequencies were the population (asymptotic)",
+        ],
+    ]
+    if top:
+        parts.append(_riskiest(report, margins.riskiest(top)))
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _answer(margins: MarginReport) -> str:
+    count = len(margins.margins)
+    which = f"these {count:,} margins" if count > 1 else "this margin"
+    release = f"{which} ({margins.n_counts:,} counts)"
+    if margins.n != margins.rows:
+        release = f"such margins of {margins.n:,} rows"
+    average, highest = float(margins.average.upper), float(margins.highest.upper)
+    return (
+        f"Publishing {release} leaks {number(average)} on average and {number(highest)} about the "
+        "riskiest row: who knows the population and sees them can tell whether a random person is "
+        f"among the rows, and is right {percent((1 + average) / 2)} of the time; a coin is right "
+        "50%."
+    )
+
+
+def _numbers(report: TableReport, margins: MarginReport) -> list[str]:
+    high, low = _ends(margins.average)
+    joint = f"{report.n_cells:,} joint counts of these columns"
+    told = [
+        (high, "judging each row by the frequencies of the others"),
+        (low, "if the table's own frequencies were the population"),
+        (number(report.estimate.value), f"for comparison, of all {joint} (estimate)"),
+    ]
+    return ["Leakage on average", *pairs(told), *wrap(margins.caveats)]
+
+
+def _published(margins: MarginReport) -> list[str]:
+    header = ("cells", "least rows", "below 10", "margin")
+    body = [
+        (f"{m.cells:,}", f"{m.least:,}", f"{m.few:,}", printable(m.name)) for m in margins.margins
+    ]
+    return ["Margins", *indent(align(header, body, left=1))]
+
+
+def _rows(margins: MarginReport) -> list[str]:
+    header = ("share of the rows", "leak at least", "by own frequencies")
+    body = [("the riskiest row", *_ends(margins.highest))]
+    for point in margins.distribution():
+        body.append((f"{point['share']:.0%}", number(point["high"]), number(point["low"])))
+    return ["Leakage of the rows", *indent(align(header, body))]
+
+
+def _ends(bounds: Bounds) -> tuple[str, str]:
+    return number(float(bounds.upper)), number(float(bounds.lower))
+
+
+def _riskiest(report: TableReport, rows: Sequence[RowInMargins]) -> list[str]:
+    names = [printable(name) for name in report.columns]
+    header = ("row", "leakage", "by own", "in its rarest cell", "of margin", *names)
+    body = [
+        (
+            f"{row.row}",
+            number(row.high),
+            number(row.low),
+            f"{row.count:,}",
+            printable(row.margin),
+            *(printable(value) for value in row.values.values()),
+        )
+        for row in rows
+    ]
+    title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
+    return [title, *indent(align(header, body, left=1 + len(names)))]

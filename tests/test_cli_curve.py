@@ -1,0 +1,158 @@
+"""``mialeak curve``: the numbers of a trade-off curve, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import mpmath
+import pytest
+
+import mialeak
+from mialeak.cli import main
+from mialeak.tradeoff import GaussianTradeOff
+
+
+def refused(capsys, *arguments):
+    """The one line of an error."""
+    assert main(["curve", *arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("mialeak: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("mialeak: error: ").rstrip("\n")
+
+
+def answer(capsys, *arguments):
+    """The JSON of an answer; no number in it that JSON does not know."""
+    assert main(["curve", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+def test_the_answer_comes_first(capsys):
+    assert main(["curve", "--mu", "1.5"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[:2] == [
+        "A Gaussian release with mu = 1.5 leaks 0.547: the best attack tells whether the target is "
+        "among",
+        "the rows, and is right 77.3% of the time; a coin is right 50%.",
+    ]
+    lines = [line.split() for line in text.splitlines()]
+    assert ["0.001", f"{GaussianTradeOff(1.5).power(1e-3):.4g}"] in lines
+    assert ["2", f"{GaussianTradeOff(1.5).delta(2.0):.4g}"] in lines
+    assert ["1e-05", f"{GaussianTradeOff(1.5).epsilon(1e-5):.4g}"] in lines
+    assert max(map(len, text.splitlines())) <= 100
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_a_share_of_the_rows_is_told(capsys):
+    assert main(["curve", "--mu", "1.5", "--rate", "0.1"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "A Gaussian release with mu = 1.5, made from a random 0.1 of the rows, leaks 0.055:"
+    )
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_json_says_what_the_curve_says(capsys, rate):
+    content = answer(capsys, "--mu", "1.5", "--rate", repr(rate))
+    curve = GaussianTradeOff(1.5).subsample(rate)
+    assert content["schema"] == "mialeak.curve/1"
+    assert content["mialeak"] == mialeak.__version__
+    assert (content["mu"], content["rate"], content["kind"]) == (1.5, rate, "exact")
+    for name in ("advantage", "auc"):
+        assert content[name] == pytest.approx(getattr(curve, name), rel=1e-14)
+    assert content["accuracy"] == pytest.approx((1 + curve.advantage) / 2, rel=1e-14)
+    for given, answered in (("fpr", "power"), ("epsilon", "delta"), ("delta", "epsilon")):
+        assert len(content[answered]) >= 4
+        for row in content[answered]:
+            value = getattr(curve, answered)(row[given])
+            assert row[answered] == pytest.approx(value, rel=1e-13)
+
+
+def test_the_numbers_are_those_of_the_formula(capsys):
+    content = answer(capsys, "--mu", "2", "--fpr", "1e-30,0.25", "--epsilon", "3", "--delta", "0.5")
+    with mpmath.workdps(40):
+        phi, mu = mpmath.ncdf, mpmath.mpf(2)
+
+        def quantile(p):
+            return mpmath.findroot(lambda x: mpmath.log(phi(x)) - mpmath.log(p), (-12, -0.5))
+
+        for row in content["power"]:
+            power = phi(quantile(mpmath.mpf(row["fpr"])) + mu)
+            assert row["power"] == pytest.approx(float(power), rel=1e-12)
+        delta = phi(1 - mpmath.mpf(3) / 2) - mpmath.e**3 * phi(-1 - mpmath.mpf(3) / 2)
+    assert content["delta"] == [{"epsilon": 3.0, "delta": pytest.approx(float(delta), rel=1e-13)}]
+    assert len(content["power"]) == 2
+    assert len(content["epsilon"]) == 1
+
+
+@pytest.mark.parametrize(("mu", "advantage"), [("0", 0.0), ("inf", 1.0)])
+def test_nothing_and_everything_are_answers_too(capsys, mu, advantage):
+    content = answer(capsys, "--mu", mu, "--epsilon", "0,inf", "--delta", "0,0.5,1")
+    assert content["advantage"] == advantage
+    assert content["mu"] == (0.0 if mu == "0" else None)
+    assert content["delta"][1]["epsilon"] is None
+    epsilons = [row["epsilon"] for row in content["epsilon"]]
+    assert epsilons == ([0.0, 0.0, 0.0] if mu == "0" else [None, None, 0.0])
+    assert main(["curve", "--mu", mu]) == 0
+    assert capsys.readouterr().out
+
+
+def test_almost_1_is_not_told_as_1(capsys):
+    assert main(["curve", "--mu", "6", "--fpr", "0.5,1"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["0.5", ">0.9999"] in lines
+    assert ["1", "1"] in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: --mu (see mialeak curve --help)"),
+        (["--mu", "-1"], "mu must be at least 0; got mu = -1.0"),
+        (["--mu", "nan"], "mu must be at least 0; got mu = nan"),
+        (["--mu", "1", "--rate", "2"], "rate must be between 0 and 1; got rate = 2.0"),
+        (["--mu", "1", "--fpr", "0.1,2"], "fpr must be between 0 and 1; got fpr = 2.0"),
+        (["--mu", "1", "--epsilon", "-1"], "epsilon must be at least 0; got epsilon = -1.0"),
+        (["--mu", "1", "--delta", "nan"], "delta must be between 0 and 1; got delta = nan"),
+        (
+            ["--mu", "1", "--fpr", "0.1;0.2"],
+            "argument --fpr: must be numbers and commas; got '0.1;0.2' (see mialeak curve --help)",
+        ),
+        (
+            ["--mu", "x"],
+            "argument --mu: invalid float value: 'x' (see mialeak curve --help)",
+        ),
+    ],
+)
+def test_errors_are_one_line_on_stderr_and_exit_with_1(capsys, arguments, message):
+    assert refused(capsys, *arguments) == message
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_a_picture_is_written(tmp_path, capsys, suffix, magic):
+    path = tmp_path / f"curve.{suffix}"
+    assert main(["curve", "--mu", "1.5", "--rate", "0.1", "--plot", str(path)]) == 0
+    assert path.read_bytes().startswith(magic)
+    assert capsys.readouterr().out.startswith("A Gaussian release")
+
+
+def test_a_picture_that_cannot_be_written_is_an_error(tmp_path, capsys):
+    path = str(tmp_path / "none" / "curve.png")
+    assert refused(capsys, "--mu", "1", "--plot", path) == f"{path}: No such file or directory"
+    assert "'xyz' is not supported" in refused(capsys, "--mu", "1", "--plot", "curve.xyz")
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    message = '--plot takes matplotlib: pip install "mialeak[plot]"'
+    assert refused(capsys, "--mu", "1", "--plot", "curve.png") == message
+
+
+def test_help_is_there(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["curve", "--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: mialeak curve")
+    assert "(default: 1e-06,1e-05,0.0001,0.001,0.01,0.1,0.5)" in " ".join(text.split())

@@ -1,0 +1,334 @@
+"""Margins: what they leak, by enumeration, and how it is told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+from mialeak.cli import main
+from mialeak.datasets import load_adult
+from mialeak.mean import margin_leakage_scores
+from mialeak.tables import table_leakage
+
+#: Ten rows with the frequencies .4, .3, .2 and .1: the population of the enumeration.
+SHARES = {(0, 0): 4, (0, 1): 3, (1, 0): 2, (1, 1): 1}
+FRAME = {
+    "a": [a for (a, _), count in SHARES.items() for _ in range(count)],
+    "b": [b for (_, b), count in SHARES.items() for _ in range(count)],
+}
+MARGINS = {"one-way": ["a", "b"], "joint": [("a", "b")], "both": ["a", "b", ("a", "b")]}
+
+
+@pytest.fixture(scope="module")
+def adult():
+    margins = ["age", ("education", "sex"), ["sex", "race"]]
+    return table_leakage(load_adult().columns, margins=margins)
+
+
+def samples(rows):
+    """All counts of four cells with so many rows, and their probabilities."""
+    first = np.stack(np.meshgrid(*[np.arange(rows + 1)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    first = first[first.sum(axis=1) <= rows]
+    counts = np.column_stack([first, rows - first.sum(axis=1)])
+    log_p = np.log(np.array(list(SHARES.values())) / 10)
+    terms = special.gammaln(rows + 1) - special.gammaln(counts + 1).sum(axis=1) + counts @ log_p
+    return counts, np.exp(terms)
+
+
+def enumerated(margins, n):
+    """Advantage of the best attack on a row of each cell: total variation, over all samples."""
+    cells = np.array(list(SHARES))
+    keys = [cells[:, ["ab".index(name) for name in margin]] for margin in margins]
+    shows = [(key == value).all(axis=1) for key in keys for value in np.unique(key, axis=0)]
+    shows = np.array(shows, dtype=np.int64)  # (counts published, cells)
+    radix = (n + 1) ** np.arange(shows.shape[0])
+    counts, p_out = samples(n)
+    releases, place = np.unique(counts @ shows.T @ radix, return_inverse=True)
+    p_out = np.bincount(place, p_out)
+    others, p_others = samples(n - 1)
+    found = []
+    for cell in range(4):
+        seen = (others @ shows.T + shows[:, cell]) @ radix
+        p_in = np.bincount(np.searchsorted(releases, seen), p_others, releases.size)
+        found.append(np.abs(p_in - p_out).sum() / 2)
+    return np.array(found)
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("margins", MARGINS.values(), ids=MARGINS)
+def test_the_leakage_is_that_of_enumeration_for_large_n(margins):
+    errors = {}
+    for n in (10, 20, 40, 80):
+        low = table_leakage(FRAME, margins=margins, n=n).margins.cell_leakage.lower
+        exact = enumerated([tuple(margin) for margin in margins], n)
+        errors[n] = np.abs(low / exact - 1.0).max()
+    assert errors[10] < 0.05
+    assert errors[80] < 0.006
+    for n in (10, 20, 40):  # as 1/n
+        assert 1.7 < errors[n] / errors[2 * n] < 2.3
+
+
+def test_the_exact_leakage_of_a_margin_is_that_of_its_table():
+    exact = enumerated([("a", "b")], 20)
+    joint = table_leakage(FRAME, n=20)
+    assert joint.plug_in == pytest.approx(np.array([4, 3, 2, 1]) @ exact / 10, rel=1e-12)
+
+
+def test_margins_of_other_margins_add_nothing():
+    joint, both = (
+        table_leakage(FRAME, margins=MARGINS[name]).margins for name in ("joint", "both")
+    )
+    assert both.cell_leakage.lower == pytest.approx(joint.cell_leakage.lower, rel=1e-12)
+    assert both.cell_leakage.upper == pytest.approx(joint.cell_leakage.upper, rel=1e-12)
+
+
+def test_fewer_margins_leak_no_more():
+    nested = ["age", "sex"], ["age", ("sex", "race")], [("age", "sex", "race")]
+    columns = load_adult().columns
+    found = [table_leakage(columns, margins=margins).margins.row_leakage for margins in nested]
+    for few, more in itertools.pairwise(found):
+        assert np.all(few.lower <= more.lower * (1 + 1e-9))
+        assert np.all(few.upper <= more.upper * (1 + 1e-9))
+
+
+def test_the_two_accounts_are_those_of_the_scores(adult):
+    columns = load_adult().columns
+    names = ["age", "education", "sex", "race"]
+    assert adult.columns == tuple(names)
+    codes = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in names], axis=1)
+    indices = [[0], [1, 2], [2, 3]]
+    for end, leave_one_out in (("lower", False), ("upper", True)):
+        scores = margin_leakage_scores(codes, indices, leave_one_out=leave_one_out)
+        expected = special.erf(np.sqrt(scores / 8))
+        found = getattr(adult.margins.row_leakage, end)
+        assert found == pytest.approx(expected, rel=1e-9)
+        assert getattr(adult.margins.average, end) == pytest.approx(expected.mean(), rel=1e-9)
+        assert getattr(adult.margins.highest, end) == pytest.approx(expected.max(), rel=1e-9)
+
+
+def test_the_size_of_the_release_need_not_be_that_of_the_table():
+    report = table_leakage(FRAME, margins=MARGINS["one-way"], n=160).margins
+    assert report.n == 160
+    whole = table_leakage(FRAME, margins=MARGINS["one-way"]).margins
+    for end in ("lower", "upper"):
+        scores = special.erfinv(getattr(whole.cell_leakage, end)) ** 2
+        expected = special.erf(np.sqrt(scores / 16))
+        assert getattr(report.cell_leakage, end) == pytest.approx(expected, rel=1e-9)
+
+
+def test_rows_needed_are_the_fewest_that_do(adult):
+    for leakage in (0.5, 0.1, 0.01, 1e-4):
+        n = adult.margins.samples_for(leakage)
+        assert adult.margins.average_at(n) <= leakage < adult.margins.average_at(n - 1)
+    low = adult.margins.average.lower
+    assert adult.margins.average_at(adult.rows) == pytest.approx(low, rel=1e-12)
+    with pytest.raises(ValueError, match="leakage must be what at most"):
+        adult.margins.samples_for(1e-9)
+    with pytest.raises(ValueError, match="leakage must be between 0 and 1, both excluded"):
+        adult.margins.samples_for(0)
+
+
+def test_margins_are_counted(adult):
+    margins = adult.margins.margins
+    assert [margin.name for margin in margins] == ["age", "education*sex", "sex*race"]
+    columns = load_adult().columns
+    sizes = np.unique(np.stack([columns["sex"], columns["race"]]), axis=1, return_counts=True)[1]
+    assert (margins[2].cells, margins[2].least) == (len(sizes), sizes.min())
+    ages = np.unique(columns["age"], return_counts=True)[1]
+    assert (margins[0].cells, margins[0].few) == (len(ages), (ages < 10).sum())
+    assert adult.margins.n_counts == sum(margin.cells for margin in margins)
+
+
+def test_the_riskiest_rows_are_told_with_their_rarest_cell(adult):
+    leakage = adult.margins.row_leakage
+    order = np.lexsort((np.arange(adult.rows), -leakage.lower, -leakage.upper))
+    rows = adult.margins.riskiest(30)
+    assert [row.row for row in rows] == order[:30].tolist()
+    columns = load_adult().columns
+    for row in rows:
+        assert (row.low, row.high) == (leakage.lower[row.row], leakage.upper[row.row])
+        assert row.values == {name: columns[name][row.row] for name in adult.columns}
+        names = row.margin.split("*")
+        same = [columns[name] == columns[name][row.row] for name in names]
+        assert row.count == np.logical_and.reduce(same).sum()
+
+
+def test_the_distribution_counts_rows(adult):
+    leakage = adult.margins.row_leakage
+    for point in adult.margins.distribution():
+        for name, end in (("low", leakage.lower), ("high", leakage.upper)):
+            assert np.mean(end >= point[name]) >= point["share"]
+            assert np.mean(end > point[name]) < point["share"]
+
+
+def test_missing_values_are_a_category_or_dropped():
+    frame = pd.DataFrame({**FRAME, "c": [None, *"xxxxxyyyy"]})
+    dropped = table_leakage(frame, margins=["a", "c"], na="drop")
+    assert np.isnan(dropped.margins.row_leakage.lower[0])
+    alone = table_leakage(frame[1:], margins=["a", "c"])
+    expected = alone.margins.row_leakage.upper
+    assert dropped.margins.row_leakage.upper[1:] == pytest.approx(expected, rel=1e-12)
+    counted = table_leakage(frame, margins=["a", "c"], na="category").margins
+    assert counted.margins[1].cells == 3
+    assert counted.row_leakage.upper[0] == 1.0
+    assert counted.riskiest(1)[0].values == {"a": 0, "c": None}
+
+
+def test_the_joint_counts_are_told_beside(adult):
+    plain = table_leakage(load_adult().columns, adult.columns)
+    assert plain.margins is None
+    assert adult.estimate == plain.estimate
+    # The margins are a function of the joint counts.
+    assert adult.margins.average.lower < adult.plug_in
+
+
+def test_columns_may_be_more_than_the_margins_name():
+    report = table_leakage({**FRAME, "c": [1, 2] * 5}, ["c", "b", "a"], margins=["a"])
+    assert report.columns == ("c", "b", "a")
+    assert report.margins.row_leakage.lower == pytest.approx(
+        table_leakage(FRAME, margins="a").margins.row_leakage.lower
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"margins": []}, "margins must name at least one margin"),
+        ({"margins": ["a", ()]}, "margins must name at least one column each; got margins[1] = ()"),
+        (
+            {"margins": [("a", "b", "a")]},
+            "margins must name a column once each; got margins[0] = ('a', 'b', 'a')",
+        ),
+        (
+            {"margins": ["a", "b"], "columns": ["a"]},
+            "margins must name columns that are chosen; got margins[1] = 'b'",
+        ),
+        (
+            {"margins": ["a", "bb"]},
+            "columns must be columns of the table; got columns[1] = 'bb'. Did you mean 'b'?",
+        ),
+        ({"margins": ["a"], "n": 1}, "n must be between 2 and 2**53; got n = 1"),
+    ],
+)
+def test_margins_that_are_none_are_refused(options, message):
+    with pytest.raises(ValueError, match="must") as caught:
+        table_leakage(FRAME, **options)
+    assert str(caught.value) == message
+
+
+# --- how it is told ---------------------------------------------------------------------------
+
+
+def test_the_report_is_ready_for_json_and_travels(adult):
+    content = json.loads(json.dumps(adult.to_dict(top=2), allow_nan=False))["margins"]
+    assert content["average"]["upper"] == adult.margins.average.upper
+    assert content["margins"][1] == {
+        "columns": ["education", "sex"],
+        "cells": 32,
+        "least": adult.margins.margins[1].least,
+        "few": 0,
+    }
+    assert len(content["riskiest"]) == 2
+    copy = pickle.loads(pickle.dumps(adult))
+    assert copy.to_dict() == adult.to_dict()
+    assert str(copy) == str(adult)
+    assert repr(adult.margins).startswith("MarginReport(age, education*sex, sex*race; average=0.0")
+
+
+def test_the_text_leads_with_the_margins_and_fits_a_page(adult):
+    text = adult.text(target=0.02, top=3)
+    lines = text.splitlines()
+    average = adult.margins.average
+    counts = adult.margins.n_counts
+    assert lines[0].startswith(
+        f"Publishing these 3 margins ({counts} counts) leaks {average.upper:.3f} on average"
+    )
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() for line in lines)
+    assert f"  {average.lower:.3f}  if the table's own frequencies were the population" in lines
+    needed = adult.margins.samples_for(0.02)
+    assert f"  {needed:,}  if the table's own frequencies were the population (asymptotic)" in lines
+    assert "Rows most at risk (3 of 32,561; row 0 is the first)" in lines
+    assert "5 of the " in text
+    single = table_leakage(FRAME, margins="a", n=50).text()
+    assert single.startswith("Publishing such margins of 50 rows leaks")
+    assert table_leakage(FRAME, margins="a").text().startswith("Publishing this margin (2 counts)")
+
+
+# --- the shell --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = zip(FRAME["a"], FRAME["b"], strict=True)
+    path.write_text("a,b,unused\n" + "".join(f"{a},{b},{k}\n" for k, (a, b) in enumerate(rows)))
+    return str(path)
+
+
+def answer(capsys, *arguments, code=0):
+    assert main(["table", *arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+def test_the_shell_says_what_the_report_says(table, capsys):
+    options = ["--margins", "a, b,a * b", "--target", "0.05", "--top", "1"]
+    assert main(["table", table, *options]) == 0
+    text = {name: [str(value) for value in values] for name, values in FRAME.items()}
+    report = table_leakage(text, margins=MARGINS["both"])
+    assert capsys.readouterr().out == report.text(target=0.05, top=1) + "\n"
+    content = answer(capsys, table, *options)
+    assert content["margins"] == json.loads(json.dumps(report.margins.to_dict(top=1)))
+    assert content["samples"]["margins"] == report.margins.samples_for(0.05)
+    assert content["columns"] == ["a", "b"]
+
+
+def test_adult_end_to_end(capsys):
+    margins = "age,sex,race,education*sex"
+    assert main(["table", "--example", "adult", "--margins", margins]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Publishing these 4 margins (112 counts) leaks 0.0")
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_the_gate_goes_by_the_average_by_the_others(table, capsys):
+    high = answer(capsys, table, "--margins", "a,b")["margins"]["average"]["upper"]
+    for limit, code in [(high, 0), (high - 1e-12, 2)]:
+        content = answer(capsys, table, "--margins", "a,b", "--max-leakage", repr(limit), code=code)
+        assert content["limit"] == {"max_leakage": limit, "over": code == 2}
+    assert main(["table", table, "--margins", "a,b", "--max-leakage", "0.9"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"The average by the others' frequencies, {high:.4g}, is within the limit 0.9."
+
+
+@pytest.mark.parametrize(
+    ("margins", "message"),
+    [
+        ("a,bb", "columns must be columns of the table; got columns[1] = 'bb'. "),
+        ("", "--margins must name at least one column"),
+        ("a**b", "columns must be columns of the table; got columns[1] = ''. "),
+        ('"a', "--margins must be a line of CSV; got '\"a' (unexpected end of data)"),
+    ],
+)
+def test_errors_are_one_line_on_stderr_and_exit_with_1(table, capsys, margins, message):
+    assert main(["table", table, "--margins", margins]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"mialeak: error: {message}")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--margins", "a,b"]])
+def test_a_picture_is_written(table, tmp_path, capsys, options):
+    path = tmp_path / "table.png"
+    assert main(["table", table, "--plot", str(path), *options]) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out.startswith("Publishing")
