@@ -150,6 +150,13 @@ def test_given_axes_do_not_load_pyplot():
     assert done.stdout == "False\n"
 
 
+@EVERY_MAKER
+def test_the_figure_of_a_part_of_a_figure_is_the_whole(make):
+    figure = Figure()
+    part, _ = figure.subfigures(1, 2)
+    assert make(ax=part.subplots()).figure_ is figure
+
+
 def test_axes_without_a_figure_are_refused(ax):
     ax.remove()
     with pytest.raises(ValueError, match="ax must belong to a figure"):

@@ -60,10 +60,10 @@ def new_axes() -> Axes:
 
 def figure_of(ax: Axes) -> Figure:
     """The figure that holds the axes."""
-    figure = ax.get_figure(root=True)
+    figure: Any = ax.figure  # may be a part of one
     if figure is None:
         invalid("ax", "belong to a figure")
-    return figure
+    return figure.figure  # type: ignore[no-any-return]
 
 
 def drawn(ax: Axes, mark: str) -> list[Any]:
