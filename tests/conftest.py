@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from hypothesis import HealthCheck, settings
+
+import mialeak
+
+# A Python that a test starts finds the mialeak that is tested here, and nothing in the current
+# folder: a checkout has a mialeak/ without compiled kernels.
+os.environ["PYTHONPATH"] = str(Path(mialeak.__file__).parents[1])
+os.environ["PYTHONSAFEPATH"] = "1"
 
 settings.register_profile(
     "mialeak",

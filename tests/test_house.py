@@ -93,13 +93,6 @@ def arrows() -> dict[str, set[str]]:
     return found
 
 
-def in_fresh_python(code: str) -> str:
-    """What `code` prints in a new process that finds the same mialeak as this one."""
-    path = f"import sys; sys.path.insert(0, {str(Path(mialeak.__file__).parents[1])!r}); "
-    command = [sys.executable, "-P", "-c", path + code]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def test_no_file_is_long():
     lines = {path.name: len(path.read_text().splitlines()) for path in programs(*FOLDERS)}
     assert not {name: count for name, count in lines.items() if count > LONGEST_FILE}
@@ -198,11 +191,14 @@ def test_the_arrows_are_found():
 
 
 def test_importing_the_package_loads_numpy_only():
-    loaded = in_fresh_python(
-        "import numpy; before = set(sys.modules); import mialeak; "
-        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
-    ).split()
+    code = (
+        "import sys, numpy; before = set(sys.modules); import mialeak; "
+        "print(*{name.split('.')[0] for name in set(sys.modules) - before}, mialeak.__file__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *loaded, place = done.stdout.split()
     assert set(loaded) - sys.stdlib_module_names == {"mialeak"}
+    assert place == mialeak.__file__  # conftest.py: the one that is tested here, in a checkout too
 
 
 def test_every_public_name_is_there_and_explains_itself_by_example():
