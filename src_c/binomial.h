@@ -58,64 +58,75 @@ INLINE mode mode_above(vd n, pair mean) {
  */
 
 /*
- * n p >= MAD_LARGE_MEAN, p <= 1/2: exponent in [-0.08, 0]; 2 eps.
- *
- * In three short loops over the chunk: the chain of dependent operations of one element is longer
- * than a processor looks ahead, and short loops let it work on several elements at once.
+ * Both methods run in three short loops over the chunk: the chain of dependent operations of one
+ * element is longer than a processor looks ahead, and short loops let it work on several at once.
+ * The first loop is theirs in common.
  */
-static void mad_large(size_t count, double (*columns)[CHUNK]) {
-    double delta[CHUNK], inverse_k[CHUNK], inverse_rest[CHUNK], exponent[CHUNK];
-    double *out = columns[2];
+typedef struct {
+    double delta[CHUNK], inverse_n[CHUNK], inverse_k[CHUNK], inverse_rest[CHUNK];
+    double k[CHUNK], lost[CHUNK], exponent[CHUNK];
+} mad_scratch;
+
+/* p <= 1/2.  Into column 2: sqrt(2/pi) q sqrt(n k/(n-k)); into `lost` what rounding took from it,
+ * relative: from q (1/q is near enough n/(n-k) for that), from 1/(n-k) and from sqrt(2/pi). */
+INLINE void mad_begin(size_t count, double (*columns)[CHUNK], mad_scratch *to) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
         vd q = 1.0 - p, q_low = (1.0 - q) - p;
         mode at = mode_above(n, two_product(n, p));
         vd nk = n * at.k;
         vd inverse = 1.0 / (nk * at.rest); /* one division for three reciprocals */
-        vd over_n = inverse * (at.k * at.rest);
         vd over_rest = inverse * nk;
-        /* What rounding took from q and from sqrt(2/pi); 1/q is near enough n/(n-k). */
-        vd lost = q_low * (n * over_rest) + SQRT_2_OVER_PI_LOW / SQRT_2_OVER_PI;
-        store(delta + i, at.delta);
-        store(inverse_k + i, inverse * (n * at.rest));
-        store(inverse_rest + i, over_rest);
-        store(exponent + i, stirling_large(over_n) + lost);
-        store(out + i, vsqrt(nk / at.rest) * (q * SQRT_2_OVER_PI));
+        pair one = two_product(at.rest, over_rest);
+        vd lost = q_low * (n * over_rest) + 0.5 * ((1.0 - one.high) - one.low);
+        store(to->delta + i, at.delta);
+        store(to->k + i, at.k);
+        store(to->inverse_n + i, inverse * (at.k * at.rest));
+        store(to->inverse_k + i, inverse * (n * at.rest));
+        store(to->inverse_rest + i, over_rest);
+        store(to->lost + i, lost + SQRT_2_OVER_PI_LOW / SQRT_2_OVER_PI);
+        store(columns[2] + i, vsqrt(nk * over_rest) * (q * SQRT_2_OVER_PI));
     }
+}
+
+/* n p >= MAD_LARGE_MEAN, p <= 1/2: exponent in [-0.08, 0]; 2 eps. */
+static void mad_large(size_t count, double (*columns)[CHUNK]) {
+    mad_scratch at;
+    double *out = columns[2];
+    mad_begin(count, columns, &at);
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd over_k = load(inverse_k + i), over_rest = load(inverse_rest + i), d = load(delta + i);
-        vd u = d * over_k, v = d * over_rest;
-        vd deviance = d * (u * (0.5 + u * POLYNOMIAL(DEVIANCE_TAIL, u)) +
-                           v * (0.5 - v * POLYNOMIAL(DEVIANCE_TAIL, -v)));
+        vd over_k = load(at.inverse_k + i), over_rest = load(at.inverse_rest + i);
+        vd delta = load(at.delta + i), u = delta * over_k, v = delta * over_rest;
+        vd deviance = delta * (u * (0.5 + u * POLYNOMIAL(DEVIANCE_TAIL, u)) +
+                               v * (0.5 - v * POLYNOMIAL(DEVIANCE_TAIL, -v)));
         vd remainders = stirling_large(over_k) + stirling_large(over_rest);
-        store(exponent + i, load(exponent + i) - (remainders + deviance));
+        vd first = stirling_large(load(at.inverse_n + i)) + load(at.lost + i);
+        store(at.exponent + i, first - (remainders + deviance));
     }
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd x = load(exponent + i), scale = load(out + i);
+        vd x = load(at.exponent + i), scale = load(out + i);
         store(out + i, scale + scale * (x + x * x * POLYNOMIAL(EXP_TAIL_NEAR, x)));
     }
 }
 
 /* 1 < n p < MAD_LARGE_MEAN, p <= 1/2, so 2 <= k <= 16 and n - k >= 1: exponent in [-0.9, 0.1]. */
 static void mad_medium(size_t count, double (*columns)[CHUNK]) {
+    mad_scratch at;
+    double *out = columns[2];
+    mad_begin(count, columns, &at);
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd n = load(columns[0] + i), p = load(columns[1] + i);
-        vd q = 1.0 - p, q_low = (1.0 - q) - p;
-        mode at = mode_above(n, two_product(n, p));
-        vd nk = n * at.k;
-        vd inverse = 1.0 / (nk * at.rest);
-        vd over_n = inverse * (at.k * at.rest), over_rest = inverse * nk;
-        vd u = at.delta * (inverse * (n * at.rest)), v = at.delta * over_rest;
+        vd n = load(columns[0] + i), k = load(at.k + i), over_rest = load(at.inverse_rest + i);
+        vd delta = load(at.delta + i);
+        vd u = delta * load(at.inverse_k + i), v = delta * over_rest;
         vd two_u = 2.0 - u, two_v = 2.0 + v;
-        vd both = 1.0 / (two_u * two_v);
-        vd deviance = at.delta * (deviance_slope(u, both * two_v) -
-                                  deviance_slope(-v, both * two_u));
-        vd remainders = (stirling(n, over_n) - look_up(STIRLING_SMALL, at.k)) -
-                        stirling(at.rest, over_rest);
-        vd lost = q_low * (n * over_rest) + SQRT_2_OVER_PI_LOW / SQRT_2_OVER_PI;
-        vd scale = vsqrt(nk / at.rest) * (q * SQRT_2_OVER_PI);
-        store(columns[2] + i, scale * exp_moderate(remainders - deviance, lost));
+        vd both = 1.0 / (two_u * two_v); /* one division for two */
+        vd deviance = delta * (deviance_slope(u, both * two_v) - deviance_slope(-v, both * two_u));
+        vd remainders = (stirling(n, load(at.inverse_n + i)) - look_up(STIRLING_SMALL, k)) -
+                        stirling(n - k, over_rest);
+        store(at.exponent + i, remainders - deviance);
     }
+    for (size_t i = 0; i < count; i += MIAL_LANES)
+        store(out + i, load(out + i) * exp_moderate(load(at.exponent + i), load(at.lost + i)));
 }
 
 /* n p <= MAD_SMALL_MEAN, p <= 1/2: 2 n p exp(n log1p(-p)), the exponent as a pair. */
@@ -123,7 +134,7 @@ static void mad_small(size_t count, double (*columns)[CHUNK]) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
         pair mean = two_product(n, p);
-        pair exponent = two_sum(-mean.high, -(mean.low + n * deviance_unit(p)));
+        pair exponent = two_sum(-mean.high, -(mean.low + n * deviance_unit_small(p)));
         store(columns[2] + i, 2.0 * mean.high * exp_moderate(exponent.high, exponent.low));
     }
 }

@@ -14,7 +14,7 @@ import pytest
 import mialeak
 from mialeak._kernels import binomial
 
-HASH = "0c72f7740b877b9f66c78a88f431fbb21496db4b2233a2486588325e967ec9ec"
+HASH = "96884f7caeaec9edf0ba62b47a528aeabeb255e5e71c90bf723da5da95b972ce"
 
 #: Every name that MIALEAK_ISA understands on some machine.
 NAMES = ("scalar", "sse2", "avx2", "avx512", "neon")
