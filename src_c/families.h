@@ -3,6 +3,7 @@
 
 #include "binomial.h"
 #include "leakage.h"
+#include "scores.h"
 #include "tails.h"
 
 #define MIAL_TABLE(isa)                                                                            \
@@ -10,4 +11,6 @@
         .name = isa, .binom_mad = binom_mad, .binom_excess = binom_excess,                         \
         .binom_shortfall = binom_shortfall, .binom_sf = binom_sf, .binom_logpmf = binom_logpmf,    \
         .leakage_sum = leakage_sum, .leakage_atoms = leakage_atoms,                                \
+        .cubic_sums = cubic_sums, .log_linear_sums = log_linear_sums,                              \
+        .log_quadratic_sums = log_quadratic_sums,                                                  \
     }

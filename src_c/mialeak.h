@@ -36,6 +36,15 @@ typedef struct {
                        double sums[4], size_t *bad_index);
     int (*leakage_atoms)(size_t count, const double *p, double n, double gamma, double total,
                          double *out, size_t *bad_index);
+
+    /* scores.h: `releases` is float32 if `narrow`, else float64 */
+    void (*cubic_sums)(size_t rows, size_t columns, const void *releases, int narrow,
+                       const double *by_column, double constant, double *out);
+    void (*log_linear_sums)(size_t rows, size_t columns, const void *releases, int narrow,
+                            const double *by_column, double *out);
+    void (*log_quadratic_sums)(size_t rows, size_t columns, const void *releases, int narrow,
+                               double counts, double tolerance, const double *by_column,
+                               double *out);
 } mial_kernels;
 
 /*

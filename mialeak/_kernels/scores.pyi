@@ -1,0 +1,24 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def isa() -> str: ...
+def isa_available() -> tuple[str, ...]: ...
+def padded_columns(columns: int) -> int: ...
+def cubic_sums(
+    releases: npt.NDArray[Any],
+    by_column: npt.NDArray[np.float64],
+    constant: float,
+    out: npt.NDArray[np.float64],
+) -> None: ...
+def log_linear_sums(
+    releases: npt.NDArray[Any], by_column: npt.NDArray[np.float64], out: npt.NDArray[np.float64]
+) -> None: ...
+def log_quadratic_sums(
+    releases: npt.NDArray[Any],
+    counts: float,
+    tolerance: float,
+    by_column: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None: ...

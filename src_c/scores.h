@@ -1,0 +1,320 @@
+/*
+ * Attack scores of released means: sums over the columns of a function of each column's mean.
+ *
+ * Both kernels walk a row-major matrix of releases once, ROWS rows at a time, so that what is known
+ * of a column is read once for all of them, and TILE columns at a time.  A tile is added up in
+ * eight lanes, column j in lane j % 8: eight plain additions, or one logarithm of eight multiplied
+ * ratios, a lane.  Tiles are added in eight compensated sums.  What a row gets does not depend on
+ * its neighbours.
+ *
+ * `by_column` holds a few rows of `padded` numbers each, `padded` being the columns rounded up to
+ * whole tiles; beyond the columns they are neutral, as each kernel says.
+ */
+#ifndef MIAL_SCORES_H
+#define MIAL_SCORES_H
+
+#include "numerics.h"
+
+enum {
+    SCORE_TILE = 64, /* eight columns a lane */
+    SCORE_ROWS = 4,  /* more would not fit sixteen registers beside the columns' numbers */
+    SCORE_PARTS = 8 / MIAL_LANES,
+};
+
+/* A row of releases, float64 or float32. */
+typedef struct {
+    const double *wide;
+    const float *narrow;
+} release_row;
+
+INLINE release_row release_at(const void *releases, int narrow, size_t place) {
+    release_row row = {NULL, NULL};
+    if (narrow)
+        row.narrow = (const float *)releases + place;
+    else
+        row.wide = (const double *)releases + place;
+    return row;
+}
+
+/* The `size` columns of a row from `start` on as doubles, zeros beyond: in place, or in `room`. */
+INLINE const double *release_tile(release_row row, size_t start, size_t size, double *room) {
+    if (row.wide && size == SCORE_TILE)
+        return row.wide + start;
+    for (size_t i = 0; i < SCORE_TILE; i++)
+        room[i] = 0.0;
+    if (row.wide)
+        memcpy(room, row.wide + start, size * sizeof *room);
+    else if (size == SCORE_TILE)
+        for (size_t i = 0; i < SCORE_TILE; i++)
+            room[i] = (double)row.narrow[start + i];
+    else
+        for (size_t i = 0; i < size; i++)
+            room[i] = (double)row.narrow[start + i];
+    return room;
+}
+
+/* ---- cubic polynomials ---- */
+
+/* The tile's numbers: mean, scale, c1, c2, c3. */
+INLINE void cubic_tile(int rows, const double *const *tile, const double *by_column, size_t padded,
+                       sum8 *totals) {
+    for (int part = 0; part < SCORE_PARTS; part++) {
+        vd sums[SCORE_ROWS];
+        for (int r = 0; r < rows; r++)
+            sums[r] = all(0.0);
+        for (size_t i = (size_t)part * MIAL_LANES; i < SCORE_TILE; i += 8) {
+            const double *at = by_column + i;
+            vd mean = load(at), scale = load(at + padded), c1 = load(at + 2 * padded);
+            vd c2 = load(at + 3 * padded), c3 = load(at + 4 * padded);
+            for (int r = 0; r < rows; r++) {
+                vd x = (load(tile[r] + i) - mean) * scale;
+                sums[r] = sums[r] + x * (c1 + x * (c2 + x * c3));
+            }
+        }
+        for (int r = 0; r < rows; r++) {
+            double *high = totals[r].high + part * MIAL_LANES;
+            double *low = totals[r].low + part * MIAL_LANES;
+            pair sum = two_sum(load(high), sums[r]);
+            store(high, sum.high);
+            store(low, load(low) + sum.low);
+        }
+    }
+}
+
+INLINE void cubic_rows(int rows, size_t columns, const release_row *row, const double *by_column,
+                       double constant, double *out) {
+    sum8 totals[SCORE_ROWS];
+    double rooms[SCORE_ROWS][SCORE_TILE];
+    size_t padded = (columns + SCORE_TILE - 1) / SCORE_TILE * SCORE_TILE;
+    memset(totals, 0, sizeof totals);
+    for (size_t start = 0; start < columns; start += SCORE_TILE) {
+        size_t size = columns - start < SCORE_TILE ? columns - start : SCORE_TILE;
+        const double *tile[SCORE_ROWS];
+        for (int r = 0; r < rows; r++)
+            tile[r] = release_tile(row[r], start, size, rooms[r]);
+        cubic_tile(rows, tile, by_column + start, padded, totals);
+    }
+    for (int r = 0; r < rows; r++) {
+        double high, low;
+        sum8_total(&totals[r], &high, &low);
+        out[r] = constant + high;
+    }
+}
+
+/*
+ * out[t] = constant + sum_j x (c1_j + x (c2_j + x c3_j)),  x = (releases[t, j] - mean_j) scale_j.
+ *
+ * releases: rows x columns, float32 if `narrow`, else float64.  by_column: mean, scale, c1, c2 and
+ * c3, `padded` each, zero beyond the columns.  out: rows.
+ * Nothing is checked; a NaN or an infinity in a row makes its score NaN or infinite.
+ * Error as measured: a few u times the sum of the absolute terms, whatever the number of columns.
+ * Same as: x = (releases - mean) * scale; constant + (x * (c1 + x * (c2 + x * c3))).sum(axis=1)
+ */
+static void cubic_sums(size_t rows, size_t columns, const void *releases, int narrow,
+                       const double *by_column, double constant, double *out) {
+    size_t t = 0;
+    release_row row[SCORE_ROWS];
+    for (; t + SCORE_ROWS <= rows; t += SCORE_ROWS) {
+        for (size_t r = 0; r < SCORE_ROWS; r++)
+            row[r] = release_at(releases, narrow, (t + r) * columns);
+        cubic_rows(SCORE_ROWS, columns, row, by_column, constant, out + t);
+    }
+    for (; t < rows; t++) {
+        row[0] = release_at(releases, narrow, t * columns);
+        cubic_rows(1, columns, row, by_column, constant, out + t);
+    }
+}
+
+/* ---- logarithms of ratios ---- */
+
+/* Sixteen factors of one lane's tile (two a column) stay far from overflow if each column's ratio
+ * is in [2^-64, 2^64): its bits less those of 2^-64 are then below 2^59, and for every other
+ * double, negative numbers and NaN included, one of the top five bits is set. */
+#define RATIO_BOTTOM 0x1p-64
+#define RATIO_TOP_BITS INT64_C(0x07ffffffffffffff)
+
+/* Below it a logarithm's argument is scaled up: it may be subnormal. */
+#define LOG_TINY 0x1p-900
+
+/* What a row was found to contain: a mask a lane. */
+typedef struct {
+    vi invalid, impossible;
+} ratio_flags;
+
+/* How a release becomes the argument of the factors, which must be in [0, top]. */
+typedef struct {
+    double top;
+    double counts;    /* of two factors: the whole number nearest to `counts` times the release */
+    double tolerance; /* how far from whole that product may be */
+} ratio_domain;
+
+/* The whole number nearest to |x| <= 2^51, by adding and subtracting a large one. */
+INLINE vd nearest_whole(vd x) { return (x + 0x1.8p52) - 0x1.8p52; }
+
+INLINE vi bits_less(vi a, vi b) { return (vi)((vu)a - (vu)b); }
+
+/* The argument; the sign bit of `stray` is set if it is outside the domain. */
+INLINE vd ratio_argument(int factors, vd x, const ratio_domain *domain, vi *stray) {
+    if (factors == 2) {
+        vd scaled = x * domain->counts;
+        x = nearest_whole(scaled);
+        *stray = *stray | ~le(vabs(scaled - x), all(domain->tolerance));
+    } else {
+        x = x + 0.0; /* -0 is 0 */
+    }
+    *stray = *stray | as_bits(x) | bits_less(as_bits(all(domain->top)), as_bits(x));
+    return x;
+}
+
+INLINE vd linear_factor(const double *at, size_t padded, vd x) {
+    return (load(at) + load(at + padded) * x) * load(at + 2 * padded);
+}
+
+/* log f for f > 0; anything where it is not. */
+INLINE vd log_factor(vd f) {
+    vi good = lt(all(0.0), f) & lt(f, all((double)INFINITY)), tiny = lt(f, all(LOG_TINY));
+    vd scaled = pick(good, pick(tiny, f * 0x1p200, f), all(1.0));
+    return log_positive(scaled) - pick(good & tiny, all(200.0 * LOG2), all(0.0));
+}
+
+/* The slow way for one part of a tile: every factor has a logarithm of its own. */
+NOINLINE vd ratio_part_one_by_one(int factors, const double *tile, const double *by_column,
+                                  size_t padded, const ratio_domain *domain,
+                                  ratio_flags *flags) {
+    vd sum = all(0.0);
+    for (size_t i = 0; i < SCORE_TILE; i += 8) {
+        vi stray = as_bits(all(0.0));
+        vd x = ratio_argument(factors, load(tile + i), domain, &stray);
+        flags->invalid = flags->invalid | MASK(stray < 0);
+        vd factor = linear_factor(by_column + i, padded, x);
+        vi zero = eq(factor, all(0.0));
+        sum = sum + log_factor(factor);
+        if (factors == 2) {
+            factor = linear_factor(by_column + 3 * padded + i, padded, x);
+            zero = zero | eq(factor, all(0.0));
+            sum = sum + log_factor(factor);
+        }
+        flags->impossible = flags->impossible | zero;
+    }
+    return sum;
+}
+
+INLINE void ratio_tile(int rows, int factors, const double *const *tile, const double *by_column,
+                       size_t padded, const ratio_domain *domain, sum8 *totals,
+                       ratio_flags *flags) {
+    const vi bottom = as_bits(all(RATIO_BOTTOM));
+    for (int part = 0; part < SCORE_PARTS; part++) {
+        vd product[SCORE_ROWS];
+        vi outside[SCORE_ROWS], stray[SCORE_ROWS];
+        size_t first = (size_t)part * MIAL_LANES;
+        for (int r = 0; r < rows; r++) {
+            product[r] = all(1.0);
+            outside[r] = stray[r] = as_bits(all(0.0));
+        }
+        for (size_t i = first; i < SCORE_TILE; i += 8)
+            for (int r = 0; r < rows; r++) {
+                vd x = ratio_argument(factors, load(tile[r] + i), domain, &stray[r]);
+                vd ratio = linear_factor(by_column + i, padded, x);
+                if (factors == 2)
+                    ratio = ratio * linear_factor(by_column + 3 * padded + i, padded, x);
+                outside[r] = outside[r] | bits_less(as_bits(ratio), bottom);
+                product[r] = product[r] * ratio;
+            }
+        for (int r = 0; r < rows; r++) {
+            /* A lane takes the slow way for its own sake, not for a neighbour's. */
+            vi slow = MASK((outside[r] & ~RATIO_TOP_BITS) != 0) | MASK(stray[r] < 0);
+            vd value = log_positive(pick(slow, all(1.0), product[r]));
+            if (any(slow)) {
+                ratio_flags seen = {as_bits(all(0.0)), as_bits(all(0.0))};
+                vd one_by_one = ratio_part_one_by_one(factors, tile[r] + first, by_column + first,
+                                                      padded, domain, &seen);
+                value = pick(slow, one_by_one, value);
+                flags[r * SCORE_PARTS + part].invalid |= seen.invalid;
+                flags[r * SCORE_PARTS + part].impossible |= seen.impossible;
+            }
+            double *high = totals[r].high + part * MIAL_LANES;
+            double *low = totals[r].low + part * MIAL_LANES;
+            pair sum = two_sum(load(high), value);
+            store(high, sum.high);
+            store(low, load(low) + sum.low);
+        }
+    }
+}
+
+INLINE void ratio_rows(int rows, int factors, size_t columns, const release_row *row,
+                       const ratio_domain *domain, const double *by_column, double *out) {
+    sum8 totals[SCORE_ROWS];
+    ratio_flags flags[SCORE_ROWS * SCORE_PARTS];
+    double rooms[SCORE_ROWS][SCORE_TILE];
+    size_t padded = (columns + SCORE_TILE - 1) / SCORE_TILE * SCORE_TILE;
+    memset(totals, 0, sizeof totals);
+    memset(flags, 0, sizeof flags);
+    for (size_t start = 0; start < columns; start += SCORE_TILE) {
+        size_t size = columns - start < SCORE_TILE ? columns - start : SCORE_TILE;
+        const double *tile[SCORE_ROWS];
+        for (int r = 0; r < rows; r++)
+            tile[r] = release_tile(row[r], start, size, rooms[r]);
+        ratio_tile(rows, factors, tile, by_column + start, padded, domain, totals, flags);
+    }
+    for (int r = 0; r < rows; r++) {
+        double high, low;
+        int invalid = 0, impossible = 0;
+        sum8_total(&totals[r], &high, &low);
+        for (int part = 0; part < SCORE_PARTS; part++) {
+            invalid |= any(flags[r * SCORE_PARTS + part].invalid);
+            impossible |= any(flags[r * SCORE_PARTS + part].impossible);
+        }
+        out[r] = invalid ? (double)NAN : impossible ? -(double)INFINITY : high;
+    }
+}
+
+INLINE void ratio_sums(int factors, size_t rows, size_t columns, const void *releases, int narrow,
+                       const ratio_domain *domain, const double *by_column, double *out) {
+    size_t t = 0;
+    release_row row[SCORE_ROWS];
+    for (; t + SCORE_ROWS <= rows; t += SCORE_ROWS) {
+        for (size_t r = 0; r < SCORE_ROWS; r++)
+            row[r] = release_at(releases, narrow, (t + r) * columns);
+        ratio_rows(SCORE_ROWS, factors, columns, row, domain, by_column, out + t);
+    }
+    for (; t < rows; t++) {
+        row[0] = release_at(releases, narrow, t * columns);
+        ratio_rows(1, factors, columns, row, domain, by_column, out + t);
+    }
+}
+
+/*
+ * out[t] = sum_j log((u_j + v_j x) w_j),  x = releases[t, j].
+ *
+ * Assumed: u_j + v_j x >= 0 on [0, 1], and w_j > 0 finite.
+ * -inf if a factor is 0, NaN if a release is outside [0, 1] or NaN.
+ * releases: as above.  by_column: u, v and w, `padded` each, 1, 0 and 1 beyond the columns.
+ * A lane multiplies the ratios of a tile and takes one logarithm of them; where a ratio is not in
+ * [2^-64, 2^64), one for each.  Absolute error as measured: 3 u a column in the worst case, and
+ * nearer to the square root of their number.
+ * Same as: np.log((u + v * releases) * w).sum(axis=1)
+ */
+static void log_linear_sums(size_t rows, size_t columns, const void *releases, int narrow,
+                            const double *by_column, double *out) {
+    const ratio_domain domain = {1.0, 0.0, 0.0};
+    ratio_sums(1, rows, columns, releases, narrow, &domain, by_column, out);
+}
+
+/*
+ * out[t] = sum_j log((u_j + v_j k) w_j (u'_j + v'_j k) w'_j), k the whole number nearest to
+ * counts * releases[t, j].
+ *
+ * Assumed: neither factor is negative for whole k in [0, 2 counts] unless the other is 0; w > 0.
+ * -inf if a factor is 0, NaN if k is outside [0, 2 counts] or counts * releases[t, j] further than
+ * `tolerance` from it; counts <= 2^50.
+ * by_column: u, v, w, u', v', w'.  Error as above, twice.
+ * Same as: k = np.rint(counts * releases); np.log((u + v * k) * w * (u2 + v2 * k) * w2).sum(axis=1)
+ */
+static void log_quadratic_sums(size_t rows, size_t columns, const void *releases, int narrow,
+                               double counts, double tolerance, const double *by_column,
+                               double *out) {
+    const ratio_domain domain = {2.0 * counts, counts, tolerance};
+    ratio_sums(2, rows, columns, releases, narrow, &domain, by_column, out);
+}
+
+#endif
