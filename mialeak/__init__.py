@@ -35,6 +35,13 @@ if TYPE_CHECKING:
         min_samples as min_samples,
         shannon_entropy as shannon_entropy,
     )
+    from mialeak.marginals import (
+        Bernoulli as Bernoulli,
+        Genotype as Genotype,
+        Lattice as Lattice,
+        Normal as Normal,
+        Presence as Presence,
+    )
     from mialeak.mean import (
         easiest_target as easiest_target,
         gaussian_mean_tradeoff as gaussian_mean_tradeoff,
@@ -132,6 +139,13 @@ _ROOMS = {
         "noise_for_leakage",
         "row_leakage_scores",
         "samples_for_leakage",
+    ),
+    "marginals": (
+        "Bernoulli",
+        "Genotype",
+        "Lattice",
+        "Normal",
+        "Presence",
     ),
     "plotting": (
         "LeakageDisplay",
