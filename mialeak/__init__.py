@@ -59,6 +59,16 @@ if TYPE_CHECKING:
         LeakageDisplay as LeakageDisplay,
         TradeOffDisplay as TradeOffDisplay,
     )
+    from mialeak.scores import (
+        bernoulli_score as bernoulli_score,
+        covariance_score as covariance_score,
+        edgeworth_score as edgeworth_score,
+        edgeworth_terms as edgeworth_terms,
+        genotype_score as genotype_score,
+        glir_score as glir_score,
+        mixture_score as mixture_score,
+        scalar_product_score as scalar_product_score,
+    )
     from mialeak.security import (
         divergence as divergence,
         dp_leakage_bound as dp_leakage_bound,
@@ -146,6 +156,16 @@ _ROOMS = {
         "Lattice",
         "Normal",
         "Presence",
+    ),
+    "scores": (
+        "bernoulli_score",
+        "covariance_score",
+        "edgeworth_score",
+        "edgeworth_terms",
+        "genotype_score",
+        "glir_score",
+        "mixture_score",
+        "scalar_product_score",
     ),
     "plotting": (
         "LeakageDisplay",

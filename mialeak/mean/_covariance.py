@@ -48,6 +48,9 @@ class Whitening(Protocol):
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """``a^T C^-1 b`` for each pair of rows, which may be overwritten."""
 
+    def weights(self, deviation: FloatArray) -> FloatArray | None:
+        """The vector ``C^-1 v``; None where a row has to be looked at: C is singular, or unseen."""
+
 
 class Diagonal:
     """Uncorrelated columns; `slack` is how far a column without variance may be off."""
@@ -70,6 +73,10 @@ class Diagonal:
             for rows in (one, other):
                 _check_fixed(rows, self._fixed, self._slack, self.rank)
         return np.multiply(one, other, out=one) @ self._weights
+
+    def weights(self, deviation: FloatArray) -> FloatArray | None:
+        """The vector ``C^-1 v``, if every column varies."""
+        return None if self._fixed.size else deviation * self._weights
 
 
 class Full:
@@ -125,6 +132,14 @@ class Full:
         """``a^T C^-1 b`` for each pair of rows."""
         return np.asarray(np.vecdot(self._whiten(one), self._whiten(other)))
 
+    def weights(self, deviation: FloatArray) -> FloatArray | None:
+        """The vector ``C^-1 v``, if C is regular."""
+        if self._fixed.size or self._order is not None:
+            return None
+        white = self._solve(deviation[None] * self._inverse)
+        back = linalg.blas.dtrsm(1.0, self._factor, white.T, lower=1, trans_a=1)
+        return np.asarray(back[:, 0] * self._inverse)
+
     def _whiten(self, deviations: FloatArray) -> FloatArray:
         """Solve one triangular system for all rows."""
         if self._fixed.size:
@@ -167,6 +182,10 @@ class Estimator:
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """``a^T C^-1 b`` by polarisation."""
         return 0.25 * (self.squared(one + other) - self.squared(one - other))
+
+    def weights(self, deviation: FloatArray) -> FloatArray | None:
+        """None: an estimator gives distances only."""
+        return None
 
 
 def _check_fixed(

@@ -1,0 +1,206 @@
+"""Exact scores where the released mean has a law on a lattice: bits and genotypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count, require
+from mialeak._kernels import scores as kernels
+from mialeak.marginals import Genotype
+from mialeak.marginals._counts import (
+    MOST_ROWS,
+    as_probability,
+    count_tolerance,
+    require_possible_target,
+)
+from mialeak.scores._linear import as_target
+from mialeak.scores._releases import Piece, map_releases, padded
+
+__all__ = ["bernoulli_score", "genotype_score"]
+
+
+def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | FloatArray:
+    """Exact log likelihood ratio of the mean of rows of independent bits.
+
+    Parameters
+    ----------
+    releases : array_like, shape (T, d) or (d,), or iterator of such blocks
+        Released frequencies, in [0, 1].  A memory map is read in pieces, float32 as such.
+    target : array_like, shape (d,)
+        The row whose membership is in question: zeros and ones.
+    p : array_like, shape (d,) or a number
+        Probability of a one in each column.
+    n : int
+        Rows of the release, the target included; at least 2.  The score is the same for all.
+
+    Returns
+    -------
+    float or ndarray, shape (T,)
+        The sum of ``log(release/p)`` over the ones of the target and of
+        ``log((1 - release)/(1 - p))`` over its zeros: larger means more likely in, and -inf that
+        the target cannot be in.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, a target is not 0 or 1 or has probability 0, or a release is
+        outside [0, 1] or impossible (not p where p is 0 or 1).
+
+    See Also
+    --------
+    genotype_score : for counts 0, 1, 2.
+    edgeworth_score : for other laws.
+
+    Notes
+    -----
+    The count is Binomial(n, p) out, and the target's bit more than Binomial(n - 1, p) in: the
+    ratio of their probabilities is release/p or (1 - release)/(1 - p) [AB25].  The score is most
+    powerful at every false-positive rate.
+
+    **Method.**  One logarithm for each eight columns, of the product of their ratios.
+
+    **Accuracy.**  Absolute error at most 3 eps for each column.  The same bits on every processor.
+
+    **Cost.**  A few times that of ``releases @ w``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import bernoulli_score
+    >>> releases = [[0.3, 0.5, 0.9], [0.2, 0.6, 1.0]]
+    >>> np.round(bernoulli_score(releases, [1, 0, 1], [0.2, 0.5, 0.9], 10), 4)
+    array([ 0.4055, -0.1178])
+    """
+    target = as_target(target)
+    p = as_probability(p, "p", target.size)
+    as_count(n, "n", least=2)
+    require((target == 0.0) | (target == 1.0), target, "target", "be 0 or 1")
+    ones = target == 1.0
+    require_possible_target(np.where(ones, p, 1.0 - p) > 0.0, target, p)
+    fixed = (p == 0.0) | (p == 1.0)
+    rows = [
+        np.where(ones & ~fixed, 0.0, 1.0),
+        np.where(fixed, 0.0, np.where(ones, 1.0, -1.0)),
+        1.0 / np.where(ones, p, 1.0 - p),
+    ]
+    table = padded(rows, [1.0, 0.0, 1.0], target.size)
+
+    def score(piece: Piece) -> FloatArray:
+        out = np.empty(piece.rows.shape[0])
+        kernels.log_linear_sums(piece.rows, table, out)
+        _require_fixed(piece, fixed, p)
+        if np.isnan(out).any():
+            piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
+        return out
+
+    return map_releases(releases, target.size, score)
+
+
+def _require_fixed(piece: Piece, fixed: npt.NDArray[np.bool_], value: FloatArray) -> None:
+    """Columns of which only one value is possible have it."""
+    if fixed.any():
+        good = (piece.rows == value) | ~fixed | np.isnan(piece.rows)
+        piece.require(good, "be possible; all rows have the same value in this column")
+
+
+def genotype_score(
+    releases: Any, target: Any, p: Any, n: int, *, decimals: int | None = None
+) -> float | FloatArray:
+    """Exact log likelihood ratio of the mean of rows of independent genotypes.
+
+    Parameters
+    ----------
+    releases : array_like, shape (T, d) or (d,), or iterator of such blocks
+        Released means of the counts 0, 1, 2: twice the allele frequencies.
+    target : array_like, shape (d,)
+        The genotype whose membership is in question: alternate alleles, 0, 1 or 2.
+    p : array_like, shape (d,) or a number
+        Frequency of the alternate allele in the population.
+    n : int
+        Persons in the release, the target included; at least 2.
+    decimals : int, optional
+        Decimals to which the released means were rounded; by default they were not.
+
+    Returns
+    -------
+    float or ndarray, shape (T,)
+        Larger means more likely in, and -inf that the target cannot be in.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, a target is not 0, 1 or 2 or has probability 0, or a release is not
+        the mean of n counts, or with `decimals` no rounded one.
+
+    See Also
+    --------
+    mialeak.marginals.Genotype : the law of a coordinate.
+
+    Notes
+    -----
+    The sum of counts k is Binomial(2n, p) out and z more than Binomial(2n - 2, p) in.  With
+    q = 1 - p the ratio of their probabilities is, for z = 0, 1 and 2,::
+
+        (2n-k)(2n-k-1)/(2n(2n-1)q^2)   k(2n-k)/(2n(2n-1)pq)   k(k-1)/(2n(2n-1)p^2)
+
+    Rounded releases have the sums of these probabilities over the counts that round to them, ties
+    to the even digit.
+
+    **Accuracy.**  Absolute error at most 6 eps for each column; with `decimals` 20 eps.  Without,
+    the same bits on every processor.
+
+    **Cost.**  About twice :func:`bernoulli_score`; with `decimals`, 20 ns for each count that
+    rounds to a release.
+
+    Examples
+    --------
+    >>> from mialeak import genotype_score
+    >>> f"{genotype_score([0.75, 1.5], [1, 2], [0.3, 0.7], 4):.4f}"
+    '0.3325'
+    >>> f"{genotype_score([0.8, 1.5], [1, 2], [0.3, 0.7], 4, decimals=1):.4f}"
+    '0.3325'
+    """
+    target = as_target(target)
+    p = as_probability(p, "p", target.size)
+    n = as_count(n, "n", least=2, most=MOST_ROWS)
+    if decimals is not None:
+        law = Genotype(p, decimals=decimals)
+        return map_releases(
+            releases,
+            target.size,
+            lambda piece: law._log_ratio(piece, target, n).sum(axis=1),
+        )
+    law = Genotype(p)
+    law.require_target(target)
+    fixed = (p == 0.0) | (p == 1.0)
+    table = padded(_genotype_factors(target, p, n, fixed), [1.0, 0.0, 1.0] * 2, target.size)
+
+    def score(piece: Piece) -> FloatArray:
+        out = np.empty(piece.rows.shape[0])
+        tolerance = count_tolerance(piece.rows.dtype, n)
+        kernels.log_quadratic_sums(piece.rows, float(n), tolerance, table, out)
+        if np.isnan(out).any():
+            law.require_counts(piece, n)
+        _require_fixed(piece, fixed, 2.0 * p)
+        return out
+
+    return map_releases(releases, target.size, score)
+
+
+def _genotype_factors(
+    target: FloatArray, p: FloatArray, n: int, fixed: npt.NDArray[np.bool_]
+) -> list[FloatArray]:
+    """u, v, w of the two factors: draws with and without the allele, less those taken already."""
+    draws = 2.0 * n
+    rows: list[FloatArray] = []
+    for allele in (0, 1):
+        one = target > allele  # this allele of the target is the alternate one
+        taken = np.where(allele == 1, np.where(target == 1.0, 0.0, 1.0), 0.0)
+        u = np.where(one, -taken, draws - taken)
+        v = np.where(one, 1.0, -1.0)
+        w = 1.0 / ((draws - allele) * np.where(one, p, 1.0 - p))
+        rows += [np.where(fixed, 1.0, u), np.where(fixed, 0.0, v), np.where(fixed, 1.0, w)]
+    return rows

@@ -1,0 +1,137 @@
+"""Scores made of other quantities: GLiR's p-value, and the score under sub-sampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._noncentral import log_tails
+from mialeak.mean._covariance import whitening
+from mialeak.mean._score import as_mean, squared_distances
+from mialeak.scores._linear import as_target, by_rows
+from mialeak.scores._releases import Piece, map_releases
+
+__all__ = ["glir_score", "mixture_score"]
+
+#: From here on e^score is of no use: it nears overflow.
+_LARGE = 700.0
+
+
+def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float | FloatArray:
+    """Minus the log p-value of a released mean's distance from the target: GLiR.
+
+    Parameters
+    ----------
+    releases : array_like, shape (T, d) or (d,), or iterator of such blocks
+        Released means, of n rows each.
+    target : array_like, shape (d,)
+        The row whose membership is in question.
+    mean : array_like, shape (d,)
+        Mean of the law of the rows.
+    cov : array_like or estimator
+        Covariance of that law, in the forms of :func:`covariance_score`.
+    n : int
+        Rows of the release, the target included; at least 2.
+
+    Returns
+    -------
+    float or ndarray, shape (T,)
+        ``-log F(n |release - target|^2)``, distances in units of cov; F is the non-central
+        chi-square cdf with d degrees of freedom (the rank of cov) and non-centrality n Q, Q the
+        squared Mahalanobis distance of the target: larger means more likely in.
+
+    Raises
+    ------
+    ValueError
+        As :func:`covariance_score`.
+
+    See Also
+    --------
+    covariance_score : for the same purpose, and cheaper.
+
+    Notes
+    -----
+    Leemann et al. (2023), "Gaussian membership inference privacy".  ``exp(-score)`` is exactly
+    uniform out if the rows are Gaussian, so that scores of different targets compare.  For one
+    target it ranks releases as the exact Gaussian likelihood ratio.  [AB25] Appendix D.3 prints
+    the inverse of F for F, the distance for its square and n - 1 for n; neither has this law.
+
+    **Accuracy.**  Absolute error below 1e-12 in the score up to d = 1e6, in tails of any depth:
+    where SciPy's ``logcdf`` underflows to -inf as well.
+
+    **Cost.**  About 5 us a release besides the distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import glir_score
+    >>> np.round(glir_score([[0.0, 0.0], [0.3, 0.1]], [3.0, 1.0], [0.0, 0.0], 1.0, 10), 3)
+    array([0.734, 1.923])
+    """
+    mean = as_mean(mean)
+    target = as_target(target, columns=mean.size)
+    n = as_count(n, "n", least=2)
+    by = whitening(cov, mean)
+    centrality = n * float(squared_distances(target, mean, by, "target"))
+
+    def score(piece: Piece) -> FloatArray:
+        distance = n * by_rows(piece, by, lambda rows: by.squared(rows - target))
+        finite = np.isfinite(distance)
+        result = np.full(distance.shape, np.nan)
+        result[finite] = -log_tails(distance[finite], float(by.rank), centrality)[0]
+        return result
+
+    return map_releases(releases, mean.size, score)
+
+
+def mixture_score(score: Any, rate: float) -> float | FloatArray:
+    """Log likelihood ratio when the target's rows are drawn with probability `rate` only.
+
+    Parameters
+    ----------
+    score : array_like
+        Log likelihood ratios of a release that contains the target against one that does not;
+        infinite ones are allowed.
+    rate : float
+        Probability that the target is in the sample, in [0, 1].
+
+    Returns
+    -------
+    float or ndarray
+        ``log(1 - rate + rate e^score)``, in the shape of `score`.
+
+    Raises
+    ------
+    ValueError
+        If rate is outside [0, 1], or a score is NaN.
+
+    Notes
+    -----
+    An increasing function of the score, so that it ranks one release as the score does; it is what
+    has to be *added* over releases that are sub-sampled independently.
+
+    **Accuracy.**  Relative error of a few eps times the conditioning of the formula; nothing
+    overflows, and a rate of 1 gives the score itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import mixture_score
+    >>> np.round(mixture_score([-np.inf, -1.0, 0.0, 1.0], 0.1), 4)
+    array([-0.1054, -0.0653,  0.    ,  0.1586])
+    >>> f"{mixture_score(1000.0, 0.1):.4f}"
+    '997.6974'
+    """
+    rate = as_float(rate, "rate")
+    if not 0.0 <= rate <= 1.0:
+        invalid("rate", "be between 0 and 1", value=rate)
+    scores = as_floats(score, "score")
+    require(~np.isnan(scores), scores, "score", "not be NaN")
+    if rate == 0.0 or rate == 1.0:
+        return np.asarray(scores * 1.0 if rate else np.zeros(scores.shape))[()]
+    shift = rate * np.expm1(np.minimum(scores, _LARGE))
+    near = (shift >= -0.5) & (scores <= _LARGE)
+    far = np.logaddexp(np.log1p(-rate), np.log(rate) + scores)
+    return np.asarray(np.where(near, np.log1p(np.where(near, shift, 0.0)), far))[()]
