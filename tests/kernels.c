@@ -2,7 +2,8 @@
  * Runs every kernel on the points that come on standard input, for same_bits.py.
  *
  * Argument: the name of an instruction set.  In: count, then the columns c, n, p, law (count
- * doubles each).  Out: excess, shortfall, sf, mad, logpmf, then four sums for each gamma and n.
+ * doubles each; a multiple of 256).  Out: excess, shortfall, sf, mad, logpmf, then four sums for
+ * each gamma and n, then the three kinds of scores of p as a matrix of 256 columns.
  */
 #include "mialeak.h"
 
@@ -10,6 +11,29 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Scores of `releases` in 256 columns: linear, quadratic and cubic. */
+static void write_scores(const mial_kernels *kernels, size_t rows, const double *releases,
+                         double *out) {
+    enum { COLUMNS = 256 };
+    double cubic[5][COLUMNS], ratio[6][COLUMNS];
+    for (int j = 0; j < COLUMNS; j++) {
+        for (int c = 0; c < 5; c++)
+            cubic[c][j] = releases[5 * j + c];
+        ratio[0][j] = j % 2 ? 1.0 : 0.0;
+        ratio[1][j] = j % 2 ? -1.0 : 1.0;
+        ratio[2][j] = 1.0 + releases[j];
+        ratio[3][j] = j % 3 ? 2000.0 : 1.0;
+        ratio[4][j] = j % 3 ? -1.0 : 1.0;
+        ratio[5][j] = 1.0 / (1.0 + j);
+    }
+    kernels->cubic_sums(rows, COLUMNS, releases, 0, cubic[0], 0.5, out);
+    fwrite(out, 8, rows, stdout);
+    kernels->log_linear_sums(rows, COLUMNS, releases, 0, ratio[0], out);
+    fwrite(out, 8, rows, stdout);
+    kernels->log_quadratic_sums(rows, COLUMNS, releases, 0, 1000.0, 1.0, ratio[0], out);
+    fwrite(out, 8, rows, stdout);
+}
 
 int main(int argc, char **argv) {
     const mial_kernels *kernels = mial_select(argc > 1 ? argv[1] : NULL);
@@ -45,5 +69,6 @@ int main(int argc, char **argv) {
                 return 3;
             fwrite(sums, 8, 4, stdout);
         }
+    write_scores(kernels, count / 256, columns[2], out);
     return 0;
 }

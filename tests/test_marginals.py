@@ -152,9 +152,7 @@ REFUSED = {
     "p must have one entry for each coordinate; its shape is (1, 1)": lambda: Bernoulli([[0.5]]),
     "std must be greater than 0; got std[1] = 0.0": lambda: Normal([0.0, 1.0], [1.0, 0.0]),
     "std must have 2 entries": lambda: Normal([0.0, 1.0], [1.0, 1.0, 1.0]),
-    "probabilities must sum to 1 in each row; got probabilities[0] = 0.9": lambda: Lattice(
-        [0, 1], [0.5, 0.4]
-    ),
+    "probabilities must sum to 1 within 1e-9; the sum is 0.9": lambda: Lattice([0, 1], [0.5, 0.4]),
     "probabilities must be at least 0": lambda: Lattice([0, 1], [1.5, -0.5]),
     "probabilities must go with values": lambda: Lattice([0, 1, 2], [0.5, 0.5]),
     "values must increase in each row; got values[0, 1] = 0.0": lambda: Lattice([1, 0], [0.5, 0.5]),

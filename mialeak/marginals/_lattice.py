@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
 from mialeak.marginals._base import Marginal, as_rows
 
 __all__ = ["Lattice"]
@@ -82,8 +82,8 @@ class Lattice(Marginal):
             invalid("probabilities", f"go with values: one for each; {shapes}")
         require(weights >= 0.0, weights, "probabilities", "be at least 0")
         total = weights.sum(axis=1)
-        near = np.abs(total - 1.0) <= 1e-9
-        require(near, total, "probabilities", "sum to 1 in each row")
+        for mass in total.tolist():
+            check_mass(mass, "probabilities", "Divide by the sum")
         require(
             np.diff(values, axis=1, prepend=-np.inf) > 0.0, values, "values", "increase in each row"
         )

@@ -61,11 +61,13 @@ def edgeworth_terms(
     x, a, s = np.sqrt(n) * (r - mu) / std, (z - mu) / std, 1.0 / np.sqrt(n)
     terms = s * a * x
     if order >= 2:
-        terms = terms + s**2 / 2 * ((1 - x**2) * (1 + l3 * a) - a**2)
+        square = x * x
+        terms = terms + s * s / 2 * ((1 - square) * (1 + l3 * a) - a * a)
     if order >= 3:
-        skew = l3 * (x**3 / 3 - x / 2) + l3 * a**2 * x / 2
-        rest = a * (l3**2 * (x - x**3 / 2) + l4 * (x**3 - 3 * x) / 6)
-        terms = terms + s**3 * (a * x + skew - rest)
+        cube = square * x
+        skew = l3 * (cube / 3 - x / 2) + l3 * a * a * x / 2
+        rest = a * (l3 * l3 * (x - cube / 2) + l4 * (cube - 3 * x) / 6)
+        terms = terms + s * s * s * (a * x + skew - rest)
     return terms
 
 

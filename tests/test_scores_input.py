@@ -1,0 +1,178 @@
+"""What scores take, what they refuse, and in which words."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from mialeak.marginals import Bernoulli
+from mialeak.scores import (
+    bernoulli_score,
+    covariance_score,
+    edgeworth_score,
+    edgeworth_terms,
+    genotype_score,
+    glir_score,
+    mixture_score,
+    scalar_product_score,
+)
+
+
+def moments(law):
+    return law.mean, law.std, law.skewness, law.excess_kurtosis
+
+
+def all_scores(releases, d=5):
+    """Every score of the same releases of 20 rows; means of genotypes are means of bits here."""
+    p = np.linspace(0.3, 0.7, d)
+    z = np.arange(d) % 2
+    law = Bernoulli(p)
+    yield bernoulli_score, (z, p, 20)
+    yield genotype_score, (z, p, 20)
+    yield edgeworth_score, (z, *moments(law), 20)
+    yield edgeworth_terms, (z, *moments(law), 20)
+    yield covariance_score, (z, p, p * (1 - p), 20)
+    yield covariance_score, (z, p, np.diag(p * (1 - p)) + 0.01, 20)
+    yield glir_score, (z, p, p * (1 - p), 20)
+    yield scalar_product_score, (z, p)
+
+
+def test_blocks_maps_layouts_and_single_precision(tmp_path):
+    releases = np.random.default_rng(3).integers(1, 20, (7, 5)) / 20
+    path = tmp_path / "releases.npy"
+    np.save(path, releases)
+    padded = np.full((7, 10), 7.0)
+    padded[:, ::2] = releases
+    for function, rest in all_scores(releases):
+        whole = function(releases, *rest)
+        assert whole.shape[0] == 7
+        # SciPy's BLAS and the contours of GLiR serve several releases at once
+        bits = 0 if function not in (glir_score, covariance_score) else 1e-12
+
+        def same(got, whole=whole, bits=bits):
+            np.testing.assert_allclose(got, whole, rtol=bits, atol=bits)
+
+        same(function(iter([releases[:3], releases[3], releases[4:]]), *rest))
+        same(function(np.load(path, mmap_mode="r"), *rest))
+        for awkward in (np.asfortranarray(releases), padded[:, ::2], releases.tolist()):
+            same(function(awkward, *rest))
+        same(function(releases.astype(">f8"), *rest))
+        np.testing.assert_allclose(function(releases[2], *rest), whole[2], rtol=bits, atol=bits)
+        single = function(releases.astype(np.float32), *rest)
+        np.testing.assert_allclose(single, whole, atol=1e-5)
+        assert function(np.empty((0, 5)), *rest).shape == (0, *whole.shape[1:])
+        assert function(iter(()), *rest).shape == (0, *whole.shape[1:])
+
+
+def test_single_precision_is_widened_exactly():
+    releases = np.random.default_rng(3).random((6, 70)).astype(np.float32)
+    z = np.arange(70) % 2
+    for rows in (releases, releases[:1]):
+        wide = rows.astype(np.float64)
+        assert np.array_equal(bernoulli_score(rows, z, 0.5, 9), bernoulli_score(wide, z, 0.5, 9))
+        assert np.array_equal(
+            edgeworth_score(rows, z, 0.5, 0.5, 0.0, -2.0, 9),
+            edgeworth_score(wide, z, 0.5, 0.5, 0.0, -2.0, 9),
+        )
+
+
+def refused(text, function, *arguments, **keywords):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        function(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_releases_that_are_not_finite_are_named(bad):
+    releases = np.full((7, 5), 0.5)
+    releases[5, 3] = bad
+    for function, rest in all_scores(releases):
+        refused(f"got releases[5, 3] = {bad}", function, releases, *rest)
+        refused(f"got releases[5, 3] = {bad}", function, iter([releases[:4], releases[4:]]), *rest)
+        refused(f"got releases[3] = {bad}", function, releases[5], *rest)
+
+
+def test_shapes_are_named():
+    for function, rest in all_scores(None):
+        refused("releases must have 5 columns", function, np.full((2, 4), 0.5), *rest)
+        refused("its shape is (1, 2, 5)", function, np.full((1, 2, 5), 0.5), *rest)
+        refused("target must have", function, np.full((2, 4), 0.5), np.zeros((2, 5)), *rest[1:])
+
+
+def test_bad_bernoulli_input_is_named():
+    refused(
+        "target must be 0 or 1; got target[1] = 0.5", bernoulli_score, [0.5, 0.5], [0, 0.5], 0.5, 4
+    )
+    refused("target must be possible; got target[1] = 1.0. With p[1] = 0.0", bernoulli_score,
+            [0.5, 0.5], [0, 1], [0.5, 0.0], 4)  # fmt: skip
+    refused("target must be possible; got target[0] = 0.0", bernoulli_score, [0.5], [0], [1.0], 4)
+    for bad in (-0.25, 1.25):
+        for z in (0, 1):
+            refused(f"releases must be between 0 and 1; got releases[0] = {bad}", bernoulli_score,
+                    [bad], [z], 0.5, 4)  # fmt: skip
+    refused("releases must be possible; all rows", bernoulli_score, [0.25], [0], [0.0], 4)
+    refused(
+        "p must be between 0 and 1; got p[1] = 1.5",
+        bernoulli_score,
+        [0.5] * 2,
+        [0, 1],
+        [0.5, 1.5],
+        4,
+    )
+    refused("p must be 0 or at least 2**-1000", bernoulli_score, [0.5], [0], [1e-310], 4)
+    refused(
+        "p must be a number or have 2 entries", bernoulli_score, [0.5] * 2, [0, 1], [0.5] * 3, 4
+    )
+    refused("n must be between 2", bernoulli_score, [0.5], [0], [0.5], 1)
+
+
+def test_negative_zero_is_zero():
+    assert bernoulli_score([-0.0], [0], [0.5], 4) == bernoulli_score([0.0], [0], [0.5], 4)
+    assert bernoulli_score([-0.0], [1], [0.5], 4) == -math.inf
+    assert genotype_score([-0.0], [1], [0.5], 4) == -math.inf
+
+
+def test_bad_genotype_input_is_named():
+    rule, remedy = "mean of 4 counts 0, 1 or 2", "Pass decimals= if the means were rounded"
+    for z in (0, 1, 2):
+        for bad in (0.3, -0.25, -0.5, 2.25, 2.5, 0.05):
+            refused(f"{rule}; got releases[1, 1] = {bad}. {remedy}", genotype_score,
+                    [[0.5, 0.5], [0.5, bad]], [1, z], 0.5, 4)  # fmt: skip
+    refused("target must be 0, 1 or 2; got target[0] = 3.0", genotype_score, [0.5], [3], 0.5, 4)
+    refused("target must be possible; got target[0] = 1.0", genotype_score, [0.5], [1], 0.0, 4)
+    refused("releases must be possible", genotype_score, [0.5], [2], 1.0, 4)
+    refused(
+        "at most 1 decimals; got releases[0] = 0.25",
+        genotype_score,
+        [0.25],
+        [1],
+        0.5,
+        4,
+        decimals=1,
+    )
+    refused(
+        "rounded to 1 decimals; got releases[0] = 0.1",
+        genotype_score,
+        [0.1],
+        [1],
+        0.5,
+        4,
+        decimals=1,
+    )
+    refused("releases must be possible", genotype_score, [0.5], [2], 1.0, 4, decimals=1)
+    refused("float32 is not", genotype_score, np.array([0.5], np.float32), [1], 0.5, 10**6)
+    refused("decimals must be between 0 and 15", genotype_score, [0.5], [1], 0.5, 4, decimals=-1)
+    refused("decimals must be fewer", genotype_score, [0.5], [1], 0.5, 10**6, decimals=15)
+
+
+def test_other_bad_input_is_named():
+    flat = (0.0, 1.0, 0.0, 0.0, 10)
+    refused("order must be between 1 and 3", edgeworth_score, [0.5], [1.0], *flat, order=4)
+    refused("std must be greater than 0", edgeworth_score, [0.5], [1.0], 0.0, 0.0, 0.0, 0.0, 10)
+    refused("skewness must be finite", edgeworth_score, [0.5], [1.0], 0.0, 1.0, np.nan, 0.0, 10)
+    refused("target must have at least one column", scalar_product_score, [], [], 0.0)
+    refused("reference must be a number or have 1", scalar_product_score, [0.5], [1.0], [0.0, 1.0])
+    refused("rate must be between 0 and 1", mixture_score, 0.5, 1.5)
+    refused("score must not be NaN; got score[1]", mixture_score, [0.5, np.nan], 0.5)
