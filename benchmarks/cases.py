@@ -20,12 +20,15 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import mpmath
 import numpy as np
 import referee
 import rivals
 import truth
 
-from mialeak import datasets, discrete, reference, special, tables
+from mialeak import datasets, discrete, reference, scores, special, tables
+from mialeak.marginals import Bernoulli
+from mialeak.reference import scores as score_twins
 
 __all__ = ["ACCURACY_POINTS", "CASES", "SpeedCase"]
 
@@ -61,6 +64,8 @@ class SpeedCase:
         The error in eps that ours may make.
     floor : callable or None
         The least that can be done with such arguments: ``np.add`` of two of them.
+    floor_name : str
+        What that is.
     unit : str
         "element", or "call" where the size does not matter.
     """
@@ -74,6 +79,7 @@ class SpeedCase:
     error: Callable[[Callable[..., Any], int], float] | None = None
     bound: float = 0.0
     floor: Callable[..., Any] | None = None
+    floor_name: str = "np.add"
     unit: str = "element"
     rival_size: int = 10**9
 
@@ -84,7 +90,7 @@ class SpeedCase:
 
     def contenders(self) -> dict[str, Callable[..., Any]]:
         """Everyone who is timed, ours first."""
-        others = {"np.add": self.floor} if self.floor else {}
+        others = {self.floor_name: self.floor} if self.floor else {}
         return {"mialeak": self.ours, **self.rivals, **others}
 
 
@@ -214,6 +220,84 @@ def two_workers(n: int) -> SpeedCase:
     )
 
 
+# --- scores ------------------------------------------------------------------------------------
+
+#: Rows of each mean: a square, so that the truth needs no root of it.
+ROWS = 1024
+
+
+def released_means(size: int, *, draws: int = 1) -> tuple[Any, ...]:
+    """``size`` entries of means in 5000 columns (one row if fewer), a target, probabilities."""
+    rng = np.random.default_rng(5)
+    columns = min(5000, size)
+    p = rng.uniform(0.25, 0.75, columns)
+    releases = rng.binomial(draws * ROWS, p, (size // columns, columns)) / ROWS
+    return releases, rng.binomial(draws, p) * 1.0, p
+
+
+def edgeworth(function: Callable[..., Any], releases: Any, target: Any, p: Any) -> Any:
+    """`function` with the moments of bits."""
+    law = Bernoulli(p)
+    moments = law.mean, law.std, law.skewness, law.excess_kurtosis
+    return function(releases, target, *moments, ROWS)
+
+
+def exact(array: Any) -> Any:
+    """The same numbers, to be computed with at 40 digits."""
+    return np.array([mpmath.mpf(float(x)) for x in np.ravel(array)]).reshape(np.shape(array))
+
+
+def edgeworth_terms_at_40_digits(releases: Any, target: Any, p: Any) -> Any:
+    """The terms of the first release."""
+    law = Bernoulli(p)
+    moments = law.mean, law.std, law.skewness, law.excess_kurtosis
+    given = map(exact, (releases[0], target, *moments))
+    return score_twins.edgeworth_terms(*given, ROWS)
+
+
+def bernoulli_terms_at_40_digits(releases: Any, target: Any, p: Any) -> Any:
+    """The terms of the first release."""
+    r, p = exact(releases[0]), exact(p)
+    ratio = np.where(target == 1, r / p, (1 - r) / (1 - p))
+    return np.array([mpmath.log(x) for x in ratio])
+
+
+def genotype_terms_at_40_digits(releases: Any, target: Any, p: Any) -> Any:
+    """The terms of the first release."""
+    k, p, draws = exact(releases[0]) * ROWS, exact(p), 2 * ROWS
+    first = np.where(target > 0, k / p, (draws - k) / (1 - p))
+    left = np.where(target == 0, draws - k - 1, np.where(target == 1, draws - k, k - 1))
+    ratio = first * left / np.where(target > 1, p, 1 - p) / (draws * (draws - 1))
+    return np.array([mpmath.log(x) for x in ratio])
+
+
+def score(
+    label: str, ours: Any, twin: Any, exact_terms: Callable[..., Any], bound: float, draws: int = 1
+) -> SpeedCase:
+    """The row of a score; its error is that of the first sum, in eps a column."""
+    setup = partial(released_means, draws=draws)
+
+    def error(function: Callable[..., Any], size: int) -> float:
+        arguments = setup(size)
+        with mpmath.workdps(40):
+            terms = exact_terms(*arguments)
+            off = abs(mpmath.mpf(float(function(*arguments)[0])) - mpmath.fsum(terms))
+            return float(off) / len(terms) / EPS
+
+    return SpeedCase(
+        name=label,
+        size=5_000_000,
+        quick_size=10_000,
+        setup=setup,
+        ours=ours,
+        rivals={"NumPy twin": twin},
+        error=error,
+        bound=bound,
+        floor=lambda releases, target, p: releases @ p,
+        floor_name="releases @ w",
+    )
+
+
 # --- tables and imports ------------------------------------------------------------------------
 
 
@@ -270,6 +354,28 @@ CASES = (
     leakage("`max_leakage`, K = 10^7, n = 10^9", 10**9, 1.0, 10**7),
     leakage("`max_leakage`, K = 10^6, n = 10^9, gamma = 1.25", 10**9, 1.25, 10**6),
     two_workers(10**6),
+    score(
+        "`edgeworth_score`, T = 1000, d = 5000, order 3",
+        partial(edgeworth, scores.edgeworth_score),
+        lambda *given: edgeworth(score_twins.edgeworth_terms, *given).sum(axis=1),
+        edgeworth_terms_at_40_digits,
+        2.0,
+    ),
+    score(
+        "`bernoulli_score`, T = 1000, d = 5000",
+        partial(scores.bernoulli_score, n=ROWS),
+        partial(score_twins.bernoulli_score, n=ROWS),
+        bernoulli_terms_at_40_digits,
+        2.0,
+    ),
+    score(
+        "`genotype_score`, T = 1000, d = 5000",
+        partial(scores.genotype_score, n=ROWS),
+        partial(score_twins.genotype_score, n=ROWS),
+        genotype_terms_at_40_digits,
+        2.0,
+        draws=2,
+    ),
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,

@@ -108,14 +108,16 @@ def cells(case: SpeedCase, times: dict[str, float], errors: dict[str, float]) ->
         return eps(errors[name]) if name in errors else ""
 
     row = [case.name, per_unit(times["mialeak"], case), error("mialeak")]
-    for name in [*case.rivals, None, None][:2]:
+    rivals = [None, *case.rivals] if [*case.rivals] == ["NumPy twin"] else [*case.rivals]
+    for name in [*rivals, None, None][:2]:
         if name is None:
             row += ["", "", ""]
             continue
         label = "" if name in HEAD else f" ({name})"
         ratio = f"{times[name] / times['mialeak']:.3g}"
         row += [per_unit(times[name], case) + label, error(name), ratio]
-    row.append(per_unit(times["np.add"], case) if "np.add" in times else "")
+    label = "" if case.floor_name in HEAD else f" ({case.floor_name})"
+    row.append(per_unit(times[case.floor_name], case) + label if case.floor else "")
     return row
 
 
