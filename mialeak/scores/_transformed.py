@@ -58,8 +58,8 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
     target it ranks releases as the exact Gaussian likelihood ratio.  [AB25] Appendix D.3 prints
     the inverse of F for F, the distance for its square and n - 1 for n; neither has this law.
 
-    **Accuracy.**  log F has an absolute error below 3e-13, besides what the rounding of the distance
-    makes of it, in tails of any depth: where SciPy's ``logcdf`` underflows to -inf as well.
+    **Accuracy.**  log F has an absolute error below 3e-13, besides what the rounding of the
+    distance makes of it, in tails of any depth: where SciPy's ``logcdf`` is -inf as well.
 
     **Cost.**  About 5 us a release besides the distance.
 
