@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         load_genotypes as load_genotypes,
     )
     from mialeak.discrete import (
+        EnclosedTradeOff as EnclosedTradeOff,
         atom_leakage as atom_leakage,
         discrete_tradeoff as discrete_tradeoff,
         diversity as diversity,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Presence as Presence,
     )
     from mialeak.mean import (
+        GaussianMeanTradeOff as GaussianMeanTradeOff,
         easiest_target as easiest_target,
         gaussian_mean_tradeoff as gaussian_mean_tradeoff,
         gaussian_release_tradeoff as gaussian_release_tradeoff,
@@ -107,6 +109,7 @@ _ROOMS = {
         "binom_shortfall",
     ),
     "discrete": (
+        "EnclosedTradeOff",
         "atom_leakage",
         "discrete_tradeoff",
         "diversity",
@@ -138,6 +141,7 @@ _ROOMS = {
         "mutual_information_bound",
     ),
     "mean": (
+        "GaussianMeanTradeOff",
         "easiest_target",
         "gaussian_mean_tradeoff",
         "gaussian_release_tradeoff",
