@@ -30,8 +30,11 @@ INLINE size_t whole_lanes(size_t count) {
     return (count + MIAL_LANES - 1) / MIAL_LANES * MIAL_LANES;
 }
 
-/* Copies a column in, and repeats its first element up to a whole number of eight lanes. */
+/* Copies a column in, and repeats its first element up to a whole number of eight lanes.  The next
+ * chunk is on its way from memory while this one is worked on; past the end that does nothing. */
 INLINE void fill(double *column, const double *source, size_t count) {
+    for (size_t line = 0; line < CHUNK; line += 8)
+        PREFETCH((const char *)source + (CHUNK + line) * sizeof *source);
     memcpy(column, source, count * sizeof *column);
     for (size_t i = count; i < (count + 7) / 8 * 8; i++)
         column[i] = column[0];

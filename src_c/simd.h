@@ -17,9 +17,11 @@
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline, unused))
 #define NOINLINE static __attribute__((noinline, unused))
+#define PREFETCH(address) __builtin_prefetch(address)
 #else
 #define INLINE static inline
 #define NOINLINE static
+#define PREFETCH(address) ((void)(address))
 #endif
 
 #if MIAL_LANES > 1
