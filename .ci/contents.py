@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 MADE_BY_SETUPTOOLS = {"PKG-INFO", "setup.cfg"}
 NOT_DISTRIBUTED = {".gitignore", ".gitattributes"}
-IN_NO_WHEEL = {".c", ".h", ".pyx", ".pxd"}
+IN_NO_WHEEL = {".c", ".h", ".pyx", ".pxd", ".pxi"}
 LARGEST_WHEEL = 1_500_000  # bytes
 
 
