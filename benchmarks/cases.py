@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ import numpy as np
 import referee
 import rivals
 import truth
+from curve_cases import CURVE_CASES
+from speed_case import EPS, SpeedCase
 
 from mialeak import datasets, discrete, reference, scores, special, tables
 from mialeak.marginals import Bernoulli
@@ -32,66 +33,10 @@ from mialeak.reference import scores as score_twins
 
 __all__ = ["ACCURACY_POINTS", "CASES", "SpeedCase"]
 
-EPS = 2.0**-52
-
 #: Points on which a function is held against ball arithmetic before it is timed.
 ACCURACY_POINTS = 1000
 
 QUASI_IDENTIFIERS = ("age", "education", "marital_status", "race", "sex")
-
-
-@dataclass(frozen=True)
-class SpeedCase:
-    """One row of the table.
-
-    Attributes
-    ----------
-    name : str
-        What is computed, on what.
-    size, quick_size : int
-        Elements, and elements where only the running is tested.
-    rival_size : int
-        Elements the rivals are timed on: fewer where they would take minutes.
-    setup : callable
-        ``setup(size)`` gives the arguments.
-    ours : callable
-        The package's function of these arguments.
-    rivals : dict
-        Name to function of the same arguments.
-    error : callable
-        ``error(function, size)`` gives the worst error in eps against the truth.
-    bound : float
-        The error in eps that ours may make.
-    floor : callable or None
-        The least that can be done with such arguments: ``np.add`` of two of them.
-    floor_name : str
-        What that is.
-    unit : str
-        "element", or "call" where the size does not matter.
-    """
-
-    name: str
-    size: int
-    quick_size: int
-    setup: Callable[[int], tuple[Any, ...]]
-    ours: Callable[..., Any]
-    rivals: dict[str, Callable[..., Any]]
-    error: Callable[[Callable[..., Any], int], float] | None = None
-    bound: float = 0.0
-    floor: Callable[..., Any] | None = None
-    floor_name: str = "np.add"
-    unit: str = "element"
-    rival_size: int = 10**9
-
-    def size_for(self, name: str, scale: float = 1.0) -> int:
-        """Elements that the contender is timed on, at `scale` times the full sizes."""
-        size = max(int(self.size * scale), self.quick_size)
-        return min(size, self.rival_size) if name in self.rivals else size
-
-    def contenders(self) -> dict[str, Callable[..., Any]]:
-        """Everyone who is timed, ours first."""
-        others = {self.floor_name: self.floor} if self.floor else {}
-        return {"mialeak": self.ours, **self.rivals, **others}
 
 
 # --- binomial functions ------------------------------------------------------------------------
@@ -376,6 +321,7 @@ CASES = (
         2.0,
         draws=2,
     ),
+    *CURVE_CASES,
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,
