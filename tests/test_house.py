@@ -34,7 +34,7 @@ HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}
 
 LIBM = r"(exp2?|expm1|log|log2|log10|log1p|pow|cbrt|a?(sin|cos|tan)h?|atan2|erfc?|[lt]gamma)[fl]?"
 FOLDERS = ["mialeak", "src_c", "tests", "benchmarks", ".ci"]
-PROGRAMS = {".py", ".pyx", ".pxd", ".c", ".h", ""}
+PROGRAMS = {".py", ".pyx", ".pxd", ".pxi", ".c", ".h", ""}
 #: What is forbidden, where, and why.
 FORBIDDEN = {
     r"ffast-math|march=native": ("", "the same bits everywhere"),
