@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -13,6 +14,10 @@ import mialeak
 # folder: a checkout has a mialeak/ without compiled kernels.
 os.environ["PYTHONPATH"] = str(Path(mialeak.__file__).parents[1])
 os.environ["PYTHONSAFEPATH"] = "1"
+
+# A shell starts its background jobs with interrupts ignored, and so would their children be: the
+# tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "mialeak",
