@@ -104,8 +104,8 @@ static int leakage_sum(size_t count, const double *p, double n, double gamma, do
     return MIAL_OK;
 }
 
-/* out[k] = the leakage of a target equal to atom k: its term above over p_k; 1 where p_k is 0 or
- * n p_k underflows. */
+/* out[k] = the leakage of a target equal to atom k: its term above over p_k; its limit 1 where p_k is
+ * below 2^-960, 0 included. */
 static int leakage_atoms(size_t count, const double *p, double n, double gamma, double total,
                          double *out, size_t *bad_index) {
     gamma = gamma < GAMMA_BOTTOM ? GAMMA_BOTTOM : gamma;
