@@ -20,7 +20,7 @@ from cases import ACCURACY_POINTS, CASES, SpeedCase  # first: sets the number of
 import numpy as np  # isort: skip
 import scipy  # isort: skip
 import mialeak  # isort: skip
-from mialeak._kernels import binomial  # isort: skip
+from mialeak._kernels import table  # isort: skip
 
 HEAD = ["", "mialeak", "error", "SciPy", "error", "ratio", "NumPy twin", "error", "ratio", "np.add"]
 
@@ -64,7 +64,7 @@ def eps(error: float) -> str:
 def compiler() -> str:
     """What compiled the kernels, as its own note in the library says."""
     note = re.search(
-        rb"(?:GCC: \(.*?\)|clang version) [\d.]+", Path(binomial.__file__).read_bytes()
+        rb"(?:GCC: \(.*?\)|clang version) [\d.]+", Path(table.__file__).read_bytes()
     )
     return note[0].decode() if note else "unknown"
 
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name contains this")
     arguments = parser.parse_args()
     print(
-        f"{processor()}, kernel {binomial.isa()}, one core; {compiler()}, Python "
+        f"{processor()}, kernel {table.isa()}, one core; {compiler()}, Python "
         f"{platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
         f"mialeak {mialeak.__version__}. Best of {arguments.rounds} rounds taken in turn; time "
         "an element; worst error in eps = 2^-52.\n"

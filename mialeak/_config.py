@@ -57,7 +57,7 @@ def show_config(mode: Literal["stdout", "dicts"] = "stdout") -> dict[str, Any] |
 def _collect() -> dict[str, Any]:
     import threadpoolctl
 
-    from mialeak._kernels import binomial
+    from mialeak._kernels import table
     from mialeak._version import __version__
 
     versions: dict[str, str | None] = {"mialeak": __version__, "python": platform.python_version()}
@@ -77,8 +77,8 @@ def _collect() -> dict[str, Any]:
         "versions": versions,
         "platform": {"system": platform.platform(), "machine": platform.machine()},
         "kernel": {
-            "isa": binomial.isa(),
-            "available": list(binomial.isa_available()),
+            "isa": table.isa(),
+            "available": list(table.isa_available()),
             "MIALEAK_ISA": os.environ.get("MIALEAK_ISA"),
         },
         "blas": blas,

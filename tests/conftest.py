@@ -31,7 +31,7 @@ settings.load_profile("mialeak")
 def pytest_report_header() -> list[str]:
     """Name the kernel that the tests run on."""
     try:
-        from mialeak._kernels import binomial
+        from mialeak._kernels import table
     except ImportError as error:
         return [f"mialeak kernel: none ({error})"]
-    return [f"mialeak kernel: {binomial.isa()} of {', '.join(binomial.isa_available())}"]
+    return [f"mialeak kernel: {table.isa()} of {', '.join(table.isa_available())}"]

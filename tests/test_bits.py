@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mialeak
-from mialeak._kernels import binomial
+from mialeak._kernels import table
 
 HASH = "96884f7caeaec9edf0ba62b47a528aeabeb255e5e71c90bf723da5da95b972ce"
 
@@ -50,16 +50,16 @@ def test_results_have_the_promised_bits(workers):
 @pytest.mark.parametrize("isa", NAMES)
 def test_every_instruction_set_gives_the_promised_bits(isa):
     """Those this machine lacks say so, and name those it has."""
-    code = "import bits; from mialeak._kernels.binomial import isa; print(isa(), bits.digest(2))"
+    code = "import bits; from mialeak._kernels.table import isa; print(isa(), bits.digest(2))"
     run = in_fresh_python(code, isa)
-    if isa in binomial.isa_available():
+    if isa in table.isa_available():
         assert run.stdout.split() == [isa, HASH], run.stderr
     else:
         assert run.returncode == 1
         last = run.stderr.strip().splitlines()[-1]
         assert last.startswith("ImportError: ")
         assert f"MIALEAK_ISA={isa}" in last
-        for choice in binomial.isa_available():
+        for choice in table.isa_available():
             assert choice in last
 
 
@@ -70,18 +70,18 @@ def test_an_unknown_instruction_set_is_an_import_error_that_names_the_choices(is
     last = run.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ")
     assert isa in last
-    for choice in binomial.isa_available():
+    for choice in table.isa_available():
         assert choice in last
 
 
 @pytest.mark.parametrize("isa", [None, ""])
 def test_without_a_choice_the_best_is_taken(isa):
-    run = in_fresh_python("from mialeak._kernels import binomial; print(binomial.isa())", isa)
-    assert run.stdout.strip() == binomial.isa_available()[0], run.stderr
+    run = in_fresh_python("from mialeak._kernels import table; print(table.isa())", isa)
+    assert run.stdout.strip() == table.isa_available()[0], run.stderr
 
 
 def test_the_portable_build_is_always_there():
-    available = binomial.isa_available()
+    available = table.isa_available()
     assert "scalar" in available
     assert set(available) <= set(NAMES)
     assert len(set(available)) == len(available)

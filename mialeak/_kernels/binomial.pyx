@@ -3,7 +3,7 @@
 cimport numpy as cnp
 from libc.string cimport memcpy
 
-include "table.pxi"
+from mialeak._kernels.table cimport TABLE, mial_elementwise
 
 cnp.import_array()
 cnp.import_umath()

@@ -4,7 +4,7 @@
 known of a column, as long as :func:`padded_columns` says, neutral beyond the columns.
 """
 
-include "table.pxi"
+from mialeak._kernels.table cimport TABLE
 
 ctypedef fused real:
     float

@@ -1,10 +1,4 @@
-"""Included by every .pyx here: the table of kernels of one instruction set.
-
-It is chosen when the module is imported: the best that the machine has, or the one that the
-environment variable MIALEAK_ISA names.
-"""
-
-import os
+"""The table of kernels in use: each family's .pyx cimports it from here."""
 
 cdef extern from "mialeak.h" nogil:
     ctypedef size_t mial_elementwise(size_t, const double *const *, double *) noexcept nogil
@@ -25,34 +19,6 @@ cdef extern from "mialeak.h" nogil:
                                 double *) noexcept nogil
         void (*log_quadratic_sums)(size_t, size_t, const void *, int, double, double,
                                    const double *, double *) noexcept nogil
-    const mial_kernels *mial_select(const char *)
-    const char *mial_available(size_t)
 
 
-def isa_available():
-    """Names of the instruction sets this machine can run, best first."""
-    names = []
-    while mial_available(len(names)) is not NULL:
-        names.append(mial_available(len(names)).decode())
-    return tuple(names)
-
-
-cdef const mial_kernels *_table():
-    wanted = os.environ.get("MIALEAK_ISA")
-    if not wanted:
-        return mial_select(NULL)
-    table = mial_select(wanted.encode())
-    if table is NULL:
-        raise ImportError(
-            f"MIALEAK_ISA must name an instruction set that this machine can run: "
-            f"{', '.join(isa_available())}; got MIALEAK_ISA={wanted}"
-        )
-    return table
-
-
-cdef const mial_kernels *TABLE = _table()
-
-
-def isa():
-    """Name of the instruction set in use."""
-    return TABLE.name.decode()
+cdef const mial_kernels *TABLE
