@@ -63,9 +63,7 @@ def eps(error: float) -> str:
 
 def compiler() -> str:
     """What compiled the kernels, as its own note in the library says."""
-    note = re.search(
-        rb"(?:GCC: \(.*?\)|clang version) [\d.]+", Path(table.__file__).read_bytes()
-    )
+    note = re.search(rb"(?:GCC: \(.*?\)|clang version) [\d.]+", Path(table.__file__).read_bytes())
     return note[0].decode() if note else "unknown"
 
 
