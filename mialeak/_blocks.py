@@ -1,21 +1,46 @@
-"""Blocks, workers and interrupts: how a long pass over data is cut and shared, written once.
+"""Blocks, workers, streams, progress and interrupts: how long work is cut and shared, written once.
 
-A long pass is a function mapped over fixed blocks of the data.  The blocks do not depend on the
-number of workers, and results come back in the order of the blocks, so that whatever is made of
-them has the same bits for any number of workers.  The function has to release the GIL to profit.
+Long work is a function mapped over fixed blocks.  The blocks do not depend on the number of
+workers, each has a random stream of its own if it needs one, and results come back in the order of
+the blocks, so that whatever is made of them has the same bits for any number of workers.  The
+function has to release the GIL to profit::
+
+    streams = spawn_streams(rng)
+    with progress_bar(progress, rows, "row") as done:
+        blocks = zip(row_blocks(rows, columns), streams)
+        for block, part in map_blocks(lambda job: (job[0], work(*job)), blocks, workers):
+            result[block] = part
+            done(part.shape[0])
+
+Ctrl-C needs no care if a block takes a fraction of a second and results are returned at the end.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import numpy as np
+
 from mialeak._arrays import as_count, invalid
 
-__all__ = ["BLOCK", "map_blocks", "resolve_workers"]
+__all__ = [
+    "BLOCK",
+    "as_rng",
+    "map_blocks",
+    "one_blas_thread",
+    "progress_bar",
+    "resolve_workers",
+    "row_blocks",
+    "spawn_streams",
+]
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -27,6 +52,9 @@ BLOCK = 2**17
 #: Blocks handed out ahead of the one whose result is awaited, per worker: enough to keep all busy
 #: when one is slow, few enough that an iterator of blocks need not be held in memory.
 _AHEAD = 2
+
+
+# ---- workers ----
 
 
 def resolve_workers(workers: Any) -> int:
@@ -58,19 +86,158 @@ def map_blocks(
     Notes
     -----
     An exception, Ctrl-C included, drops the blocks that have not begun and waits for those that
-    have, one for each worker.
+    have, one for each worker.  While there are threads BLAS has one each; a function that uses BLAS
+    and must give the same bits for any `workers` is mapped within :func:`one_blas_thread`.
     """
     if workers == 1:
         yield from map(function, blocks)
         return
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="mialeak")
     running: deque[Future[Result]] = deque()
-    try:
-        for block in blocks:
-            running.append(pool.submit(function, block))
-            if len(running) > _AHEAD * workers:
+    with one_blas_thread():
+        # Where BLAS is built upon OpenMP the limit is each thread's own.
+        pool = ThreadPoolExecutor(workers, "mialeak", initializer=_limit_blas)
+        try:
+            for block in blocks:
+                running.append(pool.submit(function, block))
+                if len(running) > _AHEAD * workers:
+                    yield running.popleft().result()
+            while running:
                 yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _OneThread:
+    """Holds BLAS to one thread from the first that enters to the last that leaves.
+
+    The number is the process's: were it each caller's to set and to put back, two that overlap in
+    different threads could leave BLAS with one thread for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limit = threading.Lock(), 0, contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit.enter_context(_limit_blas())
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                # From threadpoolctl 3.8 on only the thread that set a limit may lift it, unless
+                # told that it is done; this one may be another.
+                for library in _blas(_loaded()).lib_controllers:
+                    if hasattr(library, "clear_controlling_thread"):
+                        library.clear_controlling_thread(force=True)
+                self._limit.close()
+
+
+#: Packages that load a BLAS of their own: looking for libraries takes 0.7 ms, and is done again
+#: only if one of these has come.
+_BRINGS_BLAS = ("numpy", "scipy.linalg", "torch")
+_ONE_THREAD = _OneThread()
+
+
+def _loaded() -> tuple[str, ...]:
+    return tuple(name for name in _BRINGS_BLAS if name in sys.modules)
+
+
+@functools.cache
+def _blas(loaded: tuple[str, ...]) -> Any:
+    import threadpoolctl
+
+    return threadpoolctl.ThreadpoolController()
+
+
+def _limit_blas() -> Any:
+    """Limit BLAS to one thread; as a context manager, what undoes it."""
+    return _blas(_loaded()).limit(limits=1, user_api="blas")
+
+
+def one_blas_thread() -> contextlib.AbstractContextManager[None]:
+    """While in this context BLAS uses one thread; may be nested and entered by many threads."""
+    return _ONE_THREAD
+
+
+# ---- blocks ----
+
+
+def row_blocks(rows: int, columns: int, *, elements: int = BLOCK) -> Iterator[slice]:
+    """Slices of consecutive rows, each with at most `elements` elements, or one row."""
+    step = max(1, elements // max(1, columns))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+# ---- streams ----
+
+
+def as_rng(rng: Any) -> np.random.Generator:
+    """The generator that ``np.random.default_rng(rng)`` makes; in our words where it refuses."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        invalid(
+            "rng",
+            f"be what np.random.default_rng takes ({error})",
+            remedy="Pass None, a seed (an integer of at least 0) or a np.random.Generator",
+            error=type(error),
+        )
+
+
+def spawn_streams(rng: Any) -> Iterator[np.random.Generator]:
+    """Independent streams without end, one for each block.
+
+    The generator is made here, and spawns one child, of which the streams are the children: where
+    a caller's generator stands afterwards does not depend on how many blocks there were.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``np.random.default_rng`` refuses `rng`, or it cannot spawn.
+    """
+    generator = as_rng(rng)
+    try:
+        (parent,) = generator.spawn(1)
+    except TypeError as error:
+        invalid(
+            "rng",
+            f"be able to spawn streams ({error})",
+            remedy="Pass a seed, or a generator that np.random.default_rng made",
+            error=TypeError,
+        )
+    return (child for _ in iter(int, 1) for child in parent.spawn(1))
+
+
+# ---- progress ----
+
+
+@contextlib.contextmanager
+def progress_bar(progress: bool, total: int | None, unit: str) -> Iterator[Callable[[int], object]]:
+    """Give a function to be told of every few units done; a bar on stderr if `progress`.
+
+    Parameters
+    ----------
+    progress : bool
+        Whether to show a bar, by tqdm.
+    total : int or None
+        Units in all, if it is known.
+    unit : str
+        What they are: "round", "row".
+
+    Raises
+    ------
+    ImportError
+        If `progress` and tqdm is not installed; before any work is done.
+    """
+    if not progress:
+        yield lambda done: None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError("progress=True takes tqdm: pip install 'mialeak[progress]'") from error
+    with tqdm(total=total, unit=f" {unit}", unit_scale=True) as bar:
+        yield bar.update

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import sys
 from typing import Any, Literal
 
 __all__ = ["show_config"]
@@ -57,6 +56,7 @@ def show_config(mode: Literal["stdout", "dicts"] = "stdout") -> dict[str, Any] |
 def _collect() -> dict[str, Any]:
     import threadpoolctl
 
+    from mialeak._blocks import resolve_workers
     from mialeak._kernels import table
     from mialeak._version import __version__
 
@@ -82,15 +82,8 @@ def _collect() -> dict[str, Any]:
             "MIALEAK_ISA": os.environ.get("MIALEAK_ISA"),
         },
         "blas": blas,
-        "processors": {"installed": os.cpu_count(), "usable": _usable_processors()},
+        "processors": {"installed": os.cpu_count(), "usable": resolve_workers(-1)},
     }
-
-
-def _usable_processors() -> int | None:
-    """Processors this process may run on: what ``workers=-1`` takes."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
 
 
 def _render(config: dict[str, Any]) -> str:

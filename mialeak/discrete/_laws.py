@@ -6,8 +6,8 @@ A law is given as
 * an iterator of such arrays, its blocks, which is read once and never held, or
 * a frozen discrete law of scipy.stats (:class:`~mialeak.discrete._countable.CountableLaw`).
 
-The first two become *pieces*: pairs of the index of the first atom and at most ``BLOCK`` atoms of
-any real dtype, which :func:`as_block` converts when their turn has come.
+The first two become *pieces*: pairs of the index of the first atom and a block of atoms of any
+real dtype, which :func:`as_block` converts when their turn has come.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid
-from mialeak._blocks import BLOCK
+from mialeak._blocks import row_blocks
 
 if TYPE_CHECKING:
     from mialeak.discrete._countable import CountableLaw
@@ -91,8 +91,8 @@ def pieces(law: npt.NDArray[Any] | Iterator[Any], *, keep: bool = False) -> Iter
 
 
 def _cut(start: int, array: npt.NDArray[Any]) -> Iterator[Piece]:
-    for first in range(0, array.size, BLOCK):
-        yield start + first, array[first : first + BLOCK]
+    for block in row_blocks(array.size, 1):
+        yield start + block.start, array[block]
 
 
 def as_block(piece: npt.NDArray[Any]) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
+from mialeak._blocks import row_blocks as blocks_of_rows
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
 
 __all__ = [
@@ -163,11 +164,11 @@ def inner_products(
 
 def row_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
     """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
-    columns = flat.shape[1]
-    rows = max(1, _BLOCK // columns)
+    rows, columns = flat.shape
+    elements = _BLOCK
     if matrix:
-        rows = max(rows, min(_MATRIX_ROWS, _MATRIX_BLOCK // columns))
-    return (slice(start, start + rows) for start in range(0, flat.shape[0], rows))
+        elements = max(elements, min(_MATRIX_ROWS * columns, _MATRIX_BLOCK))
+    return blocks_of_rows(rows, columns, elements=elements)
 
 
 def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outside) -> NoReturn:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid
+from mialeak._blocks import row_blocks
 from mialeak._kernels import scores as kernels
 
 __all__ = ["Piece", "as_columns", "cubic_function", "map_releases", "padded"]
@@ -78,10 +79,9 @@ def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
 
 
 def _pieces(matrix: npt.NDArray[Any], start: int, single: bool) -> Iterator[Piece]:
-    rows = max(1, _PIECE // matrix.shape[1])
-    for first in range(0, matrix.shape[0], rows):
-        part = np.require(matrix[first : first + rows], requirements=["C", "A"])
-        yield Piece(np.asarray(part), start + first, single)
+    for block in row_blocks(*matrix.shape, elements=_PIECE):
+        part = np.require(matrix[block], requirements=["C", "A"])
+        yield Piece(np.asarray(part), start + block.start, single)
 
 
 def _checked(piece: Piece, function: Callable[[Piece], FloatArray]) -> FloatArray:
