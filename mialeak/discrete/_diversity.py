@@ -185,7 +185,7 @@ def diversity_range(n_atoms: int, max_probability: float) -> Bounds:
 
     Notes
     -----
-    Lemma 24 of [AGP25]_, with :math:`\delta` the largest probability and
+    Lemma 24 of [AGP25], with :math:`\delta` the largest probability and
     :math:`m = \lfloor 1/\delta \rfloor`:
 
     .. math::

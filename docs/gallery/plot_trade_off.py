@@ -1,0 +1,31 @@
+"""
+Reading a trade-off curve
+=========================
+
+A trade-off curve says how often the best attacker finds a member (the power) for each rate of false
+alarms (the fpr). On straight axes curves look alike that differ greatly where it matters: at few
+false alarms.
+"""
+
+import matplotlib.pyplot as plt
+
+from mialeak import GaussianTradeOff, SubsampledTradeOff, TradeOffDisplay
+
+# %%
+# Two releases with nearly the same advantage. One is a mean of all rows. The other is a mean of a
+# tenth of the rows, drawn at random, in which a sampled row stands out.
+
+everyone = GaussianTradeOff(0.25)
+tenth = SubsampledTradeOff(GaussianTradeOff(4.0), 0.1)
+print(f"advantage {everyone.advantage:.3f} and {tenth.advantage:.3f}")
+print(f"power at fpr 1e-4: {everyone.power(1e-4):.5f} and {tenth.power(1e-4):.5f}")
+
+# %%
+# The logarithmic axes on the right show what the advantage hides: whoever was sampled in the second
+# release is found almost without false alarms.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5))
+for axes, scale in ((left, "linear"), (right, "log")):
+    TradeOffDisplay.from_tradeoff(everyone, ax=axes, name="all rows", scale=scale)
+    TradeOffDisplay.from_tradeoff(tenth, ax=axes, name="a tenth of the rows", scale=scale)
+figure.tight_layout()
