@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
     "WIDTH",
     "align",
-    "indent",
     "number",
-    "pairs",
     "paragraph",
     "percent",
     "printable",
-    "wrap",
 ]
 
 #: Characters a line of a report may have.
@@ -56,30 +53,9 @@ def printable(value: Any) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
-def indent(lines: Iterable[str]) -> list[str]:
-    """`lines` below their title."""
-    return ["  " + line for line in lines]
-
-
-def pairs(lines: Iterable[tuple[str, str]]) -> list[str]:
-    """Numbers flush right and what they are, below their title."""
-    lines = list(lines)
-    width = max(len(head) for head, _ in lines)
-    return indent(f"{head:>{width}}  {text}" for head, text in lines)
-
-
 def paragraph(text: str) -> list[str]:
     """The lines of a sentence of any length; names in it are not broken."""
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
-
-
-def wrap(lines: Iterable[str]) -> list[str]:
-    """Items of any length below their title."""
-    wrapped = (
-        textwrap.wrap(line, WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False)
-        for line in lines
-    )
-    return indent(line for group in wrapped for line in group)
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0) -> list[str]:

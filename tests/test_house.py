@@ -27,7 +27,7 @@ ROWS = [
     {"scores", "mean", "tables", "mechanisms", "marginals", "plotting"},
     {"covariance", "discrete", "audit", "security"},
     {"special", "tradeoff", "_inversion", "_noncentral", "_config"},
-    {"_kernels", "_blocks", "_results", "_io"},
+    {"_kernels", "_blocks", "_document", "_results", "_io"},
     {"_arrays", "_columns", "_text", "_version", "datasets"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}

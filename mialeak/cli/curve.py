@@ -86,22 +86,20 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _text(content: dict[str, Any], options: argparse.Namespace) -> str:
-    from mialeak._text import align, indent, number, paragraph, percent
+    from mialeak._document import Document, Notes, Pairs, Section, Table, as_text
+    from mialeak._text import number, percent
 
     leakage = number(content["advantage"])
     answer = (
         f"{_name(options)} leaks {leakage}: the best attack tells whether the target is among the "
         f"rows, and is right {percent(content['accuracy'])} of the time; a coin is right 50%."
     )
-    parts = [
-        paragraph(answer),
-        [
-            "Trade-off curve",
-            f"  {leakage}  advantage, the largest power - false-positive rate ({content['kind']})",
-            f"  {number(content['auc'])}  area under the curve of power against it",
-            "  Epsilon and delta compare worlds with the same number of rows (substitution).",
-        ],
+    summary = [
+        (leakage, f"advantage, the largest power - false-positive rate ({content['kind']})"),
+        (number(content["auc"]), "area under the curve of power against it"),
     ]
+    worlds = "Epsilon and delta compare worlds with the same number of rows (substitution)."
+    sections = [Section("Trade-off curve", [Pairs(summary), Notes([worlds])])]
     tables = (
         ("Power of the best attack", "false-positive rate", "fpr", "power"),
         ("Least delta, in both directions", "epsilon", "epsilon", "delta"),
@@ -109,8 +107,8 @@ def _text(content: dict[str, Any], options: argparse.Namespace) -> str:
     )
     for title, head, given, answered in tables:
         rows = [(_shown(row[given]), _shown(row[answered])) for row in content[answered]]
-        parts.append([title, *indent(align((head, answered), rows))])
-    return "\n\n".join("\n".join(part) for part in parts)
+        sections.append(Section(title, [Table((head, answered), rows)]))
+    return as_text(Document(answer, sections))
 
 
 def _name(options: argparse.Namespace) -> str:

@@ -104,10 +104,11 @@ def run(options: argparse.Namespace) -> int:
         content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
         _output.print_json("mialeak.mean/1", content)
         return _OVER if over else 0
+    from mialeak._document import as_text
     from mialeak._text import paragraph
-    from mialeak.cli._mean_text import render
+    from mialeak.cli._mean_document import document
 
-    print(render(report, target=options.target, top=options.top))
+    print(as_text(document(report, target=options.target, top=options.top)))
     if origin:
         print("\n" + "\n".join(paragraph(origin)))
     if limit is not None:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
 from mialeak._columns import Factor
+from mialeak._document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
+from mialeak.tables._document import document
 from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
-from mialeak.tables._margin_text import render_margins
+from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
-from mialeak.tables._render import render
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
@@ -289,9 +290,13 @@ class TableReport(Result):
         top : int
             Rows at risk to list.
         """
+        return as_text(self.document(target=target, top=top))
+
+    def document(self, *, target: float = 0.01, top: int = 10) -> Document:
+        """What :meth:`text` says, apart from how it looks."""
         if self.margins is not None:
-            return render_margins(self, self.margins, target=target, top=top)
-        return render(self, target=target, top=top)
+            return document_of_margins(self, self.margins, target=target, top=top)
+        return document(self, target=target, top=top)
 
     def to_dict(self, *, top: int | None = 10) -> dict[str, Any]:
         """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""

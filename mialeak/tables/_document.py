@@ -1,38 +1,38 @@
-"""The text of a table's report."""
+"""What a table's report says."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mialeak._text import align, indent, number, pairs, paragraph, percent, printable, wrap
+from mialeak._document import Document, Notes, Pairs, Section, Table
+from mialeak._text import number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
 
-__all__ = ["counted", "render"]
+__all__ = ["counted", "document"]
 
 
-def render(report: TableReport, *, target: float, top: int) -> str:
-    """`report` for people: the answer, the two numbers, cells, rows needed, rows at risk."""
-    parts = [
-        _answer(report),
+def document(report: TableReport, *, target: float, top: int) -> Document:
+    """The answer, the two numbers, cells, rows needed, rows at risk."""
+    sections = [
         _numbers(report),
         counted(report),
         _sizes(report),
         _needed(report.samples_for(target)),
     ]
     if top:
-        parts.append(_riskiest(report, report.riskiest(top)))
-    return "\n\n".join("\n".join(part) for part in parts)
+        sections.append(_riskiest(report, report.riskiest(top)))
+    return Document(_answer(report), sections)
 
 
-def _answer(report: TableReport) -> list[str]:
+def _answer(report: TableReport) -> str:
     value = report.estimate
     release = f"these {report.n_cells:,} counts"
     if report.n != report.rows:
         release = f"such counts of {report.n:,} rows"
-    return paragraph(
+    return (
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}): who knows the "
         f"population and sees them can tell whether a random person is among the rows, and is "
         f"right {percent((1 + value.value) / 2)} of the time; a coin is right 50%."
@@ -51,26 +51,15 @@ def _span(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}"
 
 
-def _numbers(report: TableReport) -> list[str]:
-    return [
-        "Leakage",
-        *pairs(
-            [
-                (
-                    number(report.estimate.value),
-                    f"for the population these rows came from (estimate, {_interval(report)})",
-                ),
-                (
-                    number(report.plug_in),
-                    "if the table's own frequencies were the population (exact: plug-in)",
-                ),
-            ]
-        ),
-        *wrap(report.caveats),
-    ]
+def _numbers(report: TableReport) -> Section:
+    value = report.estimate.value
+    population = f"for the population these rows came from (estimate, {_interval(report)})"
+    own = "if the table's own frequencies were the population (exact: plug-in)"
+    told = Pairs([(number(value), population), (number(report.plug_in), own)])
+    return Section("Leakage", [told, Notes(report.caveats)])
 
 
-def counted(report: TableReport) -> list[str]:
+def counted(report: TableReport) -> Section:
     """What was counted."""
     names = ", ".join(printable(name) for name in report.columns)
     columns = f"{len(report.columns)} column{'s' * (len(report.columns) != 1)}"
@@ -83,10 +72,10 @@ def counted(report: TableReport) -> list[str]:
         lines.append(f"{report.rows_dropped:,} more rows dropped: a value is missing")
     if report.rows_missing:
         lines.append(f"{report.rows_missing:,} rows have a missing value, counted as a category")
-    return ["Table", *wrap(lines)]
+    return Section("Table", [Notes(lines)])
 
 
-def _sizes(report: TableReport) -> list[str]:
+def _sizes(report: TableReport) -> Section:
     level = _level(report)
     header = ("rows in a cell", "cells", "rows", "share", f"leakage of a row, {level} range")
     body = [
@@ -99,23 +88,18 @@ def _sizes(report: TableReport) -> list[str]:
         )
         for size in report.cell_sizes
     ]
-    return ["Rows by the size of their cell", *indent(align(header, body))]
+    return Section("Rows by the size of their cell", [Table(header, body)])
 
 
-def _needed(size: SampleSize) -> list[str]:
+def _needed(size: SampleSize) -> Section:
     kind = "rough estimate: over ten times the table" if size.rough else "estimate"
-    return [
-        f"Rows a release needs to leak at most {size.leakage:g}",
-        *pairs(
-            [
-                (f"{size.population:,}", f"for the population these rows came from ({kind})"),
-                (f"{size.plug_in:,}", "if the table's own frequencies were the population (exact)"),
-            ]
-        ),
-    ]
+    population = f"for the population these rows came from ({kind})"
+    own = "if the table's own frequencies were the population (exact)"
+    told = Pairs([(f"{size.population:,}", population), (f"{size.plug_in:,}", own)])
+    return Section(f"Rows a release needs to leak at most {size.leakage:g}", [told])
 
 
-def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> list[str]:
+def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> Section:
     header = ("row", "in its cell", "leakage", *(printable(name) for name in report.columns))
     body = [
         (
@@ -130,4 +114,4 @@ def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> list[str]:
     peers = f"{int(report.cell_counts[report.cell_counts <= most].sum()):,}"
     where = "alone in their cell" if most == 1 else f"in cells of at most {most:,}"
     title = f"Rows most at risk ({len(rows):,} of the {peers} {where}; row 0 is the first)"
-    return [title, *indent(align(header, body, left=len(report.columns)))]
+    return Section(title, [Table(header, body, left=len(report.columns))])

@@ -1,38 +1,40 @@
-"""The text of a table's report when margins are published."""
+"""What a table's report says when margins are published."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mialeak._text import align, indent, number, pairs, paragraph, percent, printable, wrap
-from mialeak.tables._render import counted
+from mialeak._document import Document, Notes, Pairs, Section, Table
+from mialeak._text import number, percent, printable
+from mialeak.tables._document import counted
 
 if TYPE_CHECKING:
     from mialeak._results import Bounds
     from mialeak.tables._margins import MarginReport, RowInMargins
     from mialeak.tables._report import TableReport
 
-__all__ = ["render_margins"]
+__all__ = ["document_of_margins"]
 
 
-def render_margins(report: TableReport, margins: MarginReport, *, target: float, top: int) -> str:
-    """`report` for people: the answer, the accounts, the margins, the rows, rows at risk."""
-    parts = [
-        paragraph(_answer(margins)),
+def document_of_margins(
+    report: TableReport, margins: MarginReport, *, target: float, top: int
+) -> Document:
+    """The answer, the accounts, the margins, the rows, rows at risk."""
+    own = "if the table's own frequencies were the population (asymptotic)"
+    sections = [
         _numbers(report, margins),
         _published(margins),
         counted(report),
         _rows(margins),
-        [
+        Section(
             f"Rows a release needs to leak at most {target:g} on average",
-            f"  {margins.samples_for(target):,}  "
-            "if the table's own frequencies were the population (asymptotic)",
-        ],
+            [Pairs([(f"{margins.samples_for(target):,}", own)])],
+        ),
     ]
     if top:
-        parts.append(_riskiest(report, margins.riskiest(top)))
-    return "\n\n".join("\n".join(part) for part in parts)
+        sections.append(_riskiest(report, margins.riskiest(top)))
+    return Document(_answer(margins), sections)
 
 
 def _answer(margins: MarginReport) -> str:
@@ -50,7 +52,7 @@ def _answer(margins: MarginReport) -> str:
     )
 
 
-def _numbers(report: TableReport, margins: MarginReport) -> list[str]:
+def _numbers(report: TableReport, margins: MarginReport) -> Section:
     high, low = _ends(margins.average)
     joint = f"{report.n_cells:,} joint counts of these columns"
     told = [
@@ -58,30 +60,30 @@ def _numbers(report: TableReport, margins: MarginReport) -> list[str]:
         (low, "if the table's own frequencies were the population"),
         (number(report.estimate.value), f"for comparison, of all {joint} (estimate)"),
     ]
-    return ["Leakage on average", *pairs(told), *wrap(margins.caveats)]
+    return Section("Leakage on average", [Pairs(told), Notes(margins.caveats)])
 
 
-def _published(margins: MarginReport) -> list[str]:
+def _published(margins: MarginReport) -> Section:
     header = ("cells", "least rows", "below 10", "margin")
     body = [
         (f"{m.cells:,}", f"{m.least:,}", f"{m.few:,}", printable(m.name)) for m in margins.margins
     ]
-    return ["Margins", *indent(align(header, body, left=1))]
+    return Section("Margins", [Table(header, body, left=1)])
 
 
-def _rows(margins: MarginReport) -> list[str]:
+def _rows(margins: MarginReport) -> Section:
     header = ("share of the rows", "leak at least", "by own frequencies")
     body = [("the riskiest row", *_ends(margins.highest))]
     for point in margins.distribution():
         body.append((f"{point['share']:.0%}", number(point["high"]), number(point["low"])))
-    return ["Leakage of the rows", *indent(align(header, body))]
+    return Section("Leakage of the rows", [Table(header, body)])
 
 
 def _ends(bounds: Bounds) -> tuple[str, str]:
     return number(float(bounds.upper)), number(float(bounds.lower))
 
 
-def _riskiest(report: TableReport, rows: Sequence[RowInMargins]) -> list[str]:
+def _riskiest(report: TableReport, rows: Sequence[RowInMargins]) -> Section:
     names = [printable(name) for name in report.columns]
     header = ("row", "leakage", "by own", "in its rarest cell", "of margin", *names)
     body = [
@@ -96,4 +98,4 @@ def _riskiest(report: TableReport, rows: Sequence[RowInMargins]) -> list[str]:
         for row in rows
     ]
     title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
-    return [title, *indent(align(header, body, left=1 + len(names)))]
+    return Section(title, [Table(header, body, left=1 + len(names))])

@@ -1,34 +1,34 @@
-"""The text of ``mialeak mean``."""
+"""What ``mialeak mean`` says."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mialeak._text import align, indent, number, pairs, paragraph, percent, printable, wrap
+from mialeak._document import Document, Notes, Pairs, Section, Table
+from mialeak._text import number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.cli._mean_report import MeanReport
     from mialeak.cli._released import Column
 
-__all__ = ["render"]
+__all__ = ["document"]
 
 #: Names of columns listed of each kind.
 _NAMED = 12
 
 
-def render(report: MeanReport, *, target: float, top: int) -> str:
-    """`report` for people: the answer, the table, the rows' leakage, noise, rows at risk."""
-    parts = [
-        paragraph(_answer(report)),
+def document(report: MeanReport, *, target: float, top: int) -> Document:
+    """The answer, the rows' leakage, the table, noise, rows at risk."""
+    sections = [
         _rows(report),
         _table(report),
         _noise(report),
         _needed(report.noise_needed(target)),
     ]
     if top:
-        parts.append(_riskiest(report, report.riskiest(top)))
-    return "\n\n".join("\n".join(part) for part in parts)
+        sections.append(_riskiest(report, report.riskiest(top)))
+    return Document(_answer(report), sections)
 
 
 def _answer(report: MeanReport) -> str:
@@ -47,17 +47,17 @@ def _answer(report: MeanReport) -> str:
     )
 
 
-def _rows(report: MeanReport) -> list[str]:
+def _rows(report: MeanReport) -> Section:
     leakage = report.leakage
     told = [(leakage.mean(), "on average"), (leakage.max(), "about the riskiest row")]
     for point in report.distribution():
         told.append((point["leakage"], f"at least about {point['share']:.0%} of the rows"))
     told.append((leakage.min(), "about the safest row"))
-    lines = pairs((number(float(value)), text) for value, text in told)
-    return ["Leakage", *lines, *wrap(report.caveats)]
+    pairs = Pairs([(number(float(value)), text) for value, text in told])
+    return Section("Leakage", [pairs, Notes(report.caveats)])
 
 
-def _table(report: MeanReport) -> list[str]:
+def _table(report: MeanReport) -> Section:
     released = report.released
     numbers = [printable(c.name) for c in released.columns if not c.is_category]
     categories = [_category(c) for c in released.columns if c.is_category]
@@ -73,7 +73,7 @@ def _table(report: MeanReport) -> list[str]:
         lines.append(f"full covariance of {free}, which have more than 5 rows each")
     else:
         lines.append(f"columns taken as uncorrelated: {free} have less than 5 rows each")
-    return ["Table", *wrap(lines)]
+    return Section("Table", [Notes(lines)])
 
 
 def _category(column: Column) -> str:
@@ -89,7 +89,7 @@ def _count(names: Sequence[str], one: str, many: str = "") -> str:
     return f"{len(names):,} {one if len(names) == 1 else many or one + 's'}"
 
 
-def _noise(report: MeanReport) -> list[str]:
+def _noise(report: MeanReport) -> Section:
     header = ("standard deviation", "in sampling errors", "riskiest row", "average")
     body = [
         (
@@ -101,22 +101,19 @@ def _noise(report: MeanReport) -> list[str]:
         for x in report.noise_effect
     ]
     title = "Leakage with noise on each mean, its standard deviation in those of the column"
-    return [title, *indent(align(header, body))]
+    return Section(title, [Table(header, body)])
 
 
-def _needed(needed: dict[str, float]) -> list[str]:
-    return [
-        f"Noise needed to leak at most {needed['leakage']:g}, in standard deviations of the column",
-        *pairs(
-            [
-                (f"{needed['riskiest']:.4g}", "about the riskiest row, and so about every row"),
-                (f"{needed['average']:.4g}", "on average"),
-            ]
-        ),
-    ]
+def _needed(needed: dict[str, float]) -> Section:
+    title = (
+        f"Noise needed to leak at most {needed['leakage']:g}, in standard deviations of the column"
+    )
+    riskiest = (f"{needed['riskiest']:.4g}", "about the riskiest row, and so about every row")
+    told = Pairs([riskiest, (f"{needed['average']:.4g}", "on average")])
+    return Section(f"{goal}, in standard deviations of the column", [told])
 
 
-def _riskiest(report: MeanReport, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _riskiest(report: MeanReport, rows: Sequence[dict[str, Any]]) -> Section:
     header = ("row", "leakage", *report.labels, "furthest from the mean (standard deviations)")
     body = [
         (
@@ -131,4 +128,4 @@ def _riskiest(report: MeanReport, rows: Sequence[dict[str, Any]]) -> list[str]:
         for row in rows
     ]
     title = f"Rows most at risk ({len(rows):,} of {report.released.rows:,}; row 0 is the first)"
-    return [title, *indent(align(header, body, left=1 + len(report.labels)))]
+    return Section(title, [Table(header, body, left=1 + len(report.labels))])
