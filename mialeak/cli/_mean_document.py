@@ -105,9 +105,7 @@ def _noise(report: MeanReport) -> Section:
 
 
 def _needed(needed: dict[str, float]) -> Section:
-    title = (
-        f"Noise needed to leak at most {needed['leakage']:g}, in standard deviations of the column"
-    )
+    goal = f"Noise needed to leak at most {needed['leakage']:g}"
     riskiest = (f"{needed['riskiest']:.4g}", "about the riskiest row, and so about every row")
     told = Pairs([riskiest, (f"{needed['average']:.4g}", "on average")])
     return Section(f"{goal}, in standard deviations of the column", [told])
