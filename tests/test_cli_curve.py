@@ -145,7 +145,7 @@ def test_a_picture_that_cannot_be_written_is_an_error(tmp_path, capsys):
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    message = '--plot takes matplotlib: pip install "mialeak[plot]"'
+    message = 'a picture takes matplotlib: pip install "mialeak[plot]"'
     assert refused(capsys, "--mu", "1", "--plot", "curve.png") == message
 
 

@@ -318,7 +318,7 @@ def test_a_picture_is_written(table, tmp_path, capsys, options):
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, table, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    message = '--plot takes matplotlib: pip install "mialeak[plot]"'
+    message = 'a picture takes matplotlib: pip install "mialeak[plot]"'
     assert refused(capsys, table, "--plot", "mean.png") == message
 
 

@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         options = _parser().parse_args(argv)
+        options.argv = list(sys.argv[1:] if argv is None else argv)
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:

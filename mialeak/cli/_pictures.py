@@ -31,7 +31,7 @@ def panels(count: int) -> tuple[Figure, list[Axes]]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('--plot takes matplotlib: pip install "mialeak[plot]"') from error
+        raise ImportError('a picture takes matplotlib: pip install "mialeak[plot]"') from error
     figure = Figure(figsize=(count * _PANEL[0], _PANEL[1]), layout="constrained")
     return figure, list(figure.subplots(1, count, squeeze=False)[0])
 

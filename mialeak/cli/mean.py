@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _options, _output, _pictures
+from mialeak.cli import _options, _output, _page, _pictures
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from mialeak.cli._mean_report import MeanReport
 
 __all__ = ["add_parser", "run"]
@@ -87,6 +90,7 @@ def add_parser(commands: Any) -> None:
     )
     add("--json", action="store_true", help="print JSON")
     _pictures.add_option(add)
+    _page.add_option(add)
     parser.set_defaults(run=run)
 
 
@@ -94,43 +98,57 @@ def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     limit = options.max_leakage
     _options.check_limit(limit)
-    report, origin = _report(options)
-    highest = float(report.leakage.max())
-    over = limit is not None and highest > limit
-    if options.plot:
-        _draw(report, options)
-    if options.json:
-        content = report.to_dict(target=options.target, top=options.top)
-        content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
-        _output.print_json("mialeak.mean/1", content)
-        return _OVER if over else 0
+    report, file, origin = _report(options)
     from mialeak._document import as_text
     from mialeak._text import paragraph
     from mialeak.cli._mean_document import document
 
-    print(as_text(document(report, target=options.target, top=options.top)))
-    if origin:
-        print("\n" + "\n".join(paragraph(origin)))
+    highest = float(report.leakage.max())
+    over, verdict = limit is not None and highest > limit, ""
     if limit is not None:
         relation = "above" if over else "within"
-        print(f"\nThe riskiest row, {highest:.4g}, is {relation} the limit {limit:g}.")
+        verdict = f"The riskiest row, {highest:.4g}, is {relation} the limit {limit:g}."
+    figure = _figure(report, options) if options.plot or options.html else None
+    if figure is not None and options.plot:
+        _pictures.save(figure, options.plot)
+    told = document(report, target=options.target, top=options.top)
+    if figure is not None and options.html:
+        _page.write(
+            options,
+            told,
+            figure,
+            title=f"What publishing means of {options.example or file.name} leaks",
+            alt="Left: leakage of each row, riskiest first. Right: leakage by noise on the means.",
+            inputs=[file],
+            verdict=verdict,
+            within=not over,
+            source=origin,
+        )
+    if options.json:
+        content = report.to_dict(target=options.target, top=options.top)
+        content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
+        _output.print_json("mialeak.mean/1", content)
+    else:
+        thanks = "\n".join(paragraph(origin))
+        print("\n\n".join(filter(None, [as_text(told), thanks, verdict])))
     return _OVER if over else 0
 
 
-def _report(options: argparse.Namespace) -> tuple[MeanReport, str]:
-    """The report, and whom to thank for an example."""
+def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
+    """The report, the file, and whom to thank for an example."""
     _options.one_table(options, "mean")
     columns = None if options.columns is None else _options.names(options.columns, "--columns")
     categories = _options.names(options.categories or "", "--categories")
     labels: dict[str, Any] = {}
     origin = ""
     if options.file is not None:
-        frame = _options.read_file(options, columns)
+        frame, file = _options.read_file(options, columns), Path(options.file)
     else:
         from mialeak import datasets
 
         example: Any = getattr(datasets, f"load_{options.example}")()
-        frame, origin = example.columns, f"Table from {example.source} ({example.licence})"
+        origin = f"Table from {example.source} ({example.licence})"
+        frame, file = example.columns, example.file
         if options.example == "genotypes":
             labels = {name: frame[name] for name in _LABELS}
             frame = dict(zip(example.snps.tolist(), example.counts.T, strict=True))
@@ -138,10 +156,10 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, str]:
     from mialeak.cli._released import release_of
 
     released = release_of(frame, columns, categories=categories, drop=options.na == "drop")
-    return MeanReport(released, options.noise_std, options.rate, labels), origin
+    return MeanReport(released, options.noise_std, options.rate, labels), file, origin
 
 
-def _draw(report: MeanReport, options: argparse.Namespace) -> None:
+def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:
     """Left the rows with and without noise, right the effect of noise."""
     figure, (left, right) = _pictures.panels(2)
     import numpy as np
@@ -162,4 +180,4 @@ def _draw(report: MeanReport, options: argparse.Namespace) -> None:
         values = [float(summary(each)) for each in leakage]
         LeakageDisplay.from_noise(grid, values, ax=right, name=name, limit=target)
     right.set_xlabel("Noise on each mean (standard deviations of its column)")
-    _pictures.save(figure, options.plot)
+    return figure

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _options, _output, _pictures
+from mialeak.cli import _options, _output, _page, _pictures
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from mialeak.tables import TableReport
 
 __all__ = ["add_parser", "run"]
@@ -92,6 +95,7 @@ def add_parser(commands: Any) -> None:
     )
     add("--json", action="store_true", help="print JSON")
     _pictures.add_option(add)
+    _page.add_option(add)
     parser.set_defaults(run=run)
 
 
@@ -99,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     limit = options.max_leakage
     _options.check_limit(limit)
-    frame, columns, margins, origin = _read(options)
+    frame, columns, margins, file, origin = _read(options)
+    from mialeak._document import as_text
     from mialeak.tables import table_leakage
 
     report = table_leakage(
@@ -110,26 +115,44 @@ def run(options: argparse.Namespace) -> int:
         na=options.na,
         confidence=options.confidence,
     )
-    if report.margins is None:
-        name, leakage = "upper end of the interval", report.estimate.high
-    else:
-        name, leakage = "average by the others' frequencies", float(report.margins.average.upper)
-    over = limit is not None and leakage > limit
-    if options.plot:
-        _draw(report, options)
+    over, verdict = _verdict(report, limit)
+    figure = _figure(report, options) if options.plot or options.html else None
+    if figure is not None and options.plot:
+        _pictures.save(figure, options.plot)
+    document = report.document(target=options.target, top=options.top)
+    if figure is not None and options.html:
+        _page.write(
+            options,
+            document,
+            figure,
+            title=f"What publishing counts of {options.example or file.name} leaks",
+            alt="Left: leakage of each row, riskiest first. Right: leakage by size of the release.",
+            inputs=[file],
+            verdict=verdict,
+            within=not over,
+            source=origin,
+        )
     if options.json:
         content = report.to_dict(top=options.top)
         content["samples"] = _samples(report, options.target)
         content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
         _output.print_json("mialeak.table/1", content)
     else:
-        print(report.text(target=options.target, top=options.top))
-        if origin:
-            print(f"\n{origin}")
-        if limit is not None:
-            relation = "above" if over else "within"
-            print(f"\nThe {name}, {leakage:.4g}, is {relation} the limit {limit:g}.")
+        print("\n\n".join(filter(None, [as_text(document), origin, verdict])))
     return _OVER if over else 0
+
+
+def _verdict(report: TableReport, limit: float | None) -> tuple[bool, str]:
+    """Whether the report is over the limit, and the sentence that says so."""
+    if report.margins is None:
+        name, leakage = "upper end of the interval", report.estimate.high
+    else:
+        name, leakage = "average by the others' frequencies", float(report.margins.average.upper)
+    if limit is None:
+        return False, ""
+    over = leakage > limit
+    relation = "above" if over else "within"
+    return over, f"The {name}, {leakage:.4g}, is {relation} the limit {limit:g}."
 
 
 def _samples(report: TableReport, target: float) -> dict[str, Any]:
@@ -139,8 +162,8 @@ def _samples(report: TableReport, target: float) -> dict[str, Any]:
     return samples
 
 
-def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, str]:
-    """The table, the columns to count by, the margins, and whom to thank for an example."""
+def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
+    """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     columns = margins = None
     if options.columns is not None:
@@ -154,17 +177,17 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, str]:
         wanted = columns
         if columns is None and margins is not None:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
-        return _options.read_file(options, wanted), columns, margins, ""
+        return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
     from mialeak import datasets
 
     example = getattr(datasets, f"load_{options.example}")()
     if columns is None and margins is None:
         columns = _EXAMPLES[options.example]
     origin = f"Table from {example.source} ({example.licence})"
-    return example.columns, columns, margins, origin
+    return example.columns, columns, margins, example.file, origin
 
 
-def _draw(report: TableReport, options: argparse.Namespace) -> None:
+def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     """Left the leakage of the rows, right that of releases of other sizes."""
     figure, (left, right) = _pictures.panels(2)
     import numpy as np
@@ -189,4 +212,4 @@ def _draw(report: TableReport, options: argparse.Namespace) -> None:
         average = [margins.average_at(n) for n in sizes]
         name = "margins, own frequencies"
         LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
-    _pictures.save(figure, options.plot)
+    return figure

@@ -45,6 +45,11 @@ class Dataset:
         """Number of rows."""
         return len(next(iter(self.columns.values())))
 
+    @property
+    def file(self) -> Path:
+        """The file it was read from."""
+        return _file(self.name)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.n_rows} rows of {list(self.columns)})"
 
@@ -165,8 +170,12 @@ def load_genotypes() -> Genotypes:
     )
 
 
+def _file(name: str) -> Path:
+    return _FOLDER / f"{name}.npz"
+
+
 def _read(name: str) -> dict[str, npt.NDArray[Any]]:
-    with np.load(_FOLDER / f"{name}.npz", allow_pickle=False) as archive:
+    with np.load(_file(name), allow_pickle=False) as archive:
         return dict(archive)
 
 

@@ -1,0 +1,156 @@
+"""The report as a page: whole, self-contained, accessible, and the same bytes each time."""
+
+from __future__ import annotations
+
+import hashlib
+import html.parser
+import json
+import sys
+
+import pytest
+
+from mialeak import report
+from mialeak._document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak.cli import main
+
+HOSTILE = "<script>alert(\"x\")</script> & 'y'"
+
+DOCUMENT = Document(
+    f"The answer is 0.5, says {HOSTILE}.",
+    [
+        Section("Leakage", [Pairs([("0.5", "on average"), ("1", HOSTILE)]), Notes(["A caveat."])]),
+        Section("Rows", [Table(("row", "name"), [("1", HOSTILE), ("22", "b")], left=1)]),
+        Section("Silence", [Notes([])]),
+    ],
+)
+ORIGIN = report.Origin("mialeak table x.csv", {"x.csv": "ab" * 32}, {"n": None, "top": 10})
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+LANDMARKS = {"header", "main", "footer"}
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page; an error if they are not nested."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open[-1:] != ["style"]:
+            self.words.append(data)
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def page(**more):
+    return Page(report.render_page(DOCUMENT, ORIGIN, title="What leaks", **more))
+
+
+def test_the_page_says_what_the_text_says():
+    found = " ".join("".join(page().words).split())
+    for word in as_text(DOCUMENT).split():
+        assert word in found
+
+
+def test_values_are_text_and_never_markup():
+    found = page(verdict=HOSTILE, source=HOSTILE)
+    assert not found.named("script")
+    assert "".join(found.words).count(HOSTILE) == 5
+
+
+def test_a_page_needs_no_network():
+    for tag, attributes in page(pictures=[report.Picture(b"<svg/>", "A line.")]).elements:
+        assert tag not in {"script", "link", "iframe"}
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "data:").startswith("data:")
+
+
+def test_a_page_has_landmarks_headings_and_words_for_pictures():
+    found = page(pictures=[report.Picture(b"<svg/>", "A line.")])
+    assert {tag for tag, _ in found.elements} >= LANDMARKS
+    assert found.named("html")[0]["lang"] == "en"
+    assert [image["alt"] for image in found.named("img")] == ["A line."]
+    assert len(found.named("h1")) == 1
+    ids = [attributes["id"] for _, attributes in found.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    for _, attributes in found.elements:
+        assert attributes.get("aria-labelledby", ids[0]) in ids
+    for head in found.named("th"):
+        assert head["scope"] == "col"
+
+
+def test_words_of_a_table_are_flush_left_and_numbers_right():
+    kinds = [attributes.get("class") for attributes in page().named("td")]
+    assert kinds == [None, "word", None, "word"]
+
+
+@pytest.mark.parametrize(("within", "kind"), [(True, "verdict"), (False, "verdict over")])
+def test_a_verdict_stands_at_the_head(within, kind):
+    assert page().named("p")[0]["class"] == "answer"
+    assert page(verdict="It is over.", within=within).named("p")[1]["class"] == kind
+
+
+def test_hashes_are_those_of_the_bytes(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_bytes(b"a,b\n" * 1_000_000)
+    assert report.fingerprint(file) == hashlib.sha256(b"a,b\n" * 1_000_000).hexdigest()
+    settings = json.dumps({"n": None, "top": 10}, sort_keys=True).encode()
+    assert ORIGIN.settings_hash == hashlib.sha256(settings).hexdigest()
+    swapped = report.Origin("", {}, {"top": 10, "n": None})
+    assert swapped.settings_hash == ORIGIN.settings_hash
+
+
+def test_without_jinja_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'takes Jinja2: pip install "mialeak\[report\]"'):
+        report.render_page(DOCUMENT, ORIGIN, title="What leaks")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("table", "{csv}", "--columns", "a,b"),
+        ("table", "{csv}", "--margins", "a,b,a*b", "--max-leakage", "0.9"),
+        ("mean", "{csv}", "--noise-std", "0.1", "--max-leakage", "1"),
+    ],
+)
+def test_the_shell_writes_the_same_page_twice(arguments, tmp_path, capsys):
+    rows = [f"{i % 7},{'xyz'[i * i % 3]}" for i in range(300)]
+    file = tmp_path / "people.csv"
+    file.write_text("a,b\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "page.html"
+    arguments = [argument.format(csv=file) for argument in arguments] + ["--html", str(out)]
+    pages = []
+    for _ in range(2):
+        assert main(arguments) == 0
+        pages.append(out.read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    found = Page(pages[0])
+    assert capsys.readouterr().out.split()[0] in "".join(found.words)
+    assert report.fingerprint(file) in "".join(found.words)
+    assert "--html" in "".join(found.words)
+    assert len(found.named("img")) == 1
+
+
+def test_a_page_that_cannot_be_written_is_one_line_on_stderr(tmp_path, capsys):
+    target = tmp_path / "none" / "page.html"
+    assert main(["table", "--example", "adult", "--html", str(target)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "page.html" in captured.err
+    assert not captured.out
