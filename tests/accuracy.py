@@ -26,7 +26,8 @@ PAGE = """\
 Errors of the kernels against ball arithmetic, in eps = 2**-52 of the true value (of 1 where a log
 probability is near 0), region by region, with the share of points in each class of error and the
 worst errors of the same quantity through `scipy.stats` and of the literal formula in NumPy at the
-same points. Bounds are what the tests hold the package to; a test fails when a stored worst error grows.
+same points. Bounds are what the tests hold the package to; a test fails when a stored worst error
+grows.
 
 Points: {points:,} a function, over n in [1, 2**53] and p in [1e-300, 1 - 2**-53], the seams between
 methods included. Made by `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
