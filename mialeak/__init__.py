@@ -19,6 +19,7 @@ from mialeak._version import __version__
 
 if TYPE_CHECKING:
     from mialeak._config import show_config as show_config
+    from mialeak.covariance import StreamingCovariance as StreamingCovariance
     from mialeak.datasets import (
         load_adult as load_adult,
         load_genotypes as load_genotypes,
@@ -171,6 +172,7 @@ _ROOMS = {
         "mixture_score",
         "scalar_product_score",
     ),
+    "covariance": ("StreamingCovariance",),
     "plotting": (
         "LeakageDisplay",
         "TradeOffDisplay",

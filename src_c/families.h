@@ -2,6 +2,7 @@
 #include "mialeak.h"
 
 #include "binomial.h"
+#include "covariance.h"
 #include "leakage.h"
 #include "scores.h"
 #include "tails.h"
@@ -12,5 +13,6 @@
         .binom_shortfall = binom_shortfall, .binom_sf = binom_sf, .binom_logpmf = binom_logpmf,    \
         .leakage_sum = leakage_sum, .leakage_atoms = leakage_atoms,                                \
         .cubic_sums = cubic_sums, .log_linear_sums = log_linear_sums,                              \
-        .log_quadratic_sums = log_quadratic_sums,                                                  \
+        .log_quadratic_sums = log_quadratic_sums, .column_powers = column_powers,                  \
+        .row_norms = row_norms,                                                                    \
     }

@@ -45,6 +45,14 @@ typedef struct {
     void (*log_quadratic_sums)(size_t rows, size_t columns, const void *releases, int narrow,
                                double counts, double tolerance, const double *by_column,
                                double *out);
+
+    /* covariance.h: `x` is float32 if `narrow`, else float64; steps in elements */
+    void (*column_powers)(size_t rows, size_t columns, const void *x, int narrow,
+                          ptrdiff_t row_step, ptrdiff_t column_step, const double *centre,
+                          const double *rest, int orders, double *sums);
+    void (*row_norms)(size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,
+                      ptrdiff_t column_step, const double *centre, const double *rest,
+                      const double *weights, double *out);
 } mial_kernels;
 
 /*

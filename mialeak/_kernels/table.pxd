@@ -19,6 +19,11 @@ cdef extern from "mialeak.h" nogil:
                                 double *) noexcept nogil
         void (*log_quadratic_sums)(size_t, size_t, const void *, int, double, double,
                                    const double *, double *) noexcept nogil
+        void (*column_powers)(size_t, size_t, const void *, int, Py_ssize_t, Py_ssize_t,
+                              const double *, const double *, int, double *) noexcept nogil
+        void (*row_norms)(size_t, size_t, const void *, int, Py_ssize_t, Py_ssize_t,
+                          const double *, const double *, const double *,
+                          double *) noexcept nogil
 
 
 cdef const mial_kernels *TABLE

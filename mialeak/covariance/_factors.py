@@ -1,0 +1,389 @@
+"""What scores rows: a covariance of each structure in the form that whitens a deviation.
+
+All have the methods of :class:`Factor`, whose deviations are rows (t, d) of float64 in C or Fortran
+order that may be overwritten.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NoReturn, Protocol
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import blas, lapack
+
+from mialeak._arrays import FloatArray
+from mialeak._kernels import covariance as kernels
+from mialeak.covariance._moments import Rows, centred
+
+__all__ = [
+    "BlocksFactor",
+    "DiagonalFactor",
+    "Factor",
+    "FullFactor",
+    "LowRankFactor",
+    "Singular",
+    "diagonal_factor",
+    "full_factor",
+    "low_rank_factor",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+#: A correlation matrix is singular where a pivot of its Cholesky factor is below (16 + d) eps: the
+#: rounding of the factorisation, with room for that of a covariance computed from data.
+_PIVOT = 16
+#: The part of a norm below which the low-rank form cancels too much of it, and its other, dearer
+#: form is taken, a sum of squares: ten bits of the 53 are lost above it.
+_CANCELLED = 2.0**-10
+
+
+class Factor(Protocol):
+    """A covariance C that can be solved with, or says that it cannot."""
+
+    @property
+    def rank(self) -> int:
+        """Rank of C."""
+
+    @property
+    def log_determinant(self) -> float:
+        """Logarithm of its determinant."""
+
+    @property
+    def shrinkage(self) -> float | FloatArray:
+        """The intensity it was shrunk by."""
+
+    @property
+    def condition(self) -> float:
+        """Condition number, estimated."""
+
+    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row v."""
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` of each pair of rows."""
+
+    def weights(self, deviation: FloatArray) -> FloatArray:
+        """The vector ``C^-1 v``."""
+
+    def whiten(self, deviations: FloatArray) -> FloatArray:
+        """``W v`` of each row v, where ``W^T W = C^-1``."""
+
+
+class Singular:
+    """A covariance without an inverse."""
+
+    log_determinant = -np.inf
+    condition = np.inf
+
+    def __init__(self, rank: int, columns: int, remedy: str, shrinkage: float = 0.0):
+        self.rank, self._columns, self._remedy = rank, columns, remedy
+        self.shrinkage: float | FloatArray = shrinkage
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(
+            f"the covariance must have full rank; its rank is {self.rank} of {self._columns}. "
+            f"{self._remedy}"
+        )
+
+    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+        """Refuse."""
+        self._refuse()
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """Refuse."""
+        self._refuse()
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """Refuse."""
+        self._refuse()
+
+    def weights(self, deviation: FloatArray) -> FloatArray:
+        """Refuse."""
+        self._refuse()
+
+    def whiten(self, deviations: FloatArray) -> FloatArray:
+        """Refuse."""
+        self._refuse()
+
+
+_REMEDY = (
+    "Fit more rows, leave out columns that are constant or sums of others, or set shrinkage or "
+    "ridge"
+)
+
+
+class FullFactor:
+    """A lower Cholesky factor: one triangular solve for a block of rows."""
+
+    def __init__(self, lower: FloatArray, condition: float, shrinkage: float):
+        self._lower = lower
+        self.rank = len(lower)
+        self.condition, self.shrinkage = condition, shrinkage
+        self.log_determinant = 2.0 * float(np.log(np.diagonal(lower)).sum())
+
+    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
+        return self.squared(centred(rows, centre, rest))
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row v."""
+        white = self.whiten(deviations)
+        return np.asarray(np.vecdot(white, white))
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` of each pair of rows."""
+        return np.asarray(np.vecdot(self.whiten(one), self.whiten(other)))
+
+    def weights(self, deviation: FloatArray) -> FloatArray:
+        """The vector ``C^-1 v``."""
+        white = self.whiten(np.array(deviation[None]))
+        back = blas.dtrsm(1.0, self._lower, white.T, lower=1, trans_a=1)
+        return np.asarray(back[:, 0])
+
+    def whiten(self, deviations: FloatArray) -> FloatArray:
+        """``L^-1 v`` of each row v, in place."""
+        if not deviations.size:
+            return deviations
+        if deviations.flags.c_contiguous:
+            solved = blas.dtrsm(1.0, self._lower, deviations.T, lower=1, overwrite_b=1)
+            return np.asarray(solved.T)
+        deviations = np.asfortranarray(deviations)
+        return np.asarray(
+            blas.dtrsm(1.0, self._lower, deviations, side=1, lower=1, trans_a=1, overwrite_b=1)
+        )
+
+
+def full_factor(
+    products: FloatArray, n: int, shrinkage: float, ridge: float
+) -> FullFactor | Singular:
+    """The factor of ``(1 - shrinkage) S + (shrinkage tr S/d + ridge) I``, S = products / n.
+
+    The correlation matrix is factored, by plain Cholesky: it may succeed on a singular one.  Where
+    its condition leaves doubt, a pivoted one decides the rank.
+    """
+    d = len(products)
+    variances = np.diagonal(products) / n
+    deviation = np.sqrt((1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge))
+    tolerance = (_PIVOT + d) * _EPS
+    added = shrinkage * variances.mean() + ridge
+    if deviation.all() and (n > d or added > 0.0):
+        lower, info = lapack.dpotrf(
+            _correlation(products, n, shrinkage, deviation), lower=1, clean=0, overwrite_a=1
+        )
+        if info == 0:
+            reciprocal = float(lapack.dtrcon(lower, norm="1", uplo="L")[0]) ** 2
+            # |L^-1|_1 may be sqrt(d) below |L^-1|_2, whose square is 1/(least eigenvalue).
+            certain = reciprocal > d * tolerance
+            if certain or _rank(products, n, shrinkage, deviation, tolerance) == d:
+                lower *= deviation[:, None]
+                return FullFactor(lower, 1.0 / reciprocal, shrinkage)
+    rank = _rank(products, n, shrinkage, deviation, tolerance)
+    return Singular(rank, d, _REMEDY, shrinkage)
+
+
+def _correlation(
+    products: FloatArray, n: int, shrinkage: float, deviation: FloatArray
+) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        inverse = np.where(deviation > 0.0, 1.0 / deviation, 0.0)
+    correlation = products * inverse
+    correlation *= (inverse * ((1.0 - shrinkage) / n))[:, None]
+    correlation[np.diag_indices_from(correlation)] = deviation > 0.0
+    return correlation
+
+
+def _rank(
+    products: FloatArray, n: int, shrinkage: float, deviation: FloatArray, tolerance: float
+) -> int:
+    """Rank by Cholesky with complete pivoting."""
+    if not deviation.any():
+        return 0
+    correlation = _correlation(products, n, shrinkage, deviation)
+    return int(lapack.dpstrf(correlation, tol=tolerance, lower=1, overwrite_a=1)[2])
+
+
+class DiagonalFactor:
+    """Variances of uncorrelated columns."""
+
+    condition = 1.0
+
+    def __init__(self, variances: FloatArray, shrinkage: float):
+        self._inverse = 1.0 / variances
+        self.rank, self.shrinkage = variances.size, shrinkage
+        self.log_determinant = float(np.log(variances).sum())
+
+    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``, by a kernel."""
+        out = np.empty(len(rows))
+        kernels.row_norms(rows, centre, rest, self._inverse, out)
+        return out
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row v."""
+        return self.inner(deviations, deviations)
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` of each pair of rows."""
+        return np.asarray((one * other) @ self._inverse)
+
+    def weights(self, deviation: FloatArray) -> FloatArray:
+        """The vector ``C^-1 v``."""
+        return deviation * self._inverse
+
+    def whiten(self, deviations: FloatArray) -> FloatArray:
+        """Each column in standard deviations, in place."""
+        deviations *= np.sqrt(self._inverse)
+        return deviations
+
+
+def diagonal_factor(
+    variances: FloatArray, shrinkage: float, ridge: float
+) -> DiagonalFactor | Singular:
+    """The factor of ``(1 - shrinkage) S + (shrinkage tr S/d + ridge) I``, S diagonal."""
+    total = (1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge)
+    if total.all():
+        return DiagonalFactor(total, shrinkage)
+    return Singular(int(np.count_nonzero(total)), total.size, _REMEDY, shrinkage)
+
+
+class BlocksFactor:
+    """Factors side by side."""
+
+    def __init__(self, parts: list[FullFactor | Singular], places: list[slice]):
+        self._parts, self._places = parts, places
+        self.rank = sum(part.rank for part in parts)
+        self.condition = max(part.condition for part in parts)
+        self.log_determinant = sum(part.log_determinant for part in parts)
+        self.shrinkage: float | FloatArray = np.array([part.shrinkage for part in parts])
+
+    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
+        total = np.zeros(len(rows))
+        for part, at in zip(self._parts, self._places, strict=True):
+            total += part.distances(rows[:, at], centre[at], rest[at])
+        return total
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row v."""
+        none = np.zeros(deviations.shape[1])
+        return self.distances(deviations, none, none)
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` of each pair of rows."""
+        total = np.zeros(len(one))
+        for part, at in zip(self._parts, self._places, strict=True):
+            total += part.inner(np.array(one[:, at]), np.array(other[:, at]))
+        return total
+
+    def weights(self, deviation: FloatArray) -> FloatArray:
+        """The vector ``C^-1 v``."""
+        pairs = zip(self._parts, self._places, strict=True)
+        return np.concatenate([part.weights(deviation[at]) for part, at in pairs])
+
+    def whiten(self, deviations: FloatArray) -> FloatArray:
+        """``L^-1 v`` block by block, in place."""
+        for part, at in zip(self._parts, self._places, strict=True):
+            deviations[:, at] = part.whiten(np.array(deviations[:, at]))
+        return deviations
+
+
+class LowRankFactor:
+    """``share X^T X + ridge I`` of r < d centred rows X, by r x r work alone.
+
+    With ``K = (ridge/share) I + X X^T = L L^T``, ``C^-1 v = (v - X^T K^-1 X v) / ridge`` and
+    ``v^T C^-1 v = (|v|^2 - |L^-1 X v|^2) / ridge``.  Where v lies so nearly in the span of the rows
+    that this cancels, the same number is taken as ``(|v - X^T w|^2 + (ridge/share) |w|^2) / ridge``
+    with ``w = K^-1 X v``, the least value over all w: nothing cancels, and an error in w enters
+    squared.
+    """
+
+    def __init__(
+        self, rows: FloatArray, gram: FloatArray, lower: FloatArray, share: float, ridge: float
+    ):
+        self._rows, self._gram, self._lower = rows, gram, lower
+        self._share, self._ridge = share, ridge
+        r, d = rows.shape
+        self.rank, self.shrinkage = d, 0.0
+        determinant = 2.0 * float(np.log(np.diagonal(lower)).sum())
+        self.log_determinant = determinant - r * np.log(ridge / share) + d * np.log(ridge)
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        values, vectors = linalg.eigh(self._gram, lower=True)
+        return np.maximum(values, 0.0), vectors
+
+    @property
+    def condition(self) -> float:
+        """Condition number of the covariance itself."""
+        return 1.0 + self._share * float(self._spectrum[0][-1]) / self._ridge
+
+    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
+        return self.squared(centred(rows, centre, rest))
+
+    def squared(self, deviations: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row v."""
+        norms = np.asarray(np.vecdot(deviations, deviations))
+        seen = self._solve(deviations @ self._rows.T)
+        left = norms - np.vecdot(seen, seen)
+        near = left < _CANCELLED * norms
+        if near.any():
+            w = self._solve(seen[near], back=True)
+            outside = deviations[near] - w @ self._rows
+            inside = (self._ridge / self._share) * np.vecdot(w, w)
+            left[near] = np.vecdot(outside, outside) + inside
+        return np.asarray(left / self._ridge)
+
+    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """``a^T C^-1 b`` of each pair of rows."""
+        return np.asarray(np.vecdot(one, self._precision(other)))
+
+    def weights(self, deviation: FloatArray) -> FloatArray:
+        """The vector ``C^-1 v``."""
+        return np.asarray(self._precision(deviation[None])[0])
+
+    def whiten(self, deviations: FloatArray) -> FloatArray:
+        """``C^-1/2 v``, the symmetric root."""
+        values, vectors = self._spectrum
+        total = self._ridge + self._share * values
+        gain = self._share / (total * (1.0 + np.sqrt(self._ridge / total)))
+        seen = ((deviations @ self._rows.T) @ vectors) * gain
+        return np.asarray((deviations - (seen @ vectors.T) @ self._rows) / np.sqrt(self._ridge))
+
+    def _precision(self, deviations: FloatArray) -> FloatArray:
+        w = self._solve(self._solve(deviations @ self._rows.T), back=True)
+        return np.asarray((deviations - w @ self._rows) / self._ridge)
+
+    def _solve(self, seen: FloatArray, back: bool = False) -> FloatArray:
+        """Rows solved with L, or with its transpose, in place."""
+        seen = np.ascontiguousarray(seen)
+        if seen.size:
+            blas.dtrsm(1.0, self._lower, seen.T, lower=1, trans_a=int(back), overwrite_b=1)
+        return seen
+
+
+def low_rank_factor(
+    rows: FloatArray, gram: FloatArray, shrinkage: float, ridge: float
+) -> LowRankFactor | DiagonalFactor | Singular:
+    """The factor of ``(1 - shrinkage) S + (shrinkage tr S/d + ridge) I``, S = rows^T rows / r."""
+    r, d = rows.shape
+    added = shrinkage * float(np.trace(gram)) / (r * d) + ridge
+    share = (1.0 - shrinkage) / r
+    if added > 0.0 and share == 0.0:
+        return DiagonalFactor(np.full(d, added), shrinkage)
+    if added > _EPS * share * float(np.trace(gram)):
+        shifted = np.array(gram, order="F")
+        shifted[np.diag_indices(r)] += added / share
+        lower, info = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+        if info == 0:
+            factor = LowRankFactor(rows, gram, lower, share, added)
+            factor.shrinkage = shrinkage
+            return factor
+    scale = float(np.diagonal(gram).max(initial=0.0))
+    rank = int(lapack.dpstrf(gram, tol=(_PIVOT + r) * _EPS * scale, lower=1)[2]) if scale else 0
+    remedy = "Set shrinkage or ridge, large enough not to be lost to rounding"
+    return Singular(rank, d, remedy, shrinkage)

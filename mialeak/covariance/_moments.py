@@ -1,0 +1,421 @@
+"""Sums over rows that are taken once, a block at a time, and can be added up: the four structures.
+
+All are kept about the mean so far, ``centre + rest``, which starts at the first row.  A block's
+deviations v from it give ``sum v`` and ``sum v v^T``; with the new number n of rows, the mean moves
+by ``step = sum v / n`` and the sum of products about it is the old one plus ``sum v v^T`` less
+``n step step^T``.  What cancels there is at most 1 + n/m times what is left, m being the rows
+before the block, and nothing at all in a column that does not vary.
+
+Symbols
+-------
+v        deviation of a row from the mean so far
+step     how far the mean moves
+third    sum of |v|^2 v, or of v^3 by columns
+fourth   sum of |v|^4, or of v^4 by columns
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak._kernels import covariance as kernels
+from mialeak.covariance._pairs import add_to_mean, mean_difference
+
+__all__ = ["Blocks", "Diagonal", "Full", "Moments", "References", "Rows", "centred", "moments_of"]
+
+#: A matrix of float64 or float32 in any layout.
+Rows = npt.NDArray[Any]
+
+
+class Moments(Protocol):
+    """What is known of some rows, enough for their covariance in one structure."""
+
+    @property
+    def n(self) -> int:
+        """Rows seen."""
+
+    @property
+    def centre(self) -> FloatArray:
+        """Their mean."""
+
+    @property
+    def rest(self) -> FloatArray:
+        """What it leaves out."""
+
+    @property
+    def tails(self) -> bool:
+        """Whether third and fourth moments are kept: Ledoit and Wolf's intensity takes them."""
+
+    def absorb(self, rows: Rows) -> bool:
+        """Add some rows; False, and nothing changed, if their squares are not finite."""
+
+    def merge(self, other: Any) -> None:
+        """Add the rows that another object of the same kind has seen."""
+
+    def copy(self) -> Self:
+        """The same sums, to be added to."""
+
+    def variances(self) -> FloatArray:
+        """Variance of each column, with 1/n."""
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on, as arrays by name."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take such a state for one's own."""
+
+
+def moments_of(
+    structure: str, columns: int, tails: bool, blocks: Sequence[int] | None = None
+) -> Moments:
+    """Sums over no rows yet, for one of the four structures."""
+    if structure == "diagonal":
+        return Diagonal(columns, tails)
+    if structure == "low-rank":
+        return References(columns)
+    if structure == "block":
+        return Blocks(list(blocks or ()), tails)
+    return Full(columns, tails)
+
+
+def centred(rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+    """``(rows - centre) - rest`` as float64 in the order of `rows`, C or Fortran."""
+    order: Any = "F" if abs(rows.strides[0]) < abs(rows.strides[1]) else "C"
+    out = np.empty(rows.shape, order=order)
+    np.subtract(rows, centre, out=out)
+    out -= rest
+    return out
+
+
+class _Kept:
+    """What all structures have in common."""
+
+    n = 0
+    centre: FloatArray
+    rest: FloatArray
+    _arrays: tuple[str, ...] = ("centre", "rest")
+
+    def copy(self) -> Self:
+        twin = copy.copy(self)
+        for name in self._arrays:
+            setattr(twin, name, np.copy(getattr(self, name), order="K"))
+        return twin
+
+    def state(self) -> dict[str, Any]:
+        arrays = {name: np.asarray(getattr(self, name)) for name in self._arrays}
+        return {"n": np.asarray(self.n), **arrays}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.n = int(state["n"])
+        for name in self._arrays:
+            setattr(self, name, state[name])
+
+    def _start(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """The mean so far, and the first row before there is one."""
+        if self.n:
+            return self.centre, self.rest
+        return rows[0].astype(np.float64), self.rest
+
+    def _weight(self, other: Any) -> tuple[int, FloatArray]:
+        """Rows of both, and from one mean to the other."""
+        mean = (self.centre, self.rest)
+        return self.n + other.n, mean_difference(mean, (other.centre, other.rest))
+
+
+class Full(_Kept):
+    """The lower triangle of ``sum v v^T``: one ``dsyrk`` for a block of rows."""
+
+    def __init__(self, columns: int, tails: bool):
+        self.centre, self.rest = np.zeros(columns), np.zeros(columns)
+        self.products: FloatArray = np.zeros((columns, columns), order="F")
+        self.tails = tails
+        if tails:
+            self.third, self.fourth = np.zeros(columns), np.float64(0.0)
+            self._arrays = ("centre", "rest", "products", "third", "fourth")
+        else:
+            self._arrays = ("centre", "rest", "products")
+
+    def absorb(self, rows: Rows) -> bool:
+        """Add some rows; False, and nothing changed, if their squares are not finite."""
+        if not len(rows):
+            return True
+        deviations = self.deviations(rows)
+        if deviations is None:
+            return False
+        self.add(rows, deviations)
+        return True
+
+    def deviations(self, rows: Rows) -> FloatArray | None:
+        """From the mean so far; None unless the sum of their squares is finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            v = centred(rows, *self._start(rows))
+            flat = v.ravel(order="K")
+            return v if np.isfinite(np.dot(flat, flat)) else None
+
+    def add(self, rows: Rows, v: FloatArray) -> None:
+        """Add the rows with deviations `v`, which is overwritten or not as it comes."""
+        centre, rest = self._start(rows)
+        n = self.n + len(v)
+        total = v.sum(axis=0)
+        step = total / n
+        spread = float(np.trace(self.products)) if self.tails else 0.0
+        self._accumulate(v)
+        if self.tails:
+            squares = np.vecdot(v, v)
+            third, spread = self.third + squares @ v, spread + float(squares.sum())
+            turned = blas.dsymv(1.0, self.products, step, lower=1)
+            length = float(step @ step)
+            self.fourth += squares @ squares + 4 * (step @ turned) + 2 * length * spread
+            self.fourth -= 4 * (step @ third) + 3 * n * length**2
+            self.third = third - 2 * turned + (2 * n * length - spread) * step
+        self.products = blas.dsyr(-n, step, a=self.products, lower=1, overwrite_a=1)
+        self.centre, self.rest = add_to_mean(centre, rest, step)
+        self.n = n
+
+    def _accumulate(self, v: FloatArray) -> None:
+        self._own()
+        by_columns = v.flags.f_contiguous and not v.flags.c_contiguous
+        self.products = blas.dsyrk(
+            1.0,
+            v if by_columns else v.T,
+            beta=1.0,
+            c=self.products,
+            trans=int(by_columns),
+            lower=1,
+            overwrite_c=1,
+        )
+
+    def _own(self) -> None:
+        """BLAS writes where it is told to, in Fortran order: not to a memory map opened to read."""
+        self.products = np.require(self.products, np.float64, ["F", "A", "W"])
+
+    def merge(self, other: Full) -> None:
+        """Add the rows that `other` has seen."""
+        n, gap = self._weight(other)
+        if self.tails:
+            one = self._tails_about(gap * (other.n / n))
+            two = other._tails_about(gap * (-self.n / n))
+            self.third, self.fourth = one[0] + two[0], np.float64(one[1] + two[1])
+        self._own()
+        self.products += other.products
+        weight = self.n * (other.n / n)
+        self.products = blas.dsyr(weight, gap, a=self.products, lower=1, overwrite_a=1)
+        self.centre, self.rest = add_to_mean(self.centre, self.rest, gap * (other.n / n))
+        self.n = n
+
+    def _tails_about(self, step: FloatArray) -> tuple[FloatArray, float]:
+        """Third and fourth moments about the mean plus `step`."""
+        turned = blas.dsymv(1.0, self.products, step, lower=1)
+        length, spread = float(step @ step), float(np.trace(self.products))
+        third = self.third - 2 * turned - (spread + self.n * length) * step
+        fourth = float(self.fourth) + self.n * length**2 + 4 * float(step @ turned)
+        return third, fourth + 2 * length * spread - 4 * float(step @ self.third)
+
+    def variances(self) -> FloatArray:
+        """Variance of each column, with 1/n."""
+        return np.diagonal(self.products) / self.n
+
+
+class Diagonal(_Kept):
+    """Column by column, in one fused pass of a kernel over the rows."""
+
+    def __init__(self, columns: int, tails: bool):
+        self.centre, self.rest = np.zeros(columns), np.zeros(columns)
+        self.powers = np.zeros((4 if tails else 2, columns))  # the first stays 0: about the mean
+        self.tails = tails
+        self._arrays = ("centre", "rest", "powers")
+
+    def absorb(self, rows: Rows) -> bool:
+        """Add some rows; False, and nothing changed, if their squares are not finite."""
+        if not len(rows):
+            return True
+        centre, rest = self._start(rows)
+        sums = self.powers.copy()
+        kernels.column_powers(rows, centre, rest, sums)
+        if not np.isfinite(sums).all():
+            return False
+        n = self.n + len(rows)
+        step = sums[0] / n
+        _move(sums, n, step)
+        self.powers, self.n = sums, n
+        self.centre, self.rest = add_to_mean(centre, rest, step)
+        return True
+
+    def merge(self, other: Diagonal) -> None:
+        """Add the rows that `other` has seen."""
+        n, gap = self._weight(other)
+        step = gap * (other.n / n)
+        one, two = self.powers.copy(), other.powers.copy()
+        _move(one, self.n, step)
+        _move(two, other.n, gap * (-self.n / n))
+        self.powers, self.n = one + two, n
+        self.powers[0] = 0.0
+        self.centre, self.rest = add_to_mean(self.centre, self.rest, step)
+
+    def variances(self) -> FloatArray:
+        """Variance of each column, with 1/n."""
+        return np.asarray(self.powers[1] / self.n)
+
+
+def _move(sums: FloatArray, n: int, step: FloatArray) -> None:
+    """From sums of powers about a point to those about the point plus `step`, in place."""
+    first, second = sums[0].copy(), sums[1].copy()
+    square = step * step
+    if len(sums) == 4:
+        third = sums[2]
+        sums[3] += step * (6 * step * second - 4 * third - 4 * square * first) + n * square**2
+        sums[2] += 3 * step * (step * first - second) - n * square * step
+    sums[1] += n * square - 2 * step * first
+    sums[0] = 0.0
+
+
+class Blocks:
+    """Blocks of columns side by side, each full and uncorrelated with the others."""
+
+    def __init__(self, sizes: Sequence[int], tails: bool):
+        self.parts = [Full(size, tails) for size in sizes]
+        self.tails = tails
+        ends = np.cumsum([0, *sizes]).tolist()
+        self.places = [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    @property
+    def n(self) -> int:
+        """Rows seen."""
+        return self.parts[0].n
+
+    @property
+    def centre(self) -> FloatArray:
+        """Means of all columns."""
+        return np.concatenate([part.centre for part in self.parts])
+
+    @property
+    def rest(self) -> FloatArray:
+        """What they leave out."""
+        return np.concatenate([part.rest for part in self.parts])
+
+    def absorb(self, rows: Rows) -> bool:
+        """Add some rows; False, and nothing changed, if their squares are not finite."""
+        if not len(rows):
+            return True
+        columns = [rows[:, place] for place in self.places]
+        deviations = [p.deviations(c) for p, c in zip(self.parts, columns, strict=True)]
+        if any(v is None for v in deviations):
+            return False
+        for part, mine, v in zip(self.parts, columns, deviations, strict=True):
+            if v is not None:
+                part.add(mine, v)
+        return True
+
+    def merge(self, other: Blocks) -> None:
+        """Add the rows that `other` has seen."""
+        for part, others in zip(self.parts, other.parts, strict=True):
+            part.merge(others)
+
+    def copy(self) -> Self:
+        """The same sums, to be added to."""
+        twin = copy.copy(self)
+        twin.parts = [part.copy() for part in self.parts]
+        return twin
+
+    def variances(self) -> FloatArray:
+        """Variance of each column, with 1/n."""
+        return np.concatenate([part.variances() for part in self.parts])
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on, as arrays by name."""
+        return {
+            f"{place}.{name}": array
+            for place, part in enumerate(self.parts)
+            for name, array in part.state().items()
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take such a state for one's own."""
+        for place, part in enumerate(self.parts):
+            start = f"{place}."
+            names = [name for name in state if name.startswith(start)]
+            part.restore({name.removeprefix(start): state[name] for name in names})
+
+
+class References:
+    """The rows themselves, fewer than there are columns, and their variances."""
+
+    tails = False
+
+    def __init__(self, columns: int):
+        self.columns = Diagonal(columns, tails=False)
+        self._rows: list[Rows] = []
+
+    @property
+    def n(self) -> int:
+        """Rows seen."""
+        return self.columns.n
+
+    @property
+    def centre(self) -> FloatArray:
+        """Means of all columns."""
+        return self.columns.centre
+
+    @property
+    def rest(self) -> FloatArray:
+        """What they leave out."""
+        return self.columns.rest
+
+    @property
+    def rows(self) -> Rows:
+        """All of them in one matrix."""
+        if len(self._rows) > 1:
+            self._rows = [np.concatenate(self._rows)]
+        return self._rows[0] if self._rows else np.empty((0, self.centre.size))
+
+    def absorb(self, rows: Rows) -> bool:
+        """Add some rows; False, and nothing changed, if their squares are not finite."""
+        columns = self.columns.copy()
+        if not columns.absorb(rows):
+            return False
+        self._require_few(columns.n)
+        self.columns = columns
+        self._rows.append(np.array(rows, order="C"))
+        return True
+
+    def _require_few(self, n: int) -> None:
+        if n >= self.centre.size:
+            invalid(
+                "X",
+                f"have fewer rows than columns in all for structure='low-rank'; it has {n} rows of "
+                f"{self.centre.size} columns",
+                remedy='Use structure="full"',
+            )
+
+    def merge(self, other: References) -> None:
+        """Stack the rows of `other` below one's own."""
+        self._require_few(self.n + other.n)
+        self.columns.merge(other.columns)
+        self._rows.append(other.rows)
+
+    def copy(self) -> Self:
+        """The same rows, to be added to."""
+        twin = copy.copy(self)
+        twin.columns, twin._rows = self.columns.copy(), list(self._rows)
+        return twin
+
+    def variances(self) -> FloatArray:
+        """Variance of each column, with 1/n."""
+        return self.columns.variances()
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on, as arrays by name."""
+        return {**self.columns.state(), "rows": self.rows}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take such a state for one's own."""
+        self.columns.restore(state)
+        self._rows = [state["rows"]]

@@ -1,0 +1,152 @@
+"""Parameters and the rest of what scikit-learn asks of an estimator, without importing it."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from typing import Any, Self
+
+from mialeak._arrays import as_count, as_float, invalid
+from mialeak.covariance._factors import Factor
+from mialeak.covariance._moments import Moments
+from mialeak.covariance._shrinkage import factor_of
+
+__all__ = ["NotFittedError", "Once", "Parameters"]
+
+_STRUCTURES = ("full", "diagonal", "block", "low-rank")
+
+
+class NotFittedError(ValueError, AttributeError):
+    """No row was seen yet; the bases are those of scikit-learn's error of this name."""
+
+
+class Once:
+    """A factor that is made by the first thread that asks for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._factor: Factor | None = None
+
+    def get(self, moments: Moments, rule: Any, ridge: float) -> Factor:
+        """The factor, made now or before."""
+        factor = self._factor
+        if factor is None:
+            with self._lock:
+                if self._factor is None:
+                    self._factor = factor_of(moments, rule, ridge)
+                factor = self._factor
+        return factor
+
+
+class Parameters:
+    """Parameters by name, their check, and how an estimator prints and travels."""
+
+    structure: str
+    shrinkage: float | str | None
+    ridge: float
+    blocks: Any
+    missing: str
+    workers: int
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return sorted(name for name in inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, as scikit-learn asks for them.
+
+        Parameters
+        ----------
+        deep : bool
+            Ignored: no parameter is an estimator.
+
+        Returns
+        -------
+        dict
+        """
+        del deep
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, to be used from now on.
+
+        What was seen is kept: another `shrinkage` or `ridge` makes another covariance of the same
+        rows.
+
+        Parameters
+        ----------
+        **params
+            As in the constructor.
+
+        Returns
+        -------
+        StreamingCovariance
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            For a name that is no parameter.
+        """
+        for name, value in params.items():
+            if name not in self._names():
+                raise ValueError(f"{name!r} is no parameter; they are {', '.join(self._names())}")
+            setattr(self, name, value)
+        if "_once" in self.__dict__:
+            self._once = Once()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(allow_nan=self.missing == "drop"),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_moments" in self.__dict__
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        shown = (
+            f"{name}={getattr(self, name)!r}"
+            for name in defaults
+            if getattr(self, name) is not defaults[name].default
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_once"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_moments" in state:
+            self._once = Once()
+
+    def _check_parameters(self) -> tuple[Any, float]:
+        """Shrinkage and ridge, once all parameters are found to be good."""
+        if self.structure not in _STRUCTURES:
+            invalid("structure", f"be one of {', '.join(_STRUCTURES)}", value=self.structure)
+        if self.missing not in ("error", "drop"):
+            invalid("missing", "be 'error' or 'drop'", value=self.missing)
+        if (self.blocks is not None) != (self.structure == "block"):
+            invalid("blocks", "be the widths of the blocks for structure='block', else None")
+        for place, width in enumerate(self.blocks or ()):
+            as_count(width, f"blocks[{place}]", least=1)
+        ridge = as_float(self.ridge, "ridge")
+        if ridge < 0.0:
+            invalid("ridge", "be at least 0", value=ridge)
+        rule = self.shrinkage
+        if isinstance(rule, str):
+            if rule not in ("ledoit-wolf", "oas"):
+                invalid("shrinkage", "be a number, 'ledoit-wolf', 'oas' or None", value=rule)
+            if rule == "oas" and self.structure == "diagonal":
+                invalid("shrinkage", "be 'ledoit-wolf' or a number for variances alone", value=rule)
+        elif rule is not None:
+            rule = as_float(rule, "shrinkage")
+            if not 0.0 <= rule <= 1.0:
+                invalid("shrinkage", "be between 0 and 1", value=rule)
+        return rule, ridge

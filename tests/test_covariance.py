@@ -1,0 +1,75 @@
+"""Streaming covariance: sums over blocks against two passes over all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mialeak.covariance import NotFittedError, StreamingCovariance
+from mialeak.reference import covariance as twins
+
+STRUCTURES = {
+    "full": {},
+    "diagonal": {"structure": "diagonal"},
+    "block": {"structure": "block", "blocks": [3, 1, 8]},
+    "low-rank": {"structure": "low-rank", "ridge": 0.3},
+}
+
+
+def correlated(rows, columns, seed=0, mean=5.0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rows, columns)) @ rng.normal(size=(columns, columns)) + mean
+
+
+def as_structure(cov, structure, blocks=(3, 1, 8)):
+    """A covariance with what a structure leaves out set to zero."""
+    if structure == "diagonal":
+        return np.diag(np.diagonal(cov))
+    if structure == "block":
+        place = np.repeat(np.arange(len(blocks)), blocks)
+        return np.where(place[:, None] == place, cov, 0.0)
+    return cov
+
+
+def rows_for(structure, seed=0):
+    return correlated(9 if structure == "low-rank" else 400, 12, seed)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_distances_are_those_of_two_passes_and_an_inverse(structure, order, dtype):
+    x = rows_for(structure).astype(dtype)
+    exact = x.astype(np.float64)
+    parameters = STRUCTURES[structure]
+    cov = twins.covariance(exact, ridge=parameters.get("ridge", 0.0))
+    cov = as_structure(cov, structure)
+    given = np.asarray(x, order=order)
+    found = StreamingCovariance(**parameters).fit(given[:5]).partial_fit(given[5:])
+    assert found.n_samples_seen_ == len(x)
+    np.testing.assert_allclose(found.mean_, exact.mean(axis=0), rtol=1e-14)
+    dense = np.diag(found.covariance_) if structure == "diagonal" else found.covariance_
+    np.testing.assert_allclose(dense, cov, rtol=1e-12, atol=1e-12)
+    truth = twins.mahalanobis(exact, exact.mean(axis=0), cov)
+    np.testing.assert_allclose(found.mahalanobis(given), truth, rtol=1e-10)
+    white = found.transform(given)
+    np.testing.assert_allclose((white**2).sum(axis=1), truth, rtol=1e-10)
+    assert found.log_determinant_ == pytest.approx(np.linalg.slogdet(cov)[1], rel=1e-12)
+    assert found.rank_ == 12
+
+
+def test_scoring_before_fitting_is_an_error_that_says_what_to_do():
+    for method in ("mahalanobis", "transform"):
+        with pytest.raises(NotFittedError, match="Call fit or partial_fit first"):
+            getattr(StreamingCovariance(), method)(np.ones((2, 2)))
+    assert not hasattr(StreamingCovariance(), "mean_")
+
+
+def test_a_singular_covariance_says_its_rank_and_what_to_do():
+    x = correlated(50, 6)
+    x = np.column_stack([x, x[:, 0] + x[:, 1], np.full(50, 0.1)])
+    found = StreamingCovariance().fit(x)
+    assert found.rank_ == 6
+    with pytest.raises(ValueError, match=r"rank is 6 of 8\. .* or set shrinkage or ridge"):
+        found.mahalanobis(x)
+    assert np.isfinite(found.set_params(ridge=1.0).mahalanobis(x)).all()
