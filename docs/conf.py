@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -63,6 +65,20 @@ html_theme_options = {
 html_sidebars = {"index": []}
 
 
+def interface() -> str:
+    """The page that lists every public name, room by room, in the package's own words."""
+    lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself.", ""]
+    for room, names in mialeak._ROOMS.items():
+        module = importlib.import_module(f"mialeak.{room}")
+        public = [*names, "security"] if room == "security" else names
+        title = "configuration" if room == "_config" else room
+        lines += [title, "-" * len(title), "", module.__doc__.splitlines()[0], ""]
+        lines += [f".. currentmodule:: mialeak{'' if room == '_config' else f'.{room}'}", ""]
+        lines += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
+        lines += [*(f"   {name}" for name in sorted(public, key=str.lower)), ""]
+    return "\n".join(lines)
+
+
 def ufunc_signature(
     app: Any, what: str, name: str, item: Any, options: Any, signature: str, returns: str
 ) -> tuple[str | None, str | None] | None:
@@ -76,5 +92,8 @@ def ufunc_signature(
 
 
 def setup(app: Any) -> None:
-    """Ask for signatures before numpydoc does."""
+    """Write the interface page; ask for signatures before numpydoc does."""
+    page, text = Path(__file__).parent / "api.rst", interface()
+    if not page.exists() or page.read_text() != text:
+        page.write_text(text)
     app.connect("autodoc-process-signature", ufunc_signature, priority=100)
