@@ -1,14 +1,19 @@
-"""Files in: CSV, Parquet, npy and npz as the columns of a table.
+"""Files: CSV, Parquet, npy and npz in, as the columns of a table; the state of an object out.
 
 Nothing is guessed.  A file must be what its suffix says; a CSV has a header, is UTF-8 and keeps its
 values as written (``01`` is not ``1``); only an empty field is missing; a pickle is never read.
 CSV goes through the standard library, so that it needs NumPy alone and an error can name the line;
 tables of many millions of rows are better kept in Parquet.
+
+A state is an npz archive of plain arrays and a header in JSON that says whose it is, and in which
+version.
 """
 
 from __future__ import annotations
 
 import csv
+import json
+import os
 import tokenize
 import zipfile
 import zlib
@@ -21,7 +26,7 @@ import numpy.typing as npt
 
 from mialeak._columns import Factor, FactorBuilder, choose_columns
 
-__all__ = ["read_table"]
+__all__ = ["read_state", "read_table", "write_state"]
 
 #: How the content of a file shows what it is.
 _MAGIC = {
@@ -44,6 +49,9 @@ _DAMAGED = (
     *(ValueError, EOFError, OSError, RuntimeError, SyntaxError),
     *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
+
+#: The name of the header among the arrays of a state.
+_HEADER = "header"
 
 #: A header of one column that holds one of these was written with another delimiter than told.
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
@@ -225,6 +233,65 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         if only.ndim != 1 or only.dtype.names:
             return _array_columns(path, only)
     return columns
+
+
+def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: Any) -> None:
+    """Write a header (what JSON can hold) and arrays by name, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        Taken as it is; a file there is replaced once the new one is complete.
+    kind : str
+        Whose state it is.
+    version : int
+        Of this kind's form.
+    """
+    path = Path(path)
+    text = json.dumps({"mialeak": kind, "version": version, **header})
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, **{_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays})
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays that :func:`write_state` wrote.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    ValueError
+        If it is damaged, or was written for another kind or by a later version.
+    """
+    path = Path(path)
+    _check_magic_of_state(path, kind)
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as loaded:
+                arrays = {name: loaded[name] for name in loaded.files}
+            header = json.loads(arrays.pop(_HEADER).tobytes())
+            found = header["mialeak"], header["version"]
+        except (*_DAMAGED, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{path} is damaged, or no {kind} was saved to it ({_one_line(error)})"
+            ) from error
+    if found[0] != kind:
+        raise ValueError(f"{path} holds a {found[0]}, not a {kind}")
+    if found[1] != version:
+        raise ValueError(
+            f"{path} is of version {found[1]} of its form; this mialeak reads version {version}"
+        )
+    return header, arrays
+
+
+def _check_magic_of_state(path: Path, kind: str) -> None:
+    if not _head(path).startswith(b"PK\x03\x04"):
+        raise ValueError(f"{path} is no file that a {kind} was saved to")
 
 
 def _array_columns(path: Path, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mialeak
 from mialeak.covariance import NotFittedError, StreamingCovariance
 from mialeak.reference import covariance as twins
 
@@ -73,3 +74,49 @@ def test_a_singular_covariance_says_its_rank_and_what_to_do():
     with pytest.raises(ValueError, match=r"rank is 6 of 8\. .* or set shrinkage or ridge"):
         found.mahalanobis(x)
     assert np.isfinite(found.set_params(ridge=1.0).mahalanobis(x)).all()
+
+
+def test_the_leakage_of_a_mean_takes_a_covariance_as_it_was_learnt():
+    x = correlated(300, 4)
+    mean, matrix = x.mean(axis=0), twins.covariance(x)
+    for found, cov in (
+        (StreamingCovariance().fit(x), matrix),
+        (StreamingCovariance(structure="diagonal").fit(x), np.diagonal(matrix)),
+        (StreamingCovariance(ridge=0.5).fit(x), matrix + 0.5 * np.eye(4)),
+        (StreamingCovariance(structure="block", blocks=[4]).fit(x), matrix),
+    ):
+        for more in ({}, {"release_noise_cov": 0.2}):
+            expected = mialeak.leakage_score(x, mean, cov, 300, **more)
+            got = mialeak.leakage_score(x, mean, found, 300, **more)
+            np.testing.assert_allclose(got, expected, rtol=1e-11)
+        got = mialeak.covariance_score(x, x[0], mean, found, 300)
+        np.testing.assert_allclose(
+            got, mialeak.covariance_score(x, x[0], mean, cov, 300), rtol=1e-10, atol=1e-12
+        )
+    with pytest.raises(ValueError, match="cov must be fitted to 3 columns; it was fitted to 4"):
+        mialeak.leakage_score(x[:, :3], mean[:3], StreamingCovariance().fit(x), 300)
+    with pytest.raises(NotFittedError):
+        mialeak.leakage_score(x, mean, StreamingCovariance(), 300)
+
+
+def test_the_leakage_of_a_mean_never_makes_the_matrix_of_a_low_rank(monkeypatch):
+    x = correlated(9, 12)
+    found = StreamingCovariance(structure="low-rank", ridge=0.3).fit(x)
+    expected = mialeak.leakage_score(x, x.mean(axis=0), found.covariance_, 50)
+    monkeypatch.setattr(StreamingCovariance, "covariance_", property(lambda self: 1 / 0))
+    got = mialeak.leakage_score(x, x.mean(axis=0), found, 50)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_saved_object_goes_on_with_the_same_bits(structure, tmp_path):
+    x, path = rows_for(structure), tmp_path / "learnt"
+    one = StreamingCovariance(**STRUCTURES[structure]).fit(x[:6])
+    one.save(path)
+    two = StreamingCovariance.load(path)
+    assert repr(two) == repr(one)
+    np.testing.assert_array_equal(two.mahalanobis(x), one.mahalanobis(x))
+    one.partial_fit(x[6:])
+    two.partial_fit(x[6:])
+    np.testing.assert_array_equal(two.mahalanobis(x), one.mahalanobis(x))
+    assert list(tmp_path.iterdir()) == [path]

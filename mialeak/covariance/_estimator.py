@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.covariance import _input, _learning
+from mialeak.covariance import _files, _input, _learning
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._moments import Moments, Rows, centred, moments_of
 from mialeak.covariance._parameters import NotFittedError, Once, Parameters
@@ -273,6 +274,48 @@ class StreamingCovariance(Parameters):
             moments.merge(theirs)
         self._commit(moments, other.n_features_in_, names, other._dropped)
         return self
+
+    def save(self, path: str | Path) -> None:
+        """Write all that was learnt to a file, in the form of ``numpy.savez``.
+
+        Parameters
+        ----------
+        path : str or Path
+            Taken as it is; a file there is replaced once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            Before any row was seen.
+        """
+        moments = self._seen()
+        names = self.__dict__.get("feature_names_in_")
+        _files.save(path, self.get_params(), moments, names, self._dropped)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What :meth:`save` wrote, to score with or to learn more.
+
+        Parameters
+        ----------
+        path : str or Path
+            Nothing in it is executed.
+
+        Returns
+        -------
+        StreamingCovariance
+
+        Raises
+        ------
+        OSError
+            If the file cannot be opened.
+        ValueError
+            If it is damaged, or holds something else.
+        """
+        parameters, moments, names, dropped = _files.load(path)
+        loaded = cls(**parameters)
+        loaded._commit(moments, moments.centre.size, names, dropped)
+        return loaded
 
     # --- results -------------------------------------------------------------------------------
 

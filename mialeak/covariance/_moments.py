@@ -82,7 +82,7 @@ def moments_of(
     if structure == "low-rank":
         return References(columns)
     if structure == "block":
-        return Blocks(list(blocks or ()), tails)
+        return Blocks([] if blocks is None else [int(width) for width in blocks], tails)
     return Full(columns, tails)
 
 
@@ -116,7 +116,10 @@ class _Kept:
     def restore(self, state: dict[str, Any]) -> None:
         self.n = int(state["n"])
         for name in self._arrays:
-            setattr(self, name, state[name])
+            array = state[name]
+            if array.shape != np.shape(getattr(self, name)) or array.dtype != np.float64:
+                raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype}")
+            setattr(self, name, array)
 
     def _start(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """The mean so far, and the first row before there is one."""
@@ -418,4 +421,7 @@ class References:
     def restore(self, state: dict[str, Any]) -> None:
         """Take such a state for one's own."""
         self.columns.restore(state)
-        self._rows = [state["rows"]]
+        rows = state["rows"]
+        if rows.shape != (self.n, self.centre.size) or rows.dtype not in (np.float32, np.float64):
+            raise ValueError(f"rows has shape {rows.shape} and dtype {rows.dtype}")
+        self._rows = [rows]

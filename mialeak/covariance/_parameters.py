@@ -114,7 +114,7 @@ class Parameters:
         shown = (
             f"{name}={getattr(self, name)!r}"
             for name in defaults
-            if getattr(self, name) is not defaults[name].default
+            if repr(getattr(self, name)) != repr(defaults[name].default)
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -134,7 +134,7 @@ class Parameters:
             invalid("missing", "be 'error' or 'drop'", value=self.missing)
         if (self.blocks is not None) != (self.structure == "block"):
             invalid("blocks", "be the widths of the blocks for structure='block', else None")
-        for place, width in enumerate(self.blocks or ()):
+        for place, width in enumerate(() if self.blocks is None else self.blocks):
             as_count(width, f"blocks[{place}]", least=1)
         ridge = as_float(self.ridge, "ridge")
         if ridge < 0.0:

@@ -1,8 +1,8 @@
 """Every form of a covariance as one thing: what whitens a deviation from the mean.
 
 A scalar is that variance for every column, a vector the variances of uncorrelated columns, a
-matrix itself, and an object with ``covariance_`` and ``mahalanobis`` (scikit-learn's word) answers
-for itself unless something is added to it.
+matrix itself, and an object with ``covariance_`` and ``mahalanobis`` (scikit-learn's words) answers
+for itself unless something is added to it; by its ``whitening_``, if it has one.
 """
 
 from __future__ import annotations
@@ -171,9 +171,18 @@ class Estimator:
     def __init__(self, estimator: Any, columns: int):
         self._estimator = estimator
         self.rank = columns
-        self.covariance = estimator.covariance_
         centre = getattr(estimator, "mean_", getattr(estimator, "location_", None))
         self._centre = np.zeros(columns) if centre is None else np.asarray(centre, np.float64)
+
+    @property
+    def covariance(self) -> Any:
+        """Its matrix, which need not exist before it is asked for."""
+        return self._estimator.covariance_
+
+    def whitening(self) -> Whitening:
+        """What whitens: the estimator's own, if it has one, or its distances."""
+        own: Whitening = getattr(self._estimator, "whitening_", self)
+        return own
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` for each row v."""
@@ -199,7 +208,12 @@ def _check_fixed(
 
 def as_form(cov: Any, columns: int, name: str) -> FloatArray | Estimator:
     """A covariance as variances (columns,), a matrix (columns, columns), or an estimator."""
-    if hasattr(cov, "mahalanobis") and hasattr(cov, "covariance_"):
+    if hasattr(cov, "mahalanobis") and (
+        hasattr(type(cov), "whitening_") or hasattr(cov, "covariance_")
+    ):
+        known = getattr(cov, "n_features_in_", columns)
+        if known != columns:
+            invalid(name, f"be fitted to {columns} columns; it was fitted to {known}")
         return Estimator(cov, columns)
     array = as_floats(cov, name, finite=True)
     if array.shape not in ((), (columns,), (columns, columns)):
@@ -252,7 +266,7 @@ def whitening(
     """What whitens by ``factor * cov + noise_factor * noise``."""
     form = as_form(cov, mean.size, names[0])
     if isinstance(form, Estimator) and noise is None and factor == 1.0:
-        return form
+        return form.whitening()
     term = variances_or_matrix(form, mean.size, names[0])
     other = None if noise is None else variances_or_matrix(noise, mean.size, names[1])
     total = _weighted_sum(term, factor, other, noise_factor)
