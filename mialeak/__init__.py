@@ -19,6 +19,11 @@ from mialeak._version import __version__
 
 if TYPE_CHECKING:
     from mialeak._config import show_config as show_config
+    from mialeak.audit import (
+        AuditResult as AuditResult,
+        OneRunResult as OneRunResult,
+        one_run_audit as one_run_audit,
+    )
     from mialeak.covariance import StreamingCovariance as StreamingCovariance
     from mialeak.datasets import (
         load_adult as load_adult,
@@ -99,8 +104,8 @@ if TYPE_CHECKING:
         TradeOff as TradeOff,
     )
 
-#: Where each public name lives.  The function `security.security` has no short form, since
-#: `mialeak.security` is its room.
+#: Where each public name lives.  The functions `security.security` and `audit.audit` have no short
+#: form, since `mialeak.security` and `mialeak.audit` are their rooms.
 _ROOMS = {
     "special": (
         "binom_excess",
@@ -171,6 +176,11 @@ _ROOMS = {
         "glir_score",
         "mixture_score",
         "scalar_product_score",
+    ),
+    "audit": (
+        "AuditResult",
+        "OneRunResult",
+        "one_run_audit",
     ),
     "covariance": ("StreamingCovariance",),
     "plotting": (

@@ -15,7 +15,7 @@ from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._corners import Corners, between
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
-__all__ = ["EmpiricalTradeOff", "Roc"]
+__all__ = ["EmpiricalTradeOff", "Roc", "as_scores"]
 
 #: Passes over all points that :func:`_upper_hull` makes before it walks along what is left, and the
 #: share that a pass has to remove to be worth another.
@@ -90,7 +90,7 @@ class EmpiricalTradeOff(TradeOff):
     kind: Kind
 
     def __init__(self, in_scores: Any, out_scores: Any) -> None:
-        inside, outside = _as_scores(in_scores, "in_scores"), _as_scores(out_scores, "out_scores")
+        inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
         hits, false, threshold = _count_above(inside, outside)
         for part in (hits, false, threshold):
             part.setflags(write=False)
@@ -170,7 +170,7 @@ class EmpiricalTradeOff(TradeOff):
         return self.hull._epsilon(delta, direction)
 
 
-def _as_scores(values: Any, name: str) -> FloatArray:
+def as_scores(values: Any, name: str) -> FloatArray:
     scores = as_floats(values, name).ravel()
     if scores.size == 0:
         invalid(name, "hold at least one score")

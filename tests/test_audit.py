@@ -1,0 +1,417 @@
+"""Audits of separate runs: p-values against quadrature, bounds against exact games, coverage."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy import integrate, stats
+from scipy.special import ndtri
+
+from mialeak.audit import AuditResult, audit
+from mialeak.audit._intervals import power_band
+from mialeak.audit._order import Order
+from mialeak.audit._pairs import ADVANTAGE, GAUSSIAN, Pairs, PairTest, indistinguishable
+from mialeak.tradeoff import EmpiricalTradeOff, GaussianTradeOff
+
+
+def p_value(k, n_hits, r, n_ranks, curves, parameter):
+    columns = ([value] for value in (k, r, n_hits, n_ranks, 0.05, True))
+    test = PairTest.of(Pairs(*map(np.array, columns)), curves)
+    return float(test.p_values(parameter, np.array([0]))[0])
+
+
+def normal_scores(seed, mu=1.5, n_in=400, n_out=300):
+    rng = np.random.default_rng(seed)
+    return rng.normal(mu, 1.0, n_in), rng.normal(0.0, 1.0, n_out)
+
+
+def shifted_quantiles():
+    """Scores without chance: quantiles of a normal law, moved by 1."""
+    outside = ndtri((np.arange(1, 1001) - 0.5) / 1000)
+    return outside + 1.0001, outside
+
+
+class TestPairs:
+    def test_without_leakage_it_is_fishers_exact_test(self):
+        """All 5 largest of 200 scores are of one world: 100 99 98 97 96 / (200 ... 196)."""
+        truth = Fraction(1)
+        for i in range(5):
+            truth *= Fraction(100 - i, 200 - i)
+        value = p_value(5, 100, 1, 100, indistinguishable(0.0), 0.0)
+        assert value == pytest.approx(float(truth), rel=1e-9)
+
+    @pytest.mark.parametrize(
+        ("case", "epsilon", "delta"),
+        [
+            ((50, 1000, 9, 1000), 1.0, 1e-5),
+            ((300, 1000, 81, 1000), 1.0, 0.0),
+            ((14, 14, 110, 736), 1.439, 0.0),  # the p-value lives in V's flat tail
+            ((60, 100, 3000, 100_000), 2.2, 0.01),  # U is the narrower
+            ((12, 1000, 1, 1000), 0.5, 0.005),  # V may be below delta
+            ((3, 3, 1, 2), 0.4, 0.0),
+        ],
+    )
+    def test_epsilon_p_values_against_adaptive_quadrature(self, case, epsilon, delta):
+        """P(at least k of n below h(U)) is a binomial tail given U, in pieces between quantiles."""
+        k, n, r, m = case
+        place = stats.beta(r, m - r + 1)
+
+        def weighted(u):
+            return place.pdf(u) * stats.binom.sf(k - 1, n, min(1.0, delta + np.exp(epsilon) * u))
+
+        share = np.concatenate([np.geomspace(1e-14, 0.5, 25), 1 - np.geomspace(1e-14, 0.4, 25)])
+        ends = [0.0, *np.sort(place.ppf(share)), (1 - delta) * np.exp(-epsilon), 1.0]
+        ends = np.unique(ends)
+        pieces = [
+            integrate.quad(weighted, *ends[i : i + 2], epsabs=0, epsrel=1e-10)[0]
+            for i in range(ends.size - 1)
+        ]
+        value = p_value(k, n, r, m, indistinguishable(delta), epsilon)
+        assert value == pytest.approx(sum(pieces), rel=1e-8)
+
+    @pytest.mark.parametrize(
+        ("curves", "parameter"), [(GAUSSIAN, 0.7), (ADVANTAGE, 0.2), (indistinguishable(0.02), 1.0)]
+    )
+    @pytest.mark.parametrize("case", [(35, 1000, 9, 1000), (70, 100, 30, 90), (4, 30, 200, 5000)])
+    def test_p_values_of_every_family_against_simulation(self, curves, parameter, case):
+        k, n, r, m = case
+        rng = np.random.default_rng(1)
+        u, v = rng.beta(r, m - r + 1, 400_000), rng.beta(k, n - k + 1, 400_000)
+        truth = np.mean(v <= curves.forward(u, parameter))
+        error = np.sqrt(truth * (1 - truth) / 400_000) + 1e-5
+        assert p_value(*case, curves, parameter) == pytest.approx(truth, abs=4 * error)
+        assert np.mean(curves.backward(v, parameter) <= u) == pytest.approx(truth, abs=1e-9)
+
+    def test_scores_without_chance_give_known_bounds(self):
+        inside, outside = shifted_quantiles()
+        pairs = Pairs.of(Order.of(inside, outside, higher_is_member=True, rng=0), 0.05)
+        assert pairs.ranks.tolist() == [1, 3, 9, 27, 81, 243] * 2
+        assert pairs.hits.tolist() == [11, 35, 83, 175, 344, 619] * 2
+        levels = [0.01219087, 0.00629882, 0.00333963, 0.00185673, 0.00111445, 0.0007431]
+        assert pairs.levels.tolist() == pytest.approx(levels * 2, rel=1e-5)
+        assert 1 - np.prod(1 - pairs.levels) == pytest.approx(0.05, rel=1e-12)
+        result = audit(inside, outside, delta=1e-5)
+        assert result.epsilon_lower == pytest.approx(1.403926, abs=1e-5)
+        assert result.epsilon(0.0) == pytest.approx(1.404062, abs=1e-5)
+        assert result.mu_lower == pytest.approx(0.812246, abs=1e-5)
+        assert pairs.bound(ADVANTAGE, 1.0) == pytest.approx(0.309555, abs=1e-5)
+
+    def test_the_bound_is_the_largest_rejected_epsilon_of_any_pair(self):
+        pairs = Pairs.of(Order.of(*normal_scores(3), higher_is_member=True, rng=0), 0.05)
+        curves = indistinguishable(1e-3)
+        bound = pairs.bound(curves, 2.0)
+        every = np.arange(pairs.hits.size)
+        test = PairTest.of(pairs, curves)
+        assert (test.p_values(bound, every) <= pairs.levels).any()
+        assert not (test.p_values(bound + 1e-6, every) <= pairs.levels).any()
+
+
+class TestTies:
+    @given(st.integers(0, 10**6))
+    @settings(max_examples=40)
+    def test_both_tails_see_one_order(self, seed):
+        rng = np.random.default_rng(seed)
+        inside = rng.integers(0, 4, rng.integers(1, 30)).astype(float)
+        outside = rng.integers(0, 4, rng.integers(1, 30)).astype(float)
+        order = Order.of(inside, outside, higher_is_member=True, rng=seed)
+        n_in, n_out = inside.size, outside.size
+        hits = order.hits(np.arange(1, n_out + 1))
+        assert (np.diff(hits) >= 0).all()
+        # The r-th largest out-score has hits[r] in-scores above, so that of the in-scores the s-th
+        # smallest lies above all out-scores that have at least n_in - s + 1 of them above.
+        places = np.arange(1, n_in + 1)
+        expected = [(hits >= n_in - s + 1).sum() for s in places]
+        assert order.rejections(places).tolist() == expected
+        strict = [(inside > x).sum() for x in np.sort(outside)[::-1]]
+        loose = [(inside >= x).sum() for x in np.sort(outside)[::-1]]
+        assert (strict <= hits).all()
+        assert (hits <= loose).all()
+
+    def test_a_tie_is_broken_by_fair_chance(self):
+        hits = [
+            Order.of(np.ones(3), np.ones(4), higher_is_member=True, rng=seed).hits(np.array([1]))[0]
+            for seed in range(4000)
+        ]
+        # P(h in-scores before the first of 4 out-scores), all orders being equally likely.
+        for count, chance in enumerate([4 / 7, 3 / 7 * 4 / 6, 3 / 7 * 2 / 6 * 4 / 5]):
+            share = hits.count(count) / 4000
+            assert share == pytest.approx(chance, abs=4 * np.sqrt(chance / 4000))
+
+    def test_the_order_of_the_scores_does_not_matter(self):
+        rng = np.random.default_rng(0)
+        inside, outside = rng.integers(0, 3, 500), rng.integers(0, 3, 500)
+        first = audit(inside, outside)
+        again = audit(rng.permutation(inside), rng.permutation(outside))
+        assert first.to_dict() == again.to_dict()
+
+    def test_the_seed_matters_only_with_ties(self):
+        inside, outside = normal_scores(0)
+        assert audit(inside, outside).to_dict() == audit(inside, outside, rng=5).to_dict()
+        rough = np.round(inside), np.round(outside)
+        assert len({audit(*rough, rng=seed).epsilon_lower for seed in range(5)}) > 1
+
+
+class TestInvariance:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_only_the_order_counts(self, seed):
+        inside, outside = normal_scores(seed)
+        first, again = audit(inside, outside), audit(np.exp(inside), np.exp(outside))
+        assert first.to_dict() == again.to_dict()
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_exchanged_and_negated_worlds_give_the_same_bounds(self, seed):
+        inside, outside = normal_scores(seed)
+        first, again = audit(inside, outside), audit(-outside, -inside)
+        assert first.epsilon_lower == pytest.approx(again.epsilon_lower, abs=1e-9)
+        assert first.mu_lower == pytest.approx(again.mu_lower, abs=1e-9)
+        assert first.epsilon(0.01, direction="in") == pytest.approx(
+            again.epsilon(0.01, direction="out"), abs=1e-9
+        )
+        assert first.auc.low == pytest.approx(again.auc.low, abs=1e-12)
+
+    def test_lower_scores_of_members_are_told_by_a_flag(self):
+        inside, outside = normal_scores(1)
+        flipped = audit(-inside, -outside, higher_is_member=False)
+        assert flipped.to_dict() == audit(inside, outside).to_dict()
+        assert audit(-inside, -outside).epsilon_lower == 0
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_larger_member_scores_prove_no_less(self, seed):
+        inside, outside = normal_scores(seed)
+        bumped = inside + np.random.default_rng(seed).exponential(0.3, inside.size)
+        assert audit(bumped, outside).epsilon_lower >= audit(inside, outside).epsilon_lower
+        assert audit(bumped, outside).mu_lower >= audit(inside, outside).mu_lower
+
+    def test_epsilon_falls_with_delta_and_rises_with_error(self):
+        inside, outside = normal_scores(4, mu=2.0)
+        result = audit(inside, outside)
+        bounds = [result.epsilon(delta) for delta in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)]
+        assert bounds == sorted(bounds, reverse=True)
+        assert bounds[0] == result.epsilon_lower > bounds[-1] == 0
+        assert audit(inside, outside, confidence=0.99).epsilon_lower < result.epsilon_lower
+
+    def test_both_directions_together_are_the_larger(self):
+        inside, outside = normal_scores(5, mu=2.0)
+        result = audit(inside, outside)
+        each = [result.epsilon(1e-3, direction=one) for one in ("in", "out")]
+        assert max(each) == pytest.approx(result.epsilon(1e-3), abs=1e-9)
+
+    def test_one_tail_takes_the_whole_error(self):
+        inside, outside = normal_scores(6, mu=2.0)
+        top = audit(inside, outside, tails="top")
+        assert top.epsilon_lower > audit(inside, outside).epsilon(0.0, direction="in")
+        assert top.epsilon(0.0, direction="out") == 0
+
+
+class TestAwkwardScores:
+    def test_constant_scores_prove_nothing(self):
+        result = audit(np.ones(1000), np.ones(1000))
+        assert result.epsilon_lower == result.mu_lower == 0
+        assert result.advantage.value == result.advantage.low == 0
+        assert result.auc.value == result.hull_auc.value == 0.5
+        assert result.tpr_at_fpr[0.1].value == pytest.approx(0.1)
+
+    @pytest.mark.parametrize(("n_in", "n_out"), [(1, 1), (1, 5), (5, 1), (2, 3)])
+    def test_few_scores_prove_little(self, n_in, n_out):
+        result = audit(np.arange(n_in) + 10.0, np.arange(n_out))
+        assert result.epsilon_lower < 0.5
+        for interval in (
+            result.advantage,
+            result.auc,
+            result.hull_auc,
+            *result.tpr_at_fpr.values(),
+        ):
+            assert 0 <= interval.low <= interval.value <= interval.high <= 1
+
+    def test_separated_scores_prove_what_their_number_allows(self):
+        bounds = []
+        for n in (10, 100, 1000, 10_000):
+            result = audit(np.arange(n) + n, np.arange(n))
+            assert result.advantage.value == result.auc.value == result.advantage.high == 1
+            bounds.append(result.epsilon_lower)
+        assert bounds == sorted(bounds)
+        # One out-score below all members: P(V <= e^eps U) at U ~ Beta(1, n), V near 1.
+        assert bounds[-1] == pytest.approx(np.log(10_000 / -np.log(0.0122)), abs=0.4)
+
+    def test_infinite_scores_are_scores(self):
+        inside = np.array([np.inf] * 40 + [0.0] * 60)
+        outside = np.array([-np.inf] * 50 + [0.0] * 50)
+        finite = audit(np.nan_to_num(inside), np.nan_to_num(outside))
+        assert audit(inside, outside).to_dict() == finite.to_dict()
+        assert finite.epsilon_lower > 1
+
+    def test_unequal_numbers(self):
+        rng = np.random.default_rng(0)
+        result = audit(rng.normal(2, 1, 100), rng.normal(0, 1, 20_000))
+        assert result.epsilon_lower > 1
+        assert 1.5 < result.mu_lower < 2
+
+    def test_scores_of_any_shape_and_kind(self):
+        inside, outside = normal_scores(0)
+        flat = audit(inside.astype(np.float32), outside.astype(np.float32))
+        shaped = audit(
+            inside.astype(np.float32).reshape(20, 20), outside.astype(np.float32).tolist()
+        )
+        assert shaped.to_dict() == flat.to_dict()
+
+    def test_the_scores_are_left_as_they_are(self):
+        inside, outside = normal_scores(0)
+        kept = inside.copy(), outside.copy()
+        audit(inside, outside, higher_is_member=False)
+        assert (inside == kept[0]).all()
+        assert (outside == kept[1]).all()
+        inside[0] += 1.0  # it is still the caller's
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"in_scores": []}, "in_scores must hold at least one score"),
+        ({"out_scores": []}, "out_scores must hold at least one score"),
+        (
+            {"in_scores": [1.0, np.nan, 2.0, np.nan]},
+            r"in_scores must be free of NaN, which 2 of 4 are; got in_scores\[1\] = nan",
+        ),
+        ({"delta": 1.0}, "delta must be at least 0 and less than 1; got delta = 1.0"),
+        ({"delta": -0.1}, "delta must be at least 0 and less than 1; got delta = -0.1"),
+        ({"confidence": 0.0}, "confidence must be strictly between 0 and 1; got confidence = 0.0"),
+        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1; got confidence = 1.0"),
+        ({"fpr": [0.1, 1.5]}, r"fpr must be between 0 and 1; got fpr\[1\] = 1.5"),
+        ({"tails": "bottom"}, 'tails must be "both" or "top"; got tails = \'bottom\''),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    arguments = {"in_scores": [1.0, 2.0], "out_scores": [0.0]} | change
+    with pytest.raises(ValueError, match=message):
+        audit(arguments.pop("in_scores"), arguments.pop("out_scores"), **arguments)
+
+
+def test_methods_name_bad_input():
+    result = audit([1.0], [0.0])
+    with pytest.raises(ValueError, match="delta must be at least 0 and less than 1; got delta = 2"):
+        result.epsilon(2.0)
+    with pytest.raises(ValueError, match='direction must be "both", "in" or "out"'):
+        result.epsilon(0.1, direction="up")
+
+
+def test_words_are_no_scores():
+    with pytest.raises(TypeError, match="in_scores must be an array of real numbers"):
+        audit(["high"], [0.0])
+
+
+class TestMeasuredCurve:
+    def test_power_and_areas_are_those_of_the_curve(self):
+        rng = np.random.default_rng(0)
+        for inside, outside in (normal_scores(2), rng.integers(0, 5, (2, 60))):
+            result = audit(inside, outside, fpr=[0, 0.01, 0.25, 0.5, 1])
+            curve = EmpiricalTradeOff(inside, outside)
+            for fpr, power in result.tpr_at_fpr.items():
+                assert power.value == pytest.approx(curve.power(fpr), abs=1e-12)
+                assert power.low <= power.value <= power.high
+            assert result.auc.value == pytest.approx(curve.auc, abs=1e-14)
+            assert result.hull_auc.value == pytest.approx(curve.hull_auc, abs=1e-14)
+            assert result.advantage.value == pytest.approx(curve.advantage, abs=1e-14)
+            assert result.tradeoff.advantage == curve.advantage
+
+    def test_it_prints_and_travels(self):
+        result = audit(*normal_scores(0), delta=1e-5)
+        assert isinstance(result, AuditResult)
+        text = f"AuditResult(epsilon_lower={result.epsilon_lower:.6g}, mu_lower="
+        assert repr(result).startswith(text)
+        content = json.loads(json.dumps(result.to_dict()))
+        assert content["kind"] == "bound"
+        assert content["epsilon_lower"] == result.epsilon_lower
+        assert content["tpr_at_fpr"][1]["fpr"] == 0.01
+        assert content["advantage"]["kind"] == "estimate"
+
+
+def misses(share, repetitions):
+    """Most misses that a method with this error may show: three standard errors above."""
+    return repetitions * share + 3 * np.sqrt(repetitions * share * (1 - share))
+
+
+class TestCoverage:
+    """Few repetitions: benchmarks/coverage.py has the table."""
+
+    @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.02), (3.0, 0.0)])
+    def test_false_claims_at_the_least_favourable_law(self, epsilon, delta):
+        """The curve itself is the truth: power = h(fpr), and nothing is to spare."""
+        rng, wrong, repetitions, n = np.random.default_rng(7), 0, 200, 100
+        grow = np.exp(epsilon)
+        for _ in range(repetitions):
+            u, v = rng.random(n), rng.random(n)
+            # Small is "in": P(in-score <= t) = h(t) = min(delta + e^eps t, 1 - (1-delta-t)/e^eps).
+            inside = np.maximum((v - delta) / grow, 1.0 - delta - grow * (1.0 - v))
+            inside[v < delta] = -1.0
+            order = Order.of(inside, u, higher_is_member=False, rng=0)
+            pairs = Pairs.of(order, 0.05)
+            wrong += pairs.bound(indistinguishable(delta), 2.0) > epsilon
+        assert 0 < wrong <= misses(0.05, repetitions)
+
+    def test_intervals_and_bands_hold_what_is_true(self):
+        rng, repetitions, n, mu = np.random.default_rng(8), 100, 200, 1.0
+        truth, wrong = GaussianTradeOff(mu), np.zeros(7, int)
+        for _ in range(repetitions):
+            result = audit(rng.normal(mu, 1, n), rng.normal(0, 1, n), fpr=(0.02, 0.3))
+            low, high = result.tpr_at_fpr.values()
+            band = result.band
+            power = truth.power(band.fpr)
+            outside = (power < band.lower - 1e-12).any() or (power[1:] > band.upper[:-1]).any()
+            intervals = (
+                (low, truth.power(0.02)),
+                (high, truth.power(0.3)),
+                (result.auc, truth.auc),
+                (result.hull_auc, truth.auc),
+                (result.advantage, truth.advantage),
+            )
+            wrong[:5] += [not i.low <= value <= i.high for i, value in intervals]
+            wrong[5:] += outside, result.mu_lower > mu
+        assert (wrong <= misses(0.05, repetitions)).all()
+        assert wrong[:2].sum() > 0  # these two are nearly exact
+
+    def test_the_band_is_about_the_curve_across_ties(self):
+        rng, repetitions, wrong = np.random.default_rng(9), 100, 0
+        for _ in range(repetitions):
+            inside, outside = rng.random((2, 150)) < [[0.7], [0.4]]
+            order = Order.of(inside, outside, higher_is_member=True, rng=rng)
+            band = power_band(order, 0.95)
+            power = np.interp(band.fpr, [0, 0.4, 1], [0, 0.7, 1])
+            wrong += (power < band.lower - 1e-12).any() or (power[1:] > band.upper[:-1]).any()
+        assert wrong <= misses(0.05, repetitions)
+
+
+class TestExactGames:
+    def test_an_audit_of_released_means_stays_below_the_exact_epsilon(self):
+        """One column of coins: the score is the count, and both laws of it are binomial."""
+        n, p, rounds = 20, 0.3, 20_000
+        rng = np.random.default_rng(10)
+        outside, inside = rng.binomial(n, p, rounds), 1 + rng.binomial(n - 1, p, rounds)
+        counts = np.arange(n + 1)
+        p_out, p_in = stats.binom.pmf(counts, n, p), stats.binom.pmf(counts - 1, n - 1, p)
+        for delta in (0.01, 0.05):
+
+            def slip(epsilon):
+                grow = np.exp(epsilon)
+                return max(
+                    np.maximum(p_in - grow * p_out, 0).sum(),
+                    np.maximum(p_out - grow * p_in, 0).sum(),
+                )
+
+            low, high = 0.0, 10.0
+            for _ in range(60):
+                middle = (low + high) / 2
+                low, high = (middle, high) if slip(middle) > delta else (low, middle)
+            bound = audit(inside, outside, delta=delta).epsilon_lower
+            assert 0.5 * high < bound < high
+
+    @pytest.mark.parametrize(("mu", "share"), [(1.0, 0.5), (3.0, 0.4)])
+    def test_an_audit_of_a_gaussian_release_stays_below_the_exact_epsilon(self, mu, share):
+        rng = np.random.default_rng(11)
+        result = audit(rng.normal(mu, 1, 20_000), rng.normal(0, 1, 20_000), delta=1e-5)
+        exact = GaussianTradeOff(mu)
+        assert share * exact.epsilon(1e-5) < result.epsilon_lower < exact.epsilon(1e-5)
+        assert 0.95 * mu < result.mu_lower < mu

@@ -1,0 +1,198 @@
+"""Audits of one run: the p-value against the published formula, bounds, coverage, bad input."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mialeak.audit import OneRunResult, one_run_audit, one_run_p_value
+from mialeak.tradeoff import GaussianTradeOff
+
+
+def published_p_value(m, r, v, epsilon, delta):
+    """Steinke, Nasr and Jagielski (2023), Theorem 5.2, term by term; q rational in `epsilon`."""
+    grow = Fraction(np.exp(epsilon))
+    q = grow / (1 + grow)
+    pmf = [comb(r, k) * q**k * (1 - q) ** (r - k) for k in range(r + 1)]
+    tail, slope, total = sum(pmf[v:], Fraction(0)), Fraction(0), Fraction(0)
+    for i in range(1, v + 1):
+        total += pmf[v - i]
+        slope = max(slope, total / i)
+    return min(tail + 2 * m * Fraction(delta) * slope, 1)
+
+
+class TestPValue:
+    @pytest.mark.parametrize(
+        ("m", "r", "v"),
+        [(10, 10, 8), (100, 40, 33), (60, 60, 60), (50, 1, 1), (9, 9, 0), (30, 30, 12)],
+    )
+    @pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0, 8.0])
+    @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
+    def test_it_is_the_published_formula_in_fractions(self, m, r, v, epsilon, delta):
+        truth = float(published_p_value(m, r, v, epsilon, delta))
+        value = one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
+        assert value == pytest.approx(truth, rel=1e-12)
+
+    def test_many_guesses(self):
+        m, r, v, epsilon, delta = 100_000, 20_000, 15_100, 1.0, 1e-7
+        q = 1 / (1 + np.exp(-epsilon))
+        below = stats.binom.cdf(v - 1, r, q) - stats.binom.cdf(v - 1 - np.arange(1, v + 1), r, q)
+        truth = stats.binom.sf(v - 1, r, q) + 2 * m * delta * np.max(below / np.arange(1, v + 1))
+        value = one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
+        assert value == pytest.approx(truth, rel=1e-9)
+
+    def test_it_keeps_the_digits_of_rare_mistakes(self):
+        value = one_run_p_value(100, 100, 40.0)
+        assert 1 - value == pytest.approx(100 * np.exp(-40.0), rel=0.1, abs=1e-15)
+        assert one_run_p_value(99, 100, 40.0) == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((11, 10, 1.0), "correct must be between 0 and 10; got correct = 11"),
+            ((1, 10, -1.0), "epsilon must be at least 0; got epsilon = -1.0"),
+        ],
+    )
+    def test_bad_input_is_named(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            one_run_p_value(*arguments)
+        with pytest.raises(ValueError, match="n_canaries must be between 10"):
+            one_run_p_value(5, 10, 1.0, n_canaries=9)
+
+
+def responses(rng, m, epsilon):
+    """Canaries under randomised response: scores +-1, right with odds e^epsilon."""
+    member = rng.integers(0, 2, m)
+    right = rng.random(m) < 1 / (1 + np.exp(-epsilon))
+    return np.where(right, member, 1 - member) + rng.normal(0, 1e-3, m), member
+
+
+class TestBound:
+    @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-3])
+    def test_it_is_where_the_p_value_reaches_the_level(self, delta):
+        scores, member = responses(np.random.default_rng(0), 1000, 2.0)
+        result = one_run_audit(scores, member, delta=delta, guesses=(200, 200))
+        assert isinstance(result, OneRunResult)
+        rank = np.argsort(np.argsort(scores))
+        correct = member[rank >= 800].sum() + (1 - member)[rank < 200].sum()
+        assert (result.guesses, result.correct, result.n_canaries) == ((200, 200), correct, 1000)
+        low, high = 0.0, 10.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            rejected = stats_p_value(1000, 400, correct, middle, delta) <= 0.05
+            low, high = (middle, high) if rejected else (low, middle)
+        assert result.epsilon_lower == pytest.approx(low, abs=1e-7)
+        assert result.epsilon_lower < 2
+
+    def test_several_choices_share_the_error(self):
+        scores, member = responses(np.random.default_rng(1), 400, 2.0)
+        choices = [(200, 200), (40, 0), (0, 40)]
+        result = one_run_audit(scores, member, guesses=choices)
+        each = [
+            one_run_audit(scores, member, guesses=one, confidence=1 - 0.05 / 3).epsilon_lower
+            for one in choices
+        ]
+        assert result.epsilon_lower == pytest.approx(max(each), abs=1e-8)
+        assert result.guesses == choices[int(np.argmax(each))]
+
+    def test_the_default_choices_are_halves(self):
+        scores, member = responses(np.random.default_rng(2), 100, 3.0)
+        halves = [(50, 50), (25, 25), (12, 12)]
+        assert one_run_audit(scores, member) == one_run_audit(scores, member, guesses=halves)
+
+    def test_lower_scores_of_members_are_told_by_a_flag(self):
+        scores, member = responses(np.random.default_rng(3), 300, 2.0)
+        flipped = one_run_audit(-scores, member, higher_is_member=False)
+        assert flipped == one_run_audit(scores, member)
+        assert one_run_audit(-scores, member).epsilon_lower == 0
+
+    def test_ties_are_broken_by_fair_chance(self):
+        member = np.arange(1000) % 2
+        bounds = [
+            one_run_audit(np.zeros(1000), member, guesses=(100, 100), rng=seed).correct
+            for seed in range(50)
+        ]
+        assert np.mean(bounds) == pytest.approx(100, abs=4)
+        assert len(set(bounds)) > 10
+
+    def test_flags_may_be_truths(self):
+        scores, member = responses(np.random.default_rng(4), 100, 2.0)
+        assert one_run_audit(scores, member == 1) == one_run_audit(scores, member.astype(float))
+
+    def test_infinite_scores_are_scores(self):
+        member = np.arange(40) % 2
+        scores = np.where(member == 1, np.inf, -np.inf)
+        assert one_run_audit(scores, member, guesses=(20, 20)).correct == 40
+
+    @pytest.mark.parametrize(
+        ("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 1e-3), (4.0, 0.0)]
+    )
+    @pytest.mark.parametrize("guesses", [(50, 50), None])
+    def test_false_claims(self, epsilon, delta, guesses):
+        rng, wrong, repetitions = np.random.default_rng(5), 0, 400
+        for _ in range(repetitions):
+            result = one_run_audit(*responses(rng, 100, epsilon), delta=delta, guesses=guesses)
+            wrong += result.epsilon_lower > epsilon
+        assert wrong <= repetitions * 0.05 + 3 * np.sqrt(repetitions * 0.05 * 0.95)
+        if guesses and delta == 0 and epsilon < 4:
+            assert wrong > 0  # exact for randomised response
+
+
+def stats_p_value(m, r, v, epsilon, delta):
+    q, i = 1 / (1 + np.exp(-epsilon)), np.arange(1, v + 1)
+    tail = stats.binom.sf(v - 1, r, q)
+    return tail + 2 * m * delta * np.max((stats.binom.sf(v - 1 - i, r, q) - tail) / i)
+
+
+class TestDpSgd:
+    def test_an_audit_of_noisy_gradient_steps_stays_below_the_guarantee(self):
+        """Canaries along directions of their own, full batches, Gaussian noise: GDP adds up."""
+        rng = np.random.default_rng(6)
+        canaries, dimension, steps, clip, noise = 400, 2000, 20, 1.0, 6.0
+        member = rng.integers(0, 2, canaries)
+        directions = np.eye(dimension)[:canaries] * clip
+        scores = np.zeros(canaries)
+        for _ in range(steps):
+            gradient = member @ directions + rng.normal(0, noise * clip, dimension)
+            scores += directions @ gradient
+        mu = np.sqrt(steps) / noise  # a canary added or removed moves each sum by clip
+        exact = float(GaussianTradeOff(mu).epsilon(1e-5))
+        result = one_run_audit(scores, member, delta=1e-5)
+        assert 0.1 * exact < result.epsilon_lower < exact
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": [], "member": []}, "scores must hold at least one score"),
+        (
+            {"scores": [0.0, np.nan, 1.0, 2.0]},
+            r"scores must be free of NaN, which 1 of 4 are; got scores\[1\] = nan",
+        ),
+        ({"member": [0, 1, 2, 1]}, r"member must hold 0 and 1 only; got member\[2\] = 2.0"),
+        ({"member": [0, 1, np.nan, 1]}, r"member must hold 0 and 1 only; got member\[2\] = nan"),
+        ({"member": [0, 1]}, "member must have one flag for each score; it has 2 for 4"),
+        ({"member": [1, 1, 1, 1]}, "member must hold members and others; all 4 flags are 1"),
+        ({"delta": 1}, "delta must be at least 0 and less than 1; got delta = 1.0"),
+        ({"confidence": 1}, "confidence must be strictly between 0 and 1; got confidence = 1.0"),
+        ({"guesses": (3, 2)}, "guesses must be at least 1 and at most all 4 canaries together"),
+        ({"guesses": (0, 0)}, "guesses must be at least 1 and at most all 4 canaries together"),
+        ({"guesses": [(1, 1), (2,)]}, r"guesses must be a pair .*; got guesses\[1\] = \(2,\)"),
+        ({"guesses": []}, "guesses must have at least one choice"),
+        ({"scores": [[0.0, 1.0], [2.0, 3.0]]}, "scores must have 1 dimension"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    arguments = {"scores": [0.0, 1.0, 2.0, 3.0], "member": [0, 1, 0, 1]} | change
+    with pytest.raises(ValueError, match=message):
+        one_run_audit(arguments.pop("scores"), arguments.pop("member"), **arguments)
+
+
+@pytest.mark.parametrize("guesses", [3, (1.5, 2)])
+def test_guesses_are_counts(guesses):
+    with pytest.raises(TypeError, match="guesses"):
+        one_run_audit([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1], guesses=guesses)
