@@ -42,6 +42,17 @@ if TYPE_CHECKING:
         min_samples as min_samples,
         shannon_entropy as shannon_entropy,
     )
+    from mialeak.estimators import (
+        InfluenceFunctions as InfluenceFunctions,
+        influence_of as influence_of,
+        joint_influence as joint_influence,
+        least_squares_influence as least_squares_influence,
+        logistic_influence as logistic_influence,
+        mean_influence as mean_influence,
+        quantile_influence as quantile_influence,
+        variance_influence as variance_influence,
+        z_estimator as z_estimator,
+    )
     from mialeak.marginals import (
         Bernoulli as Bernoulli,
         Genotype as Genotype,
@@ -159,6 +170,17 @@ _ROOMS = {
         "noise_for_leakage",
         "row_leakage_scores",
         "samples_for_leakage",
+    ),
+    "estimators": (
+        "InfluenceFunctions",
+        "influence_of",
+        "joint_influence",
+        "least_squares_influence",
+        "logistic_influence",
+        "mean_influence",
+        "quantile_influence",
+        "variance_influence",
+        "z_estimator",
     ),
     "marginals": (
         "Bernoulli",

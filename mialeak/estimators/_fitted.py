@@ -1,0 +1,175 @@
+"""Influence functions of regressions that scikit-learn or statsmodels has fitted.
+
+Neither is imported: a result is known by what it carries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak.estimators._equations import linear_influence
+from mialeak.estimators._influence import InfluenceFunctions
+from mialeak.estimators._regression import as_regression, logistic_terms, squares_influence
+
+__all__ = ["influence_of"]
+
+_KNOWN = (
+    "Known are LinearRegression, Ridge and LogisticRegression of scikit-learn, and OLS, WLS, GLM, "
+    "Logit, Probit and Poisson of statsmodels; z_estimator takes all others"
+)
+
+
+def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunctions:
+    """Influence functions of a regression that has been fitted elsewhere.
+
+    Parameters
+    ----------
+    result : object
+        A fitted ``LinearRegression``, ``Ridge`` or ``LogisticRegression`` (or its ``CV`` form) of
+        scikit-learn, or the results of ``OLS``, ``WLS``, ``GLM``, ``Logit``, ``Probit`` or
+        ``Poisson`` of statsmodels.
+    X : array_like, shape (n, p)
+        The rows it was fitted to.  Results of statsmodels bring theirs along.
+    y : array_like, shape (n,)
+        Their responses: numbers, or two classes.
+
+    Returns
+    -------
+    InfluenceFunctions
+        Of the coefficients: in the order of ``params`` for statsmodels, the intercept (if fitted)
+        and then ``coef_`` for scikit-learn.
+
+    Raises
+    ------
+    TypeError
+        If the result is of another kind, or has not been fitted.
+    ValueError
+        If X or y are not those of the fit, or the fit had weights of its rows or classes, more than
+        two classes or responses, or an L1 penalty.
+
+    Notes
+    -----
+    Penalties are taken from the result.  A cross-validated penalty is taken as given: that it was
+    chosen by the same rows is not in the score.  Weights of WLS belong to the rows, as X does.
+
+    That X and y are those of the fit is checked by the influence functions, which must average to
+    zero within half a standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from mialeak import influence_of
+    >>> dose = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [12.0]])
+    >>> response = np.array([0.1, 1.2, 1.8, 3.1, 4.3, 4.8, 5.9, 9.0])
+    >>> influence_of(LinearRegression().fit(dose, response), dose, response)
+    InfluenceFunctions(theta=array([0.682554, 0.749684]), n=8, kind='asymptotic')
+    """
+    model = getattr(result, "model", None)
+    if hasattr(result, "params") and hasattr(model, "exog"):
+        if X is not None or y is not None:
+            invalid("X and y", "be left out: a result of statsmodels brings them along")
+        return _of_results(result, model)
+    if not hasattr(result, "coef_"):
+        _unknown(result)
+    if X is None or y is None:
+        invalid("X and y", "be the rows that the result was fitted to", error=TypeError)
+    return _of_estimator(result, X, y)
+
+
+def _unknown(result: Any) -> NoReturn:
+    rule = f"be a fitted regression; it is {type(result).__name__}"
+    remedy = _KNOWN
+    if hasattr(result, "steps"):
+        remedy = "Pass its last step, and X as the steps before transform it"
+    invalid("result", rule, remedy=remedy, error=TypeError)
+
+
+# --- statsmodels ---------------------------------------------------------------------------------
+
+
+def _of_results(result: Any, model: Any) -> InfluenceFunctions:
+    theta = as_floats(result.params, "result.params", finite=True)
+    design = as_floats(model.exog, "result.model.exog", ndim=2, finite=True)
+    none = np.zeros(design.shape[1])
+    if theta.shape != none.shape:
+        rule = f"be a number for each column of exog; their shape is {theta.shape}"
+        invalid("result.params", rule, remedy=_KNOWN)
+    if hasattr(model, "score_factor") and hasattr(model, "hessian_factor"):
+        counts = getattr(model, "freq_weights", None)
+        if counts is not None and not np.all(np.asarray(counts) == 1.0):
+            rule = "be made of single rows, not of rows with frequencies"
+            invalid("result", rule, remedy="Repeat each row as often as it stands for")
+        score = as_floats(model.score_factor(theta), "score_factor", ndim=1, finite=True)
+        curvature = as_floats(model.hessian_factor(theta), "hessian_factor", ndim=1, finite=True)
+        # One of its models has the sign of the second derivative, the other that of information.
+        if curvature.sum() < 0.0:
+            curvature = -curvature
+        return linear_influence(theta, design, score, curvature, none)
+    if not (hasattr(model, "wexog") and hasattr(model, "weights")):
+        _unknown(model)
+    design = as_floats(model.wexog, "result.model.wexog", ndim=2, finite=True)
+    response = as_floats(model.wendog, "result.model.wendog", ndim=1, finite=True)
+    return squares_influence(theta, design, response, none)
+
+
+# --- scikit-learn --------------------------------------------------------------------------------
+
+
+def _of_estimator(result: Any, X: Any, y: Any) -> InfluenceFunctions:
+    names = {kind.__name__ for kind in type(result).__mro__}
+    logistic = "LogisticRegression" in names
+    if not (logistic or names & {"LinearRegression", "Ridge", "RidgeCV"}):
+        _unknown(result)
+    for name in ("class_weight", "positive"):
+        if getattr(result, name, None):
+            invalid(f"result.{name}", "be left at its default", value=getattr(result, name))
+    coef = as_floats(result.coef_, "result.coef_", finite=True)
+    if coef.ndim == 2 and coef.shape[0] == 1:
+        coef = coef[0]
+    if coef.ndim != 1:
+        rule = f"be those of one response or two classes; its shape is {coef.shape}"
+        invalid("result.coef_", rule)
+    intercept = bool(getattr(result, "fit_intercept", True))
+    if logistic:
+        penalty = _logistic_penalty(result)
+        y = _two_classes(y, result.classes_)
+    else:
+        penalty = getattr(result, "alpha_", getattr(result, "alpha", 0.0))
+        y = np.reshape(y, np.size(y)) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y
+    design, response, weights = as_regression(X, y, penalty, intercept)
+    if coef.size != design.shape[1] - intercept:
+        rule = f"have {coef.size} columns, one for each of result.coef_; its shape is"
+        invalid("X", f"{rule} {np.shape(X)}")
+    if intercept:
+        coef = np.concatenate([np.ravel(as_floats(result.intercept_, "result.intercept_")), coef])
+    if not logistic:
+        return squares_influence(coef, design, response, weights)
+    if intercept and result.solver == "liblinear":  # which penalises the intercept too
+        weights[0] = penalty / float(result.intercept_scaling) ** 2
+    score, curvature = logistic_terms(coef, design, response)
+    return linear_influence(coef, design, score, curvature, weights)
+
+
+def _logistic_penalty(result: Any) -> float:
+    """What multiplies ``|b|^2 / 2`` beside the sum of the log losses."""
+    kind = getattr(result, "penalty", "l2")
+    ratio = np.ravel(np.asarray(getattr(result, "l1_ratio_", getattr(result, "l1_ratio", 0.0))))[0]
+    if kind == "l1" or (kind in ("elasticnet", "deprecated") and ratio):
+        rule = "be l2 or none: an L1 penalty has no smooth equations"
+        invalid("result.penalty", rule, value=kind)
+    if kind is None:
+        return 0.0
+    return 1.0 / float(np.ravel(result.C_ if hasattr(result, "C_") else result.C)[0])
+
+
+def _two_classes(y: Any, classes: Any) -> FloatArray:
+    """1.0 for the second class, 0.0 for the first."""
+    labels, known = np.asarray(y), np.asarray(classes)
+    if known.shape != (2,):
+        invalid("result.classes_", f"be two; there are {known.size}")
+    require(np.isin(labels, known), labels, "y", f"be one of result.classes_, {known.tolist()}")
+    return np.asarray(labels == known[1], dtype=np.float64)

@@ -1,0 +1,232 @@
+"""Results of scikit-learn and statsmodels, taken as they are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import special
+
+from mialeak.estimators import influence_of, least_squares_influence, logistic_influence
+
+linear_model = pytest.importorskip("sklearn.linear_model")
+
+RNG = np.random.default_rng(23)
+N = 80
+X = RNG.normal(size=(N, 3)) @ RNG.normal(size=(3, 3)) + 1.0
+Y = X @ [1.0, -2.0, 0.5] + RNG.normal(size=N) * (1.0 + np.abs(X[:, 0]))
+BITS = (RNG.random(N) < special.expit(X @ [0.5, -0.5, 0.2])).astype(int)
+
+
+def same(got, expected, rtol=1e-6):
+    np.testing.assert_allclose(got.theta, expected.theta, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(got.leakage_scores(), expected.leakage_scores(), rtol=rtol)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_linear_models_of_scikit_learn(fit_intercept):
+    plain = linear_model.LinearRegression(fit_intercept=fit_intercept).fit(X, Y)
+    same(influence_of(plain, X, Y), least_squares_influence(X, Y, fit_intercept=fit_intercept))
+    ridge = linear_model.Ridge(alpha=3.0, fit_intercept=fit_intercept).fit(X, Y)
+    expected = least_squares_influence(X, Y, penalty=3.0, fit_intercept=fit_intercept)
+    same(influence_of(ridge, X, Y), expected)
+    chosen = linear_model.RidgeCV([0.1, 10.0]).fit(X, Y)
+    same(influence_of(chosen, X, Y), least_squares_influence(X, Y, penalty=chosen.alpha_))
+
+
+def test_a_response_in_a_column_is_one_response():
+    fitted = linear_model.LinearRegression().fit(X, Y[:, None])
+    same(influence_of(fitted, X, Y[:, None]), least_squares_influence(X, Y))
+
+
+@pytest.mark.parametrize("strength", [0.3, np.inf])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_logistic_regression_of_scikit_learn(strength, fit_intercept):
+    options = {"C": strength, "fit_intercept": fit_intercept, "tol": 1e-10}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fitted = linear_model.LogisticRegression(**options, max_iter=10_000).fit(X, BITS)
+    expected = logistic_influence(X, BITS, penalty=1.0 / strength, fit_intercept=fit_intercept)
+    same(influence_of(fitted, X, BITS), expected, rtol=1e-4)
+
+
+def test_classes_may_have_any_names():
+    names = np.where(BITS == 1, "yes", "no")
+    fitted = linear_model.LogisticRegression(tol=1e-10).fit(X, names)
+    same(influence_of(fitted, X, names), logistic_influence(X, BITS, penalty=1.0), rtol=1e-4)
+
+
+def test_liblinear_penalises_the_intercept():
+    options = {"solver": "liblinear", "intercept_scaling": 2.0, "tol": 1e-10, "C": 0.1}
+    fitted = linear_model.LogisticRegression(**options).fit(X, BITS)
+    design = np.column_stack([np.ones(N), X])
+    weights = 10.0 * np.array([0.25, 1.0, 1.0, 1.0])
+    expected = logistic_influence(design, BITS, penalty=weights, fit_intercept=False)
+    same(influence_of(fitted, X, BITS), expected, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_cross_validated_penalty_is_taken_as_given():
+    fitted = linear_model.LogisticRegressionCV(Cs=[0.1, 1.0], tol=1e-10).fit(X, BITS)
+    strength = np.ravel(fitted.C_)[0]
+    expected = logistic_influence(X, BITS, penalty=1.0 / strength)
+    same(influence_of(fitted, X, BITS), expected, rtol=1e-4)
+
+
+def test_results_of_statsmodels():
+    sm = pytest.importorskip("statsmodels.api")
+    design = sm.add_constant(X)
+    fitted = sm.OLS(Y, design).fit()
+    ours = influence_of(fitted)
+    same(ours, least_squares_influence(X, Y))
+    robust = ours.influence.T @ ours.influence / N**2
+    np.testing.assert_allclose(robust, fitted.get_robustcov_results("HC0").cov_params(), rtol=1e-8)
+    influence = fitted.get_influence()
+    np.testing.assert_allclose(ours.left_out, 1.0 / (1.0 - influence.hat_matrix_diag), rtol=1e-9)
+    for model in (
+        sm.Logit(BITS, design),
+        sm.GLM(BITS, design, family=sm.families.Binomial()),
+    ):
+        same(influence_of(_fit(model)), logistic_influence(X, BITS))
+
+
+def test_generalised_linear_models_have_the_sandwich_covariance():
+    sm = pytest.importorskip("statsmodels.api")
+    design = sm.add_constant(0.3 * X)
+    counts = RNG.poisson(np.exp(design @ [0.5, 0.3, -0.2, 0.1]))
+    weights = RNG.random(N) + 0.5
+    poisson, gamma = sm.families.Poisson(), sm.families.Gamma(sm.families.links.Log())
+    cases = [
+        lambda kept: sm.Probit(BITS[kept], design[kept]),
+        lambda kept: sm.Poisson(counts[kept], design[kept]),
+        lambda kept: sm.GLM(counts[kept], design[kept], family=poisson),
+        lambda kept: sm.GLM(counts[kept] + 0.5, design[kept], family=gamma),
+        lambda kept: sm.WLS(Y[kept], design[kept], weights=weights[kept]),
+    ]
+    for model in cases:
+        fitted = _fit(model(slice(None)), cov_type="HC0")
+        ours = influence_of(fitted)
+        got = ours.influence.T @ ours.influence / N**2
+        np.testing.assert_allclose(got, fitted.cov_params(), rtol=1e-6)
+        # Without a row, one step reaches the refit nearly.
+        refit = _fit(model(np.arange(N) != 5)).params
+        off = np.abs(ours.without(5)[0] - refit).max()
+        assert off < 0.2 * np.abs(refit - fitted.params).max()
+
+
+def _fit(model, **options):
+    if hasattr(model, "family") or hasattr(model, "wexog"):
+        return model.fit(**options)
+    return model.fit(disp=0, maxiter=200, **options)
+
+
+def test_data_frames_are_taken():
+    pandas = pytest.importorskip("pandas")
+    sm = pytest.importorskip("statsmodels.api")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    expected = least_squares_influence(X, Y)
+    same(influence_of(linear_model.LinearRegression().fit(frame, Y), frame, Y), expected)
+    same(influence_of(sm.OLS(pandas.Series(Y), sm.add_constant(frame)).fit()), expected)
+
+
+def _statsmodels(make):
+    def call():
+        sm = pytest.importorskip("statsmodels.api")
+        return influence_of(make(sm, sm.add_constant(X)))
+
+    return call
+
+
+def _sklearn(model, x=X, y=Y):
+    def call():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = model.fit(X, y)
+        return influence_of(fitted, x, y)
+
+    return call
+
+
+LINEAR = linear_model.LinearRegression().fit(X, Y)
+THREE = np.arange(N) % 3
+REFUSED = [
+    (lambda: influence_of(object()), TypeError, "result must be a fitted regression; it is object"),
+    (lambda: influence_of(linear_model.Ridge(), X, Y), TypeError, "Known are LinearRegression"),
+    (_sklearn(linear_model.Lasso()), TypeError, "it is Lasso. Known are"),
+    (_sklearn(linear_model.HuberRegressor()), TypeError, "it is HuberRegressor. Known are"),
+    (_sklearn(linear_model.SGDRegressor()), TypeError, "it is SGDRegressor"),
+    (_sklearn(linear_model.RidgeClassifier(), y=BITS), TypeError, "it is RidgeClassifier"),
+    (lambda: influence_of(LINEAR), TypeError, "X and y must be the rows that the result was"),
+    (lambda: influence_of(LINEAR, X[:, :2], Y), ValueError, "X must have 3 columns, one for each"),
+    (lambda: influence_of(LINEAR, X[::-1], Y), ValueError, "theta must solve the equations of"),
+    (
+        lambda: influence_of(linear_model.LinearRegression().fit(X, np.stack([Y, Y], 1)), X, Y),
+        ValueError,
+        "result.coef_ must be those of one response or two classes; its shape is (2, 3)",
+    ),
+    (
+        _sklearn(linear_model.LinearRegression(positive=True)),
+        ValueError,
+        "result.positive must be left at its default; got result.positive = True",
+    ),
+    (
+        _sklearn(linear_model.LogisticRegression(class_weight="balanced"), y=BITS),
+        ValueError,
+        "result.class_weight must be left at its default; got result.class_weight = 'balanced'",
+    ),
+    (
+        _sklearn(linear_model.LogisticRegression(solver="saga", l1_ratio=0.5), y=BITS),
+        ValueError,
+        "result.penalty must be l2 or none",
+    ),
+    (_sklearn(linear_model.LogisticRegression(), y=THREE), ValueError, "one response or two class"),
+    (
+        lambda: influence_of(linear_model.LogisticRegression().fit(X, BITS), X, BITS + 1),
+        ValueError,
+        "y must be one of result.classes_, [0, 1]; got y[",
+    ),
+    (_statsmodels(lambda sm, x: sm.RLM(Y, x).fit()), TypeError, "it is RLM. Known are"),
+    (_statsmodels(lambda sm, x: sm.QuantReg(Y, x).fit()), TypeError, "it is QuantReg"),
+    (_statsmodels(lambda sm, x: sm.GLS(Y, x, np.eye(N)).fit()), TypeError, "it is GLS"),
+    (
+        _statsmodels(lambda sm, x: sm.MNLogit(THREE, x).fit(disp=0)),
+        ValueError,
+        "result.params must be a number for each column of exog; their shape is (4, 2)",
+    ),
+    (
+        _statsmodels(lambda sm, x: sm.GLM(Y, x, freq_weights=np.full(N, 2)).fit()),
+        ValueError,
+        "result must be made of single rows, not of rows with frequencies",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED, ids=lambda value: str(value)[-40:])
+def test_other_results_are_refused(call, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+def test_rows_of_a_statsmodels_result_are_its_own():
+    sm = pytest.importorskip("statsmodels.api")
+    with pytest.raises(ValueError, match="X and y must be left out"):
+        influence_of(sm.OLS(Y, X).fit(), X, Y)
+
+
+def test_pipelines_are_told_what_to_pass():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    fitted = make_pipeline(StandardScaler(), linear_model.Ridge()).fit(X, Y)
+    with pytest.raises(TypeError, match="Pass its last step, and X as the steps before"):
+        influence_of(fitted, X, Y)
+
+
+def test_neither_library_is_imported():
+    code = "import sys, mialeak.estimators; print(*{n.split('.')[0] for n in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sklearn", "statsmodels", "pandas"} & set(done.stdout.split())
