@@ -25,6 +25,7 @@ import referee
 import rivals
 import truth
 from curve_cases import CURVE_CASES
+from estimator_cases import ESTIMATOR_CASES
 from speed_case import EPS, SpeedCase
 
 from mialeak import datasets, discrete, reference, scores, special, tables
@@ -322,6 +323,7 @@ CASES = (
         draws=2,
     ),
     *CURVE_CASES,
+    *ESTIMATOR_CASES,
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,
