@@ -17,6 +17,7 @@ import os
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from mialeak._columns import Factor, FactorBuilder, choose_columns
 
-__all__ = ["read_state", "read_table", "write_state"]
+__all__ = ["read_blocks", "read_state", "read_table", "write_state"]
 
 #: How the content of a file shows what it is.
 _MAGIC = {
@@ -196,13 +197,7 @@ def _refuse_encoding(path: Path, error: UnicodeDecodeError) -> NoReturn:
 
 
 def _read_parquet(path: Path, columns: Any) -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError(
-            f"{path} takes pyarrow to read: pip install 'mialeak[dataframe]'"
-        ) from error
+    pa, pq = _pyarrow(path)
     try:
         with pq.ParquetFile(path) as file:
             names = choose_columns(file.schema_arrow.names, columns)
@@ -213,18 +208,20 @@ def _read_parquet(path: Path, columns: Any) -> Any:
         raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
 
 
+def _pyarrow(path: Path) -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError(
+            f"{path} takes pyarrow to read: pip install 'mialeak[dataframe]'"
+        ) from error
+    return pa, pq
+
+
 def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     """The columns of an .npy or .npz file; a single table in an archive is taken for the table."""
-    with path.open("rb") as file:
-        try:
-            loaded: Any = np.load(file, allow_pickle=False)
-            if not isinstance(loaded, np.ndarray):
-                loaded = {name: loaded[name] for name in loaded.files}
-        except _DAMAGED as error:
-            raise ValueError(
-                f"{path} is damaged or holds Python objects, which are not read "
-                f"({_one_line(error)})"
-            ) from error
+    loaded = _load_arrays(path)
     if isinstance(loaded, np.ndarray):
         return _array_columns(path, loaded)
     columns: dict[str, npt.NDArray[Any]] = loaded
@@ -233,6 +230,54 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         if only.ndim != 1 or only.dtype.names:
             return _array_columns(path, only)
     return columns
+
+
+def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
+    """The rows of a file of numbers: (names of the columns or None, matrix), a block at a time.
+
+    Parameters
+    ----------
+    path : str or Path
+        .npy (one block, a memory map), .npz (a block for each array) or .parquet.
+    entries : int
+        Numbers in a block of a Parquet file.
+
+    Raises
+    ------
+    OSError, ValueError, ImportError
+        As :func:`read_table`.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        _check_magic(path, b"PAR1")
+        yield from _parquet_blocks(path, entries)
+    elif suffix == ".npy":
+        _check_magic(path, b"\x93NUMPY")
+        yield None, _load_arrays(path, mapped=True)
+    elif suffix == ".npz":
+        _check_magic(path, b"PK\x03\x04")
+        for array in _load_arrays(path).values():
+            yield None, array
+    else:
+        raise ValueError(f"{path} must end in .npy, .npz or .parquet to say what it is")
+
+
+def _parquet_blocks(path: Path, entries: int) -> Iterator[tuple[Any, Any]]:
+    pa, pq = _pyarrow(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            names = np.array(file.schema_arrow.names, dtype=object)
+            rows = max(1, entries // max(1, names.size))
+            for batch in file.iter_batches(rows):
+                columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+                dtype = np.result_type(*columns) if columns else np.float64
+                matrix = np.empty((batch.num_rows, names.size), dtype, order="F")
+                for place, column in enumerate(columns):
+                    matrix[:, place] = column
+                yield names, matrix
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
 
 
 def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: Any) -> None:
@@ -292,6 +337,22 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
 def _check_magic_of_state(path: Path, kind: str) -> None:
     if not _head(path).startswith(b"PK\x03\x04"):
         raise ValueError(f"{path} is no file that a {kind} was saved to")
+
+
+def _load_arrays(path: Path, *, mapped: bool = False) -> Any:
+    """The array of an .npy file, a memory map if `mapped`, or those of an .npz by name."""
+    try:
+        if mapped:
+            return np.load(path, "r", allow_pickle=False)
+        with path.open("rb") as file:
+            loaded: Any = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                loaded = {name: loaded[name] for name in loaded.files}
+    except _DAMAGED as error:
+        raise ValueError(
+            f"{path} is damaged or holds Python objects, which are not read ({_one_line(error)})"
+        ) from error
+    return loaded
 
 
 def _array_columns(path: Path, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.covariance import _files, _input, _learning
+from mialeak.covariance import _dask, _files, _input, _learning, _shards
 from mialeak.covariance._factors import Factor
-from mialeak.covariance._moments import Moments, Rows, centred, moments_of
+from mialeak.covariance._learning import Learnt, join
+from mialeak.covariance._matrix import covariance
+from mialeak.covariance._moments import centred
 from mialeak.covariance._parameters import NotFittedError, Once, Parameters
 
 __all__ = ["StreamingCovariance"]
@@ -100,10 +103,9 @@ class StreamingCovariance(Parameters):
     array([1.815, 1.148, 2.704, 2.333])
     """
 
-    _moments: Moments
+    _learnt: Learnt | None = None
     _kind: tuple[Any, ...]
     _once: Once
-    _dropped: int
     n_features_in_: int
 
     def __init__(
@@ -130,8 +132,10 @@ class StreamingCovariance(Parameters):
 
         Parameters
         ----------
-        X : array_like, shape (n, d), data frame, or iterator of such blocks
-            Any layout; float32 is taken as such.
+        X : array_like, shape (n, d), data frame, iterator of such blocks, files or Dask array
+            Any layout; float32 is taken as such.  Files are a path or a list of paths (.npy, .npz
+            or .parquet); each is learnt by itself and joined to those before it.  Chunks of a Dask
+            array are learnt where they are, and joined by a fixed tree.
         y : object
             Ignored.
 
@@ -159,7 +163,7 @@ class StreamingCovariance(Parameters):
 
         Parameters
         ----------
-        X : array_like, shape (n, d), data frame, or iterator of such blocks
+        X : array_like, shape (n, d), data frame, iterator of such blocks, files or Dask array
             As in :meth:`fit`; n may be 0.
         y : object
             Ignored.
@@ -179,43 +183,33 @@ class StreamingCovariance(Parameters):
         return self
 
     def _learn(self, X: Any, rows_needed: bool) -> None:
-        blocks = X if hasattr(X, "__next__") else iter([X])
-        drop = self.missing == "drop"
-        moments: Moments | None = None
-        names, columns, seen, dropped = None, 0, 0, 0
-        for block in blocks:
-            found = _input.column_names(block)
-            rows = _input.as_rows(block, rows_needed=rows_needed and block is X)
-            if moments is None:
-                moments, columns, names = self._moments_for(rows, found), rows.shape[1], found
-                if moments.n and (block is not X or not _input.is_one_piece(rows)):
-                    moments = moments.copy()  # if a later piece is refused, nothing has changed
-            _input.check_width(rows, columns, type(self).__name__)
-            _input.check_names(found, names)
-            dropped += _learning.absorb(moments, rows, seen, drop)
-            seen += len(rows)
-        if moments is None:
-            invalid("X", "give at least one block of rows; it was empty")
-        self._commit(moments, columns, names, dropped)
-
-    def _moments_for(self, rows: Rows, names: Any) -> Moments:
-        """The sums so far, or none yet, once everything is found to fit them."""
         rule, _ = self._check_parameters()
-        known: Moments | None = self.__dict__.get("_moments")
-        columns = rows.shape[1]
+        known = self._learnt
         if known is not None:
-            _input.check_width(rows, self.n_features_in_, type(self).__name__)
-            _input.check_names(names, self.__dict__.get("feature_names_in_"))
             self._check_kind(rule)
-            return known
-        if self.structure == "block" and sum(self.blocks) != columns:
-            invalid("blocks", f"sum to the {columns} columns of X; their sum is {sum(self.blocks)}")
-        return moments_of(self.structure, columns, rule == "ledoit-wolf", self.blocks)
+        blocks = None if self.blocks is None else tuple(int(width) for width in self.blocks)
+        drop, tails = self.missing == "drop", rule == "ledoit-wolf"
+        recipe = _learning.Recipe(self.structure, tails, blocks, drop)
+        learnt: Learnt | None
+        if _dask.is_lazy(X):
+            learnt = join(known, _dask.learn_lazy(recipe, X, _input.column_names(X)))
+        elif (paths := _shards.paths_of(X)) is not None:
+            learnt = join(known, _shards.learn_files(recipe, paths, self.workers))
+        else:
+            sole = not hasattr(X, "__next__")
+            pairs = ((_input.column_names(block), block) for block in ((X,) if sole else X))
+            learnt = _learning.learn_blocks(recipe, pairs, known, sole=sole)
+        if learnt is None:
+            invalid("X", "give at least one block of rows; it was empty")
+        if rows_needed and not learnt.moments.n:
+            invalid("X", f"have at least one row{' without NaN' * bool(learnt.dropped)}")
+        self._commit(learnt)
 
     def _check_kind(self, rule: Any) -> None:
         if self._kind != self._kind_now():
             invalid("structure", "be what it was when the rows were seen", remedy="Call fit")
-        if rule == "ledoit-wolf" and not (self._moments.tails or self.structure == "low-rank"):
+        tails = self._learnt is not None and self._learnt.moments.tails
+        if rule == "ledoit-wolf" and not (tails or self.structure == "low-rank"):
             invalid(
                 "shrinkage",
                 "be 'ledoit-wolf' from the first row on, for it takes sums that were not kept",
@@ -225,14 +219,13 @@ class StreamingCovariance(Parameters):
     def _kind_now(self) -> tuple[Any, ...]:
         return self.structure, None if self.blocks is None else tuple(self.blocks)
 
-    def _commit(self, moments: Moments, columns: int, names: Any, dropped: int) -> None:
+    def _commit(self, learnt: Learnt) -> None:
         self._kind = self._kind_now()
-        self._moments = moments
-        self._dropped = self.__dict__.get("_dropped", 0) + dropped
+        self._learnt = learnt
         self._once = Once()
-        self.n_features_in_ = columns
-        if names is not None:
-            self.feature_names_in_ = names
+        self.n_features_in_ = learnt.moments.centre.size
+        if learnt.names is not None:
+            self.feature_names_in_ = learnt.names
 
     def merge(self, other: StreamingCovariance) -> Self:
         """Learn the rows that another object has seen, as if they came after one's own.
@@ -254,25 +247,23 @@ class StreamingCovariance(Parameters):
         """
         if not isinstance(other, StreamingCovariance):
             invalid("other", f"be a StreamingCovariance, not {type(other).__name__}")
-        theirs: Moments | None = other.__dict__.get("_moments")
+        theirs, mine = other._learnt, self._learnt
         if theirs is None:
             return self
-        names = other.__dict__.get("feature_names_in_")
-        mine: Moments | None = self.__dict__.get("_moments")
         kind = self._kind_now() if mine is None else self._kind
-        if kind != other._kind or (mine is not None and mine.tails != theirs.tails):
+        tails = mine is None or mine.moments.tails == theirs.moments.tails
+        if kind != other._kind or not tails:
             rule = "have the structure, blocks and kind of shrinkage that self has"
             invalid("other", f"{rule}: {self!r}; it is {other!r}")
-        if mine is None:
-            moments = theirs.copy()
-        else:
-            if self.n_features_in_ != other.n_features_in_:
-                rule = f"have {self.n_features_in_} columns, as self"
-                invalid("other", f"{rule}; it has {other.n_features_in_}")
-            _input.check_names(names, self.__dict__.get("feature_names_in_"), "other")
-            moments = mine.copy()
-            moments.merge(theirs)
-        self._commit(moments, other.n_features_in_, names, other._dropped)
+        if mine is not None:
+            columns = self.n_features_in_
+            if columns != other.n_features_in_:
+                rule = f"have {columns} columns, as self; it has {other.n_features_in_}"
+                invalid("other", rule)
+            _input.check_names(theirs.names, mine.names, "other")
+        joined = join(mine, theirs)
+        if joined is not None:
+            self._commit(Learnt(joined.moments.copy(), joined.names, joined.dropped))
         return self
 
     def save(self, path: str | Path) -> None:
@@ -288,9 +279,7 @@ class StreamingCovariance(Parameters):
         NotFittedError
             Before any row was seen.
         """
-        moments = self._seen()
-        names = self.__dict__.get("feature_names_in_")
-        _files.save(path, self.get_params(), moments, names, self._dropped)
+        _files.save(path, self.get_params(), self._seen())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -312,9 +301,9 @@ class StreamingCovariance(Parameters):
         ValueError
             If it is damaged, or holds something else.
         """
-        parameters, moments, names, dropped = _files.load(path)
+        parameters, learnt = _files.load(path)
         loaded = cls(**parameters)
-        loaded._commit(moments, moments.centre.size, names, dropped)
+        loaded._commit(learnt)
         return loaded
 
     # --- results -------------------------------------------------------------------------------
@@ -324,12 +313,12 @@ class StreamingCovariance(Parameters):
 
         Parameters
         ----------
-        X : array_like, shape (t, d)
+        X : array_like or Dask array, shape (t, d)
             Any layout; float32 is taken as such.
 
         Returns
         -------
-        ndarray, shape (t,)
+        ndarray, shape (t,), or Dask array of that shape
             ``(x - mean_)^T covariance_^-1 (x - mean_)``, squared as in scikit-learn.
 
         Raises
@@ -339,19 +328,20 @@ class StreamingCovariance(Parameters):
         TypeError, ValueError
             As :meth:`partial_fit`, and if the covariance is singular.
         """
-        return self._score(X, whiten=False)
+        distances: FloatArray = self._score(X, whiten=False)
+        return distances
 
     def transform(self, X: Any) -> FloatArray:
         """Rows with the mean taken off and whitened.
 
         Parameters
         ----------
-        X : array_like, shape (t, d)
+        X : array_like or Dask array, shape (t, d)
             As for :meth:`mahalanobis`.
 
         Returns
         -------
-        ndarray, shape (t, d)
+        ndarray, shape (t, d), or Dask array of that shape
             Rows whose squared lengths are the distances: solved with the lower Cholesky factor of
             the covariance, or multiplied by its inverse symmetric root for a low rank.
 
@@ -360,18 +350,21 @@ class StreamingCovariance(Parameters):
         NotFittedError, TypeError, ValueError
             As :meth:`mahalanobis`.
         """
-        return self._score(X, whiten=True)
+        white: FloatArray = self._score(X, whiten=True)
+        return white
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """:meth:`fit`, then :meth:`transform` of the same rows."""
         return self.fit(X, y).transform(X)
 
-    def _score(self, X: Any, whiten: bool) -> FloatArray:
-        moments, factor = self._seen(), self.whitening_
-        rows = _input.as_rows(X)
-        _input.check_width(rows, self.n_features_in_, type(self).__name__)
-        _input.check_names(_input.column_names(X), self.__dict__.get("feature_names_in_"))
-        centre, rest = moments.centre, moments.rest
+    def _score(self, X: Any, whiten: bool) -> Any:
+        learnt = self._seen()
+        if _dask.is_lazy(X):
+            _input.check_width(X, self.n_features_in_)
+            return _dask.map_lazy(self._snapshot(), X, whiten)
+        factor, rows = self.whitening_, _input.as_rows(X)
+        learnt.check(rows, _input.column_names(X), "X")
+        centre, rest = learnt.moments.centre, learnt.moments.rest
         out = np.empty(rows.shape if whiten else len(rows))
         with np.errstate(over="ignore", invalid="ignore"):
             for start, piece in _input.pieces(rows):
@@ -385,17 +378,22 @@ class StreamingCovariance(Parameters):
                 out[start : start + len(piece)] = found
         return out
 
-    def _seen(self) -> Moments:
-        moments: Moments | None = self.__dict__.get("_moments")
-        if moments is None or moments.n == 0:
+    def _snapshot(self) -> Self:
+        """The same as it is now, whatever is learnt later."""
+        twin, learnt = copy.copy(self), self._seen()
+        twin._learnt = Learnt(learnt.moments.copy(), learnt.names, learnt.dropped)
+        return twin
+
+    def _seen(self) -> Learnt:
+        if self._learnt is None or self._learnt.moments.n == 0:
             name = type(self).__name__
             raise NotFittedError(f"this {name} has seen no rows yet. Call fit or partial_fit first")
-        return moments
+        return self._learnt
 
     @property
     def whitening_(self) -> Factor:
         """What distances are made with."""
-        moments = self._seen()
+        moments = self._seen().moments
         rule, ridge = self._check_parameters()
         self._check_kind(rule)
         return self._once.get(moments, rule, ridge)
@@ -403,23 +401,22 @@ class StreamingCovariance(Parameters):
     @property
     def mean_(self) -> FloatArray:
         """Mean of the rows seen."""
-        return self._seen().centre.copy()
+        return self._seen().moments.centre.copy()
 
     @property
     def covariance_(self) -> FloatArray:
         """Covariance of the rows seen, shrunk and ridged."""
-        return _learning.covariance(self._seen(), self.whitening_.shrinkage, float(self.ridge))
+        return covariance(self._seen().moments, self.whitening_.shrinkage, float(self.ridge))
 
     @property
     def n_samples_seen_(self) -> int:
         """Rows learnt from."""
-        return self._seen().n
+        return self._seen().moments.n
 
     @property
     def n_samples_dropped_(self) -> int:
         """Rows left out by ``missing="drop"``."""
-        self._seen()
-        return self._dropped
+        return self._seen().dropped
 
     @property
     def rank_(self) -> int:

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 
 from mialeak._io import read_state, write_state
-from mialeak.covariance._moments import Moments, moments_of
+from mialeak.covariance._learning import Learnt
+from mialeak.covariance._moments import moments_of
 
 __all__ = ["load", "save"]
 
 _KIND, _VERSION = "StreamingCovariance", 1
 
 
-def save(
-    path: str | Path, parameters: dict[str, Any], moments: Moments, names: Any, dropped: int
-) -> None:
+def save(path: str | Path, parameters: dict[str, Any], learnt: Learnt) -> None:
     """Write parameters, sums and names of columns."""
+    moments, names = learnt.moments, learnt.names
     plain = {name: _plain(value) for name, value in parameters.items()}
     header = {
         "parameters": plain,
         "columns": int(moments.centre.size),
         "tails": moments.tails,
         "names": None if names is None else list(names),
-        "dropped": dropped,
+        "dropped": learnt.dropped,
     }
     write_state(path, _KIND, _VERSION, header, moments.state())
 
@@ -36,8 +36,8 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float)) else list(map(int, value))
 
 
-def load(path: str | Path) -> tuple[dict[str, Any], Moments, Any, int]:
-    """Parameters, sums, names of columns and the number of dropped rows."""
+def load(path: str | Path) -> tuple[dict[str, Any], Learnt]:
+    """Parameters and what was learnt."""
     header, arrays = read_state(path, _KIND, _VERSION)
     try:
         parameters, columns = header["parameters"], int(header["columns"])
@@ -45,6 +45,6 @@ def load(path: str | Path) -> tuple[dict[str, Any], Moments, Any, int]:
         moments = moments_of(parameters["structure"], columns, bool(header["tails"]), blocks)
         moments.restore(arrays)
         names = None if header["names"] is None else np.array(header["names"], dtype=object)
-        return parameters, moments, names, int(header["dropped"])
+        return parameters, Learnt(moments, names, int(header["dropped"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is a damaged {_KIND} ({error})") from error

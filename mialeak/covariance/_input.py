@@ -16,7 +16,6 @@ __all__ = [
     "check_names",
     "check_width",
     "column_names",
-    "finite_rows",
     "is_one_piece",
     "pieces",
     "refuse_rows",
@@ -29,27 +28,27 @@ _PIECE = 2**20
 _ROWS = 256
 
 
-def as_rows(values: Any, *, rows_needed: bool = False) -> Rows:
+def as_rows(values: Any, name: str = "X") -> Rows:
     """`values` as a matrix of float64 or float32 of any layout, copied only if it is neither."""
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
-        invalid("X", "be dense; it is a sparse matrix", remedy="Pass X.toarray()", error=TypeError)
+        invalid(
+            name, "be dense; it is a sparse matrix", remedy="Pass its toarray()", error=TypeError
+        )
     if not isinstance(values, np.ndarray) and hasattr(values, "__array__"):
         values = _array_of(values)
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
-        invalid("X", "be real. Complex data not supported")
+        invalid(name, "be real. Complex data not supported")
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
-        values = _numbers_of(values)
+        values = _numbers_of(values, name)
     if not (isinstance(values, np.ndarray) and values.dtype == np.float32):
-        values = as_floats(values, "X")
+        values = as_floats(values, name)
     if values.ndim != 2:
         hint = "Reshape your data: X[None] if it is one row, X[:, None] if it is one column"
         remedy = hint * (values.ndim == 1)
-        invalid("X", f"have 2 dimensions; its shape is {values.shape}", remedy=remedy)
+        invalid(name, f"have 2 dimensions; its shape is {values.shape}", remedy=remedy)
     if values.shape[1] == 0:
         shape = f"0 feature(s) (shape={values.shape})"
-        invalid("X", f"have columns; it has {shape} while a minimum of 1 is required.")
-    if rows_needed and values.shape[0] == 0:
-        invalid("X", f"have at least one row; its shape is {values.shape}")
+        invalid(name, f"have columns; it has {shape} while a minimum of 1 is required.")
     return np.asarray(np.require(values, requirements=["A"]))
 
 
@@ -61,11 +60,11 @@ def _array_of(values: Any) -> Any:
         return values
 
 
-def _numbers_of(values: npt.NDArray[Any]) -> Rows:
+def _numbers_of(values: npt.NDArray[Any], name: str) -> Rows:
     try:
         return values.astype(np.float64)
     except TypeError as error:
-        invalid("X", f"be an array of real numbers ({error})", error=TypeError)
+        invalid(name, f"be an array of real numbers ({error})", error=TypeError)
 
 
 def column_names(values: Any) -> npt.NDArray[np.object_] | None:
@@ -81,13 +80,13 @@ def column_names(values: Any) -> npt.NDArray[np.object_] | None:
     return array
 
 
-def check_width(rows: Rows, columns: int, owner: str) -> None:
+def check_width(rows: Rows, columns: int, name: str = "X") -> None:
     """Refuse rows of another width than those before."""
     if rows.shape[1] != columns:
         invalid(
-            "X",
-            f"have {columns} columns, as those before: X has {rows.shape[1]} features, but {owner} "
-            f"is expecting {columns} features as input",
+            name,
+            f"have {columns} columns, as those before: X has {rows.shape[1]} features, but "
+            f"StreamingCovariance is expecting {columns} features as input",
         )
 
 
@@ -117,11 +116,6 @@ def is_one_piece(rows: Rows) -> bool:
 
 def _piece_rows(columns: int) -> int:
     return max(_ROWS, _PIECE // columns)
-
-
-def finite_rows(rows: Rows) -> npt.NDArray[np.bool_]:
-    """Which rows hold no NaN and no infinity."""
-    return np.asarray(np.isfinite(rows).all(axis=1))
 
 
 def refuse_rows(rows: Rows, start: int, name: str = "X", remedy: str = "") -> NoReturn:

@@ -1,64 +1,112 @@
-"""Rows into sums, a piece at a time, and sums into a matrix."""
+"""Rows into sums: blocks in memory or by an iterator, one after the other."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import invalid
 from mialeak.covariance import _input
-from mialeak.covariance._moments import Blocks, Full, Moments, References, Rows, centred
+from mialeak.covariance._moments import Moments, Rows, moments_of
 
-__all__ = ["absorb", "covariance", "require_finite"]
+__all__ = ["Learnt", "Recipe", "absorb", "join", "learn_blocks", "require_finite"]
 
 _DROP = 'Pass missing="drop" to leave such rows out'
 
 
-def absorb(moments: Moments, rows: Rows, before: int, drop: bool) -> int:
+@dataclass(frozen=True)
+class Recipe:
+    """How rows are to be added up; it travels to other threads and machines."""
+
+    structure: str
+    tails: bool
+    blocks: tuple[int, ...] | None
+    drop: bool
+
+    def fresh(self, columns: int) -> Moments:
+        """Sums over no rows yet."""
+        if self.blocks is not None and sum(self.blocks) != columns:
+            total = sum(self.blocks)
+            invalid("blocks", f"sum to the {columns} columns of X; their sum is {total}")
+        return moments_of(self.structure, columns, self.tails, self.blocks)
+
+
+@dataclass
+class Learnt:
+    """Sums over some rows, the names of their columns, and the rows left out."""
+
+    moments: Moments
+    names: npt.NDArray[np.object_] | None
+    dropped: int = 0
+
+    def check(self, rows: Rows, names: Any, name: str) -> None:
+        """Refuse rows of another width, or of other columns."""
+        _input.check_width(rows, self.moments.centre.size, name)
+        _input.check_names(names, self.names, name)
+
+
+def learn_blocks(
+    recipe: Recipe,
+    blocks: Iterable[tuple[Any, Any]],
+    known: Learnt | None = None,
+    *,
+    name: str = "X",
+    start: int = 0,
+    sole: bool = False,
+) -> Learnt | None:
+    """Add blocks of rows, each with the names of its columns; None if there was no block.
+
+    `start` rows stand before the first.  `known` stays as it is if rows are refused, and may be
+    changed if not: a `sole` block that is taken at once is added to it, without a copy.
+    """
+    learnt = known
+    owned = known is None
+    for names, block in blocks:
+        rows = _input.as_rows(block, name)
+        if learnt is None:
+            learnt = Learnt(recipe.fresh(rows.shape[1]), names)
+        learnt.check(rows, names, name)
+        if not owned and not (sole and _input.is_one_piece(rows)):
+            learnt, owned = Learnt(learnt.moments.copy(), learnt.names, learnt.dropped), True
+        learnt.dropped += absorb(learnt.moments, rows, start, recipe.drop, name)
+        start += len(rows)
+    return learnt
+
+
+def absorb(moments: Moments, rows: Rows, before: int, drop: bool, name: str = "X") -> int:
     """Add rows, and count those left out; `before` rows stand before them."""
     dropped = 0
     for start, piece in _input.pieces(rows):
         if moments.absorb(piece):
             continue
-        good = require_finite(piece, before + start, drop)
+        good = require_finite(piece, before + start, drop, name)
         dropped += int(len(good) - good.sum())
         if good.any() and not moments.absorb(piece[good]):
-            require_finite(piece[good], before + start, drop)
+            require_finite(piece[good], before + start, drop, name)
     return dropped
 
 
-def require_finite(piece: Rows, start: int, drop: bool) -> npt.NDArray[np.bool_]:
+def require_finite(piece: Rows, start: int, drop: bool, name: str = "X") -> npt.NDArray[np.bool_]:
     """Which rows are finite, where some are not; raise unless they may be dropped."""
-    good = _input.finite_rows(piece)
+    good = np.asarray(np.isfinite(piece).all(axis=1))
     if not drop or good.all():
-        _input.refuse_rows(piece, start, remedy=_DROP)
+        _input.refuse_rows(piece, start, name, _DROP)
     return good
 
 
-def covariance(moments: Moments, shrinkage: Any, ridge: float) -> FloatArray:
-    """``(1 - a) S + (a tr S/d + ridge) I`` as a matrix, or variances for a diagonal structure."""
-    if isinstance(moments, Full):
-        return _full(moments, float(shrinkage), ridge)
-    if isinstance(moments, Blocks):
-        total = np.zeros((moments.centre.size,) * 2)
-        for part, at, share in zip(moments.parts, moments.places, shrinkage, strict=True):
-            total[at, at] = _full(part, float(share), ridge)
-        return total
-    variances = moments.variances()
-    added = shrinkage * variances.mean() + ridge
-    if isinstance(moments, References):
-        rows = centred(moments.rows, moments.centre, moments.rest)
-        matrix = rows.T @ (rows * ((1.0 - shrinkage) / len(rows)))
-        matrix[np.diag_indices_from(matrix)] += added
-        return np.asarray(matrix)
-    return np.asarray((1.0 - shrinkage) * variances + added)
-
-
-def _full(moments: Full, shrinkage: float, ridge: float) -> FloatArray:
-    variances = moments.variances()
-    matrix = (moments.products + moments.products.T) * ((1.0 - shrinkage) / moments.n)
-    diagonal = (1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge)
-    matrix[np.diag_indices_from(matrix)] = diagonal
-    return np.asarray(matrix)
+def join(one: Learnt | None, other: Learnt | None) -> Learnt | None:
+    """The rows of both, those of `one` first; neither is changed."""
+    if one is None or other is None:
+        return one or other
+    if one.moments.n == 0 or other.moments.n == 0:
+        kept = one if other.moments.n == 0 else other
+        return Learnt(kept.moments, kept.names, one.dropped + other.dropped)
+    _input.check_names(other.names, one.names)
+    moments = one.moments.copy()
+    moments.merge(other.moments)
+    names = other.names if one.names is None else one.names
+    return Learnt(moments, names, one.dropped + other.dropped)

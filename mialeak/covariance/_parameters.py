@@ -107,7 +107,7 @@ class Parameters:
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_moments" in self.__dict__
+        return "_learnt" in self.__dict__
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
@@ -123,7 +123,7 @@ class Parameters:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if "_moments" in state:
+        if "_learnt" in state:
             self._once = Once()
 
     def _check_parameters(self) -> tuple[Any, float]:
