@@ -67,7 +67,7 @@ class Factor(Protocol):
         """``a^T C^-1 b`` of each pair of rows."""
 
     def weights(self, deviation: FloatArray) -> FloatArray:
-        """The vector ``C^-1 v``."""
+        """``C^-1 v`` of one v, or of each row v."""
 
     def whiten(self, deviations: FloatArray) -> FloatArray:
         """``W v`` of each row v, where ``W^T W = C^-1``."""
@@ -139,10 +139,10 @@ class FullFactor:
         return np.asarray(np.vecdot(self.whiten(one), self.whiten(other)))
 
     def weights(self, deviation: FloatArray) -> FloatArray:
-        """The vector ``C^-1 v``."""
-        white = self.whiten(np.array(deviation[None]))
-        back = blas.dtrsm(1.0, self._lower, white.T, lower=1, trans_a=1)
-        return np.asarray(back[:, 0])
+        """``C^-1 v`` of one v, or of each row v."""
+        white = self.whiten(np.array(deviation, order="C", ndmin=2))
+        back = blas.dtrsm(1.0, self._lower, white.T, lower=1, trans_a=1, overwrite_b=1)
+        return np.asarray(back.T.reshape(deviation.shape))
 
     def whiten(self, deviations: FloatArray) -> FloatArray:
         """``L^-1 v`` of each row v, in place."""
@@ -231,7 +231,7 @@ class DiagonalFactor:
         return np.asarray((one * other) @ self._inverse)
 
     def weights(self, deviation: FloatArray) -> FloatArray:
-        """The vector ``C^-1 v``."""
+        """``C^-1 v`` of one v, or of each row v."""
         return deviation * self._inverse
 
     def whiten(self, deviations: FloatArray) -> FloatArray:
@@ -280,9 +280,9 @@ class BlocksFactor:
         return total
 
     def weights(self, deviation: FloatArray) -> FloatArray:
-        """The vector ``C^-1 v``."""
+        """``C^-1 v`` of one v, or of each row v."""
         pairs = zip(self._parts, self._places, strict=True)
-        return np.concatenate([part.weights(deviation[at]) for part, at in pairs])
+        return np.concatenate([part.weights(deviation[..., at]) for part, at in pairs], axis=-1)
 
     def whiten(self, deviations: FloatArray) -> FloatArray:
         """``L^-1 v`` block by block, in place."""
@@ -343,8 +343,8 @@ class LowRankFactor:
         return np.asarray(np.vecdot(one, self._precision(other)))
 
     def weights(self, deviation: FloatArray) -> FloatArray:
-        """The vector ``C^-1 v``."""
-        return np.asarray(self._precision(deviation[None])[0])
+        """``C^-1 v`` of one v, or of each row v."""
+        return self._precision(np.atleast_2d(deviation)).reshape(deviation.shape)
 
     def whiten(self, deviations: FloatArray) -> FloatArray:
         """``C^-1/2 v``, the symmetric root."""
