@@ -114,6 +114,19 @@ if TYPE_CHECKING:
         SubsampledTradeOff as SubsampledTradeOff,
         TradeOff as TradeOff,
     )
+    from mialeak.whitebox import (
+        Canaries as Canaries,
+        CovarianceAttack as CovarianceAttack,
+        LayerGradients as LayerGradients,
+        batch_gradient as batch_gradient,
+        blank_canaries as blank_canaries,
+        canife_loss as canife_loss,
+        dirac_canary as dirac_canary,
+        dp_sgd_audit as dp_sgd_audit,
+        mislabelled_canaries as mislabelled_canaries,
+        rank_canaries as rank_canaries,
+        select_canaries as select_canaries,
+    )
 
 #: Where each public name lives.  The functions `security.security` and `audit.audit` have no short
 #: form, since `mialeak.security` and `mialeak.audit` are their rooms.
@@ -205,6 +218,19 @@ _ROOMS = {
         "one_run_audit",
     ),
     "covariance": ("StreamingCovariance",),
+    "whitebox": (
+        "Canaries",
+        "CovarianceAttack",
+        "LayerGradients",
+        "batch_gradient",
+        "blank_canaries",
+        "canife_loss",
+        "dirac_canary",
+        "dp_sgd_audit",
+        "mislabelled_canaries",
+        "rank_canaries",
+        "select_canaries",
+    ),
     "plotting": (
         "LeakageDisplay",
         "TradeOffDisplay",

@@ -1,0 +1,182 @@
+"""What the white-box room refuses, and in which words."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mialeak import (
+    CovarianceAttack,
+    LayerGradients,
+    StreamingCovariance,
+    batch_gradient,
+    blank_canaries,
+    canife_loss,
+    dirac_canary,
+    dp_sgd_audit,
+    mislabelled_canaries,
+    rank_canaries,
+    select_canaries,
+)
+
+ROWS = np.random.default_rng(1).normal(size=(50, 3))
+REFERENCE = StreamingCovariance().fit(ROWS)
+NAN = [0.0, np.nan, 0.0]
+
+
+def refused(error, message, function, *args, **options):
+    with pytest.raises(error, match=re.escape(message)):
+        function(*args, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [1.0, 2.0], 0.1), "theta_after must have the shape of theta_before, (..., d)"),
+        ((1.0, 1.0, 0.1), "theta_after must have the shape of theta_before, (..., d)"),
+        (([1.0], [np.inf], 0.1), "theta_after must be finite; got theta_after[0] = inf"),
+        (([1.0], [2.0], 0.0), "learning_rate must be above 0; got learning_rate = 0.0"),
+        (([1.0], [2.0], -0.1), "learning_rate must be above 0; got learning_rate = -0.1"),
+        (([[1.0]] * 2, [[2.0]] * 2, [0.1, 0.0]), "got learning_rate[1] = 0.0"),
+        (([1.0], [2.0], [0.1]), "learning_rate must be one number or one a step"),
+    ],
+)
+def test_batch_gradient_refuses(arguments, message):
+    refused(ValueError, message, batch_gradient, *arguments)
+
+
+def test_batch_gradient_takes_many_steps_with_a_rate_each():
+    got = batch_gradient([[1.0, 2.0], [3.0, 4.0]], np.zeros((2, 2)), [0.5, 1.0])
+    np.testing.assert_array_equal(got, [[2.0, 4.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be between 1 and 2**53; got batch_size = 0"),
+        ({"score": "covarianse"}, "score must be one of 'covariance', 'scalar-product', 'glir'"),
+        ({"participation": "all"}, "participation must be one of 'every-step', 'one-step'"),
+        ({"sampling_rate": 0.1}, "sampling_rate must be given with participation 'poisson' only"),
+        ({"participation": "poisson"}, "sampling_rate must be given with participation"),
+        (
+            {"participation": "poisson", "sampling_rate": 0.0},
+            "sampling_rate must be above 0 and at most 1; got sampling_rate = 0.0",
+        ),
+        (
+            {"participation": "poisson", "sampling_rate": 0.1, "score": "glir"},
+            "score must be 'covariance' with participation 'poisson'; got score = 'glir'",
+        ),
+        ({"noise_multiplier": -1.0, "clip_norm": 1.0}, "noise_multiplier must be at least 0"),
+        ({"noise_multiplier": 1.0}, "clip_norm must be given with a noise_multiplier"),
+        ({"clip_norm": 0.0}, "clip_norm must be above 0; got clip_norm = 0.0"),
+    ],
+)
+def test_attack_refuses_parameters(options, message):
+    options = {"batch_size": 8, **options}
+    refused(ValueError, message, CovarianceAttack, REFERENCE, **options)
+
+
+def test_attack_refuses_other_types():
+    refused(TypeError, "batch_size must be an integer", CovarianceAttack, REFERENCE, 8.0)
+    message = "reference must be a fitted StreamingCovariance, not ndarray. StreamingCovariance()"
+    refused(TypeError, message, CovarianceAttack, ROWS, 8)
+
+
+def test_attack_refuses_references_that_cannot_be_solved_with():
+    refused(ValueError, "has seen no rows", CovarianceAttack, StreamingCovariance(), 8)
+    few = StreamingCovariance().fit(ROWS[:2])
+    refused(ValueError, "the covariance must have full rank", CovarianceAttack, few, 8)
+    noisy = CovarianceAttack(few, 8, noise_multiplier=1.0, clip_norm=1.0)
+    assert np.isfinite(noisy.update(ROWS[0], ROWS[1]))  # noise makes it regular
+
+
+@pytest.mark.parametrize(
+    ("targets", "batch", "message"),
+    [
+        (np.ones((2, 4)), np.ones(3), "target_gradients must have 3 columns (its last axis), as"),
+        (np.ones((2, 2, 2, 3)), np.ones(3), "and at most 3 axes"),
+        (1.0, np.ones(3), "target_gradients must have 3 columns"),
+        (np.ones((2, 3)), np.ones(4), "batch_gradient must have the shape (3,)"),
+        (np.ones((5, 2, 3)), np.ones(3), "batch_gradient must have the shape (5, 3)"),
+        (NAN, np.ones(3), "target_gradients must be finite; got target_gradients[1] = nan"),
+        (np.ones(3), NAN, "batch_gradient must be finite; got batch_gradient[1] = nan"),
+        (LayerGradients(np.ones((2, 2)), np.ones((2, 1))), np.ones(3), "got 4 columns"),
+    ],
+)
+def test_update_refuses(targets, batch, message):
+    attack = CovarianceAttack(REFERENCE, 8)
+    refused(ValueError, message, attack.update, targets, batch)
+    assert attack.n_steps_seen_ == 0
+
+
+def test_targets_stay_the_same_from_step_to_step():
+    attack = CovarianceAttack(REFERENCE, 8)
+    attack.update(ROWS[:2], ROWS[5])
+    message = "target_gradients must be of 2 targets, as at the first step; got 3"
+    refused(ValueError, message, attack.update, ROWS[:3], ROWS[5])
+    attack.reset()
+    attack.update(ROWS[:3], ROWS[5])
+    assert attack.scores().shape == (3,)
+
+
+def test_scores_come_after_a_step():
+    refused(ValueError, "scores() must come after update()", CovarianceAttack(REFERENCE, 8).scores)
+
+
+@pytest.mark.parametrize(
+    ("errors", "inputs", "message"),
+    [
+        (np.ones(2), np.ones((2, 3)), "errors must be (k, C) or (S, k, C)"),
+        (np.ones((4, 2)), np.ones((3, 3)), "errors must be of the 3 examples that inputs has"),
+        (np.ones((4, 2)), np.ones(4), "inputs must have 2 dimensions"),
+        ([NAN], np.ones((1, 2)), "errors must be finite; got errors[0, 1] = nan"),
+    ],
+)
+def test_layer_gradients_refuse(errors, inputs, message):
+    refused(ValueError, message, LayerGradients, errors, inputs)
+
+
+def test_canaries_refuse():
+    far = np.zeros((4, 3))
+    far[2, 1] = np.inf
+    cases = [
+        ((ROWS, REFERENCE, 0), {}, "k must be between 1 and 2**53; got k = 0"),
+        ((ROWS, REFERENCE, 51), {}, "k must be at most the number of candidates, 50; got k = 51"),
+        ((ROWS[:, :2], REFERENCE), {}, "candidates must have 3 columns, as reference has"),
+        ((ROWS[0], REFERENCE), {}, "candidates must have 3 columns, as reference has, and a row"),
+        ((far, REFERENCE), {}, "candidates must be finite; got candidates[2, 1] = inf"),
+        ((iter([ROWS, far]), REFERENCE), {}, "got candidates[52, 1] = inf"),
+        ((ROWS, REFERENCE), {"clip_norm": -1.0}, "clip_norm must be above 0"),
+        ((ROWS, REFERENCE), {"noise_variance": -1.0}, "noise_variance must be at least 0"),
+    ]
+    for arguments, options, message in cases:
+        refused(ValueError, message, select_canaries, *arguments, **options)
+    refused(TypeError, "reference must be a fitted", select_canaries, ROWS, np.eye(3))
+    step = (ROWS, REFERENCE)
+    refused(ValueError, "steps must hold at least one step", rank_canaries, [])
+    message = "steps must have 50 candidates at every step; got 4 at step 1"
+    refused(ValueError, message, rank_canaries, [step, (ROWS[:4], REFERENCE)])
+    refused(ValueError, "k must be at most the number of candidates", rank_canaries, [step], 51)
+
+
+def test_made_canaries_refuse():
+    refused(ValueError, "norm must be above 0", dirac_canary, REFERENCE, 0.0)
+    refused(ValueError, "index must be between 0 and 2", dirac_canary, REFERENCE, 1.0, index=3)
+    refused(ValueError, "n_classes must be between 2", mislabelled_canaries, [0], 1)
+    refused(ValueError, "y must be between 0 and 1; got y[1] = 2", mislabelled_canaries, [0, 2], 2)
+    refused(TypeError, "y must be integers", mislabelled_canaries, [0.5], 2)
+    refused(ValueError, "count must be between 1", blank_canaries, 0, (2,), 2)
+    refused(ValueError, "shape must be between 1", blank_canaries, 1, (2, 0), 2)
+    refused(ValueError, "gradient must have 2 columns", canife_loss, [1.0], [[1.0, 2.0]], 1.0)
+    refused(ValueError, "clip_norm must be above 0", canife_loss, [1.0], [[1.0]], 0.0)
+
+
+def test_audit_refuses():
+    refused(ValueError, "n_canaries must be between 2", dp_sgd_audit, np.ones_like, 1)
+    message = "train(member) must be 9 scores, one a canary; its shape is (3,)"
+    refused(ValueError, message, dp_sgd_audit, lambda member: np.ones(3), 9)
+    message = "scores must not be NaN"
+    refused(ValueError, "scores", dp_sgd_audit, lambda member: np.full(9, np.nan), 9, rng=1)
+    refused(ValueError, "guesses", dp_sgd_audit, np.ones_like, 9, guesses=(9, 9), rng=1)
