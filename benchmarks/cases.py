@@ -26,6 +26,7 @@ import rivals
 import truth
 from curve_cases import CURVE_CASES
 from estimator_cases import ESTIMATOR_CASES
+from game_cases import GAME_CASES
 from speed_case import EPS, SpeedCase
 
 from mialeak import datasets, discrete, reference, scores, special, tables
@@ -324,6 +325,7 @@ CASES = (
     ),
     *CURVE_CASES,
     *ESTIMATOR_CASES,
+    *GAME_CASES,
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,

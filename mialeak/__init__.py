@@ -53,6 +53,12 @@ if TYPE_CHECKING:
         variance_influence as variance_influence,
         z_estimator as z_estimator,
     )
+    from mialeak.games import (
+        AverageTargetGame as AverageTargetGame,
+        FixedTargetGame as FixedTargetGame,
+        Rounds as Rounds,
+        draw_rows as draw_rows,
+    )
     from mialeak.marginals import (
         Bernoulli as Bernoulli,
         Genotype as Genotype,
@@ -230,6 +236,12 @@ _ROOMS = {
         "mislabelled_canaries",
         "rank_canaries",
         "select_canaries",
+    ),
+    "games": (
+        "AverageTargetGame",
+        "FixedTargetGame",
+        "Rounds",
+        "draw_rows",
     ),
     "plotting": (
         "LeakageDisplay",

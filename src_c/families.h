@@ -3,6 +3,7 @@
 
 #include "binomial.h"
 #include "covariance.h"
+#include "draws.h"
 #include "leakage.h"
 #include "scores.h"
 #include "tails.h"
@@ -15,4 +16,7 @@
         .cubic_sums = cubic_sums, .log_linear_sums = log_linear_sums,                              \
         .log_quadratic_sums = log_quadratic_sums, .column_powers = column_powers,                  \
         .row_norms = row_norms,                                                                    \
+        .binomial_window = binomial_window, .binomial_weights = binomial_weights,                  \
+        .alias_words = alias_words, .alias_ahead = alias_ahead, .alias_draws = alias_draws,        \
+        .lattice_means = lattice_means,                                                            \
     }

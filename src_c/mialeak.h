@@ -8,6 +8,7 @@
 #define MIALEAK_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     MIAL_OK = 0,
@@ -53,6 +54,18 @@ typedef struct {
     void (*row_norms)(size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,
                       ptrdiff_t column_step, const double *centre, const double *rest,
                       const double *weights, double *out);
+
+    /* draws.h */
+    size_t (*binomial_window)(double trials, double p, size_t most, double *first);
+    void (*binomial_weights)(double trials, double p, double first, size_t size, double *weights);
+    void (*alias_words)(size_t size, const double *weights, double *share, uint32_t *order,
+                        uint64_t *words);
+    void (*alias_ahead)(size_t size, const uint64_t *words, size_t draws);
+    void (*alias_draws)(size_t count, const uint64_t *bits, size_t size, const uint64_t *words,
+                        double first, double *out);
+    void (*lattice_means)(size_t columns, size_t rounds, const double *sums, const double *least,
+                          const double *unit, double rows, const int64_t *place, size_t stride,
+                          double *out);
 } mial_kernels;
 
 /*

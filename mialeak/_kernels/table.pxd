@@ -1,5 +1,7 @@
 """The table of kernels in use: each family's .pyx cimports it from here."""
 
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
 cdef extern from "mialeak.h" nogil:
     ctypedef size_t mial_elementwise(size_t, const double *const *, double *) noexcept nogil
     ctypedef struct mial_kernels:
@@ -24,6 +26,15 @@ cdef extern from "mialeak.h" nogil:
         void (*row_norms)(size_t, size_t, const void *, int, Py_ssize_t, Py_ssize_t,
                           const double *, const double *, const double *,
                           double *) noexcept nogil
+        size_t (*binomial_window)(double, double, size_t, double *) noexcept nogil
+        void (*binomial_weights)(double, double, double, size_t, double *) noexcept nogil
+        void (*alias_words)(size_t, const double *, double *, uint32_t *,
+                            uint64_t *) noexcept nogil
+        void (*alias_ahead)(size_t, const uint64_t *, size_t) noexcept nogil
+        void (*alias_draws)(size_t, const uint64_t *, size_t, const uint64_t *, double,
+                            double *) noexcept nogil
+        void (*lattice_means)(size_t, size_t, const double *, const double *, const double *,
+                              double, const int64_t *, size_t, double *) noexcept nogil
 
 
 cdef const mial_kernels *TABLE

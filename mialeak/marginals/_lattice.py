@@ -106,6 +106,16 @@ class Lattice(Marginal):
         return cls(values, (data[:, :, None] == values).mean(axis=0))
 
     @property
+    def steps(self) -> npt.NDArray[np.int64]:
+        """Steps from the least value to each, shape (d, K)."""
+        return self._steps
+
+    @property
+    def unit(self) -> FloatArray:
+        """The step of each coordinate, shape (d,)."""
+        return self._unit
+
+    @property
     def mean(self) -> FloatArray:  # type: ignore[override]
         """Means."""
         return np.asarray(np.vecdot(self.values, self.probabilities))

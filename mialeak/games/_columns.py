@@ -1,0 +1,254 @@
+"""Columns of one kind in a game: which targets are possible, and how their means are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak._blocks import row_blocks
+from mialeak._kernels import draws as kernels
+from mialeak.games._tables import Draw, binomial_draw, lattice_draw
+from mialeak.marginals import (
+    Bernoulli,
+    Genotype,
+    Joint,
+    Lattice,
+    Marginal,
+    Normal,
+    Presence,
+)
+
+__all__ = ["Block", "Columns", "columns_of", "laws_of"]
+
+#: How far from a value of its column a target may be, in steps of the lattice.
+_OFF = 1e-9
+
+
+class Block(NamedTuple):
+    """Some rounds to be played.
+
+    Attributes
+    ----------
+    order : ndarray
+        The numbers of the rounds, those without the target among their rows first.
+    out : int
+        How many those are.
+    releases : ndarray, shape (t, d)
+        To be filled.
+    targets : ndarray, shape (t, d), or None
+        To be filled, if each round has a target of its own.
+    """
+
+    order: npt.NDArray[np.int64]
+    out: int
+    releases: FloatArray
+    targets: FloatArray | None
+
+    @classmethod
+    def of(
+        cls, present: npt.NDArray[np.bool_], releases: FloatArray, targets: FloatArray | None
+    ) -> Block:
+        """From whether each round has the target among its rows."""
+        order = np.argsort(present, kind="stable")
+        return cls(order, present.size - int(np.count_nonzero(present)), releases, targets)
+
+    def columns(self, place: slice) -> Block:
+        """Some of the columns."""
+        targets = None if self.targets is None else self.targets[:, place]
+        return Block(self.order, self.out, self.releases[:, place], targets)
+
+
+class Columns(Protocol):
+    """Columns of one kind, in a game of releases with a certain number of rows."""
+
+    size: int
+
+    def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which entries of a target a row can have."""
+
+    def values(self, column: int) -> str:
+        """The values that a row can have in a column, in words."""
+
+    def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
+        """Play the rounds of `block` about `target`, or about targets of their own."""
+
+    def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
+        """Draw means of so many fresh rows: 1, or a number that was announced."""
+
+
+class _OnLattice:
+    """Columns with the values ``least + unit k``, k = 0, 1, 2, ...
+
+    Parameters
+    ----------
+    least, unit : ndarray, shape (d,)
+        The lattice of each column.
+    numbers, probabilities : ndarray, shape (d, K)
+        The k that a row can have, and their probabilities.
+    sums : callable
+        ``sums(m)`` draws the sums of k over m rows.
+    rows : int
+        Rows of a release.
+    decimals : int or None
+        To which a mean is rounded.
+    announced : set of int
+        Other numbers of rows of which means will be drawn.
+    """
+
+    def __init__(
+        self,
+        least: FloatArray,
+        unit: FloatArray,
+        numbers: npt.NDArray[np.int64],
+        probabilities: FloatArray,
+        sums: Callable[[int], Draw],
+        rows: int,
+        decimals: int | None,
+        announced: set[int],
+    ):
+        self.size = least.size
+        self._least, self._unit = np.ascontiguousarray(least), np.ascontiguousarray(unit)
+        self._numbers, self._probabilities = numbers, probabilities
+        self._sums = {count: sums(count) for count in {1, rows - 1, *announced}}
+        self._rows, self._decimals = rows, decimals
+        if decimals is not None and 8 * rows * 10**decimals >= 2**62:
+            rule = f"be fewer for releases of {rows} rows: such means are not rounded"
+            invalid("decimals", rule, value=decimals)
+
+    def _steps(self, target: FloatArray) -> FloatArray:
+        return (target - self._least) / self._unit
+
+    def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which entries of a target a row can have."""
+        steps = self._steps(target)[:, np.newaxis]
+        near = np.abs(steps - self._numbers) <= _OFF * (1.0 + np.abs(steps))
+        return np.asarray((near & (self._probabilities > 0.0)).any(axis=1))
+
+    def values(self, column: int) -> str:
+        """The values that a row can have in a column, in words."""
+        numbers = self._numbers[column][self._probabilities[column] > 0.0]
+        values = self._least[column] + self._unit[column] * numbers
+        shown = [f"{value:g}" for value in values[:5]] + ["..."] * (values.size > 5)
+        return ", ".join(shown)
+
+    def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
+        """Sums of all rows but one, and the target or a fresh row."""
+        rounds, out = block.order.size, block.out
+        steps = None if target is None else np.rint(self._steps(target))
+        for some in self._some(rounds):
+            sums = self._sums[self._rows - 1](rng, some, rounds)
+            sums[:, :out] += self._sums[1](rng, some, out)
+            if steps is not None:
+                sums[:, out:] += steps[some, np.newaxis]
+            if block.targets is not None:
+                targets = self._sums[1](rng, some, rounds)
+                sums[:, out:] += targets[:, out:]
+                self._mean(targets, 1, some, block.order, block.targets)
+            rows = self._rows
+            if self._decimals is not None:
+                sums, rows = _rounded(sums, rows, self._decimals)
+            self._mean(sums, rows, some, block.order, block.releases)
+
+    def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
+        """Draw means of so many fresh rows, which are not rounded."""
+        order = np.arange(out.shape[0])
+        for some in self._some(out.shape[0]):
+            self._mean(self._sums[rows](rng, some, out.shape[0]), rows, some, order, out)
+
+    def _some(self, rounds: int) -> Iterator[slice]:
+        """Columns a few at a time: their sums stay in the cache."""
+        return row_blocks(self.size, rounds)
+
+    def _mean(
+        self,
+        sums: FloatArray,
+        rows: int,
+        some: slice,
+        order: npt.NDArray[np.int64],
+        out: FloatArray,
+    ) -> None:
+        """What sums over so many rows make, column i of them in row ``order[i]``."""
+        least, unit = self._least[some], self._unit[some]
+        kernels.lattice_means(sums, least, unit, float(rows), order, out[:, some])
+
+
+def _rounded(sums: FloatArray, rows: int, decimals: int) -> tuple[FloatArray, int]:
+    """Digits whose quotient by the power of ten is the rounded mean, in integers: ties to even."""
+    ten = 10**decimals
+    digits, rest = np.divmod(sums.astype(np.int64) * ten, rows)
+    digits += (2 * rest > rows) | ((2 * rest == rows) & (digits % 2 == 1))
+    return digits.astype(np.float64), ten
+
+
+class _Normal:
+    """Normal columns."""
+
+    def __init__(self, law: Normal, rows: int):
+        self.size = law.size
+        self._mean, self._std, self._rows = law.mean, law.std, rows
+
+    def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
+        """All are."""
+        return np.isfinite(target)
+
+    def values(self, column: int) -> str:
+        """The values that a row can have in a column, in words."""
+        return "every number"
+
+    def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
+        """The mean has variance std^2/rows out and (rows - 1) std^2/rows^2 in."""
+        present = block.order[block.out :]
+        scale = np.full((block.order.size, 1), self._rows**-0.5)
+        scale[present] = np.sqrt(self._rows - 1.0) / self._rows
+        draws = self._mean + scale * self._std * rng.standard_normal(block.releases.shape)
+        if target is not None:
+            draws[present] += (target - self._mean) / self._rows
+        if block.targets is not None:
+            self.means(rng, 1, block.targets)
+            draws[present] += (block.targets[present] - self._mean) / self._rows
+        block.releases[...] = draws
+
+    def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
+        """Draw means of so many fresh rows."""
+        out[...] = self._mean + self._std * rows**-0.5 * rng.standard_normal(out.shape)
+
+
+def laws_of(law: Marginal) -> list[Marginal]:
+    """The laws that stand side by side in `law`."""
+    if isinstance(law, Joint):
+        return [simple for part in law.parts for simple in laws_of(part)]
+    return [law]
+
+
+def columns_of(law: Marginal, rows: int, announced: set[int]) -> Columns:
+    """The columns of one law, in a game of releases with `rows` rows."""
+    if isinstance(law, Normal):
+        return _Normal(law, rows)
+    if isinstance(law, Lattice):
+        numbers, chances = law.steps, law.probabilities
+
+        def sums(count: int) -> Draw:
+            return lattice_draw(count, numbers, chances)
+
+        least, unit = law.values[:, 0], law.unit
+        return _OnLattice(least, unit, numbers, chances, sums, rows, None, announced)
+    if isinstance(law, Genotype):
+        p, draws, decimals = law.p, 2, law.decimals
+        chances = np.stack([(1.0 - p) ** 2, 2.0 * p * (1.0 - p), p * p], axis=1)
+    elif isinstance(law, (Bernoulli, Presence)):
+        p, draws, decimals = law.mean, 1, None
+        chances = np.stack([1.0 - p, p], axis=1)
+    else:
+        kinds = "Bernoulli, Genotype, Presence, Lattice and Normal"
+        invalid("marginals", f"be laws of the kinds {kinds}, not {type(law)}", error=TypeError)
+    numbers = np.broadcast_to(np.arange(draws + 1), chances.shape)
+
+    def binomial_sums(count: int) -> Draw:
+        return binomial_draw(draws * count, p)
+
+    zero, one = np.zeros(p.size), np.ones(p.size)
+    return _OnLattice(zero, one, numbers, chances, binomial_sums, rows, decimals, announced)

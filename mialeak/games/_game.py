@@ -1,0 +1,415 @@
+"""Membership games: a coin, a release with or without the target, and an attack on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid
+from mialeak._blocks import (
+    as_rng,
+    map_blocks,
+    one_blas_thread,
+    progress_bar,
+    resolve_workers,
+    row_blocks,
+    spawn_streams,
+)
+from mialeak.games._columns import Block, columns_of, laws_of
+from mialeak.games._rounds import Rounds
+from mialeak.marginals import as_joint
+from mialeak.mean._covariance import variances_or_matrix
+from mialeak.mean._tradeoff import sampled_rows
+
+__all__ = ["AverageTargetGame", "FixedTargetGame", "draw_rows"]
+
+#: Entries of a block of rounds: 8 MB, 10 to 50 ms of work; a table of a column is fetched from
+#: memory once a block, which many rounds of it have to pay for.
+_BLOCK = 2**20
+
+#: A covariance may have negative eigenvalues of this share of the largest: rounding.
+_SEMIDEFINITE = 1e-10
+
+
+class _Game:
+    """What both games have in common."""
+
+    #: The one of all rounds, unless each draws its own.
+    _target: FloatArray | None = None
+
+    def __init__(
+        self,
+        marginals: Any,
+        n: int,
+        sampling_rate: float,
+        release_noise_cov: Any,
+        n_reference: int | None,
+    ):
+        law = as_joint(marginals)
+        self._n, self._size = as_count(n, "n", least=2), law.size
+        self._rows = sampled_rows(sampling_rate, self._n)
+        if n_reference is not None:
+            n_reference = as_count(n_reference, "n_reference", least=1)
+        self._n_reference = n_reference
+        announced = set() if n_reference is None else {n_reference}
+        laws = laws_of(law)
+        self._parts, start = [], 0
+        for part in laws:
+            place = slice(start, start + part.size)
+            self._parts.append((place, columns_of(part, self._rows, announced)))
+            start += part.size
+        self._noise = None
+        if release_noise_cov is not None:
+            if any(getattr(part, "decimals", None) is not None for part in laws):
+                rule = "be None where the law of a column rounds the mean"
+                invalid("release_noise_cov", rule, remedy="Leave out decimals=")
+            self._noise = _noise_factor(release_noise_cov, self._size)
+
+    def __repr__(self) -> str:
+        parts = [f"n={self._n}", f"d={self._size}"]
+        if self._rows != self._n:
+            parts.append(f"sampling_rate={self._rows / self._n!r}")
+        if self._noise is not None:
+            parts.append("noise")
+        if self._n_reference is not None:
+            parts.append(f"n_reference={self._n_reference}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def _drawn(self) -> list[str]:
+        """What is drawn in each round, in the order in which an attack is given it."""
+        targets = ["targets"] * (self._target is None)
+        return ["releases", *targets, *["references"] * (self._n_reference is not None)]
+
+    def _possible(self, target: Any) -> FloatArray:
+        """The target as floats, each a value that a row can have."""
+        row = np.array(as_floats(target, "target", finite=True))
+        if row.shape != (self._size,):
+            invalid("target", f"have {self._size} entries; its shape is {row.shape}")
+        for place, columns in self._parts:
+            good = columns.possible(row[place])
+            if not good.all():
+                column = int(np.argmin(good))
+                invalid(
+                    "target",
+                    "be a value that a row can have in each column",
+                    index=place.start + column,
+                    value=row[place.start + column],
+                    remedy=f"Possible there: {columns.values(column)}",
+                )
+        return row
+
+    def play(
+        self,
+        rounds: int,
+        *,
+        score: Callable[..., Any] | None = None,
+        rng: Any = None,
+        workers: int = 1,
+        progress: bool = False,
+    ) -> Rounds:
+        """Play rounds of the game.
+
+        Parameters
+        ----------
+        rounds : int
+            How many; each is in the world *in* with probability 1/2.
+        score : callable, optional
+            The attack.  It is given the releases of some rounds, shape (t, d), then their targets
+            if each round has one of its own, then the means of their reference rows if the game
+            has them, in this order and shape, and returns a score for each round, shape (t,), or
+            several, shape (t, s); larger means more likely *in*, and -inf is allowed.  Only scores
+            are kept then, so that memory stays flat.
+        rng : None, int or numpy.random.Generator, optional
+            As ``np.random.default_rng`` takes it.
+        workers : int, optional
+            Threads; -1 for all CPUs.  `score` has to be safe in threads if there are several.
+        progress : bool, optional
+            Show a progress bar (by tqdm, the extra ``progress``).
+
+        Returns
+        -------
+        Rounds
+            With member and scores, or else with member, releases and whatever else was drawn.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described, or a score is NaN or of another shape.
+
+        Notes
+        -----
+        Rounds are played in blocks that depend on d alone, each with a random stream of its own:
+        the results are the same for any `workers`, and the first rounds of a longer game are those
+        of a shorter one, up to whole blocks.  BLAS has one thread meanwhile.  A generator passed as
+        `rng` has spawned one child afterwards.
+
+        Ctrl-C ends the game within a block (some hundredths of a second, and what `score` takes);
+        nothing is returned then.
+        """
+        rounds = as_count(rounds, "rounds")
+        workers = resolve_workers(workers)
+        if score is not None and not callable(score):
+            rule = "be a function of releases, or None"
+            invalid("score", rule, value=score, error=TypeError)
+        streams = spawn_streams(rng)
+        whole = {} if score else {name: np.empty((rounds, self._size)) for name in self._drawn}
+        member = np.empty(rounds, np.bool_)
+
+        def play_block(job: tuple[slice, np.random.Generator]) -> tuple[int, FloatArray | None]:
+            block, stream = job
+            count = block.stop - block.start
+            some = {
+                name: whole[name][block] if whole else np.empty((count, self._size))
+                for name in self._drawn
+            }
+            member[block] = self._play(stream, **some)
+            return count, _checked(score(*some.values()), block) if score else None
+
+        scores: list[FloatArray] = []
+        with progress_bar(progress, rounds, "round") as done, one_blas_thread():
+            jobs = zip(row_blocks(rounds, self._size, elements=_BLOCK), streams, strict=False)
+            for count, scored in map_blocks(play_block, jobs, workers):
+                if scored is not None:
+                    scores.append(scored)
+                done(count)
+        if score is None:
+            return Rounds(
+                member, None, whole["releases"], whole.get("targets"), whole.get("references")
+            )
+        return Rounds(member, scores=_joined(scores))
+
+    def _play(
+        self,
+        rng: np.random.Generator,
+        releases: FloatArray,
+        targets: FloatArray | None = None,
+        references: FloatArray | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Play a block of rounds into the arrays; whether each is in the world *in*."""
+        count = releases.shape[0]
+        member = np.asarray(rng.integers(0, 2, count) == 1)
+        present = member
+        if self._rows < self._n:
+            present = member & (rng.random(count) < self._rows / self._n)
+        block = Block.of(present, releases, targets)
+        for place, columns in self._parts:
+            target = None if self._target is None else self._target[place]
+            columns.play(rng, block.columns(place), target)
+            if references is not None and self._n_reference is not None:
+                columns.means(rng, self._n_reference, references[:, place])
+        if self._noise is not None:
+            normal = rng.standard_normal((count, self._noise.shape[-1]))
+            releases += normal * self._noise if self._noise.ndim == 1 else normal @ self._noise.T
+        return member
+
+
+def _checked(result: Any, block: slice) -> FloatArray:
+    """The scores of a block of rounds: no NaN, one row for each."""
+    scores = np.array(as_floats(result, "score"))
+    count = block.stop - block.start
+    if scores.ndim not in (1, 2) or scores.shape[0] != count:
+        rule = f"return a score, or a row of them, for each of {count} releases"
+        invalid("score", f"{rule}; the shape of what it returned is {scores.shape}")
+    bad = np.isnan(scores)
+    if bad.any():
+        place = block.start + first_index(bad)[0]
+        invalid("score", "not return NaN", remedy=f"It did for round {place}")
+    return scores
+
+
+def _joined(scores: list[FloatArray]) -> FloatArray:
+    if len({part.shape[1:] for part in scores}) > 1:
+        shapes = " and ".join(sorted({str(part.shape) for part in scores}))
+        invalid("score", f"return scores of one kind; the shapes of what it returned are {shapes}")
+    return np.concatenate(scores or [np.empty(0)])
+
+
+def _noise_factor(cov: Any, columns: int) -> FloatArray:
+    """Standard deviations (d,), or F (d, r) with F F^T the covariance of the noise."""
+    name = "release_noise_cov"
+    noise = variances_or_matrix(cov, columns, name)
+    if noise.ndim == 1:
+        return np.sqrt(noise)
+    try:
+        return np.asarray(np.linalg.cholesky(noise))
+    except np.linalg.LinAlgError:
+        values, vectors = linalg.eigh(noise)
+    if values[0] < -_SEMIDEFINITE * values[-1]:
+        least = float(values[0])
+        invalid(name, f"be positive semi-definite; its least eigenvalue is {least:.3g}")
+    kept = values > 0.0
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+class FixedTargetGame(_Game):
+    """The membership game of one target: is it among the rows of a released mean?
+
+    In each round a coin decides between the worlds *out*, in which n fresh rows are drawn, and
+    *in*, in which the target and n - 1 fresh rows are; the mean of the rows is released.
+
+    Parameters
+    ----------
+    target : array_like, shape (d,)
+        A row that the law can give.
+    marginals : Marginal or list of Marginal
+        The law of the rows.
+    n : int
+        Rows, the target included; at least 2.
+    sampling_rate : float, optional
+        The released mean is that of ``k = sampling_rate * n`` of the rows, drawn together without
+        replacement; k must be an integer, at least 2.  In the world *in* the target is among them
+        with probability sampling_rate.
+    release_noise_cov : array_like, optional
+        Covariance of normal noise added to the released mean itself: a variance, variances (d,) or
+        a matrix (d, d).
+    n_reference : int, optional
+        In each round so many fresh rows are drawn beside, and the attack is given their mean.
+        (References that stay the same are rows of :func:`draw_rows` that the attack knows.)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the target is impossible (the message names the coordinate), ``sampling_rate * n`` is no
+        integer of at least 2 (it names the nearest rates), or anything is NaN or out of range.
+
+    See Also
+    --------
+    mean_tradeoff : what the best attack achieves, in theory.
+    AverageTargetGame : a fresh target in each round.
+
+    Notes
+    -----
+    Algorithms 1 and 2 of [AB25].  An attacker with the wrong target in mind is a score built for
+    another target than the game's.
+
+    **Method.**  Means have laws of their own, from which they are drawn: the sum of the n - 1 other
+    rows is binomial for bits and genotypes, a convolution for lattice columns, and the row that is
+    the target's or a fresh one is added; normal columns are drawn as their mean.  No row but that
+    one is drawn, so that the cost does not depend on n.
+
+    **Accuracy.**  The laws are exact but for rounding: within 1e-12 in total variation for each
+    column.  Sums that are 2^-70 times as likely as the likeliest, or less, are never drawn.
+
+    **Cost.**  About 8 ns a round and column on one core, and 15 ns for each number that a column's
+    sum may be, once.  Where tables would have more than 2^25 numbers in all (n = 1000: d = 100,000;
+    n = 10^6: d = 3000), NumPy draws the sums, at 100 ns each.
+
+    Examples
+    --------
+    The easiest target in the setting of [AB25], at a tenth of its size:
+
+    >>> import numpy as np
+    >>> from mialeak import Bernoulli, FixedTargetGame, bernoulli_score, easiest_target
+    >>> p = np.linspace(0.25, 0.75, 500)
+    >>> z = easiest_target(p)
+    >>> game = FixedTargetGame(z, Bernoulli(p), n=100)
+    >>> game
+    FixedTargetGame(n=100, d=500)
+    >>> attack = lambda releases: bernoulli_score(releases, z, p, 100)
+    >>> measured = game.play(2000, score=attack, rng=0).tradeoff()
+    >>> print(f"{measured.auc:.2f}")
+    0.99
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        marginals: Any,
+        n: int,
+        *,
+        sampling_rate: float = 1.0,
+        release_noise_cov: Any = None,
+        n_reference: int | None = None,
+    ):
+        super().__init__(marginals, n, sampling_rate, release_noise_cov, n_reference)
+        self._target = self._possible(target)
+
+
+class AverageTargetGame(_Game):
+    """The membership game of a fresh target in each round, drawn from the law of the rows.
+
+    Parameters
+    ----------
+    marginals, n, sampling_rate, release_noise_cov, n_reference
+        As for :class:`FixedTargetGame`.
+
+    See Also
+    --------
+    FixedTargetGame : the same target in all rounds.
+
+    Notes
+    -----
+    Algorithms 5 and 6 of [AB25].  The attack is called as ``score(releases, targets)``, with a
+    target for each release.  What it achieves is what is achieved against a member of the
+    population at random; single members may fare far worse.
+
+    **Method, accuracy and cost** as of :class:`FixedTargetGame`; the targets cost about as much
+    again as the releases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import AverageTargetGame, Bernoulli
+    >>> p = np.linspace(0.25, 0.75, 500)
+    >>> game = AverageTargetGame(Bernoulli(p), n=100)
+    >>> def attack(releases, targets):
+    ...     v = targets - p
+    ...     return (v * (releases - p - v / 200)) @ (1 / (p * (1 - p)))
+    >>> measured = game.play(2000, score=attack, rng=0).tradeoff()
+    >>> print(f"{measured.auc:.2f}")
+    0.95
+    """
+
+    def __init__(
+        self,
+        marginals: Any,
+        n: int,
+        *,
+        sampling_rate: float = 1.0,
+        release_noise_cov: Any = None,
+        n_reference: int | None = None,
+    ):
+        super().__init__(marginals, n, sampling_rate, release_noise_cov, n_reference)
+
+
+def draw_rows(marginals: Any, rows: int, *, rng: Any = None) -> FloatArray:
+    """Fresh rows: targets, or references for an attack.
+
+    Parameters
+    ----------
+    marginals : Marginal or list of Marginal
+        The law of the rows.
+    rows : int
+        How many.
+    rng : None, int or numpy.random.Generator, optional
+        As ``np.random.default_rng`` takes it.
+
+    Returns
+    -------
+    ndarray, shape (rows, d)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Examples
+    --------
+    >>> from mialeak.games import draw_rows
+    >>> from mialeak.marginals import Genotype
+    >>> draw_rows(Genotype([0.1, 0.5, 0.9]), 2, rng=0).shape
+    (2, 3)
+    """
+    law = as_joint(marginals)
+    out = np.empty((as_count(rows, "rows"), law.size))
+    generator = as_rng(rng)
+    start = 0
+    for part in laws_of(law):
+        columns_of(part, 2, set()).means(generator, 1, out[:, start : start + part.size])
+        start += part.size
+    return out

@@ -1,0 +1,87 @@
+"""What a game that was played gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak._results import Kind, Result
+from mialeak.tradeoff import EmpiricalTradeOff
+
+__all__ = ["Rounds"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Rounds(Result):
+    """The rounds of a membership game.
+
+    Attributes
+    ----------
+    member : ndarray of bool, shape (T,)
+        Whether each round was played in the world *in*.
+    scores : ndarray, shape (T,) or (T, s), or None
+        What the attack made of each release, if there was one.
+    releases : ndarray, shape (T, d), or None
+        The releases, if there was no attack.
+    targets : ndarray, shape (T, d), or None
+        The targets of a game that draws them, if there was no attack.
+    references : ndarray, shape (T, d), or None
+        Means of the reference rows of a game that draws them, if there was no attack.
+    kind : str
+        "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import Bernoulli, FixedTargetGame
+    >>> game = FixedTargetGame([1, 0], Bernoulli([0.3, 0.4]), n=10)
+    >>> rounds = game.play(1000, score=lambda releases: releases @ [1, -1], rng=0)
+    >>> rounds.in_scores.size + rounds.out_scores.size
+    1000
+    >>> rounds.tradeoff().kind
+    'estimate'
+    """
+
+    member: npt.NDArray[np.bool_]
+    scores: FloatArray | None = None
+    releases: FloatArray | None = None
+    targets: FloatArray | None = None
+    references: FloatArray | None = None
+    kind: Kind = "estimate"
+
+    @property
+    def in_scores(self) -> FloatArray:
+        """Scores of the rounds in the world *in*."""
+        return self._scored()[self.member]
+
+    @property
+    def out_scores(self) -> FloatArray:
+        """Scores of the rounds in the world *out*."""
+        return self._scored()[~self.member]
+
+    def tradeoff(self) -> EmpiricalTradeOff:
+        """The trade-off that the attack achieved; with several scores a round, choose one first."""
+        if self._scored().ndim != 1:
+            rule = f"be one for each round; its shape is {self._scored().shape}"
+            invalid("scores", rule, remedy="Give EmpiricalTradeOff a column of in_scores and one "
+                    "of out_scores")  # fmt: skip
+        return EmpiricalTradeOff(self.in_scores, self.out_scores)
+
+    def _scored(self) -> FloatArray:
+        if self.scores is None:
+            invalid("scores", "be there, but the game was played without an attack",
+                    remedy="Pass score= to play")  # fmt: skip
+        return self.scores
+
+    def __repr__(self) -> str:
+        given = [f.name for f in fields(self) if isinstance(getattr(self, f.name), np.ndarray)]
+        shapes = ", ".join(f"{name}={getattr(self, name).shape}" for name in given[1:])
+        worlds = f"{np.count_nonzero(self.member)} in, {np.count_nonzero(~self.member)} out"
+        return f"Rounds({worlds}; {shapes})" if shapes else f"Rounds({worlds})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values of what is there."""
+        return {name: value for name, value in super().to_dict().items() if value is not None}

@@ -1,0 +1,137 @@
+"""Sums of rows on a lattice, and how to draw them: from a table, or as NumPy does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray
+from mialeak._kernels import draws as kernels
+
+__all__ = ["Draw", "binomial_draw", "lattice_draw"]
+
+#: Numbers this much less likely than the likeliest are left out of a table, as in draws.h: 64
+#: random bits do not tell.
+_NEGLIGIBLE = 2.0**-70
+
+#: Words of all tables at most: 256 MB.  Beyond, a draw that misses every cache takes as long as
+#: NumPy's draw without a table.
+_MOST_WORDS = 2**25
+
+
+class Draw(Protocol):
+    """Whole numbers drawn for some columns."""
+
+    def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
+        """Independent draws, shape (columns, draws)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """Alias tables of laws on consecutive whole numbers, and which law a column has."""
+
+    words: npt.NDArray[np.uint64]
+    start: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    first: FloatArray
+    law: npt.NDArray[np.int64]
+
+    def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
+        law = self.law[columns]
+        out = np.empty((law.size, draws))
+        kernels.alias_draws(
+            rng.bit_generator, self.words, self.start, self.size, self.first, law, out
+        )
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Binomial:
+    """NumPy's binomial draws."""
+
+    trials: int
+    p: FloatArray
+
+    def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
+        p = self.p[columns, np.newaxis]
+        return rng.binomial(self.trials, p, (p.size, draws)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Multinomial:
+    """NumPy's multinomial draws: how many rows have each of the numbers."""
+
+    rows: int
+    numbers: npt.NDArray[np.int64]
+    probabilities: FloatArray
+
+    def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
+        some = zip(self.numbers[columns], self.probabilities[columns], strict=True)
+        sums = [rng.multinomial(self.rows, law, draws) @ numbers for numbers, law in some]
+        return np.array(sums, np.float64)
+
+
+def _tables(
+    weights: FloatArray, size: npt.NDArray[np.int64], first: FloatArray, law: npt.NDArray[np.intp]
+) -> _Tables:
+    """The tables of laws whose weights lie one after the other."""
+    longest = int(size.max())
+    start, words = np.cumsum(size) - size, np.empty(weights.size, np.uint64)
+    room = np.empty(longest), np.empty(longest, np.uint32)
+    kernels.alias_words(weights, start, size, *room, words)
+    return _Tables(words, start, size, first, law.astype(np.int64))
+
+
+def binomial_draw(trials: int, p: FloatArray) -> Draw:
+    """Draws from Binomial(trials, p[j]) in column j; equal probabilities share a table."""
+    chances, law = np.unique(p, return_inverse=True)
+    first, size = np.empty(chances.size), np.empty(chances.size, np.int64)
+    kernels.binomial_windows(float(trials), chances, first, size)
+    if size.max() > kernels.MOST_WORDS or size.sum() > _MOST_WORDS:
+        return _Binomial(trials, p)
+    weights = np.empty(int(size.sum()))
+    start = np.cumsum(size) - size
+    kernels.binomial_weights(float(trials), chances, first, start, size, weights)
+    return _tables(weights, size, first, law)
+
+
+def lattice_draw(rows: int, numbers: npt.NDArray[np.int64], probabilities: FloatArray) -> Draw:
+    """Sums of rows, each of which has ``numbers[j]`` with ``probabilities[j]`` in column j."""
+    both = np.column_stack([numbers.astype(np.float64), probabilities])
+    laws, law = np.unique(both, axis=0, return_inverse=True)
+    sums, words = [], 0
+    for numbers_of, chances in zip(*np.hsplit(laws, 2), strict=True):
+        row = np.zeros(int(numbers_of[-1]) + 1)
+        row[numbers_of.astype(np.int64)] = chances
+        total = _trimmed_sum(row, rows)
+        words += 0 if total is None else total[1].size
+        if total is None or words > _MOST_WORDS:
+            return _Multinomial(rows, numbers, probabilities)
+        sums.append(total)
+    size = np.array([weights.size for _, weights in sums])
+    first = np.array([first for first, _ in sums], np.float64)
+    return _tables(np.concatenate([weights for _, weights in sums]), size, first, law.ravel())
+
+
+def _trimmed_sum(row: FloatArray, count: int) -> tuple[int, FloatArray] | None:
+    """First number and weights of a sum of `count` draws from a law on 0, 1, 2, ...
+
+    By repeated squaring, with positive terms only; None where it is too wide for a table.
+    """
+    row_first, row = _trim(0, row)
+    first, total = 0, np.ones(1)
+    for bit in bin(count)[2:]:
+        first, total = _trim(2 * first, np.convolve(total, total))
+        if bit == "1":
+            first, total = _trim(first + row_first, np.convolve(total, row))
+        if total.size > kernels.MOST_WORDS:
+            return None
+    return first, total
+
+
+def _trim(first: int, law: FloatArray) -> tuple[int, FloatArray]:
+    kept = np.flatnonzero(law >= _NEGLIGIBLE * law.max())
+    return first + int(kept[0]), np.ascontiguousarray(law[kept[0] : kept[-1] + 1])
