@@ -67,10 +67,11 @@ html_sidebars = {"index": []}
 
 def interface() -> str:
     """The page that lists every public name, room by room, in the package's own words."""
-    lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself.", ""]
+    lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself, but for the"]
+    lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms.", ""]
     for room, names in mialeak._ROOMS.items():
         module = importlib.import_module(f"mialeak.{room}")
-        public = [*names, "security"] if room == "security" else names
+        public = [*names, room] if hasattr(module, room) else names
         title = "configuration" if room == "_config" else room
         lines += [title, "-" * len(title), "", module.__doc__.splitlines()[0], ""]
         lines += [f".. currentmodule:: mialeak{'' if room == '_config' else f'.{room}'}", ""]
