@@ -2,8 +2,10 @@
 #include "mialeak.h"
 
 #include "binomial.h"
+#include "coarsening.h"
 #include "covariance.h"
 #include "draws.h"
+#include "enumeration.h"
 #include "leakage.h"
 #include "scores.h"
 #include "tails.h"
@@ -19,4 +21,8 @@
         .binomial_window = binomial_window, .binomial_weights = binomial_weights,                  \
         .alias_words = alias_words, .alias_ahead = alias_ahead, .alias_draws = alias_draws,        \
         .lattice_means = lattice_means,                                                            \
+        .poisson_pmf = poisson_pmf, .count_vectors = count_vectors,                                \
+        .enumerate_labels = enumerate_labels,                                                      \
+        .enumerate_kernel = enumerate_kernel, .geometric_blur = geometric_blur,                    \
+        .cut_layer = cut_layer, .cut_path = cut_path,                                              \
     }

@@ -66,6 +66,23 @@ typedef struct {
     void (*lattice_means)(size_t columns, size_t rounds, const double *sums, const double *least,
                           const double *unit, double rows, const int64_t *place, size_t stride,
                           double *out);
+
+    /* enumeration.h */
+    mial_elementwise *poisson_pmf; /* (k, mean) */
+    void (*count_vectors)(size_t vectors, size_t cells, const int64_t *start, int64_t *out);
+    void (*enumerate_labels)(size_t vectors, size_t cells, size_t moments, const int64_t *start,
+                             const double *table, const double *offset, const int64_t *labels,
+                             double *sums);
+    void (*enumerate_kernel)(size_t vectors, size_t cells, size_t moments, const int64_t *start,
+                             const double *table, const double *offset, const double *kernel,
+                             size_t outcomes, double *sums);
+    void (*geometric_blur)(size_t rows, size_t width, double alpha, double *room, double *values);
+
+    /* coarsening.h */
+    void (*cut_layer)(size_t atoms, size_t groups, const double *cost, const double *before,
+                      double *after, int32_t *last_cut);
+    void (*cut_path)(size_t atoms, const double *cumulative, double n, double reward, double *cost,
+                     double *room, int32_t *last_cut);
 } mial_kernels;
 
 /*

@@ -1,6 +1,6 @@
 """The table of kernels in use: each family's .pyx cimports it from here."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef extern from "mialeak.h" nogil:
     ctypedef size_t mial_elementwise(size_t, const double *const *, double *) noexcept nogil
@@ -35,6 +35,17 @@ cdef extern from "mialeak.h" nogil:
                             double *) noexcept nogil
         void (*lattice_means)(size_t, size_t, const double *, const double *, const double *,
                               double, const int64_t *, size_t, double *) noexcept nogil
+        mial_elementwise *poisson_pmf
+        void (*count_vectors)(size_t, size_t, const int64_t *, int64_t *) noexcept nogil
+        void (*enumerate_labels)(size_t, size_t, size_t, const int64_t *, const double *,
+                                 const double *, const int64_t *, double *) noexcept nogil
+        void (*enumerate_kernel)(size_t, size_t, size_t, const int64_t *, const double *,
+                                 const double *, const double *, size_t, double *) noexcept nogil
+        void (*geometric_blur)(size_t, size_t, double, double *, double *) noexcept nogil
+        void (*cut_layer)(size_t, size_t, const double *, const double *, double *,
+                          int32_t *) noexcept nogil
+        void (*cut_path)(size_t, const double *, double, double, double *, double *,
+                         int32_t *) noexcept nogil
 
 
 cdef const mial_kernels *TABLE

@@ -6,7 +6,7 @@ columns side by side.
 
 from mialeak.marginals._base import Joint, Marginal, as_joint
 from mialeak.marginals._counts import Bernoulli, Genotype, Presence
-from mialeak.marginals._lattice import Lattice
+from mialeak.marginals._lattice import Lattice, lattice_steps
 from mialeak.marginals._normal import Normal
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "Normal",
     "Presence",
     "as_joint",
+    "lattice_steps",
 ]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
 from mialeak.marginals._base import Marginal, as_rows
 
-__all__ = ["Lattice"]
+__all__ = ["Lattice", "lattice_steps"]
 
 #: Values are multiples of their greatest common step if ratios of gaps are fractions with at most
 #: this denominator, to within the tolerance.
@@ -87,7 +87,7 @@ class Lattice(Marginal):
         require(
             np.diff(values, axis=1, prepend=-np.inf) > 0.0, values, "values", "increase in each row"
         )
-        grids = [_grid(row) for row in values]
+        grids = [lattice_steps(row) for row in values]
         object.__setattr__(self, "values", _frozen(values))
         object.__setattr__(self, "probabilities", _frozen(weights / total[:, None]))
         object.__setattr__(self, "_steps", np.stack([steps for steps, _ in grids]))
@@ -178,7 +178,7 @@ def _frozen(array: FloatArray) -> FloatArray:
     return own
 
 
-def _grid(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
+def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
     """Each value as a number of steps from the first, and the step."""
     gaps = values - values[0]
     if gaps.size == 1:

@@ -1,0 +1,211 @@
+"""Mechanisms that treat each cell of a table on its own.
+
+What one makes of a count is a law over outcomes.  A signed measure over counts (such as "in" less
+gamma times "out") is *pushed* through it to one over outcomes, and what is positive of that is the
+leakage.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count, as_counts, as_float, invalid
+from mialeak._blocks import as_rng
+from mialeak._kernels import enumeration
+
+__all__ = ["CellMechanism", "Geometric", "RandomRound", "Round", "Suppress"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class CellMechanism(ABC):
+    """Base of the mechanisms that release something of each cell, whatever the others hold."""
+
+    #: Windows of counts that are pushed begin at `phase` modulo `grain`, and are whole grains long.
+    grain: int = 1
+    phase: int = 0
+    random: bool = False
+
+    @abstractmethod
+    def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
+        """Signed measures over counts, rows of (R, W) that begin at `first`, over outcomes."""
+
+    @abstractmethod
+    def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
+        """What is published in place of `counts`, an integer array of any shape."""
+
+
+@dataclass(frozen=True)
+class Round(CellMechanism):
+    """Round each count to the nearest multiple of a base; halves are rounded up.
+
+    Parameters
+    ----------
+    base : int
+        At least 2; 3, 5 and 10 are usual.
+
+    Examples
+    --------
+    >>> from mialeak import Round
+    >>> Round(5).release([0, 2, 3, 7, 8, 12])
+    array([ 0,  0,  5,  5, 10, 10])
+    """
+
+    base: int
+
+    def __post_init__(self) -> None:
+        as_count(self.base, "base", least=2)
+
+    @property
+    def grain(self) -> int:  # type: ignore[override]
+        """The base: so many counts are released as one."""
+        return self.base
+
+    @property
+    def phase(self) -> int:  # type: ignore[override]
+        """The first count that is rounded to a given multiple, modulo the base."""
+        return -(self.base // 2) % self.base
+
+    def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
+        """The mass of each run of counts that are rounded alike."""
+        return np.asarray(measure.reshape(len(measure), -1, self.base).sum(axis=-1))
+
+    def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
+        """The rounded counts."""
+        values = as_counts(counts, "counts")
+        return (values + self.base // 2) // self.base * self.base
+
+
+@dataclass(frozen=True)
+class RandomRound(CellMechanism):
+    """Round each count up or down to a multiple of a base at random, right in the mean.
+
+    A count that exceeds a multiple by r goes up with probability ``r / base``.
+
+    Parameters
+    ----------
+    base : int
+        At least 2; 3 and 5 are usual.
+
+    Examples
+    --------
+    >>> from mialeak import RandomRound
+    >>> RandomRound(3).release([0, 3, 4, 5], rng=1)
+    array([0, 3, 3, 3])
+    """
+
+    base: int
+    random = True
+
+    def __post_init__(self) -> None:
+        as_count(self.base, "base", least=2)
+
+    @property
+    def grain(self) -> int:  # type: ignore[override]
+        """The base."""
+        return self.base
+
+    def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
+        """The mass that goes down to each multiple, and that which comes up to it."""
+        runs = measure.reshape(len(measure), -1, self.base)
+        up = runs @ (np.arange(self.base) / self.base)
+        outcomes = np.zeros((len(measure), runs.shape[1] + 1))
+        outcomes[:, :-1] = runs @ (np.arange(self.base, 0, -1) / self.base)
+        outcomes[:, 1:] += up
+        return outcomes
+
+    def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
+        """The rounded counts."""
+        values = as_counts(counts, "counts")
+        up = as_rng(rng).integers(0, self.base, values.shape) < values % self.base
+        return (values // self.base + up) * self.base
+
+
+@dataclass(frozen=True)
+class Suppress(CellMechanism):
+    """Hide small counts: all below a threshold are released as one mark, -1.
+
+    Parameters
+    ----------
+    below : int
+        The smallest count that is shown; 5 and 10 are usual.
+    zeros_shown : bool, default False
+        Show that a cell is empty.  It tells more.
+
+    Examples
+    --------
+    >>> from mialeak import Suppress
+    >>> Suppress(5).release([0, 4, 5, 12]), Suppress(5, zeros_shown=True).release([0, 4, 5])
+    (array([-1, -1,  5, 12]), array([ 0, -1,  5]))
+    """
+
+    below: int
+    zeros_shown: bool = False
+
+    def __post_init__(self) -> None:
+        as_count(self.below, "below", least=1)
+
+    def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
+        """The mass of all hidden counts, beside those that are shown."""
+        hidden = self._hidden(first[:, None] + np.arange(measure.shape[1]))
+        mark = np.where(hidden, measure, 0.0).sum(axis=1)
+        return np.column_stack([np.where(hidden, 0.0, measure), mark])
+
+    def _hidden(self, counts: IntArray) -> npt.NDArray[np.bool_]:
+        hidden: npt.NDArray[np.bool_] = counts < self.below
+        return hidden & (counts != 0) if self.zeros_shown else hidden
+
+    def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
+        """The counts, with -1 where one is hidden."""
+        values = as_counts(counts, "counts")
+        return np.where(self._hidden(values), -1, values)
+
+
+@dataclass(frozen=True)
+class Geometric(CellMechanism):
+    """Add two-sided geometric noise to each count: ``P(Z = z)`` falls by ``e^-epsilon`` a step.
+
+    One row more or less in a cell is then epsilon-differentially private; a row that is replaced
+    changes two cells.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+
+    Examples
+    --------
+    >>> from mialeak import Geometric
+    >>> Geometric(1.0).release([10, 10, 10, 10], rng=0)
+    array([10,  8, 10,  9])
+    """
+
+    epsilon: float
+    random = True
+
+    def __post_init__(self) -> None:
+        if not as_float(self.epsilon, "epsilon") > 0:
+            invalid("epsilon", "be positive", value=self.epsilon)
+
+    def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
+        """The noisy measure; what falls outside the window counts at its ends.
+
+        Nothing is lost thereby: beyond all counts the ratio of two laws no longer changes.
+        """
+        noisy = np.array(measure, order="C")
+        room = np.empty(measure.shape[1])
+        enumeration.geometric_blur(math.exp(-self.epsilon), room, noisy)
+        return noisy
+
+    def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
+        """The counts with noise; they may be negative."""
+        values = as_counts(counts, "counts")
+        generator, success = as_rng(rng), -math.expm1(-self.epsilon)
+        plus = generator.geometric(success, values.shape)
+        return values + plus - generator.geometric(success, values.shape)

@@ -1,0 +1,92 @@
+"""Leakage of mechanisms that treat each cell on its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak.mechanisms._cells import CellMechanism, IntArray
+from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
+from mialeak.special import binom_logpmf
+
+__all__ = ["joint_leakage", "joint_size", "own_cell_leakage"]
+
+#: Counts of cells worked on at once.
+_BLOCK = 2**18
+#: A single cell's window at most: 1e8 counts, for cells that expect 2.5e13 rows.
+_WIDEST = 2**27
+
+
+def own_cell_leakage(
+    mechanism: CellMechanism | None, p: FloatArray, n: int, gamma: float, *, poisson: bool
+) -> float:
+    """Average leakage if the attacker sees the target's own cell only; None: the raw count.
+
+    With a Poisson number of rows the other cells tell nothing, and this is all that leaks.
+    """
+    atoms, cells = np.unique(p[p > 0.0], return_counts=True)
+    grain, phase = (1, 0) if mechanism is None else (mechanism.grain, mechanism.phase)
+    low, high = window(n * atoms)
+    if not poisson:
+        high = np.minimum(high, float(n))
+    first = ((low.astype(np.int64) - phase) // grain) * grain + phase
+    widths = -(-(high.astype(np.int64) + 1 - first) // grain) * grain
+    if widths.max() > _WIDEST:
+        invalid("n", f"leave every cell fewer counts that matter than {_WIDEST:,}", value=n)
+    terms = np.empty(len(atoms))
+    for rows in _rows(widths):
+        width = int(widths[rows].max())
+        share, start = atoms[rows, None], first[rows]
+        counts = (start[:, None] + np.arange(width)).astype(np.float64)
+        if poisson:
+            chance = poisson_pmf(counts, n * share)
+        else:
+            chance = np.exp(binom_logpmf(counts, float(n), share))
+        measure = chance * (counts / (n * share) - gamma)
+        seen = measure if mechanism is None else mechanism.push(measure, start)
+        terms[rows] = leaked(seen, gamma).sum(axis=1)
+    return total(atoms * terms * cells)
+
+
+def _rows(widths: IntArray) -> Iterator[slice]:
+    """Consecutive cells whose padded windows make a block, or one cell."""
+    start = 0
+    while start < len(widths):
+        size = max(1, min(_BLOCK // int(widths[start]), len(widths) - start))
+        while size > 1 and size * int(widths[start : start + size].max()) > 2 * _BLOCK:
+            size //= 2
+        yield slice(start, start + size)
+        start += size
+
+
+# ---- all cells together, where they are few ----
+
+
+def joint_size(p: FloatArray, n: int) -> int:
+    """Numbers that :func:`joint_leakage` holds."""
+    return int((n + 1) ** len(p))
+
+
+def joint_leakage(mechanism: CellMechanism, p: FloatArray, n: int, gamma: float) -> float:
+    """Leakage for n rows, all cells seen: the measure over count vectors, pushed axis by axis."""
+    cells = len(p)
+    first = -((-mechanism.phase) % mechanism.grain)
+    width = -(-(n + 1 - first) // mechanism.grain) * mechanism.grain
+    units = np.zeros((n + 1, width))
+    units[np.arange(n + 1), np.arange(n + 1) - first] = 1.0
+    kernel = mechanism.push(units, np.full(n + 1, first))
+    counts = np.indices((n + 1,) * cells, sparse=True)
+    weight = np.where(sum(counts) == n, 1.0, 0.0)
+    for share, count in zip(p, counts, strict=True):
+        weight = weight * poisson_pmf(count.astype(np.float64), n * float(share))
+    weight /= float(poisson_pmf(np.array([float(n)]), float(n))[0])
+    terms = []
+    for share, count in zip(p, counts, strict=True):
+        measure = weight * (count / n - gamma * share)
+        for _ in range(cells):  # the first axis becomes the last: all in turn
+            measure = np.tensordot(measure, kernel, axes=(0, 0))
+        terms.append(total(leaked(measure, gamma)))
+    return math.fsum(terms)

@@ -1,0 +1,166 @@
+"""Exact leakage of single statistics, without enumeration.
+
+Each function is for the law `p` of the atoms and n rows, or a Poisson number with mean n.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak.marginals import lattice_steps
+from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
+
+__all__ = ["maximum_leakage", "mean_leakage", "mode_leakage"]
+
+#: Complex numbers that the mode's sums may take at once: 0.5 GB.
+_MOST_MODE = 2**25
+#: Points of a sum's law at most.
+_MOST_POINTS = 2**26
+#: Exponent of the negligible, e^-46 = 1e-20, in Bernstein's inequality.
+_NEGLIGIBLE = 46.0
+
+
+# ---- the maximum ----
+
+
+def maximum_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
+    """In O(K): the probabilities of each maximum, given a target below, at and above it."""
+    p = p[p > 0.0]
+    above = np.append(np.cumsum(p[:0:-1])[::-1], 0.0)  # mass of the later atoms
+    below = np.append(0.0, np.cumsum(p)[:-1])
+    upto = below + p
+    log_upto = np.where(above <= 0.5, np.log1p(-above), np.log(upto))
+
+    def law(rows: int) -> tuple[FloatArray, FloatArray]:
+        """P(maximum <= l) and P(maximum = l)."""
+        at_most = np.exp(-n * above) if poisson else np.exp(rows * log_upto)
+        if poisson:
+            return at_most, at_most * -np.expm1(-n * p)
+        if rows == 0:
+            return at_most, np.zeros(len(p))
+        step = log_upto - np.append(-np.inf, log_upto[:-1])
+        return at_most, at_most * -np.expm1(-rows * step)
+
+    _, out = law(n)
+    at_most, others = law(n - 1)
+    terms = p * leaked(at_most - gamma * out, gamma)
+    terms += below * leaked(others - gamma * out, gamma) + above * leaked(-gamma * out, gamma)
+    none = leaked(np.array([-gamma * math.exp(-n)]), gamma) if poisson else 0.0
+    return total(np.append(terms, none))
+
+
+# ---- the mean ----
+
+
+def mean_leakage(
+    p: FloatArray, values: FloatArray, n: int, gamma: float, *, poisson: bool
+) -> float:
+    """By the law of the sum on a circle large enough, whose Fourier transform is a power."""
+    if values.shape != p.shape:
+        rule = "have one entry for each atom of p"
+        invalid("values", f"{rule}; the shapes are {values.shape} and {p.shape}")
+    p, values = p[p > 0.0], values[p > 0.0]
+    levels, where = np.unique(np.append(values, 0.0) if poisson else values, return_inverse=True)
+    steps, _ = lattice_steps(levels)
+    steps = steps - steps[where[-1]] if poisson else steps - int(np.rint(steps[where] @ p))
+    mass = np.bincount(where[: len(p)], p, len(levels)).astype(np.float64)
+    width = _circle(steps, mass, n, poisson=poisson)
+    frequency = 2.0 * math.pi / width * np.arange(width // 2 + 1)
+    transform = np.zeros(len(frequency), complex)
+    for step, share in zip(steps, mass, strict=True):
+        transform += share * np.exp(-1j * frequency * step)
+    out = _law(np.exp(n * (transform - 1.0)) if poisson else transform**n, width)
+    others = out if poisson else _law(transform ** (n - 1), width)
+    terms = [
+        share * total(leaked(np.roll(others, step) - gamma * out, gamma))
+        for step, share in zip(steps.tolist(), mass.tolist(), strict=True)
+        if share > 0.0
+    ]
+    return math.fsum(terms)
+
+
+def _law(transform: Any, width: int) -> FloatArray:
+    law = np.fft.irfft(transform, width)
+    return np.where(law > 2.0**-60, law, 0.0)  # what is less is rounding
+
+
+def _circle(steps: npt.NDArray[np.int64], mass: FloatArray, n: int, *, poisson: bool) -> int:
+    """Points of the circle: twice as far from the mean as the sum gets, and a step further."""
+    low, high = int(steps.min()), int(steps.max())
+    reach = max(abs(low), abs(high), 1)
+    spread = n * float(mass @ steps.astype(np.float64) ** 2)
+    far = _NEGLIGIBLE * reach / 3.0
+    width = 2.0 * (far + math.sqrt(far * far + 2.0 * _NEGLIGIBLE * spread)) + 4.0 * reach
+    if not poisson:
+        width = min(width, float((n + 2) * (high - low) + 1))
+    if width > _MOST_POINTS:
+        invalid(
+            "values", f"give a mean with fewer than {_MOST_POINTS:,} likely values", value=width
+        )
+    return 2 * math.ceil(width / 2.0) + 2
+
+
+# ---- the mode ----
+
+
+def mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
+    """By conditioning independent Poisson counts on their sum, a Fourier coefficient.
+
+    On each node w of the circle the cells multiply: those before the mode l hold less than its m
+    rows and those behind at most m.  A Poisson number of rows needs the node 1 alone.
+    """
+    cells = len(p)
+    nodes = np.ones(1, complex)
+    weights = np.ones(1)
+    if not poisson:
+        size = 2 * math.ceil(window(np.array([float(n)]))[1][0] - n) + 2
+        half = np.arange(size // 2 + 1)
+        nodes = np.exp(2j * math.pi / size * half)
+        chance = float(poisson_pmf(np.array([float(n)]), float(n))[0])
+        weights = np.where((half == 0) | (half == size // 2), 1.0, 2.0) / (size * chance)
+    low, high = window(n * p)
+    most = int(min(high.max(), n) if not poisson else high.max())
+    least = int(low.max())
+    if (most + 2) * len(nodes) * cells > _MOST_MODE:
+        invalid("n", "be smaller, or p shorter, for the mode to be found exactly", value=n)
+    counts = np.arange(most + 1)
+    powers = nodes[:, None] ** counts
+    turned = weights * nodes ** (-n if not poisson else 0)
+    laws = poisson_pmf(counts.astype(np.float64), n * p[:, None])[:, None, :] * powers
+    shifted = (counts - gamma * n * p[:, None])[:, None, :] * laws
+    upto, moment = np.cumsum(laws, axis=2), np.cumsum(shifted, axis=2)
+    measure = np.empty((cells, cells))
+    for mode in range(cells):
+        measure[mode] = _mode_row(mode, laws[mode], shifted[mode], upto, moment, turned, least)
+    return total(leaked(measure / n, gamma))
+
+
+def _mode_row(
+    mode: int, law: Any, shifted: Any, upto: Any, moment: Any, turned: Any, least: int
+) -> FloatArray:
+    """E[(N_k - gamma n p_k) 1{the mode is `mode`}] for every k."""
+    cells = len(upto)
+    bounded = [_bounded(upto[i], i < mode)[:, least:] for i in range(cells)]
+    law, shifted = law[:, least:], shifted[:, least:]
+    ahead = [np.ones_like(law)]
+    for i in range(cells - 1):
+        ahead.append(ahead[-1] if i == mode else ahead[-1] * bounded[i])
+    behind, row = np.ones_like(law), np.empty(cells)
+    for k in range(cells - 1, -1, -1):
+        own = shifted if k == mode else law * _bounded(moment[k], k < mode)[:, least:]
+        row[k] = (turned @ (own * ahead[k] * behind).sum(axis=1)).real
+        if k != mode:
+            behind = behind * bounded[k]
+    return row
+
+
+def _bounded(sums: Any, strictly: bool) -> Any:
+    """Sums over counts of at most m, or less than m."""
+    if not strictly:
+        return sums
+    return np.concatenate([np.zeros_like(sums[:, :1]), sums[:, :-1]], axis=1)

@@ -1,0 +1,245 @@
+"""Leakage of any procedure with finitely many outcomes, over all vectors of counts.
+
+The vectors are walked in lexicographic order, the last count falling fastest, in fixed blocks.  A
+block gives one row of sums for each outcome it meets; the rows are added up in the order of the
+blocks, compensated, so that the result does not depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak._blocks import map_blocks, progress_bar
+from mialeak._kernels import enumeration
+from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
+from mialeak.mechanisms._outcomes import Outcomes, as_outcomes, require_repeatable
+
+__all__ = ["LIMIT", "Enumeration", "count_vectors", "enumerated_leakage"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Vectors a block: 4 MB of counts for eight cells, 1 to 100 ms of work.
+_BLOCK = 2**16
+#: Vectors at most, unless the caller says otherwise: minutes, with a mechanism written in NumPy.
+LIMIT = 10**9
+#: Distinct outcomes at most: 0.3 GB of sums for eight cells.
+_MOST_OUTCOMES = 2**21
+#: Vectors a second that messages reckon with: with labels given, and with a NumPy mechanism.
+_TABLE_RATE, _CALL_RATE = 5e7, 5e6
+
+
+class Enumeration:
+    """The count vectors of n rows in K cells, or of a Poisson number of rows with mean n.
+
+    Attributes
+    ----------
+    atoms : int
+        K.
+    cells, rows : int
+        Cells and rows of the vectors that are walked: a Poisson number of rows is at most `rows`,
+        the rest in a cell of its own.
+    size : int
+        How many there are.
+    """
+
+    def __init__(self, atoms: int, n: int, *, poisson: bool) -> None:
+        self.atoms, self.n, self.poisson = atoms, n, poisson
+        self.cells = atoms + poisson
+        self.rows = int(window(np.array([float(n)]))[1][0]) if poisson else n
+        self.size = math.comb(self.rows + self.cells - 1, self.cells - 1)
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """First vector and number of vectors of each block."""
+        for first in range(0, self.size, _BLOCK):
+            yield first, min(_BLOCK, self.size - first)
+
+    def vector(self, place: int) -> IntArray:
+        """Count vector number `place`."""
+        counts, rest = [], self.rows
+        for behind in range(self.cells - 1, 0, -1):
+            # The vectors with less than c here: all those of `rest` rows, less those of rest - c.
+            every = math.comb(rest + behind, behind)
+            low, high = 0, rest
+            while low < high:
+                c = (low + high + 1) // 2
+                if every - math.comb(rest - c + behind, behind) <= place:
+                    low = c
+                else:
+                    high = c - 1
+            place -= every - math.comb(rest - low + behind, behind)
+            counts.append(low)
+            rest -= low
+        return np.array([*counts, rest], np.int64)
+
+    def counts(self, first: int, size: int) -> IntArray:
+        """`size` count vectors from number `first` on, (size, K), read-only."""
+        if self.cells == 1:
+            counts = np.full((size, 1), self.rows, np.int64)
+        else:
+            counts = np.empty((size, self.cells), np.int64)
+            enumeration.count_vectors(self.vector(first), counts)
+            if self.poisson:
+                counts = np.ascontiguousarray(counts[:, :-1])
+        counts.flags.writeable = False
+        return counts
+
+    def factors(self, p: FloatArray) -> FloatArray:
+        """The table of the walk: one factor for each cell and count."""
+        grid = np.arange(self.rows + 1.0)
+        table = np.ones((self.cells, len(grid)))
+        table[: self.atoms] = poisson_pmf(grid, self.n * p[:, None])
+        return table
+
+    def check(self, limit: int, *, table: bool) -> None:
+        """Refuse what is too large, saying how long it would take and what to do instead."""
+        if self.cells > enumeration.MOST_CELLS:
+            rule = f"have at most {enumeration.MOST_CELLS - 1} atoms to be enumerated"
+            invalid("p", f"{rule}; it has {self.atoms}", remedy=_INSTEAD)
+        if self.size > limit:
+            formula = f"C({self.rows + self.cells - 1}, {self.cells - 1})"
+            rule = (
+                f"allow for {formula} = {_in_words(self.size)} count vectors, which would take "
+                f"about {self.duration(table=table)}"
+            )
+            invalid("limit", rule, value=limit, remedy=_INSTEAD)
+
+    def duration(self, *, table: bool) -> str:
+        """How long it takes, roughly."""
+        return _time(self.size, _TABLE_RATE if table else _CALL_RATE)
+
+
+_INSTEAD = (
+    "Raise limit=, merge atoms first (coarsen), take a built-in mechanism, which needs no "
+    "enumeration, or be content with max_leakage (an upper bound for every mechanism) and "
+    "sampled_mechanism_leakage (a lower bound)"
+)
+
+
+def _in_words(size: int) -> str:
+    return (
+        f"{size:,}" if size < 10**12 else f"{float(size):.2g}" if size < 10**300 else "over 1e300"
+    )
+
+
+def _time(size: int, rate: float) -> str:
+    if size > 10**24:
+        return "forever"
+    seconds = size / rate
+    for unit, length in (
+        ("years", 3.156e7),
+        ("days", 86400.0),
+        ("hours", 3600.0),
+        ("minutes", 60.0),
+    ):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.2g} {unit}"
+    return "a second" if seconds < 2 else f"{seconds:.0f} seconds"
+
+
+def count_vectors(n: int, cells: int) -> IntArray:
+    """All vectors of counts of n rows in `cells` cells, in the order of a table of labels.
+
+    Parameters
+    ----------
+    n, cells : int
+        Rows and cells.
+
+    Returns
+    -------
+    ndarray of int64, shape (C(n + cells - 1, cells - 1), cells)
+        In lexicographic order.
+
+    Examples
+    --------
+    >>> from mialeak.mechanisms import count_vectors
+    >>> count_vectors(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    every = Enumeration(cells, n, poisson=False)
+    every.check(LIMIT // 10, table=True)
+    return every.counts(0, every.size)
+
+
+def enumerated_leakage(
+    mechanism: Any,
+    p: FloatArray,
+    n: int,
+    gamma: float,
+    *,
+    poisson: bool,
+    workers: int = 1,
+    progress: bool = False,
+    limit: int = LIMIT,
+) -> float:
+    """Leakage of a callable or a table of labels."""
+    every = Enumeration(len(p), n, poisson=poisson)
+    table = isinstance(mechanism, np.ndarray)
+    every.check(limit, table=table)
+    if progress:
+        count = f"{every.size:,} count vectors"
+        print(f"{count}, about {every.duration(table=table)}", file=sys.stderr)
+    if not table:
+        require_repeatable(mechanism, every.counts(0, min(1024, every.size)))
+    if every.cells == 1:
+        as_outcomes(mechanism, every.counts(0, 1), 0)
+        return 0.0
+    factors = every.factors(p)
+    width = enumeration.padded_cells(len(p))
+    offset = np.zeros(width)
+    offset[: len(p)] = gamma * n * p
+
+    def work(block: tuple[int, int]) -> tuple[int, IntArray, FloatArray]:
+        first, size = block
+        counts = None if table else every.counts(first, size)
+        found = as_outcomes(mechanism, counts, first, size)
+        start, sums = every.vector(first), np.zeros((len(found.names), 2, width))
+        if isinstance(found, Outcomes):
+            enumeration.enumerate_labels(len(p), start, factors, offset, found.labels, sums)
+        else:
+            enumeration.enumerate_kernel(len(p), start, factors, offset, found.chances, sums)
+        return size, found.names, sums
+
+    sums = _Sums(width)
+    with progress_bar(progress, every.size, "count vector") as done:
+        for size, names, part in map_blocks(work, every.blocks(), workers):
+            sums.add(names, part)
+            done(size)
+    measure = (sums.values[:, 0] + sums.values[:, 1])[:, : len(p)] / n
+    if not poisson:
+        measure /= float(poisson_pmf(np.array([float(n)]), float(n))[0])
+    return total(leaked(measure, gamma))
+
+
+class _Sums:
+    """Sums by outcome, compensated, in the order in which blocks come."""
+
+    def __init__(self, width: int) -> None:
+        self.names = np.empty(0, np.int64)
+        self.values = np.empty((0, 2, width))
+
+    def add(self, names: IntArray, part: FloatArray) -> None:
+        """Add the rows `part` of the outcomes `names`, increasing."""
+        place = np.searchsorted(self.names, names)
+        known = place < len(self.names)
+        known[known] = self.names[place[known]] == names[known]
+        if not known.all():
+            merged = np.union1d(self.names, names)
+            if len(merged) > _MOST_OUTCOMES:
+                rule = f"have at most {_MOST_OUTCOMES:,} different outcomes"
+                invalid("mechanism", rule, remedy="max_leakage is what releasing all counts leaks")
+            values = np.zeros((len(merged), *self.values.shape[1:]))
+            values[np.searchsorted(merged, self.names)] = self.values
+            self.names, self.values = merged, values
+            place = np.searchsorted(merged, names)
+        old, new = self.values[place, 0], part[:, 0]
+        high = old + new
+        back = high - old
+        self.values[place, 1] += ((old - (high - back)) + (new - back)) + part[:, 1]
+        self.values[place, 0] = high
