@@ -31,9 +31,14 @@ INLINE double binomial_mode(double trials, double p) {
     return mode < trials ? mode : trials;
 }
 
-/* P(B = k + 1)/P(B = k) */
-INLINE double binomial_ratio(double trials, double odds, double k) {
+/* P(B = k + 1)/P(B = k), odds = p/(1 - p) */
+INLINE double binomial_up(double trials, double odds, double k) {
     return (trials - k) * odds / (k + 1.0);
+}
+
+/* P(B = k - 1)/P(B = k), odds = (1 - p)/p */
+INLINE double binomial_down(double trials, double odds, double k) {
+    return k * odds / (trials - k + 1.0);
 }
 
 /*
@@ -43,13 +48,13 @@ INLINE double binomial_ratio(double trials, double odds, double k) {
  * Relative error 2 eps for each step from the mode: in total variation 2 eps standard deviations.
  */
 static void binomial_weights(double trials, double p, double first, size_t size, double *weights) {
-    double mode = binomial_mode(trials, p), odds = p / (1.0 - p);
-    size_t top = (size_t)(mode - first);
+    double up = p / (1.0 - p), down = (1.0 - p) / p;
+    size_t top = (size_t)(binomial_mode(trials, p) - first);
     weights[top] = 1.0;
     for (size_t i = top; i + 1 < size; i++)
-        weights[i + 1] = weights[i] * binomial_ratio(trials, odds, first + (double)i);
+        weights[i + 1] = weights[i] * binomial_up(trials, up, first + (double)i);
     for (size_t i = top; i > 0; i--)
-        weights[i - 1] = weights[i] / binomial_ratio(trials, odds, first + (double)i - 1.0);
+        weights[i - 1] = weights[i] * binomial_down(trials, down, first + (double)i);
 }
 
 /*
@@ -57,17 +62,18 @@ static void binomial_weights(double trials, double p, double first, size_t size,
  * `most` + 1 if they are more than `most`.
  */
 static size_t binomial_window(double trials, double p, size_t most, double *first) {
-    double mode = binomial_mode(trials, p), odds = p / (1.0 - p), weight = 1.0;
+    double mode = binomial_mode(trials, p), up = p / (1.0 - p), down = (1.0 - p) / p;
+    double weight = 1.0;
     size_t size = 1;
     *first = mode;
     for (double k = mode; k < trials && size <= most; k += 1.0, size++) {
-        weight *= binomial_ratio(trials, odds, k);
+        weight *= binomial_up(trials, up, k);
         if (weight < DRAWS_NEGLIGIBLE)
             break;
     }
     weight = 1.0;
     for (double k = mode; k > 0.0 && size <= most; k -= 1.0, size++) {
-        weight /= binomial_ratio(trials, odds, k - 1.0);
+        weight *= binomial_down(trials, down, k);
         if (weight < DRAWS_NEGLIGIBLE)
             break;
         *first = k - 1.0;
@@ -80,19 +86,20 @@ static size_t binomial_window(double trials, double p, size_t most, double *firs
 /*
  * words = the table of the law proportional to `weights`.
  *
- * weights: size of them, not negative, with a positive and finite sum; 1 <= size <= 65536.
+ * weights: size of them, not negative, with a sum in [2^-1000, 2^1000]; 1 <= size <= 65536.
  * share: size, order: size (scratch).  Nothing is checked.
  * A number's probability is off by at most 2^-49/size for each column it has a share of, besides
  * the rounding of the weights: 2^-49 in total variation.
  */
 static void alias_words(size_t size, const double *weights, double *share, uint32_t *order,
                         uint64_t *words) {
-    double total = 0.0;
+    double total = 0.0, scale;
     size_t poor = 0, rich = size; /* order: poor columns in front of `poor`, rich from `rich` on */
     for (size_t i = 0; i < size; i++)
         total += weights[i];
+    scale = (double)size / total;
     for (size_t i = 0; i < size; i++) {
-        share[i] = weights[i] / total * (double)size;
+        share[i] = weights[i] * scale;
         if (share[i] < 1.0)
             order[poor++] = (uint32_t)i;
         else

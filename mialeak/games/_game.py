@@ -27,9 +27,10 @@ from mialeak.mean._tradeoff import sampled_rows
 
 __all__ = ["AverageTargetGame", "FixedTargetGame", "draw_rows"]
 
-#: Entries of a block of rounds: 8 MB, 10 to 50 ms of work; a table of a column is fetched from
-#: memory once a block, which many rounds of it have to pay for.
-_BLOCK = 2**20
+#: Entries of a block of rounds: 16 MB, 20 to 50 ms of work.  The table of a column is fetched from
+#: memory once a block, which many rounds have to pay for.  Fewer where noise is correlated and a
+#: block is multiplied by a matrix, for which Ctrl-C has to wait.
+_BLOCK, _MATRIX_BLOCK = 2**21, 2**18
 
 #: A covariance may have negative eigenvalues of this share of the largest: rounding.
 _SEMIDEFINITE = 1e-10
@@ -143,10 +144,11 @@ class _Game:
 
         Notes
         -----
-        Rounds are played in blocks that depend on d alone, each with a random stream of its own:
-        the results are the same for any `workers`, and the first rounds of a longer game are those
-        of a shorter one, up to whole blocks.  BLAS has one thread meanwhile.  A generator passed as
-        `rng` has spawned one child afterwards.
+        Rounds are played in blocks that depend on the game alone, each with a random stream of its
+        own: the results are the same for any `workers`, and the first rounds of a longer game are
+        those of a shorter one, up to whole blocks.  BLAS has one thread meanwhile.  A generator as
+        `rng` has spawned one child afterwards.  What is drawn from tables alone (no normal columns,
+        no noise) has the same bits on every machine.
 
         Ctrl-C ends the game within a block (some hundredths of a second, and what `score` takes);
         nothing is returned then.
@@ -157,6 +159,8 @@ class _Game:
             rule = "be a function of releases, or None"
             invalid("score", rule, value=score, error=TypeError)
         streams = spawn_streams(rng)
+        matrix = self._noise is not None and self._noise.ndim == 2
+        blocks = row_blocks(rounds, self._size, elements=_MATRIX_BLOCK if matrix else _BLOCK)
         whole = {} if score else {name: np.empty((rounds, self._size)) for name in self._drawn}
         member = np.empty(rounds, np.bool_)
 
@@ -172,7 +176,7 @@ class _Game:
 
         scores: list[FloatArray] = []
         with progress_bar(progress, rounds, "round") as done, one_blas_thread():
-            jobs = zip(row_blocks(rounds, self._size, elements=_BLOCK), streams, strict=False)
+            jobs = zip(blocks, streams, strict=False)
             for count, scored in map_blocks(play_block, jobs, workers):
                 if scored is not None:
                     scores.append(scored)
@@ -292,12 +296,12 @@ class FixedTargetGame(_Game):
     the target's or a fresh one is added; normal columns are drawn as their mean.  No row but that
     one is drawn, so that the cost does not depend on n.
 
-    **Accuracy.**  The laws are exact but for rounding: within 1e-12 in total variation for each
+    **Accuracy.**  The laws are exact but for rounding: within 2e-12 in total variation for each
     column.  Sums that are 2^-70 times as likely as the likeliest, or less, are never drawn.
 
-    **Cost.**  About 8 ns a round and column on one core, and 15 ns for each number that a column's
-    sum may be, once.  Where tables would have more than 2^25 numbers in all (n = 1000: d = 100,000;
-    n = 10^6: d = 3000), NumPy draws the sums, at 100 ns each.
+    **Cost.**  About 20 ns a round and column on one core, and as much for each number that a
+    column's sum may be (300 for bits at n = 1000), once.  Where tables would have more than 2^25
+    numbers in all (n = 1000: d = 100,000; n = 10^6: d = 3000), NumPy draws the sums, at 100 ns each.
 
     Examples
     --------
@@ -313,7 +317,7 @@ class FixedTargetGame(_Game):
     >>> attack = lambda releases: bernoulli_score(releases, z, p, 100)
     >>> measured = game.play(2000, score=attack, rng=0).tradeoff()
     >>> print(f"{measured.auc:.2f}")
-    0.99
+    0.98
     """
 
     def __init__(
