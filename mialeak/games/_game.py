@@ -301,7 +301,7 @@ class FixedTargetGame(_Game):
 
     **Cost.**  About 20 ns a round and column on one core, and as much for each number that a
     column's sum may be (300 for bits at n = 1000), once.  Where tables would have more than 2^25
-    numbers in all (n = 1000: d = 100,000; n = 10^6: d = 3000), NumPy draws the sums, at 100 ns each.
+    numbers in all (n = 1000: d = 100,000; n = 10^6: d = 3000), NumPy draws the sums: 100 ns each.
 
     Examples
     --------
