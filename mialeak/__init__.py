@@ -117,7 +117,10 @@ if TYPE_CHECKING:
         epsilon_for_leakage as epsilon_for_leakage,
         gamma_ratio as gamma_ratio,
         max_accuracy as max_accuracy,
+        mean_samples_needed as mean_samples_needed,
         mutual_information_bound as mutual_information_bound,
+        noise_multiplier_for_leakage as noise_multiplier_for_leakage,
+        overfitting_security_bound as overfitting_security_bound,
     )
     from mialeak.special import (
         binom_excess as binom_excess,
@@ -191,7 +194,10 @@ _ROOMS = {
         "epsilon_for_leakage",
         "gamma_ratio",
         "max_accuracy",
+        "mean_samples_needed",
         "mutual_information_bound",
+        "noise_multiplier_for_leakage",
+        "overfitting_security_bound",
     ),
     "mean": (
         "GaussianMeanTradeOff",

@@ -12,6 +12,7 @@ from scipy import integrate, stats
 from scipy.special import ndtri
 
 from mialeak.audit import AuditResult, audit
+from mialeak.audit._audit import Evidence
 from mialeak.audit._intervals import power_band
 from mialeak.audit._order import Order
 from mialeak.audit._pairs import ADVANTAGE, GAUSSIAN, Pairs, PairTest, indistinguishable
@@ -94,7 +95,7 @@ class TestPairs:
         levels = [0.01219087, 0.00629882, 0.00333963, 0.00185673, 0.00111445, 0.0007431]
         assert pairs.levels.tolist() == pytest.approx(levels * 2, rel=1e-5)
         assert 1 - np.prod(1 - pairs.levels) == pytest.approx(0.05, rel=1e-12)
-        result = audit(inside, outside, delta=1e-5)
+        result = audit(inside, outside, delta=1e-5, method="simultaneous")
         assert result.epsilon_lower == pytest.approx(1.403926, abs=1e-5)
         assert result.epsilon(0.0) == pytest.approx(1.404062, abs=1e-5)
         assert result.mu_lower == pytest.approx(0.812246, abs=1e-5)
@@ -150,9 +151,16 @@ class TestTies:
 
     def test_the_seed_matters_only_with_ties(self):
         inside, outside = normal_scores(0)
-        assert audit(inside, outside).to_dict() == audit(inside, outside, rng=5).to_dict()
+        one, other = (audit(inside, outside, rng=seed, method="simultaneous") for seed in (0, 5))
+        assert one.to_dict() == other.to_dict()
         rough = np.round(inside), np.round(outside)
-        assert len({audit(*rough, rng=seed).epsilon_lower for seed in range(5)}) > 1
+        bounds = [audit(*rough, rng=seed, method="simultaneous").epsilon_lower for seed in range(5)]
+        assert len(set(bounds)) > 1
+
+    def test_other_draws_change_a_calibrated_bound_little(self):
+        inside, outside = normal_scores(0, n_in=2000, n_out=2000)
+        bounds = [audit(inside, outside, rng=seed).epsilon_lower for seed in range(8)]
+        assert 0 < np.std(bounds) < 0.03 * np.mean(bounds)
 
 
 class TestInvariance:
@@ -165,12 +173,10 @@ class TestInvariance:
     @pytest.mark.parametrize("seed", range(3))
     def test_exchanged_and_negated_worlds_give_the_same_bounds(self, seed):
         inside, outside = normal_scores(seed)
-        first, again = audit(inside, outside), audit(-outside, -inside)
+        first = audit(inside, outside, method="simultaneous")
+        again = audit(-outside, -inside, method="simultaneous")
         assert first.epsilon_lower == pytest.approx(again.epsilon_lower, abs=1e-9)
         assert first.mu_lower == pytest.approx(again.mu_lower, abs=1e-9)
-        assert first.epsilon(0.01, direction="in") == pytest.approx(
-            again.epsilon(0.01, direction="out"), abs=1e-9
-        )
         assert first.auc.low == pytest.approx(again.auc.low, abs=1e-12)
 
     def test_lower_scores_of_members_are_told_by_a_flag(self):
@@ -183,28 +189,33 @@ class TestInvariance:
     def test_larger_member_scores_prove_no_less(self, seed):
         inside, outside = normal_scores(seed)
         bumped = inside + np.random.default_rng(seed).exponential(0.3, inside.size)
-        assert audit(bumped, outside).epsilon_lower >= audit(inside, outside).epsilon_lower
-        assert audit(bumped, outside).mu_lower >= audit(inside, outside).mu_lower
+        first, again = (audit(x, outside, method="simultaneous") for x in (inside, bumped))
+        assert again.epsilon_lower >= first.epsilon_lower
+        assert again.mu_lower >= first.mu_lower
 
     def test_epsilon_falls_with_delta_and_rises_with_error(self):
         inside, outside = normal_scores(4, mu=2.0)
-        result = audit(inside, outside)
+        result = audit(inside, outside, method="simultaneous")
         bounds = [result.epsilon(delta) for delta in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)]
         assert bounds == sorted(bounds, reverse=True)
         assert bounds[0] == result.epsilon_lower > bounds[-1] == 0
-        assert audit(inside, outside, confidence=0.99).epsilon_lower < result.epsilon_lower
+        for method in ("calibrated", "simultaneous"):
+            sure, usual = (
+                audit(inside, outside, confidence=level, method=method).epsilon_lower
+                for level in (0.999, 0.95)
+            )
+            assert 0 < sure < usual
 
-    def test_both_directions_together_are_the_larger(self):
-        inside, outside = normal_scores(5, mu=2.0)
-        result = audit(inside, outside)
-        each = [result.epsilon(1e-3, direction=one) for one in ("in", "out")]
-        assert max(each) == pytest.approx(result.epsilon(1e-3), abs=1e-9)
-
-    def test_one_tail_takes_the_whole_error(self):
-        inside, outside = normal_scores(6, mu=2.0)
-        top = audit(inside, outside, tails="top")
-        assert top.epsilon_lower > audit(inside, outside).epsilon(0.0, direction="in")
-        assert top.epsilon(0.0, direction="out") == 0
+    @pytest.mark.parametrize("method", ["calibrated", "simultaneous"])
+    def test_one_direction_takes_the_whole_error(self, method):
+        """Only the largest scores of members leak."""
+        rng = np.random.default_rng(6)
+        inside, outside = rng.normal(4.0 * (rng.random(2000) < 0.1)), rng.normal(size=2000)
+        up, down, both = (
+            audit(inside, outside, method=method, direction=one).epsilon_lower
+            for one in ("in", "out", "both")
+        )
+        assert up > both > down
 
 
 class TestAwkwardScores:
@@ -234,8 +245,8 @@ class TestAwkwardScores:
             assert result.advantage.value == result.auc.value == result.advantage.high == 1
             bounds.append(result.epsilon_lower)
         assert bounds == sorted(bounds)
-        # One out-score below all members: P(V <= e^eps U) at U ~ Beta(1, n), V near 1.
-        assert bounds[-1] == pytest.approx(np.log(10_000 / -np.log(0.0122)), abs=0.4)
+        # U ~ Beta(1, n), V near 1: nobody can say more than P(U >= e^-eps) = 5% allows.
+        assert 7 < bounds[-1] < np.log(10_000 / -np.log(0.95))
 
     def test_infinite_scores_are_scores(self):
         inside = np.array([np.inf] * 40 + [0.0] * 60)
@@ -281,7 +292,8 @@ class TestAwkwardScores:
         ({"confidence": 0.0}, "confidence must be strictly between 0 and 1; got confidence = 0.0"),
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1; got confidence = 1.0"),
         ({"fpr": [0.1, 1.5]}, r"fpr must be between 0 and 1; got fpr\[1\] = 1.5"),
-        ({"tails": "bottom"}, 'tails must be "both" or "top"; got tails = \'bottom\''),
+        ({"direction": "up"}, "direction must be .*; got direction = 'up'"),
+        ({"method": "exact"}, "method must be .*; got method = 'exact'"),
     ],
 )
 def test_bad_input_is_named(change, message):
@@ -294,8 +306,6 @@ def test_methods_name_bad_input():
     result = audit([1.0], [0.0])
     with pytest.raises(ValueError, match="delta must be at least 0 and less than 1; got delta = 2"):
         result.epsilon(2.0)
-    with pytest.raises(ValueError, match='direction must be "both", "in" or "out"'):
-        result.epsilon(0.1, direction="up")
 
 
 def test_words_are_no_scores():
@@ -340,7 +350,7 @@ class TestCoverage:
     @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.02), (3.0, 0.0)])
     def test_false_claims_at_the_least_favourable_law(self, epsilon, delta):
         """The curve itself is the truth: power = h(fpr), and nothing is to spare."""
-        rng, wrong, repetitions, n = np.random.default_rng(7), 0, 200, 100
+        rng, wrong, repetitions, n = np.random.default_rng(7), np.zeros(2), 120, 100
         grow = np.exp(epsilon)
         for _ in range(repetitions):
             u, v = rng.random(n), rng.random(n)
@@ -348,12 +358,27 @@ class TestCoverage:
             inside = np.maximum((v - delta) / grow, 1.0 - delta - grow * (1.0 - v))
             inside[v < delta] = -1.0
             order = Order.of(inside, u, higher_is_member=False, rng=0)
-            pairs = Pairs.of(order, 0.05)
-            wrong += pairs.bound(indistinguishable(delta), 2.0) > epsilon
-        assert 0 < wrong <= misses(0.05, repetitions)
+            wrong += [
+                Evidence(order, 0.05, "both", method).epsilon(delta) > epsilon
+                for method in ("calibrated", "simultaneous")
+            ]
+        assert (wrong > 0).all()
+        assert (wrong <= misses(0.05, repetitions)).all()
+
+    def test_false_claims_about_mu_at_the_least_favourable_law(self):
+        rng, wrong, repetitions, mu = np.random.default_rng(12), np.zeros(2), 100, 1.5
+        for _ in range(repetitions):
+            scores = rng.normal(mu, 1, 60), rng.normal(0, 1, 90)
+            order = Order.of(*scores, higher_is_member=True, rng=0)
+            wrong += [
+                Evidence(order, 0.05, "both", method).mu() > mu
+                for method in ("calibrated", "simultaneous")
+            ]
+        assert (wrong > 0).all()
+        assert (wrong <= misses(0.05, repetitions)).all()
 
     def test_intervals_and_bands_hold_what_is_true(self):
-        rng, repetitions, n, mu = np.random.default_rng(8), 100, 200, 1.0
+        rng, repetitions, n, mu = np.random.default_rng(8), 60, 200, 1.0
         truth, wrong = GaussianTradeOff(mu), np.zeros(7, int)
         for _ in range(repetitions):
             result = audit(rng.normal(mu, 1, n), rng.normal(0, 1, n), fpr=(0.02, 0.3))
@@ -387,7 +412,7 @@ class TestCoverage:
 class TestExactGames:
     def test_an_audit_of_released_means_stays_below_the_exact_epsilon(self):
         """One column of coins: the score is the count, and both laws of it are binomial."""
-        n, p, rounds = 20, 0.3, 20_000
+        n, p, rounds = 20, 0.3, 50_000
         rng = np.random.default_rng(10)
         outside, inside = rng.binomial(n, p, rounds), 1 + rng.binomial(n - 1, p, rounds)
         counts = np.arange(n + 1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,9 @@ from scipy.special import (
 
 from mialeak._arrays import FloatArray
 from mialeak.audit._order import IntArray, Order
+from mialeak.tradeoff._base import Direction
 
-__all__ = ["ADVANTAGE", "GAUSSIAN", "Curves", "PairTest", "Pairs", "Tails", "indistinguishable"]
-
-Tails = Literal["both", "top"]
+__all__ = ["ADVANTAGE", "GAUSSIAN", "Curves", "PairTest", "Pairs", "indistinguishable"]
 
 #: Ratio of the ranks of one tail, and the floor under their weights 2**-j: the choice among 90
 #: settings with the best mean and worst share of what an oracle reaches, on nine laws.
@@ -95,12 +94,13 @@ class Pairs:
     is_top: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, order: Order, alpha: float, tails: Tails = "both") -> Pairs:
+    def of(cls, order: Order, alpha: float, direction: Direction = "both") -> Pairs:
         """Look at an audit's ranks, which depend on nothing but the numbers of scores."""
         n_in, n_out = order.inside.size, order.outside.size
-        share = alpha if tails == "top" else -np.expm1(0.5 * np.log1p(-alpha))
+        tails = {"both": (True, False), "in": (True,), "out": (False,)}[direction]
+        share = -np.expm1(np.log1p(-alpha) / len(tails))
         parts = []
-        for is_top in (True, False)[: 1 if tails == "top" else 2]:
+        for is_top in tails:
             ranks = _ranks(n_out if is_top else n_in)
             counts = order.hits(ranks) if is_top else order.rejections(ranks)
             sizes = (n_in, n_out) if is_top else (n_out, n_in)
@@ -112,11 +112,9 @@ class Pairs:
     def _some(self, chosen: npt.NDArray[np.bool_]) -> Pairs:
         return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
-    def of_direction(self, direction: str) -> Pairs:
-        """Those that tell *in* from *out*, or *out* from *in*."""
-        if direction == "both":
-            return self
-        return self._some(self.is_top == (direction == "in"))
+    def tail(self, is_top: bool) -> Pairs:
+        """Those of one tail, at their levels."""
+        return self._some(self.is_top == is_top)
 
     def bound(self, curves: Curves, high: float) -> float:
         """The least upper bound of the parameters that some pair rejects, or 0.

@@ -1,0 +1,28 @@
+"""What the functions of this room take and give back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_floats, require
+
+__all__ = ["at_least_zero", "plain", "positive"]
+
+
+def positive(values: Any, name: str) -> FloatArray:
+    array = as_floats(values, name)
+    require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
+    return array
+
+
+def at_least_zero(values: Any, name: str) -> FloatArray:
+    array = as_floats(values, name)
+    require(array >= 0.0, array, name, "be at least 0")
+    return array
+
+
+def plain(values: Any) -> float | FloatArray:
+    result: float | FloatArray = np.asarray(values)[()]
+    return result
