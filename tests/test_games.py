@@ -40,7 +40,7 @@ def linear(releases):
 def small_blocks(monkeypatch):
     """Blocks of 25 rounds of GAME."""
     monkeypatch.setattr(_game, "_BLOCK", 1000)
-    monkeypatch.setattr(_game, "_MATRIX_BLOCK", 1000)
+    monkeypatch.setattr(_game, "_SLOW_BLOCK", 1000)
 
 
 # --- what is given back ------------------------------------------------------------------------

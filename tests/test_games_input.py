@@ -16,7 +16,7 @@ GAME = FixedTargetGame(np.tile([1.0, 0.0], 20), Bernoulli(P), 50)
 def small_blocks(monkeypatch):
     """Blocks of 25 rounds of GAME."""
     monkeypatch.setattr(_game, "_BLOCK", 1000)
-    monkeypatch.setattr(_game, "_MATRIX_BLOCK", 1000)
+    monkeypatch.setattr(_game, "_SLOW_BLOCK", 1000)
 
 
 BITS = Bernoulli([0.3, 0.0, 0.6, 1.0])

@@ -69,6 +69,7 @@ class Columns(Protocol):
     """Columns of one kind, in a game of releases with a certain number of rows."""
 
     size: int
+    quick: bool
 
     def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
         """Which entries of a target a row can have."""
@@ -117,6 +118,7 @@ class _OnLattice:
         self._least, self._unit = np.ascontiguousarray(least), np.ascontiguousarray(unit)
         self._numbers, self._probabilities = numbers, probabilities
         self._sums = {count: sums(count) for count in {1, rows - 1, *announced}}
+        self.quick = all(draw.quick for draw in self._sums.values())
         self._rows, self._decimals = rows, decimals
         if decimals is not None and 8 * rows * 10**decimals >= 2**62:
             rule = f"be fewer for releases of {rows} rows: such means are not rounded"
@@ -189,6 +191,8 @@ def _rounded(sums: FloatArray, rows: int, decimals: int) -> tuple[FloatArray, in
 
 class _Normal:
     """Normal columns."""
+
+    quick = True
 
     def __init__(self, law: Normal, rows: int):
         self.size = law.size

@@ -28,9 +28,9 @@ from mialeak.mean._tradeoff import sampled_rows
 __all__ = ["AverageTargetGame", "FixedTargetGame", "draw_rows"]
 
 #: Entries of a block of rounds: 16 MB, 20 to 50 ms of work.  The table of a column is fetched from
-#: memory once a block, which many rounds have to pay for.  Fewer where noise is correlated and a
-#: block is multiplied by a matrix, for which Ctrl-C has to wait.
-_BLOCK, _MATRIX_BLOCK = 2**21, 2**18
+#: memory once a block, which many rounds have to pay for.  Fewer where they take longer, for Ctrl-C
+#: waits for a block: if noise is correlated, which takes a matrix product, or NumPy draws the sums.
+_BLOCK, _SLOW_BLOCK = 2**21, 2**18
 
 #: A covariance may have negative eigenvalues of this share of the largest: rounding.
 _SEMIDEFINITE = 1e-10
@@ -159,8 +159,10 @@ class _Game:
             rule = "be a function of releases, or None"
             invalid("score", rule, value=score, error=TypeError)
         streams = spawn_streams(rng)
-        matrix = self._noise is not None and self._noise.ndim == 2
-        blocks = row_blocks(rounds, self._size, elements=_MATRIX_BLOCK if matrix else _BLOCK)
+        quick = all(columns.quick for _, columns in self._parts)
+        if self._noise is not None:
+            quick = quick and self._noise.ndim == 1
+        blocks = row_blocks(rounds, self._size, elements=_BLOCK if quick else _SLOW_BLOCK)
         whole = {} if score else {name: np.empty((rounds, self._size)) for name in self._drawn}
         member = np.empty(rounds, np.bool_)
 

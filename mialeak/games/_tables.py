@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,9 @@ _MOST_WORDS = 2**25
 
 
 class Draw(Protocol):
-    """Whole numbers drawn for some columns."""
+    """Whole numbers drawn for some columns; `quick` if in nanoseconds each."""
+
+    quick: ClassVar[bool]
 
     def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
         """Independent draws, shape (columns, draws)."""
@@ -33,6 +35,7 @@ class Draw(Protocol):
 class _Tables:
     """Alias tables of laws on consecutive whole numbers, and which law a column has."""
 
+    quick: ClassVar[bool] = True
     words: npt.NDArray[np.uint64]
     start: npt.NDArray[np.int64]
     size: npt.NDArray[np.int64]
@@ -52,6 +55,7 @@ class _Tables:
 class _Binomial:
     """NumPy's binomial draws."""
 
+    quick: ClassVar[bool] = False
     trials: int
     p: FloatArray
 
@@ -64,6 +68,7 @@ class _Binomial:
 class _Multinomial:
     """NumPy's multinomial draws: how many rows have each of the numbers."""
 
+    quick: ClassVar[bool] = False
     rows: int
     numbers: npt.NDArray[np.int64]
     probabilities: FloatArray
