@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _options, _output, _page, _pictures
+from mialeak.cli import _options, _output, _page, _pictures, _protections
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +33,8 @@ value if the table's own frequencies were the population.
 
 With --margins sex,age,sex*age only those tables of counts are published: the rows by sex, by age,
 and by both.  The answer is then that for many rows in every cell.
+
+With --mechanism round:5 --mechanism suppress:10 usual protections are compared.
 """
 
 _LIMIT = """\
@@ -71,6 +74,7 @@ def add_parser(commands: Any) -> None:
         metavar="X",
         help="tell how many rows a release needs to leak at most X (default: %(default)s)",
     )
+    _protections.add_options(add)
     add("--max-leakage", type=float, metavar="X", help="the most that is allowed; see below")
     add(
         "--na",
@@ -120,6 +124,10 @@ def run(options: argparse.Namespace) -> int:
     if figure is not None and options.plot:
         _pictures.save(figure, options.plot)
     document = report.document(target=options.target, top=options.top)
+    protections = _protections.results(report, options)
+    if protections:
+        sections = [*document.sections, _protections.section(protections)]
+        document = replace(document, sections=sections)
     if figure is not None and options.html:
         _page.write(
             options,
@@ -135,6 +143,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         content = report.to_dict(top=options.top)
         content["samples"] = _samples(report, options.target)
+        content |= _protections.content(protections)
         content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
         _output.print_json("mialeak.table/1", content)
     else:
