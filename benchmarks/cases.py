@@ -28,6 +28,7 @@ from curve_cases import CURVE_CASES
 from estimator_cases import ESTIMATOR_CASES
 from game_cases import GAME_CASES
 from speed_case import EPS, SpeedCase
+from whitebox_cases import WHITEBOX_CASES
 
 from mialeak import datasets, discrete, reference, scores, special, tables
 from mialeak.marginals import Bernoulli
@@ -326,6 +327,7 @@ CASES = (
     *CURVE_CASES,
     *ESTIMATOR_CASES,
     *GAME_CASES,
+    *WHITEBOX_CASES,
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,

@@ -1,0 +1,55 @@
+"""
+Which images are easy to find
+=============================
+
+The distance of an image's gradient from those of others, in units of their covariance, says how
+easily its membership is found from the steps of a training. This page repeats Figures 7 and 8 of
+Azize and Basu (AISTATS 2025) on Fashion-MNIST: how these distances are spread, and what the easiest
+and the hardest images look like.
+
+The distances were computed beforehand by ``make_whitebox.py``, with ``select_canaries`` on all
+training images but the 1000 that serve as reference, at the first model. The covariance is shrunk
+by a tenth.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+stored = np.load("whitebox.npz")
+MODELS = {"linear": "a layer of 7,850 parameters", "conv": "the last layer of a small net"}
+NAMES = (
+    *("T-shirt", "trouser", "pullover", "dress", "coat"),
+    *("sandal", "shirt", "sneaker", "bag", "boot"),
+)
+
+# %%
+# Distances spread over two powers of ten: most images are like others, and a few stand out by far.
+# Divided by the batch size of 64 they would be the leakage scores of one step if the covariance
+# were known. It is not, with fewer references than parameters: most of the scores are too large.
+
+figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
+for axes, (model, about) in zip(panels, MODELS.items(), strict=True):
+    edges = 10 ** stored[f"{model}: edges"].astype(float) / 64
+    axes.stairs(stored[f"{model}: counts"], edges, fill=True, alpha=0.6)
+    for k, name in enumerate(("easiest", "median", "hardest")):
+        place = float(stored[f"{model}: distances"][k]) / 64
+        axes.axvline(place, color="black", linewidth=0.8, linestyle=("-", "--", ":")[k], label=name)
+    axes.set(xscale="log", title=about, xlabel="squared distance / batch size")
+panels[0].set_ylabel("images")
+panels[0].legend()
+figure.tight_layout()
+
+# %%
+# From top to bottom the easiest, the median and the hardest three. The easiest are those that a
+# person would stop at: trousers that are shorts, cut off at the top of the frame and as wide as it.
+# The hardest are plain trousers, one like the other, the most regular class there is.
+
+for model, about in MODELS.items():
+    figure, grid = plt.subplots(3, 3, figsize=(5, 5.6))
+    images, labels = stored[f"{model}: images"], stored[f"{model}: labels"]
+    for axes, image, label in zip(grid.flat, images, labels, strict=True):
+        axes.imshow(image, cmap="gray_r")
+        axes.set_title(NAMES[label], fontsize=9)
+        axes.set_axis_off()
+    figure.suptitle(about)
+    figure.tight_layout()
