@@ -147,8 +147,8 @@ class _Game:
         Rounds are played in blocks that depend on the game alone, each with a random stream of its
         own: the results are the same for any `workers`, and the first rounds of a longer game are
         those of a shorter one, up to whole blocks.  BLAS has one thread meanwhile.  A generator as
-        `rng` has spawned one child afterwards.  What is drawn from tables alone (no normal columns,
-        no noise) has the same bits on every machine.
+        `rng` has spawned one child afterwards.  Bits and genotypes
+        without noise have the same bits on every machine, as long as they are drawn from tables.
 
         Ctrl-C ends the game within a block (some hundredths of a second, and what `score` takes);
         nothing is returned then.
