@@ -1,5 +1,5 @@
 /*
- * Moments of columns and norms of rows about a mean, of a matrix of any layout.
+ * Deviations from a mean, moments of columns and norms of rows, of a matrix of any layout.
  *
  * The matrix is float64, or float32 if `narrow`; element (t, j) is `row_step t + column_step j`
  * elements from the first.  The mean is the unevaluated sum centre + rest: deviations of rows that
@@ -52,10 +52,18 @@ INLINE void panel_rows(const matrix_view *x, size_t start, size_t rows, size_t c
                 for (size_t i = 0; i < size; i++)
                     room[r][i] = (double)from[i];
         }
-    } else if (rows == PANEL_ROWS) {
-        for (size_t i = 0; i < size; i++)
+    } else if (rows == PANEL_ROWS && x->row_step == 1 && x->narrow) {
+        const float *from = (const float *)x->first + start;
+        from += (ptrdiff_t)column * x->column_step;
+        for (size_t i = 0; i < size; i++, from += x->column_step)
             for (size_t r = 0; r < PANEL_ROWS; r++)
-                room[r][i] = element(x, start + r, column + i);
+                room[r][i] = (double)from[r];
+    } else if (rows == PANEL_ROWS && x->row_step == 1) {
+        const double *from = (const double *)x->first + start;
+        from += (ptrdiff_t)column * x->column_step;
+        for (size_t i = 0; i < size; i++, from += x->column_step)
+            for (size_t r = 0; r < PANEL_ROWS; r++)
+                room[r][i] = from[r];
     } else {
         for (size_t i = 0; i < size; i++)
             for (size_t r = 0; r < rows; r++)
@@ -158,6 +166,69 @@ static void column_powers(size_t rows, size_t columns, const void *x, int narrow
         power_sums(4, &view, rows, columns, centre, rest, sums);
     else
         power_sums(2, &view, rows, columns, centre, rest, sums);
+}
+
+/* ---- deviations ---- */
+
+/* The deviations of a panel into `room`, and their first two powers added to `sums`. */
+INLINE void centre_panel(size_t rows, size_t size, const double *const *row, const double *centre,
+                         const double *rest, double *one, double *two,
+                         double room[PANEL_ROWS][PANEL]) {
+    for (size_t i = 0; i < size; i += MIAL_LANES) {
+        vd middle = load(centre + i), low = load(rest + i), sum = all(0.0), square = all(0.0);
+        for (size_t r = 0; r < rows; r++) {
+            vd v = (load(row[r] + i) - middle) - low;
+            sum = sum + v;
+            square = square + v * v;
+            store(room[r] + i, v);
+        }
+        store(one + i, load(one + i) + sum);
+        store(two + i, load(two + i) + square);
+    }
+}
+
+/*
+ * out[t + rows j] = v = (x[t, j] - centre_j) - rest_j: column after column, as BLAS likes it;
+ * sums[k, j] += sum_t v^(k+1),  k < 2.
+ *
+ * centre, rest: columns.  out: rows x columns.  sums: 2 x columns.
+ * Nothing is checked; a NaN or an infinity in a column makes its sums NaN or infinite.
+ * The sums have the bits that column_powers gives.
+ * Same as: v = (x - centre) - rest; out = v.T; sums += np.stack([v, v**2]).sum(axis=1)
+ */
+static void centre_rows(size_t rows, size_t columns, const void *x, int narrow,
+                        ptrdiff_t row_step, ptrdiff_t column_step, const double *centre,
+                        const double *rest, double *out, double *sums) {
+    const matrix_view view = {x, narrow, row_step, column_step};
+    double from[PANEL_ROWS][PANEL], to[PANEL_ROWS][PANEL], known[4][PANEL];
+    const double *row[PANEL_ROWS];
+    for (size_t column = 0; column < columns; column += PANEL) {
+        size_t size = columns - column < PANEL ? columns - column : PANEL;
+        memset(known, 0, sizeof known);
+        memcpy(known[0], centre + column, size * sizeof(double));
+        memcpy(known[1], rest + column, size * sizeof(double));
+        memcpy(known[2], sums + column, size * sizeof(double));
+        memcpy(known[3], sums + columns + column, size * sizeof(double));
+        for (size_t start = 0; start < rows; start += PANEL_ROWS) {
+            size_t count = rows - start < PANEL_ROWS ? rows - start : PANEL_ROWS;
+            size_t whole = (size + 7) / 8 * 8;
+            double *place = out + start + rows * column;
+            panel_rows(&view, start, count, column, size, from, row);
+            if (count == PANEL_ROWS) {
+                centre_panel(PANEL_ROWS, whole, row, known[0], known[1], known[2], known[3], to);
+                for (size_t i = 0; i < size; i++, place += rows)
+                    for (size_t r = 0; r < PANEL_ROWS; r++)
+                        place[r] = to[r][i];
+            } else {
+                centre_panel(count, whole, row, known[0], known[1], known[2], known[3], to);
+                for (size_t i = 0; i < size; i++, place += rows)
+                    for (size_t r = 0; r < count; r++)
+                        place[r] = to[r][i];
+            }
+        }
+        memcpy(sums + column, known[2], size * sizeof(double));
+        memcpy(sums + columns + column, known[3], size * sizeof(double));
+    }
 }
 
 /* ---- norms of rows ---- */

@@ -17,7 +17,7 @@
         .leakage_sum = leakage_sum, .leakage_atoms = leakage_atoms,                                \
         .cubic_sums = cubic_sums, .log_linear_sums = log_linear_sums,                              \
         .log_quadratic_sums = log_quadratic_sums, .column_powers = column_powers,                  \
-        .row_norms = row_norms,                                                                    \
+        .centre_rows = centre_rows, .row_norms = row_norms,                                        \
         .binomial_window = binomial_window, .binomial_weights = binomial_weights,                  \
         .alias_words = alias_words, .alias_ahead = alias_ahead, .alias_draws = alias_draws,        \
         .lattice_means = lattice_means,                                                            \

@@ -51,6 +51,9 @@ typedef struct {
     void (*column_powers)(size_t rows, size_t columns, const void *x, int narrow,
                           ptrdiff_t row_step, ptrdiff_t column_step, const double *centre,
                           const double *rest, int orders, double *sums);
+    void (*centre_rows)(size_t rows, size_t columns, const void *x, int narrow,
+                        ptrdiff_t row_step, ptrdiff_t column_step, const double *centre,
+                        const double *rest, double *out, double *sums);
     void (*row_norms)(size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,
                       ptrdiff_t column_step, const double *centre, const double *rest,
                       const double *weights, double *out);

@@ -1,4 +1,4 @@
-"""Moments of columns and norms of rows about the mean ``centre + rest``.
+"""Deviations from the mean ``centre + rest``, their moments by columns and norms by rows.
 
 `x` is a matrix of float64 or float32 of any layout.
 """
@@ -20,6 +20,18 @@ def column_powers(const real[:, :] x, const double[::1] centre, const double[::1
                             x.strides[0] // <Py_ssize_t>sizeof(real),
                             x.strides[1] // <Py_ssize_t>sizeof(real),
                             &centre[0], &rest[0], <int>sums.shape[0], &sums[0, 0])
+
+
+def centre_rows(const real[:, :] x, const double[::1] centre, const double[::1] rest,
+                double[::1, :] out, double[:, ::1] sums):
+    """out[t, j] = v = (x[t, j] - centre[j]) - rest[j]; sums[k, j] += sum over t of v**(k + 1)."""
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return
+    with nogil:
+        TABLE.centre_rows(<size_t>x.shape[0], <size_t>x.shape[1], &x[0, 0], real is float,
+                          x.strides[0] // <Py_ssize_t>sizeof(real),
+                          x.strides[1] // <Py_ssize_t>sizeof(real),
+                          &centre[0], &rest[0], &out[0, 0], &sums[0, 0])
 
 
 def row_norms(const real[:, :] x, const double[::1] centre, const double[::1] rest,

@@ -23,6 +23,8 @@ cdef extern from "mialeak.h" nogil:
                                    const double *, double *) noexcept nogil
         void (*column_powers)(size_t, size_t, const void *, int, Py_ssize_t, Py_ssize_t,
                               const double *, const double *, int, double *) noexcept nogil
+        void (*centre_rows)(size_t, size_t, const void *, int, Py_ssize_t, Py_ssize_t,
+                            const double *, const double *, double *, double *) noexcept nogil
         void (*row_norms)(size_t, size_t, const void *, int, Py_ssize_t, Py_ssize_t,
                           const double *, const double *, const double *,
                           double *) noexcept nogil

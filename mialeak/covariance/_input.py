@@ -21,9 +21,9 @@ __all__ = [
     "refuse_rows",
 ]
 
-#: Entries of a piece: 8 MB as float64, enough rows for BLAS to be at its best, and as long as
-#: Ctrl-C waits (some 20 ms).
-_PIECE = 2**20
+#: Entries of a piece: 16 MB as float64, enough rows for BLAS to be at its best, and as long as
+#: Ctrl-C waits (some 50 ms).
+_PIECE = 2**21
 #: The fewest rows of a piece: a product with fewer is bound by memory.
 _ROWS = 256
 

@@ -29,7 +29,17 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._kernels import covariance as kernels
 from mialeak.covariance._pairs import add_to_mean, mean_difference
 
-__all__ = ["Blocks", "Diagonal", "Full", "Moments", "References", "Rows", "centred", "moments_of"]
+__all__ = [
+    "Blocks",
+    "Diagonal",
+    "Full",
+    "Moments",
+    "References",
+    "Rows",
+    "centred",
+    "moments_of",
+    "norms",
+]
 
 #: A matrix of float64 or float32 in any layout.
 Rows = npt.NDArray[Any]
@@ -86,12 +96,21 @@ def moments_of(
     return Full(columns, tails)
 
 
-def centred(rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
-    """``(rows - centre) - rest`` as float64 in the order of `rows`, C or Fortran."""
-    order: Any = "F" if abs(rows.strides[0]) < abs(rows.strides[1]) else "C"
-    out = np.empty(rows.shape, order=order)
-    np.subtract(rows, centre, out=out)
-    out -= rest
+def centred(
+    rows: Rows, centre: FloatArray, rest: FloatArray, sums: FloatArray | None = None
+) -> FloatArray:
+    """``(rows - centre) - rest`` in Fortran order; its powers are added to `sums`, (2, d)."""
+    out = np.empty(rows.shape, order="F")
+    kernels.centre_rows(
+        rows, centre, rest, out, np.zeros((2, centre.size)) if sums is None else sums
+    )
+    return out
+
+
+def norms(rows: FloatArray) -> FloatArray:
+    """Sum of the squares of each row."""
+    none, out = np.zeros(rows.shape[1]), np.zeros(len(rows))
+    kernels.row_norms(rows, none, none, np.ones(rows.shape[1]), out)
     return out
 
 
@@ -141,7 +160,8 @@ class Full(_Kept):
         self.products: FloatArray = np.zeros((columns, columns), order="F")
         self.tails = tails
         if tails:
-            self.third, self.fourth = np.zeros(columns), np.float64(0.0)
+            self.third: FloatArray = np.zeros(columns)
+            self.fourth: FloatArray = np.zeros(())
             self._arrays = ("centre", "rest", "products", "third", "fourth")
         else:
             self._arrays = ("centre", "rest", "products")
@@ -150,51 +170,41 @@ class Full(_Kept):
         """Add some rows; False, and nothing changed, if their squares are not finite."""
         if not len(rows):
             return True
-        deviations = self.deviations(rows)
-        if deviations is None:
+        prepared = self.prepare(rows)
+        if prepared is None:
             return False
-        self.add(rows, deviations)
+        self.add(*prepared)
         return True
 
-    def deviations(self, rows: Rows) -> FloatArray | None:
-        """From the mean so far; None unless the sum of their squares is finite."""
+    def prepare(self, rows: Rows) -> tuple[Rows, FloatArray, FloatArray] | None:
+        """Rows, their deviations from the mean so far, the sums; None if a power is not finite."""
+        sums = np.zeros((2, rows.shape[1]))
+        v = centred(rows, *self._start(rows), sums)
         with np.errstate(over="ignore", invalid="ignore"):
-            v = centred(rows, *self._start(rows))
-            flat = v.ravel(order="K")
-            return v if np.isfinite(np.dot(flat, flat)) else None
+            largest = sums[1].sum() ** (2 if self.tails else 1)
+        return (rows, v, sums[0]) if np.isfinite(largest) else None
 
-    def add(self, rows: Rows, v: FloatArray) -> None:
-        """Add the rows with deviations `v`, which is overwritten or not as it comes."""
+    def add(self, rows: Rows, v: FloatArray, total: FloatArray) -> None:
+        """Add rows, given their deviations and the sum of those."""
         centre, rest = self._start(rows)
         n = self.n + len(v)
-        total = v.sum(axis=0)
         step = total / n
         spread = float(np.trace(self.products)) if self.tails else 0.0
-        self._accumulate(v)
+        self._own()
+        self.products = blas.dsyrk(
+            1.0, v, beta=1.0, c=self.products, trans=1, lower=1, overwrite_c=1
+        )
         if self.tails:
-            squares = np.vecdot(v, v)
+            squares = norms(v)
             third, spread = self.third + squares @ v, spread + float(squares.sum())
             turned = blas.dsymv(1.0, self.products, step, lower=1)
             length = float(step @ step)
-            self.fourth += squares @ squares + 4 * (step @ turned) + 2 * length * spread
-            self.fourth -= 4 * (step @ third) + 3 * n * length**2
+            more = squares @ squares + 4 * (step @ turned) + 2 * length * spread
+            self.fourth = np.asarray(self.fourth + more - 4 * (step @ third) - 3 * n * length**2)
             self.third = third - 2 * turned + (2 * n * length - spread) * step
         self.products = blas.dsyr(-n, step, a=self.products, lower=1, overwrite_a=1)
         self.centre, self.rest = add_to_mean(centre, rest, step)
         self.n = n
-
-    def _accumulate(self, v: FloatArray) -> None:
-        self._own()
-        by_columns = v.flags.f_contiguous and not v.flags.c_contiguous
-        self.products = blas.dsyrk(
-            1.0,
-            v if by_columns else v.T,
-            beta=1.0,
-            c=self.products,
-            trans=int(by_columns),
-            lower=1,
-            overwrite_c=1,
-        )
 
     def _own(self) -> None:
         """BLAS writes where it is told to, in Fortran order: not to a memory map opened to read."""
@@ -206,7 +216,7 @@ class Full(_Kept):
         if self.tails:
             one = self._tails_about(gap * (other.n / n))
             two = other._tails_about(gap * (-self.n / n))
-            self.third, self.fourth = one[0] + two[0], np.float64(one[1] + two[1])
+            self.third, self.fourth = one[0] + two[0], np.asarray(one[1] + two[1])
         self._own()
         self.products += other.products
         weight = self.n * (other.n / n)
@@ -309,12 +319,12 @@ class Blocks:
         if not len(rows):
             return True
         columns = [rows[:, place] for place in self.places]
-        deviations = [p.deviations(c) for p, c in zip(self.parts, columns, strict=True)]
-        if any(v is None for v in deviations):
+        pairs = zip(self.parts, columns, strict=True)
+        prepared = [ready for part, mine in pairs if (ready := part.prepare(mine)) is not None]
+        if len(prepared) < len(self.parts):
             return False
-        for part, mine, v in zip(self.parts, columns, deviations, strict=True):
-            if v is not None:
-                part.add(mine, v)
+        for part, ready in zip(self.parts, prepared, strict=True):
+            part.add(*ready)
         return True
 
     def merge(self, other: Blocks) -> None:

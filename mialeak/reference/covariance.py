@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "centre_rows",
     "column_powers",
     "covariance",
     "ledoit_wolf",
@@ -21,6 +22,12 @@ def column_powers(x: Any, centre: Any, rest: Any, orders: int = 2) -> Any:
     """Twin of the kernel."""
     v = (x - centre) - rest
     return np.stack([(v**k).sum(axis=0) for k in range(1, orders + 1)])
+
+
+def centre_rows(x: Any, centre: Any, rest: Any) -> Any:
+    """Twin of the kernel: deviations, and sums of their first two powers."""
+    v = (x - centre) - rest
+    return v, np.stack([v.sum(axis=0), (v * v).sum(axis=0)])
 
 
 def row_norms(x: Any, centre: Any, rest: Any, weights: Any) -> Any:
