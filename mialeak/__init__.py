@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         sampled_mechanism_leakage as sampled_mechanism_leakage,
     )
     from mialeak.plotting import (
+        AuditDisplay as AuditDisplay,
         LeakageDisplay as LeakageDisplay,
         TradeOffDisplay as TradeOffDisplay,
     )
@@ -284,6 +285,7 @@ _ROOMS = {
         "sampled_mechanism_leakage",
     ),
     "plotting": (
+        "AuditDisplay",
         "LeakageDisplay",
         "TradeOffDisplay",
     ),

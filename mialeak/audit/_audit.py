@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import as_float, invalid
+from mialeak._arrays import FloatArray, as_float, invalid
 from mialeak._results import Kind, Result
 from mialeak.audit._calibrated import Shift, calibrated_bound
 from mialeak.audit._intervals import (
@@ -133,6 +133,11 @@ class AuditResult(Result):
         '3.64 3.58'
         """
         return self._evidence.epsilon(as_slip(delta))
+
+    @property
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """The scores in and out, rising, turned so that larger speaks for *in*."""
+        return self._order.inside, self._order.outside
 
     @cached_property
     def advantage(self) -> Interval:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import curve, info, mean, table
+from mialeak.cli import audit, curve, info, mean, table
 
 __all__ = ["main"]
 
@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     table.add_parser(commands)
     mean.add_parser(commands)
+    audit.add_parser(commands)
     curve.add_parser(commands)
     info.add_parser(commands)
     return parser

@@ -1,0 +1,130 @@
+"""``mialeak audit``: what scores in files prove, and the gate."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mialeak.audit import audit, one_run_audit
+from mialeak.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    inside, outside = rng.normal(2, 1, 500), rng.normal(0, 1, 400)
+    paths = str(tmp_path / "in.npy"), str(tmp_path / "out.npy")
+    np.save(paths[0], inside)
+    np.save(paths[1], outside)
+    return *paths, inside, outside
+
+
+def refused(capsys, *arguments):
+    """The one line of an error."""
+    capsys.readouterr()
+    assert main(["audit", *arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("mialeak: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("mialeak: error: ").rstrip("\n")
+
+
+def test_the_answer_comes_first(capsys, files):
+    assert main(["audit", *files[:2], "--delta", "1e-5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    bound = audit(*files[2:], delta=1e-5).epsilon_lower
+    assert lines[0] == f"Epsilon is at least {bound:.4g} at delta = 1e-05, with confidence 95%."
+    assert max(map(len, lines)) <= 100
+    assert any(line.endswith("power at false-positive rate 0.01") for line in lines)
+
+
+def test_nothing_proved_is_told(capsys, files):
+    assert main(["audit", files[1], files[0]]) == 0
+    assert capsys.readouterr().out.startswith("Nothing is proved, with confidence 95%")
+
+
+@pytest.mark.parametrize(("limit", "code", "word"), [("9", 0, "within"), ("0.5", 2, "above")])
+def test_the_gate(capsys, files, limit, code, word):
+    assert main(["audit", *files[:2], "--max-epsilon", limit]) == code
+    assert capsys.readouterr().out.rstrip().endswith(f"is {word} the limit {limit}.")
+    assert main(["audit", *files[:2], "--max-epsilon", limit, "--json"]) == code
+    content = json.loads(capsys.readouterr().out)
+    assert content["limit"] == {"max_epsilon": float(limit), "over": code == 2}
+
+
+def test_an_error_is_the_third_exit_code(capsys, files):
+    assert "delta must be at least 0" in refused(capsys, *files[:2], "--delta", "1")
+
+
+def test_json_is_the_result(capsys, files):
+    arguments = ["--delta", "0.01", "--confidence", "0.9", "--json"]
+    assert main(["audit", *files[:2], *arguments]) == 0
+    content = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert content["schema"] == "mialeak.audit/1"
+    assert content["limit"] is None
+    for name, value in audit(*files[2:], delta=0.01, confidence=0.9).to_dict().items():
+        assert content[name] == value
+
+
+def test_small_scores_of_members(capsys, files, tmp_path):
+    paths = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
+    for path, scores in zip(paths, files[2:], strict=True):
+        np.save(path, -scores)
+    main(["audit", *files[:2], "--json"])
+    first = json.loads(capsys.readouterr().out)
+    main(["audit", *paths, "--lower-is-member", "--json"])
+    assert json.loads(capsys.readouterr().out) == first
+
+
+def test_csv_and_parquet_hold_scores_too(capsys, files, tmp_path):
+    csv, parquet = str(tmp_path / "in.csv"), str(tmp_path / "out.parquet")
+    (tmp_path / "in.csv").write_text("score\n" + "\n".join(map(repr, files[2].tolist())) + "\n")
+    pq.write_table(pa.table({"score": files[3]}), parquet)
+    main(["audit", *files[:2]])
+    first = capsys.readouterr().out
+    assert main(["audit", csv, parquet]) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_one_run(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    member = rng.integers(0, 2, 300)
+    scores = rng.normal(3.0 * member)
+    paths = str(tmp_path / "scores.npy"), str(tmp_path / "member.npy")
+    np.save(paths[0], scores)
+    np.save(paths[1], member)
+    bound = one_run_audit(scores, member).epsilon_lower
+    assert main(["audit", *paths, "--one-run"]) == 0
+    assert capsys.readouterr().out.startswith(f"Epsilon is at least {bound:.4g}, with")
+    assert main(["audit", *paths, "--one-run", "--max-epsilon", "1"]) == 2
+    np.save(paths[1], member[:200])
+    message = refused(capsys, *paths, "--one-run")
+    assert message == "member must have one flag for each score; it has 200 for 300"
+
+
+def test_a_picture(files, tmp_path):
+    path = tmp_path / "audit.png"
+    assert main(["audit", *files[:2], "--plot", str(path)]) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_bad_files_and_options_are_named(capsys, files, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b\n1,2\n")
+    assert "must have one column, of scores; it has 2" in refused(capsys, str(path), files[1])
+    path.write_text("a\nhigh\n")
+    assert "must hold numbers (could not convert" in refused(capsys, str(path), files[1])
+    path.write_text('a\n1\n""\n')
+    assert "must have a score in every row; 1 have none" in refused(capsys, str(path), files[1])
+    np.save(tmp_path / "nan.npy", [1.0, np.nan])
+    message = refused(capsys, str(tmp_path / "nan.npy"), files[1])
+    assert message.startswith("in_scores must be free of NaN, which 1 of 2 are")
+    assert "No such file" in refused(capsys, str(tmp_path / "none.npy"), files[1])
+    assert "--max-epsilon must be at least 0" in refused(capsys, *files[:2], "--max-epsilon", "-1")
+    assert "leave out --one-run" in refused(capsys, *files[:2], "--one-run", "--plot", "x.png")
+    assert "required: OUT" in refused(capsys, files[0])
