@@ -20,8 +20,10 @@ from mialeak._version import __version__
 if TYPE_CHECKING:
     from mialeak._config import show_config as show_config
     from mialeak.audit import (
+        AuditPower as AuditPower,
         AuditResult as AuditResult,
         OneRunResult as OneRunResult,
+        audit_power as audit_power,
         one_run_audit as one_run_audit,
     )
     from mialeak.covariance import StreamingCovariance as StreamingCovariance
@@ -243,8 +245,10 @@ _ROOMS = {
         "scalar_product_score",
     ),
     "audit": (
+        "AuditPower",
         "AuditResult",
         "OneRunResult",
+        "audit_power",
         "one_run_audit",
     ),
     "covariance": ("StreamingCovariance",),

@@ -8,13 +8,16 @@ needs to be independent is said there: bounds on scores that are not independent
 from mialeak.audit._audit import AuditResult, audit
 from mialeak.audit._intervals import Band, Interval
 from mialeak.audit._one_run import OneRunResult, one_run_audit, one_run_p_value
+from mialeak.audit._power import AuditPower, audit_power
 
 __all__ = [
+    "AuditPower",
     "AuditResult",
     "Band",
     "Interval",
     "OneRunResult",
     "audit",
+    "audit_power",
     "one_run_audit",
     "one_run_p_value",
 ]
