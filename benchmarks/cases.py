@@ -24,6 +24,7 @@ import numpy as np
 import referee
 import rivals
 import truth
+from covariance_cases import COVARIANCE_CASES
 from curve_cases import CURVE_CASES
 from estimator_cases import ESTIMATOR_CASES
 from game_cases import GAME_CASES
@@ -324,6 +325,7 @@ CASES = (
         2.0,
         draws=2,
     ),
+    *COVARIANCE_CASES,
     *CURVE_CASES,
     *ESTIMATOR_CASES,
     *GAME_CASES,
