@@ -10,8 +10,8 @@
 #include "chunks.h"
 #include "numerics.h"
 
-/* Above this n p (and n q) the Stirling series and the deviance's short polynomial hold: they need
- * k and n - k of at least 15.  Below it e(x) comes from a table. */
+/* From this n p (and n q) on GAMMA_EVEN and GAMMA_ODD hold, and e(n) by STIRLING_WIDE.  Below it
+ * e(k) comes from a table. */
 #define MAD_LARGE_MEAN 16.0
 /* Up to here m = 0 and E|B - np| = 2 n p q^n.  At n p = 1 both m = 0 and m = 1 give that value. */
 #define MAD_SMALL_MEAN 1.0
@@ -37,39 +37,107 @@ INLINE size_t real_lanes(size_t place, size_t count) {
     return left < MIAL_LANES ? left : MIAL_LANES;
 }
 
-/* k = m + 1, n - k and k - n p, where m is the floor of the exact product; n p <= 2^52. */
+/* k = m + 1, n - k and k - n p, where m is the floor of the exact product. */
 typedef struct {
     vd k, rest, delta;
 } mode;
 
-INLINE mode mode_above(vd n, pair mean) {
+/* The whole number nearest to the exact mean <= 2^52, and the mean less that, within 1/2. */
+INLINE pair nearest_to(pair mean) {
     vd nearest = (mean.high + 0x1p52) - 0x1p52;
-    vd beyond = (mean.high - nearest) + mean.low; /* exact mean less `nearest`, within 1/2 */
-    vd step = pick(lt(beyond, all(0.0)), all(0.0), all(1.0));
-    vd k = nearest + step;
-    return (mode){k, n - k, step - beyond};
+    return (pair){nearest, (mean.high - nearest) + mean.low};
+}
+
+INLINE mode mode_above(vd n, pair mean) {
+    pair at = nearest_to(mean);
+    vd step = pick(lt(at.low, all(0.0)), all(0.0), all(1.0));
+    vd k = at.high + step;
+    return (mode){k, n - k, step - at.low};
+}
+
+/* m + 1/2 - n p. */
+INLINE vd above_half(pair mean) {
+    vd beyond = nearest_to(mean).low;
+    return as_double((as_bits(beyond) & INT64_MIN) | as_bits(all(0.5))) - beyond;
 }
 
 /*
- * E|B - np| = 2 q k b(k; n, p), with b by Loader's saddle point form:
- *   b = sqrt(n/(2 pi k (n-k))) exp(e(n) - e(k) - e(n-k) - D),
- *   D = k G((k-np)/k) + (n-k) G(-(k-np)/(n-k)).
- * Nothing cancels; the exponent is small and its rounding errors smaller.
+ * Each method runs in short loops over the chunk: the chain of dependent operations of one element
+ * is longer than a processor looks ahead, and short loops let it work on several at once.  Square
+ * roots and divisions stand in different loops, for one unit makes both.
  */
+
+INLINE vd five_of(const vd c[5], vd x) {
+    vd x2 = x * x;
+    return (c[0] + c[1] * x) + x2 * ((c[2] + c[3] * x) + x2 * c[4]);
+}
+
+/* R(t, x) of GAMMA_EVEN and GAMMA_ODD at x, given w = x (1/4 - x^2). */
+INLINE vd gamma_remainder(const vd even[5], const vd odd[5], vd t, vd w) {
+    vd t2 = t * t;
+    return t * (five_of(even, t2) + w * t * five_of(odd, t2));
+}
+
+/* Below it the first terms in t and t^2 are all of R(t, x), to 2^-59. */
+#define REMAINDER_SHORT 0x1p-17
 
 /*
- * Both methods run in three short loops over the chunk: the chain of dependent operations of one
- * element is longer than a processor looks ahead, and short loops let it work on several at once.
- * The first loop is theirs in common.
+ * n p >= MAD_LARGE_MEAN, p <= 1/2; 2 eps.  De Moivre's 2 q k b(k; n, p) in gamma functions, with
+ * x = m + 1/2 - n p in [-1/2, 1/2] and t = 1/(n p), r = 1/(n q), is
+ *   sqrt(2 n p q/pi) exp(e(n) - R(t, x) - R(r, -x)),
+ *   R(1/z, x) = log Gamma(z + x + 1/2) - (z + x) log z + z - log(2 pi)/2
+ *             ~ sum_j (-1)^(j+1) B_(j+1)(x + 1/2) t^j/(j (j+1))      [DLMF 5.11.8]
+ *             = t (even(t^2, x^2) + t x (1/4 - x^2) odd(t^2, x^2)):
+ * no logarithm, and the exponent in [-0.008, 0.008].
  */
-typedef struct {
-    double delta[CHUNK], inverse_n[CHUNK], inverse_k[CHUNK], inverse_rest[CHUNK];
-    double k[CHUNK], lost[CHUNK], exponent[CHUNK];
-} mad_scratch;
+static void mad_large(size_t count, double (*columns)[CHUNK]) {
+    double x_of[CHUNK], t_of[CHUNK], r_of[CHUNK], exponent[CHUNK];
+    double *out = columns[2];
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd n = load(columns[0] + i), p = load(columns[1] + i), q = 1.0 - p;
+        pair mean = two_product(n, p);
+        vd variance = mean.high * q, inverse = 1.0 / variance;
+        store(x_of + i, above_half(mean));
+        store(t_of + i, inverse * q);
+        store(r_of + i, inverse * p);
+        store(out + i, variance * TWO_OVER_PI);
+    }
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd x = load(x_of + i), t = load(t_of + i), r = load(r_of + i);
+        vd y = x * x, over_n = t * load(columns[1] + i);
+        vd even[5] = {polynomial(GAMMA_EVEN[0], 2, y), polynomial(GAMMA_EVEN[1], 3, y),
+                      polynomial(GAMMA_EVEN[2], 4, y), polynomial(GAMMA_EVEN[3], 5, y),
+                      polynomial(GAMMA_EVEN[4], 4, y)};
+        vd odd[5] = {all(GAMMA_ODD[0][0]), polynomial(GAMMA_ODD[1], 2, y),
+                     polynomial(GAMMA_ODD[2], 3, y), polynomial(GAMMA_ODD[3], 4, y),
+                     polynomial(GAMMA_ODD[4], 2, y)};
+        vd w = x * (0.25 - y);
+        vd below = gamma_remainder(even, odd, t, w);
+        vd above = r * (even[0] - w * r * odd[0]);
+        vi wide = lt(all(REMAINDER_SHORT), r);
+        if (any(wide))
+            above = pick(wide, gamma_remainder(even, odd, r, -w), above);
+        vd whole = over_n * POLYNOMIAL(STIRLING_WIDE, over_n * over_n);
+        store(exponent + i, whole - (below + above));
+        store(out + i, vsqrt(load(out + i)));
+    }
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd e = load(exponent + i), scale = load(out + i);
+        store(out + i, scale + scale * (e + e * e * POLYNOMIAL(EXP_TAIL_NEAR, e)));
+    }
+}
 
-/* p <= 1/2.  Into column 2: sqrt(2/pi) q sqrt(n k/(n-k)); into `lost` what rounding took from it,
- * relative: from q (1/q is near enough n/(n-k) for that), from 1/(n-k) and from sqrt(2/pi). */
-INLINE void mad_begin(size_t count, double (*columns)[CHUNK], mad_scratch *to) {
+/*
+ * 1 < n p < MAD_LARGE_MEAN, p <= 1/2, so 2 <= k <= 16 and n - k >= 1.  2 q k b(k; n, p), with b by
+ * Loader's saddle point form:
+ *   b = sqrt(n/(2 pi k (n-k))) exp(e(n) - e(k) - e(n-k) - D),
+ *   D = k G((k-np)/k) + (n-k) G(-(k-np)/(n-k)).
+ * Nothing cancels; the exponent, in [-0.9, 0.1], is small and its rounding errors smaller.
+ */
+static void mad_medium(size_t count, double (*columns)[CHUNK]) {
+    double delta_of[CHUNK], over_n_of[CHUNK], over_k_of[CHUNK], over_rest_of[CHUNK];
+    double k_of[CHUNK], lost_of[CHUNK], exponent[CHUNK];
+    double *out = columns[2];
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
         vd q = 1.0 - p, q_low = (1.0 - q) - p;
@@ -77,56 +145,31 @@ INLINE void mad_begin(size_t count, double (*columns)[CHUNK], mad_scratch *to) {
         vd nk = n * at.k;
         vd inverse = 1.0 / (nk * at.rest); /* one division for three reciprocals */
         vd over_rest = inverse * nk;
+        /* What rounding took from the factor before the exponential, relative: from q (1/q is near
+         * enough n/(n-k) for that), from 1/(n-k) and from sqrt(2/pi). */
         pair one = two_product(at.rest, over_rest);
         vd lost = q_low * (n * over_rest) + 0.5 * ((1.0 - one.high) - one.low);
-        store(to->delta + i, at.delta);
-        store(to->k + i, at.k);
-        store(to->inverse_n + i, inverse * (at.k * at.rest));
-        store(to->inverse_k + i, inverse * (n * at.rest));
-        store(to->inverse_rest + i, over_rest);
-        store(to->lost + i, lost + SQRT_2_OVER_PI_LOW / SQRT_2_OVER_PI);
-        store(columns[2] + i, vsqrt(nk * over_rest) * (q * SQRT_2_OVER_PI));
-    }
-}
-
-/* n p >= MAD_LARGE_MEAN, p <= 1/2: exponent in [-0.08, 0]; 2 eps. */
-static void mad_large(size_t count, double (*columns)[CHUNK]) {
-    mad_scratch at;
-    double *out = columns[2];
-    mad_begin(count, columns, &at);
-    for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd over_k = load(at.inverse_k + i), over_rest = load(at.inverse_rest + i);
-        vd delta = load(at.delta + i), u = delta * over_k, v = delta * over_rest;
-        vd deviance = delta * (u * (0.5 + u * POLYNOMIAL(DEVIANCE_TAIL, u)) +
-                               v * (0.5 - v * POLYNOMIAL(DEVIANCE_TAIL, -v)));
-        vd remainders = stirling_large(over_k) + stirling_large(over_rest);
-        vd first = stirling_large(load(at.inverse_n + i)) + load(at.lost + i);
-        store(at.exponent + i, first - (remainders + deviance));
+        store(delta_of + i, at.delta);
+        store(k_of + i, at.k);
+        store(over_n_of + i, inverse * (at.k * at.rest));
+        store(over_k_of + i, inverse * (n * at.rest));
+        store(over_rest_of + i, over_rest);
+        store(lost_of + i, lost + SQRT_2_OVER_PI_LOW / SQRT_2_OVER_PI);
+        store(out + i, vsqrt(nk * over_rest) * (q * SQRT_2_OVER_PI));
     }
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd x = load(at.exponent + i), scale = load(out + i);
-        store(out + i, scale + scale * (x + x * x * POLYNOMIAL(EXP_TAIL_NEAR, x)));
-    }
-}
-
-/* 1 < n p < MAD_LARGE_MEAN, p <= 1/2, so 2 <= k <= 16 and n - k >= 1: exponent in [-0.9, 0.1]. */
-static void mad_medium(size_t count, double (*columns)[CHUNK]) {
-    mad_scratch at;
-    double *out = columns[2];
-    mad_begin(count, columns, &at);
-    for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd n = load(columns[0] + i), k = load(at.k + i), over_rest = load(at.inverse_rest + i);
-        vd delta = load(at.delta + i);
-        vd u = delta * load(at.inverse_k + i), v = delta * over_rest;
+        vd n = load(columns[0] + i), k = load(k_of + i), over_rest = load(over_rest_of + i);
+        vd delta = load(delta_of + i);
+        vd u = delta * load(over_k_of + i), v = delta * over_rest;
         vd two_u = 2.0 - u, two_v = 2.0 + v;
         vd both = 1.0 / (two_u * two_v); /* one division for two */
         vd deviance = delta * (deviance_slope(u, both * two_v) - deviance_slope(-v, both * two_u));
-        vd remainders = (stirling(n, load(at.inverse_n + i)) - look_up(STIRLING_SMALL, k)) -
+        vd remainders = (stirling(n, load(over_n_of + i)) - look_up(STIRLING_SMALL, k)) -
                         stirling(n - k, over_rest);
-        store(at.exponent + i, remainders - deviance);
+        store(exponent + i, remainders - deviance);
     }
     for (size_t i = 0; i < count; i += MIAL_LANES)
-        store(out + i, load(out + i) * exp_moderate(load(at.exponent + i), load(at.lost + i)));
+        store(out + i, load(out + i) * exp_moderate(load(exponent + i), load(lost_of + i)));
 }
 
 /* n p <= MAD_SMALL_MEAN, p <= 1/2: 2 n p exp(n log1p(-p)), the exponent as a pair. */
@@ -142,13 +185,14 @@ static void mad_small(size_t count, double (*columns)[CHUNK]) {
 static const method MAD_METHODS[MAX_METHODS] = {
     {0}, {mad_small, 2, 1, 1}, {mad_medium, 2, 1, 0}, {mad_large, 2, 1, 1}};
 
-/* Columns n, p, E|B - np|; columns hold a whole number of eight lanes.  Returns the number of
- * elements outside the domain. */
-NOINLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
+/* E|B - np| into column 2, with columns 0 and 1 to work in; n and p, which may lie there, hold a
+ * whole number of eight lanes.  Returns the number of elements outside the domain. */
+NOINLINE size_t mad_chunk_from(size_t count, const double *n_of, const double *p_of,
+                               double (*columns)[CHUNK]) {
     int64_t kind[CHUNK];
     size_t invalid = 0;
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd n = load(columns[0] + i), p = load(columns[1] + i);
+        vd n = load(n_of + i), p = load(p_of + i);
         vi good = domain_n(n) & domain_p(p);
         if (any(~good))
             invalid += count_lanes(~good & ~is_nan(n) & ~is_nan(p), real_lanes(i, count));
@@ -158,6 +202,7 @@ NOINLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
         /* 1, 2 or 3 for small, medium and large: a mask counts as -1 */
         vi number = 3 + below + le(mean, all(MAD_SMALL_MEAN));
         store_bits(kind + i, number & good & lt(all(0.0), mean));
+        store(columns[0] + i, n);
         store(columns[1] + i, p);
         store(columns[2] + i, pick(good, all(0.0), all((double)NAN)));
     }
@@ -165,15 +210,26 @@ NOINLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
     return invalid;
 }
 
+/* The same of columns 0 and 1. */
+INLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
+    return mad_chunk_from(count, columns[0], columns[1], columns);
+}
+
 static size_t binom_mad(size_t count, const double *const *inputs, double *out) {
     double columns[MAX_COLUMNS][CHUNK];
-    size_t invalid = 0;
-    for (size_t start = 0; start < count; start += CHUNK) {
-        size_t size = count - start < CHUNK ? count - start : CHUNK;
-        fill(columns[0], inputs[0] + start, size);
-        fill(columns[1], inputs[1] + start, size);
-        invalid += mad_chunk(size, columns);
-        memcpy(out + start, columns[2], size * sizeof *out);
+    size_t invalid = 0, start = 0;
+    for (; start + CHUNK <= count; start += CHUNK) {
+        const double *n = inputs[0] + start, *p = inputs[1] + start;
+        prefetch_next(n);
+        prefetch_next(p);
+        invalid += mad_chunk_from(CHUNK, n, p, columns);
+        memcpy(out + start, columns[2], sizeof columns[2]);
+    }
+    if (start < count) {
+        fill(columns[0], inputs[0] + start, count - start);
+        fill(columns[1], inputs[1] + start, count - start);
+        invalid += mad_chunk(count - start, columns);
+        memcpy(out + start, columns[2], (count - start) * sizeof *out);
     }
     return invalid;
 }

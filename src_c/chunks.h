@@ -30,54 +30,78 @@ INLINE size_t whole_lanes(size_t count) {
     return (count + MIAL_LANES - 1) / MIAL_LANES * MIAL_LANES;
 }
 
-/* Copies a column in, and repeats its first element up to a whole number of eight lanes.  The next
- * chunk is on its way from memory while this one is worked on; past the end that does nothing. */
-INLINE void fill(double *column, const double *source, size_t count) {
+/* The next chunk is on its way from memory while this one is worked on; past the end that does
+ * nothing. */
+INLINE void prefetch_next(const double *source) {
     for (size_t line = 0; line < CHUNK; line += 8)
         PREFETCH((const char *)source + (CHUNK + line) * sizeof *source);
+}
+
+/* Copies a column in, and repeats its first element up to a whole number of eight lanes. */
+INLINE void fill(double *column, const double *source, size_t count) {
+    prefetch_next(source);
     memcpy(column, source, count * sizeof *column);
     for (size_t i = count; i < (count + 7) / 8 * 8; i++)
         column[i] = column[0];
 }
 
-/* Runs a method on the elements at `place`: gathers them into dense columns, and scatters. */
-NOINLINE void run_some(size_t members, const uint8_t *place, const method *chosen,
-                       double (*columns)[CHUNK]) {
-    double work[MAX_COLUMNS][CHUNK];
-    size_t padded = whole_lanes(members);
-    for (int j = 0; j < chosen->inputs; j++) {
-        for (size_t i = 0; i < members; i++)
-            work[j][i] = columns[j][place[i]];
-        for (size_t i = members; i < padded; i++)
-            work[j][i] = work[j][0];
-    }
-    chosen->run(padded, work);
-    for (int j = chosen->inputs; j < chosen->inputs + chosen->outputs; j++)
-        for (size_t i = 0; i < members; i++)
-            columns[j][place[i]] = work[j][i];
+/* The elements of a chunk that have one number: bit i % 64 of word i / 64. */
+typedef struct {
+    uint64_t word[CHUNK / 64];
+} members;
+
+/* The elements of each number from 1 on. */
+INLINE void sort_members(size_t count, const int64_t *kind, members *of) {
+    for (int number = 1; number < MAX_METHODS; number++)
+        for (size_t j = 0; j < CHUNK / 64; j++) {
+            uint64_t word = 0;
+            for (size_t i = 64 * j; i < 64 * (j + 1) && i < count; i += MIAL_LANES)
+                word |= (uint64_t)lane_bits(MASK(load_bits(kind + i) == number)) << i % 64;
+            if (count < 64 * (j + 1)) /* no padding */
+                word &= count > 64 * j ? ((uint64_t)1 << (count - 64 * j)) - 1 : 0;
+            of[number].word[j] = word;
+        }
 }
 
-/* How many elements have each number. */
-INLINE void tally(size_t count, const int64_t *kind, size_t members[MAX_METHODS]) {
-    double ones[MIAL_LANES], twos[MIAL_LANES], threes[MIAL_LANES];
-    vd one = all(0.0), two = one, three = one;
-    size_t i = 0;
-    for (; i + MIAL_LANES <= count; i += MIAL_LANES) {
-        vi number = load_bits(kind + i);
-        one = one + pick(MASK(number == 1), all(1.0), all(0.0));
-        two = two + pick(MASK(number == 2), all(1.0), all(0.0));
-        three = three + pick(MASK(number == 3), all(1.0), all(0.0));
+INLINE size_t count_members(const members *set) {
+    size_t total = 0;
+    for (size_t j = 0; j < CHUNK / 64; j++)
+        total += (size_t)count_bits(set->word[j]);
+    return total;
+}
+
+/* Writes the places of the members in ascending order. */
+INLINE void list_members(const members *set, uint8_t *place) {
+    for (size_t j = 0; j < CHUNK / 64; j++)
+        for (uint64_t word = set->word[j]; word; word &= word - 1)
+            *place++ = (uint8_t)(64 * j + (size_t)lowest_bit(word));
+}
+
+/* Do all have one number, padding too? */
+INLINE int all_alike(size_t count, const int64_t *kind) {
+    vi first = as_bits(all(0.0)) + kind[0], differ = first ^ first;
+    for (size_t i = 0; i < count; i += MIAL_LANES)
+        differ = differ | (load_bits(kind + i) ^ first);
+    return !any(MASK(differ != 0));
+}
+
+/* Runs a method on some elements: gathers them into dense columns, and scatters. */
+NOINLINE void run_some(size_t size, const members *chosen, const method *with,
+                       double (*columns)[CHUNK]) {
+    double work[MAX_COLUMNS][CHUNK];
+    uint8_t place[CHUNK];
+    size_t padded = whole_lanes(size);
+    list_members(chosen, place);
+    for (int j = 0; j < with->inputs; j++) {
+        for (size_t i = 0; i < size; i++)
+            work[j][i] = columns[j][place[i]];
+        for (size_t i = size; i < padded; i++)
+            work[j][i] = work[j][0];
     }
-    store(ones, one);
-    store(twos, two);
-    store(threes, three);
-    for (int j = 0; j < MIAL_LANES; j++) {
-        members[1] += (size_t)ones[j];
-        members[2] += (size_t)twos[j];
-        members[3] += (size_t)threes[j];
-    }
-    for (; i < count; i++)
-        members[kind[i]]++;
+    with->run(padded, work);
+    for (int j = with->inputs; j < with->inputs + with->outputs; j++)
+        for (size_t i = 0; i < size; i++)
+            columns[j][place[i]] = work[j][i];
 }
 
 /*
@@ -86,37 +110,25 @@ INLINE void tally(size_t count, const int64_t *kind, size_t members[MAX_METHODS]
  */
 NOINLINE void run_methods(size_t count, const int64_t *kind, const method *methods,
                           double (*columns)[CHUNK]) {
-    size_t members[MAX_METHODS] = {0};
-    tally(count, kind, members);
-    members[0] = 0;
+    if (all_alike(count, kind)) {
+        if (kind[0])
+            methods[kind[0]].run(whole_lanes(count), columns);
+        return;
+    }
+    members of[MAX_METHODS];
+    size_t size[MAX_METHODS], total = 0;
+    sort_members(count, kind, of);
+    for (int number = 1; number < MAX_METHODS; number++)
+        total += size[number] = count_members(&of[number]);
     /* A total method of the majority runs on all, where they lie, and the others write over it. */
-    int most = 0;
-    int none_done = members[1] + members[2] + members[3] == count;
-    for (int number = 1; none_done && number < MAX_METHODS; number++)
-        if (members[number] == count || (methods[number].total && 2 * members[number] > count))
-            most = number;
-    if (most) {
-        methods[most].run(whole_lanes(count), columns);
-        if (members[most] == count)
-            return;
-    }
-    /* Without branches: a place is written always, and kept if the element is one of the rest. */
-    uint8_t rest[CHUNK], place[CHUNK];
-    size_t left = 0;
-    for (size_t i = 0; i < count; i++) {
-        rest[left] = (uint8_t)i;
-        left += kind[i] != most;
-    }
-    for (int number = 1; number < MAX_METHODS; number++) {
-        if (!members[number] || number == most)
-            continue;
-        size_t size = 0;
-        for (size_t i = 0; i < left; i++) {
-            place[size] = rest[i];
-            size += kind[rest[i]] == number;
+    for (int number = 1; total == count && number < MAX_METHODS; number++)
+        if (size[number] == count || (methods[number].total && 2 * size[number] > count)) {
+            methods[number].run(whole_lanes(count), columns);
+            size[number] = 0;
         }
-        run_some(size, place, &methods[number], columns);
-    }
+    for (int number = 1; number < MAX_METHODS; number++)
+        if (size[number])
+            run_some(size[number], &of[number], &methods[number], columns);
 }
 
 #endif

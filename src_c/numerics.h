@@ -27,6 +27,12 @@ INLINE vd eight_of(const double *c, vd x, vd x2, vd x4) {
 INLINE vd polynomial(const double *c, int count, vd x) {
     vd x2 = x * x, x4 = x2 * x2, x8 = x4 * x4;
     switch (count) {
+    case 2:
+        return pair_of(c, x);
+    case 3:
+        return pair_of(c, x) + c[2] * x2;
+    case 4:
+        return four_of(c, x, x2);
     case 5:
         return four_of(c, x, x2) + c[4] * x4;
     case 7:

@@ -65,19 +65,21 @@ INLINE vd pick(vi mask, vd a, vd b) {
     return as_double((mask & as_bits(a)) | (~mask & as_bits(b)));
 }
 
-INLINE int any(vi mask) {
+/* Bit i set where the mask's lane i is. */
+INLINE unsigned lane_bits(vi mask) {
 #if defined(MIAL_X86) && MIAL_LANES == 8
-    return _mm512_movepi64_mask((__m512i)mask) != 0;
+    return (unsigned)_mm512_movepi64_mask((__m512i)mask);
 #elif defined(MIAL_X86) && MIAL_LANES == 4
-    return _mm256_movemask_pd((__m256d)mask) != 0;
+    return (unsigned)_mm256_movemask_pd((__m256d)mask);
 #elif defined(MIAL_X86) && MIAL_LANES == 2
-    return _mm_movemask_pd((__m128d)mask) != 0;
+    return (unsigned)_mm_movemask_pd((__m128d)mask);
 #elif defined(MIAL_NEON)
-    return (vgetq_lane_s64(mask, 0) | vgetq_lane_s64(mask, 1)) != 0;
+    return (unsigned)(vgetq_lane_s64(mask, 0) & 1) | (unsigned)(vgetq_lane_s64(mask, 1) & 2);
 #else
     return mask != 0;
 #endif
 }
+INLINE int any(vi mask) { return lane_bits(mask) != 0; }
 
 INLINE vd vsqrt(vd x) {
 #if defined(MIAL_X86) && MIAL_LANES == 8
@@ -119,6 +121,25 @@ INLINE vd look_up(const double *table, vd x) {
     return value;
 #else
     return table[(int)x];
+#endif
+}
+
+/* How many bits are set, and the place of the lowest: of sets of elements, 64 a word. */
+INLINE int count_bits(uint64_t word) {
+#if defined(__GNUC__)
+    return __builtin_popcountll(word);
+#else
+    int count = 0;
+    for (; word; word &= word - 1)
+        count++;
+    return count;
+#endif
+}
+INLINE int lowest_bit(uint64_t word) {
+#if defined(__GNUC__)
+    return __builtin_ctzll(word);
+#else
+    return count_bits((word & (~word + 1)) - 1);
 #endif
 }
 

@@ -184,6 +184,16 @@ def mean_seam(value: float, *, upper: bool = False) -> Sampler:
     return sampler
 
 
+def larger_mean_seam(value: float) -> Sampler:
+    """Pairs (n, p) with n (1-p) on both sides of `value`, and n p smaller but not below 16."""
+
+    def sampler(rng: np.random.Generator, size: int) -> Columns:
+        p = _log_uniform(rng, 16 / value, 0.5, size)
+        return _clipped(np.rint(_around(value, rng, size) / (1 - p)), p)
+
+    return sampler
+
+
 def count_seam(value: float) -> Sampler:
     """Pairs (n, p) with n at `value` and within 2 of it."""
 
@@ -275,7 +285,7 @@ _LAW_SEAMS: dict[str, Sampler] = {
     "n at 2^53": count_seam(2.0**53),
 }
 
-MAD_SEAMS = _LAW_SEAMS
+MAD_SEAMS = {**_LAW_SEAMS, "larger mean at 2^17": larger_mean_seam(2.0**17)}
 
 EXCESS_SEAMS = {
     **{name: _with_cuts(draw, _excess_is_normal) for name, draw in _LAW_SEAMS.items()},
