@@ -3,7 +3,7 @@
  *
  * Beside the sanitizers' own checks it demands
  *   - the same bits from both instruction sets (any NaN is as good as another);
- *   - the same result for an element alone as among others;
+ *   - the same result for an element, or a row, alone as among others;
  *   - NaN for an element outside the domain, and the number of such elements.
  *
  * Bytes: function, second instruction set, count, number of distinct rows, then 9 bytes a number
@@ -149,11 +149,154 @@ static void try_leakage(const mial_kernels *const *tables, size_t count, size_t 
     free(p);
 }
 
+/*
+ * Scores of a few rows of releases, float64 or float32.  The kernels demand no more of the numbers
+ * known of a column than that they are there: whole tiles of them.
+ */
+enum { TILE = 64, MOST_ROWS = 11, KNOWN = 6 };
+
+static void run_scores(const mial_kernels *table, unsigned kind, size_t rows, size_t columns,
+                       const void *releases, int narrow, const double *extra,
+                       const double *by_column, double *out) {
+    if (kind == 0)
+        table->cubic_sums(rows, columns, releases, narrow, by_column, extra[0], out);
+    else if (kind == 1)
+        table->log_linear_sums(rows, columns, releases, narrow, by_column, out);
+    else
+        table->log_quadratic_sums(rows, columns, releases, narrow, extra[0], extra[1], by_column,
+                                  out);
+}
+
+static void try_scores(const mial_kernels *const *tables, unsigned kind, size_t columns,
+                       size_t distinct, bytes *in) {
+    size_t rows = take(in, 1) % (MOST_ROWS + 1), known = (size_t)(kind ? 3 * kind : 5);
+    size_t padded = (columns + TILE - 1) / TILE * TILE, size = rows * columns;
+    int narrow = (int)(take(in, 1) % 2);
+    double extra[2] = {floor(fabs(next(in))), fabs(next(in))};
+    double expected[MOST_ROWS], alone;
+    double *by_column = calloc(known * padded + (padded == 0), sizeof *by_column);
+    double *wide = calloc(size + (size == 0), sizeof *wide);
+    float *floats = calloc(size + (size == 0), sizeof *floats);
+    if (!(extra[0] <= 0x1p50))
+        extra[0] = 1000.0;
+    for (size_t i = 0; i < known; i++)
+        for (size_t j = 0; j < padded; j++) {
+            double *at = by_column + i * padded + j;
+            *at = j < distinct ? next(in) : at[-(ptrdiff_t)distinct];
+        }
+    for (size_t i = 0; i < size; i++) {
+        wide[i] = i < 3 * distinct ? next(in) : wide[i - 3 * distinct];
+        floats[i] = fabs(wide[i]) < 0x1p127 ? (float)wide[i] : INFINITY;
+    }
+    const char *releases = narrow ? (const char *)floats : (const char *)wide;
+    for (size_t t = 0; tables[t]; t++) {
+        double *out = calloc(rows + (rows == 0), sizeof *out);
+        run_scores(tables[t], kind, rows, columns, releases, narrow, extra, by_column, out);
+        if (t)
+            demand_same(out, expected, rows);
+        else
+            memcpy(expected, out, rows * sizeof *out);
+        free(out);
+    }
+    for (size_t r = 0; r < rows; r += 3) {
+        const char *row = releases + r * columns * (narrow ? sizeof *floats : sizeof *wide);
+        run_scores(tables[0], kind, 1, columns, row, narrow, extra, by_column, &alone);
+        demand_same(&alone, expected + r, 1);
+    }
+    free(floats);
+    free(wide);
+    free(by_column);
+}
+
+/* Moments and norms of a matrix whose rows or columns lie side by side, or neither. */
+static void try_moments(const mial_kernels *const *tables, size_t columns, size_t distinct,
+                        bytes *in) {
+    enum { ORDERS = 4 };
+    size_t rows = take(in, 1) % (2 * MOST_ROWS), layout = take(in, 1), size;
+    int narrow = (int)(layout & 1), orders = layout & 2 ? 2 : ORDERS;
+    ptrdiff_t row_step = (ptrdiff_t)columns, column_step = 1;
+    if (layout & 4) {
+        row_step = 1 + (ptrdiff_t)(layout >> 3 & 1);
+        column_step = row_step * (ptrdiff_t)rows;
+    }
+    size = rows && columns ? (size_t)row_step * (rows - 1) + (size_t)column_step * (columns - 1) + 1
+                           : 0;
+    double *x = calloc(size + 1, sizeof *x), *known[3], *sums = NULL, *norms = NULL;
+    float *floats = calloc(size + 1, sizeof *floats);
+    for (size_t i = 0; i < size; i++) {
+        x[i] = i < 3 * distinct ? next(in) : x[i - 3 * distinct];
+        floats[i] = fabs(x[i]) < 0x1p127 ? (float)x[i] : INFINITY;
+    }
+    x = realloc(x, size * sizeof *x + (size == 0));
+    floats = realloc(floats, size * sizeof *floats + (size == 0));
+    for (int k = 0; k < 3; k++) {
+        known[k] = calloc(columns + (columns == 0), sizeof **known);
+        for (size_t j = 0; j < columns; j++)
+            known[k][j] = j < distinct ? next(in) : known[k][j - distinct];
+    }
+    const void *first = narrow ? (const void *)floats : (const void *)x;
+    for (size_t t = 0; tables[t]; t++) {
+        size_t count = (size_t)orders * columns;
+        double *powers = calloc(count + (count == 0), sizeof *powers);
+        double *out = calloc(rows + (rows == 0), sizeof *out);
+        tables[t]->column_powers(rows, columns, first, narrow, row_step, column_step, known[0],
+                                 known[1], orders, powers);
+        tables[t]->row_norms(rows, columns, first, narrow, row_step, column_step, known[0],
+                             known[1], known[2], out);
+        if (t) {
+            demand_same(powers, sums, count);
+            demand_same(out, norms, rows);
+            free(powers);
+            free(out);
+        } else {
+            sums = powers;
+            norms = out;
+        }
+    }
+    free(sums);
+    free(norms);
+    for (int k = 0; k < 3; k++)
+        free(known[k]);
+    free(floats);
+    free(x);
+}
+
+/* Draws of a binomial law: whole numbers of its window, whatever the random bits. */
+static void try_draws(const mial_kernels *table, size_t count, bytes *in) {
+    enum { MOST = 2000 };
+    double trials = (double)(take(in, 8) >> (11 + take(in, 1) % 53)), p = fabs(next(in)), first;
+    p = p <= 1.0 ? p : 0.5;
+    size_t size = table->binomial_window(trials, p, MOST, &first);
+    DEMAND(size >= 1 && first >= 0.0);
+    if (size > MOST)
+        return;
+    DEMAND(first + (double)size - 1.0 <= trials);
+    double *weights = calloc(size, sizeof *weights), *share = calloc(size, sizeof *share);
+    uint32_t *order = calloc(size, sizeof *order);
+    uint64_t *words = calloc(size, sizeof *words);
+    uint64_t *bits = calloc(count + (count == 0), sizeof *bits);
+    double *out = calloc(count + (count == 0), sizeof *out);
+    table->binomial_weights(trials, p, first, size, weights);
+    table->alias_words(size, weights, share, order, words);
+    for (size_t i = 0; i < count; i++)
+        bits[i] = i % 3 ? bits[i - 1] * UINT64_C(6364136223846793005) + 1 : take(in, 8);
+    table->alias_ahead(size, words, count);
+    table->alias_draws(count, bits, size, words, first, out);
+    for (size_t i = 0; i < count; i++)
+        DEMAND(out[i] >= first && out[i] < first + (double)size && out[i] == floor(out[i]));
+    free(out);
+    free(bits);
+    free(words);
+    free(order);
+    free(share);
+    free(weights);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bytes in = {data, size};
-    unsigned which = (unsigned)take(&in, 1) % 6, other = (unsigned)take(&in, 1);
+    unsigned which = (unsigned)take(&in, 1) % 11, other = (unsigned)take(&in, 1);
     /* Mostly few; now and then more than a chunk of 256. */
     size_t count = take(&in, 1), rows = 1 + take(&in, 1) % 16;
     count = count < 250 ? count % 9 : 250 + 3 * (count - 250);
@@ -168,7 +311,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     };
     if (which < 5)
         try_elementwise(tables, which, count, rows, &in);
-    else
+    else if (which == 5)
         try_leakage(tables, count, rows, &in);
+    else if (which < 9)
+        try_scores(tables, which - 6, count, rows, &in);
+    else if (which == 9)
+        try_moments(tables, count, rows, &in);
+    else
+        try_draws(tables[other % 2 && tables[1] ? 1 : 0], count, &in);
     return 0;
 }
