@@ -28,6 +28,7 @@ from covariance_cases import COVARIANCE_CASES
 from curve_cases import CURVE_CASES
 from estimator_cases import ESTIMATOR_CASES
 from game_cases import GAME_CASES
+from mechanism_cases import MECHANISM_CASES
 from speed_case import EPS, SpeedCase
 from whitebox_cases import WHITEBOX_CASES
 
@@ -330,6 +331,7 @@ CASES = (
     *ESTIMATOR_CASES,
     *GAME_CASES,
     *WHITEBOX_CASES,
+    *MECHANISM_CASES,
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,
