@@ -166,6 +166,11 @@ def by_columns(rows: FloatArray) -> FloatArray:
     return centred(rows, none, none)
 
 
+def _inner(one: FloatArray, other: FloatArray) -> FloatArray:
+    """``a^T b`` of each pair of rows; einsum is the fastest where columns lie side by side."""
+    return np.asarray(np.einsum("ij,ij->i", one, other))
+
+
 class FullFactor:
     """A lower Cholesky factor: one triangular solve for a block of rows."""
 
@@ -181,11 +186,12 @@ class FullFactor:
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` of each row v."""
-        return norms(self.whiten(deviations))
+        white = self.whiten(deviations)
+        return _inner(white, white)
 
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """``a^T C^-1 b`` of each pair of rows."""
-        return np.asarray(np.vecdot(self.whiten(one), self.whiten(other)))
+        return _inner(self.whiten(one), self.whiten(other))
 
     def weights(self, deviation: FloatArray) -> FloatArray:
         """``C^-1 v`` of one v, or of each row v."""
