@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 
-from mialeak import load_adult, max_leakage, shannon_entropy
+from mialeak import diversity, load_adult, max_leakage, shannon_entropy
 from mialeak.mechanisms import _coarsen, _greedy, _ordered, coarsen, discretize
 
 
@@ -213,3 +213,24 @@ def test_several_columns_are_clustered(x):
     assert np.array_equal(discretize(pairs, 6, rng=0).labels, found.labels)
     assert discretize(pairs, leakage=0.02, rng=0).leakage <= 0.02
     assert found.to_dict()["kind"] == "estimate"
+
+
+def test_discretised_digits_leak_a_part_of_the_bound_and_still_teach():
+    """Table 1 of [AGP25] in small: clusters of images, accuracy, C_K, exact leakage, the bound."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    images, labels = datasets.load_digits(return_X_y=True)
+    n, last = 800, (0.0, 0.0)
+    for clusters in (5, 10, 20):
+        found = discretize(images[:400], clusters, n=n, rng=0)
+        codes = found.transform(images[400:])
+        learned, tested = slice(0, n), slice(n, None)
+        votes = np.zeros((clusters, 10))
+        np.add.at(votes, (codes[learned], labels[400:][learned]), 1)
+        accuracy = np.mean(votes.argmax(axis=1)[codes[tested]] == labels[400:][tested])
+        p = np.bincount(codes, minlength=clusters) / len(codes)
+        leakage, bound = max_leakage(p, n), diversity(p) / (2 * math.sqrt(n))
+        assert 0.73 * bound < leakage < 0.85 * bound  # 2 x .3663 and 2 x .4218
+        assert accuracy > last[0]
+        assert leakage > last[1]
+        last = accuracy, leakage
+    assert last[0] > 0.75
