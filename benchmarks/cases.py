@@ -24,6 +24,7 @@ import numpy as np
 import referee
 import rivals
 import truth
+from audit_cases import AUDIT_CASES
 from covariance_cases import COVARIANCE_CASES
 from curve_cases import CURVE_CASES
 from estimator_cases import ESTIMATOR_CASES
@@ -328,6 +329,7 @@ CASES = (
     ),
     *COVARIANCE_CASES,
     *CURVE_CASES,
+    *AUDIT_CASES,
     *ESTIMATOR_CASES,
     *GAME_CASES,
     *WHITEBOX_CASES,
