@@ -11,6 +11,7 @@ import numpy as np
 from numpydoc.docscrape import NumpyDocString
 
 import mialeak
+import mialeak.torch
 
 mpl.use("agg")
 
@@ -43,7 +44,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_gallery",
     # A script that makes stored results or is imported by others begins with another word.
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 30,
@@ -68,8 +69,9 @@ html_sidebars = {"index": []}
 def interface() -> str:
     """The page that lists every public name, room by room, in the package's own words."""
     lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself, but for the"]
-    lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms.", ""]
-    for room, names in mialeak._ROOMS.items():
+    lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms, and"]
+    lines += ["for those of ``mialeak.torch``, which has to be imported by name.", ""]
+    for room, names in {**mialeak._ROOMS, "torch": mialeak.torch.__all__}.items():
         module = importlib.import_module(f"mialeak.{room}")
         public = [*names, room] if hasattr(module, room) else names
         title = "configuration" if room == "_config" else room

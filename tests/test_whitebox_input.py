@@ -121,6 +121,26 @@ def test_targets_stay_the_same_from_step_to_step():
     assert attack.scores().shape == (3,)
 
 
+@pytest.mark.parametrize("score", ["covariance", "scalar-product", "glir"])
+def test_gradients_whose_squares_overflow_are_refused(score):
+    attack = CovarianceAttack(REFERENCE, 8, score=score)
+    targets = np.ones((2, 3))
+    targets[1] = 1e200
+    message = "target_gradients must be near enough to the reference"
+    refused(ValueError, message, attack.update, targets, np.full(3, 1e200))
+    assert attack.n_steps_seen_ == 0
+
+
+@pytest.mark.parametrize("participation", ["every-step", "one-step"])
+@pytest.mark.parametrize("score", ["covariance", "scalar-product", "glir"])
+def test_no_steps_and_no_targets_are_allowed(score, participation):
+    attack = CovarianceAttack(REFERENCE, 8, score=score, participation=participation)
+    assert attack.update(np.ones((0, 2, 3)), np.ones((0, 3))).shape == (0, 2)
+    refused(ValueError, "no step has been seen", attack.scores)
+    assert attack.update(np.ones((0, 3)), np.ones(3)).shape == (0,)
+    assert attack.scores().shape == (0,)
+
+
 def test_scores_come_after_a_step():
     refused(ValueError, "scores() must come after update()", CovarianceAttack(REFERENCE, 8).scores)
 
@@ -148,6 +168,7 @@ def test_canaries_refuse():
         ((ROWS[0], REFERENCE), {}, "candidates must have 3 columns, as reference has, and a row"),
         ((far, REFERENCE), {}, "candidates must be finite; got candidates[2, 1] = inf"),
         ((iter([ROWS, far]), REFERENCE), {}, "got candidates[52, 1] = inf"),
+        ((np.full((4, 3), 1e200), REFERENCE), {}, "candidates must be near enough to the refer"),
         ((ROWS, REFERENCE), {"clip_norm": -1.0}, "clip_norm must be above 0"),
         ((ROWS, REFERENCE), {"noise_variance": -1.0}, "noise_variance must be at least 0"),
     ]

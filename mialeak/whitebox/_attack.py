@@ -188,12 +188,18 @@ class CovarianceAttack:
             )
         self._check_targets(shape)
         table = batch.reshape(-1, columns)
-        if targets is None:
-            scores = self._score_factors(target_gradients, table)
-        else:
-            scores = self._score_dense(targets.reshape(len(table), -1, columns), table)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if targets is None:
+                scores = self._score_factors(target_gradients, table)
+            else:
+                count = shape[-2] if len(shape) > 1 else 1
+                scores = self._score_dense(targets.reshape(len(table), count, columns), table)
+        shaped = scores.reshape(shape[:-1])
+        if not np.isfinite(scores).all():
+            rule = "be near enough to the reference for squared distances to be numbers"
+            invalid("target_gradients", rule)
         self._combine(scores)
-        return scores.reshape(shape[:-1])
+        return shaped
 
     def scores(self) -> float | FloatArray:
         """Score of each target over all steps so far: larger means more likely in.
@@ -237,7 +243,7 @@ class CovarianceAttack:
         deviations, scores = batches - self._metric.mean, np.empty((steps, count))
         released = self._released(deviations)
         rows = max(1, _BLOCK // columns)
-        many = max(1, rows // count)
+        many = max(1, rows // max(count, 1))
         for first in range(0, steps, many):
             some = slice(first, first + many)
             for start in range(0, count, rows):
@@ -282,6 +288,8 @@ class CovarianceAttack:
 
     def _combine(self, scores: FloatArray) -> None:
         """Take the scores (S, k) of S steps into the running result."""
+        if not len(scores):
+            return
         self.n_steps_seen_ += scores.shape[0]
         function: Any = np.add
         if self.participation == "poisson":

@@ -221,7 +221,15 @@ def _distances(rows: npt.NDArray[Any], metric: Metric, cap: float | None, start:
         row, column = (int(i[0]) for i in np.nonzero(~finite))
         place = (start + row, column)
         invalid("candidates", "be finite", index=place, value=values[row, column])
-    return metric.squared(clipped(values, cap) - metric.mean)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = metric.squared(clipped(values, cap) - metric.mean)
+    if not np.isfinite(distances).all():
+        row = start + int(np.argmin(np.isfinite(distances)))
+        rule = (
+            f"be near enough to the reference for squared distances to be numbers; row {row} is not"
+        )
+        invalid("candidates", rule)
+    return distances
 
 
 def _ranks(values: FloatArray) -> FloatArray:

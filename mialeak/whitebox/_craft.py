@@ -125,7 +125,7 @@ def blank_canaries(
 
     Returns
     -------
-    x : ndarray, shape (count, *shape)
+    x : ndarray, shape (count, ...)
     y : ndarray of int, shape (count,)
 
     Raises
