@@ -133,6 +133,7 @@ if TYPE_CHECKING:
         binom_shortfall as binom_shortfall,
     )
     from mialeak.tables import (
+        estimate_atom_leakage as estimate_atom_leakage,
         estimate_max_leakage as estimate_max_leakage,
         table_leakage as table_leakage,
     )
@@ -181,6 +182,7 @@ _ROOMS = {
         "shannon_entropy",
     ),
     "tables": (
+        "estimate_atom_leakage",
         "estimate_max_leakage",
         "table_leakage",
     ),

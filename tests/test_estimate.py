@@ -16,9 +16,9 @@ from scipy import stats
 from mialeak import max_leakage
 from mialeak.datasets import load_adult
 from mialeak.discrete import atom_leakage
-from mialeak.tables import estimate_max_leakage
+from mialeak.tables import estimate_atom_leakage, estimate_max_leakage
 from mialeak.tables._completed import complete
-from mialeak.tables._estimate import atom_leakage_range, cell_leakage, estimated_min_samples
+from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
 from mialeak.tables._interval import completed_leakage
 
 PAGE = Path(__file__).parents[1] / "docs" / "estimate_coverage.md"
@@ -266,29 +266,54 @@ def test_range_of_a_cell_knows_the_game(gamma):
 
 
 def test_values_of_the_cells_average_to_the_estimate(adult_counts):
-    sizes, value, low, high = cell_leakage(adult_counts)
-    rows = sizes * np.bincount(adult_counts)[sizes]
+    found = estimate_atom_leakage(adult_counts)
     estimate = estimate_max_leakage(adult_counts).value
-    assert rows @ value / rows.sum() == pytest.approx(estimate, rel=5e-3)
-    assert np.all((low <= value) & (value <= high))
-    assert np.all(np.diff(value[:10]) < 0)
-    assert (low[0], high[0]) == (pytest.approx(0.17, abs=0.01), 1)
+    share = adult_counts / adult_counts.sum()
+    assert share @ found.value == pytest.approx(estimate, rel=5e-3)
+    assert np.all((found.low <= found.value) & (found.value <= found.high))
+    few = [found.value[adult_counts == size][0] for size in range(1, 11)]
+    assert np.all(np.diff(few) < 0)
+    once = adult_counts == 1
+    assert np.all(found.low[once] == pytest.approx(0.17, abs=0.01))
+    assert np.all(found.high[once] == 1)
+    np.testing.assert_allclose(found.plug_in, atom_leakage(share, 32_561), rtol=1e-12, atol=1e-300)
 
 
 def test_value_of_a_cell_is_the_mean_over_rows_whose_cell_is_seen_as_often():
     p, rows = two_sizes(), 25_000
     counts = draw(p, rows, seed=10)
     truth = atom_leakage(p, rows)
-    sizes, value, *_ = cell_leakage(counts)
+    counts = counts[counts > 0]
+    value = estimate_atom_leakage(counts).value
     for size in (1, 2, 3):
         mean = (p * stats.binom.pmf(size - 1, rows - 1, p)) @ truth
         mean /= p @ stats.binom.pmf(size - 1, rows - 1, p)
-        assert value[sizes == size][0] == pytest.approx(mean, rel=0.05)
+        assert value[counts == size][0] == pytest.approx(mean, rel=0.05)
 
 
 def test_cells_of_heavy_samples_have_values():
-    assert cell_leakage([1000]).value.tolist() == [0]
-    assert cell_leakage([500, 500], 100).value[0] == pytest.approx(max_leakage([0.5, 0.5], 100))
+    assert estimate_atom_leakage([1000]).value.tolist() == [0]
+    halves = estimate_atom_leakage([[500], [500]], 100)
+    assert halves.value.shape == (2, 1)
+    assert halves.value[0, 0] == pytest.approx(max_leakage([0.5, 0.5], 100))
+
+
+def test_a_cell_leaks_less_in_a_larger_release(adult_counts):
+    small, large = (estimate_atom_leakage(adult_counts, n) for n in (1000, 100_000))
+    assert np.all(small.value > large.value)
+    assert np.all(small.low > large.low)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([3, 0, 2], r"counts must be positive: a cell without rows.*; got counts\[1\] = 0"),
+        ([[3, 1], [2, 0]], r"got counts\[1, 1\] = 0"),
+    ],
+)
+def test_cells_without_rows_are_refused(counts, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_atom_leakage(counts)
 
 
 # Samples needed

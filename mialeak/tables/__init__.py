@@ -10,17 +10,22 @@ A table is a sample.  Two questions can be asked about it, and their answers dif
   low: it takes each cell seen once for one that everybody knows to exist.
 
 :func:`table_leakage` counts and reports both; :func:`estimate_max_leakage` does the estimate for
-counts that are already there.
+counts that are already there, :func:`estimate_atom_leakage` cell by cell.
 """
 
 from __future__ import annotations
 
-from mialeak.tables._estimate import estimate_max_leakage
+from mialeak.tables._estimate import (
+    AtomEstimates,
+    estimate_atom_leakage,
+    estimate_max_leakage,
+)
 from mialeak.tables._leakage import table_leakage
 from mialeak.tables._margins import Margin, MarginReport, RowInMargins
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
+    "AtomEstimates",
     "CellSize",
     "Margin",
     "MarginReport",
@@ -28,6 +33,7 @@ __all__ = [
     "RowInMargins",
     "SampleSize",
     "TableReport",
+    "estimate_atom_leakage",
     "estimate_max_leakage",
     "table_leakage",
 ]

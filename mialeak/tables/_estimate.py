@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_float, invalid
-from mialeak._results import Estimate
+from mialeak._results import Estimate, Kind, Result
 from mialeak.tables._completed import complete, leakage_at
 from mialeak.tables._interval import completed_leakage, leakage_interval
 
 __all__ = [
-    "CellLeakage",
+    "AtomEstimates",
     "atom_leakage_range",
-    "cell_leakage",
+    "estimate_atom_leakage",
     "estimate_max_leakage",
     "estimated_min_samples",
 ]
@@ -136,21 +137,23 @@ def estimate_max_leakage(
      10000: 0.08 to 0.18
     """
     sample = _as_sample(counts)
-    gamma = as_float(gamma, "gamma")
-    if gamma <= 0:
-        invalid("gamma", "be positive", value=gamma)
-    confidence = as_float(confidence, "confidence")
-    if not 0 < confidence < 1:
-        invalid("confidence", "lie between 0 and 1, both excluded", value=confidence)
-    if n is not None:
-        n = as_count(n, "n", least=1)
-
+    gamma, confidence, n = _as_game(gamma, confidence, n)
     law = complete(sample)
     n = law.rows if n is None else n
     value, low, high = leakage_interval(law, n, gamma, confidence)
     frequencies = law.sizes / law.rows
     plug_in = float((law.cells * frequencies) @ leakage_at(frequencies, n, gamma))
     return Estimate(value=value, low=low, high=high, plug_in=plug_in, confidence=confidence)
+
+
+def _as_game(gamma: Any, confidence: Any, n: Any) -> tuple[float, float, int | None]:
+    gamma = as_float(gamma, "gamma")
+    if gamma <= 0:
+        invalid("gamma", "be positive", value=gamma)
+    confidence = as_float(confidence, "confidence")
+    if not 0 < confidence < 1:
+        invalid("confidence", "lie between 0 and 1, both excluded", value=confidence)
+    return gamma, confidence, None if n is None else as_count(n, "n", least=1)
 
 
 def _as_sample(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -200,32 +203,110 @@ def atom_leakage_range(
     return leakage_at(most, n, gamma), leakage_at(least, n, gamma)
 
 
-class CellLeakage(NamedTuple):
-    """Leakage of a target in a cell, for each distinct positive count; arrays of one shape."""
+@dataclass(frozen=True, repr=False)
+class AtomEstimates(Result):
+    """Leakage of a target in each cell: estimates, intervals and plug-in values.
 
-    sizes: npt.NDArray[np.int64]
+    Attributes
+    ----------
+    value : ndarray
+        The estimates.
+    low, high : ndarray
+        The intervals.
+    plug_in : ndarray
+        The leakage if the cell's own frequency were its probability.
+    confidence : float
+        Nominal coverage of each interval by itself.
+    kind : str
+        "estimate".
+    """
+
     value: FloatArray
     low: FloatArray
     high: FloatArray
+    plug_in: FloatArray
+    confidence: float = 0.95
+    kind: Kind = "estimate"
 
 
-def cell_leakage(
-    counts: npt.ArrayLike, n: int | None = None, *, gamma: float = 1.0, confidence: float = 0.95
-) -> CellLeakage:
-    """Estimated leakage of the rows of a sample by the size of their cell.
+def estimate_atom_leakage(
+    counts: npt.ArrayLike,
+    n: int | None = None,
+    *,
+    gamma: float = 1.0,
+    confidence: float = 0.95,
+) -> AtomEstimates:
+    """Estimate of the leakage of a target in each cell, from a sample's counts.
 
-    The value is the mean leakage, by the fitted law, of rows whose cell is seen as often; its mean
-    over the rows is about the value of :func:`estimate_max_leakage`.  A single row may be far from
-    it: the ends are those of :func:`atom_leakage_range`.
+    What :func:`mialeak.atom_leakage` would say for the population that the rows came from, for a
+    release of any size `n`.
+
+    Parameters
+    ----------
+    counts : array_like of int, any shape
+        Rows in each cell, all positive: the whole table, since the other cells tell how rare those
+        may be that hold few rows.
+    n, gamma, confidence
+        As for :func:`estimate_max_leakage`.
+
+    Returns
+    -------
+    AtomEstimates
+        Arrays of the shape of `counts`: ``value``, ``low`` and ``high``, and ``plug_in``, the
+        leakage if the cell's own frequency were its probability.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`estimate_max_leakage` does, and if a count is 0.
+
+    See Also
+    --------
+    estimate_max_leakage : The mean over the population.
+
+    Notes
+    -----
+    **Interval.**  Clopper and Pearson's for the cell's probability, carried through the leakage,
+    which falls with it.  It holds for a cell named before the sample was seen, and for the cell of
+    a given row of the sample.  That row says nothing about how rare its cell is, so the range of a
+    cell seen once goes up to 1.  It holds for each cell by itself, not for all of them together.
+
+    **Value.**  The mean leakage, by the law that is fitted to all counts, of rows whose cell is
+    seen as often.  A single cell may be far from it.
+
+    **Accuracy**: an estimate.  The interval needs no other assumption than independent rows, and
+    its coverage is at least `confidence`.  **Cost**: as :func:`estimate_max_leakage`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import estimate_atom_leakage
+    >>> counts = np.repeat([1, 2, 3, 5, 10, 20, 50], [200, 80, 40, 30, 15, 6, 2])
+    >>> leak = estimate_atom_leakage(counts)
+    >>> for k in (0, -1):
+    ...     print(f"{counts[k]:2} rows: {leak.low[k]:.2f} to {leak.high[k]:.2f}")
+     1 rows: 0.15 to 1.00
+    50 rows: 0.05 to 0.07
     """
-    law = complete(_as_sample(counts))
+    sample = _as_sample(counts)
+    gamma, confidence, n = _as_game(gamma, confidence, n)
+    shape = np.shape(counts)
+    if not sample.all():
+        index = np.unravel_index(int(np.argmin(sample)), shape)
+        rule = "be positive: a cell without rows has none to ask about"
+        invalid("counts", rule, index=index, value=0)
+    law = complete(sample)
     n = law.rows if n is None else n
     low, high = atom_leakage_range(law.sizes, law.rows, n, confidence, gamma)
-    value = leakage_at(law.sizes / law.rows, n, gamma)
+    plug_in = leakage_at(law.sizes / law.rows, n, gamma)
+    value = plug_in.copy()
     light = law.sizes[~law.heavy]
     weights = law.pmf(int(light.max(initial=0)))[light - 1] * law.shares
     value[~law.heavy] = weights @ leakage_at(law.nodes, n, gamma) / weights.sum(axis=1)
-    return CellLeakage(law.sizes, np.clip(value, low, high), low, high)
+    value = np.clip(value, low, high)
+    places = np.searchsorted(law.sizes, sample).reshape(shape)
+    told = (each[places] for each in (value, low, high, plug_in))
+    return AtomEstimates(*told, confidence=confidence)
 
 
 def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float = 1.0) -> int:
