@@ -147,7 +147,7 @@ def test_a_path_of_cuts_is_the_least_of_all(atoms, n):
         np.testing.assert_allclose(cost, expected, atol=1e-12)
 
 
-HASH = "1bce634a36ed1666867b76aa7b2987fd7e4a1a6e8c00b30aac610ed0ba3fea3d"
+HASH = "26225e549a00fb78cf8889d97899274bfcdf726e32fab2414f4a255953134c76"
 
 CODE = """
 import hashlib, numpy as np
