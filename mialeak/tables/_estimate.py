@@ -305,8 +305,9 @@ def estimate_atom_leakage(
     value[~law.heavy] = weights @ leakage_at(law.nodes, n, gamma) / weights.sum(axis=1)
     value = np.clip(value, low, high)
     places = np.searchsorted(law.sizes, sample).reshape(shape)
-    told = (each[places] for each in (value, low, high, plug_in))
-    return AtomEstimates(*told, confidence=confidence)
+    return AtomEstimates(
+        value[places], low[places], high[places], plug_in[places], confidence=confidence
+    )
 
 
 def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float = 1.0) -> int:
