@@ -44,7 +44,10 @@ def page(cells: list[dict[str, Any]], thinned: dict[str, int]) -> str:
         parts.append("")
     kinds = list(cells[0]["intervals"])
     parts.append("## The other statements of an audit\n")
-    parts.append("Share of false ones in per cent; `mu` is a bound, the others are two-sided.\n")
+    parts.append("Share of false ones in per cent; `mu` is a bound, the others are two-sided.")
+    parts.append(
+        f"One repetition in {thinned['intervals']} was looked at: some cells are coarse.\n"
+    )
     parts.append("| law | epsilon | n | " + " | ".join(kinds) + " |")
     parts.append("|---|---:|---:|" + "---:|" * len(kinds))
     for cell in cells:
