@@ -55,6 +55,10 @@ if TYPE_CHECKING:
         variance_influence as variance_influence,
         z_estimator as z_estimator,
     )
+    from mialeak.exact import (
+        ExactTradeOff as ExactTradeOff,
+        exact_tradeoff as exact_tradeoff,
+    )
     from mialeak.games import (
         AverageTargetGame as AverageTargetGame,
         FixedTargetGame as FixedTargetGame,
@@ -228,6 +232,10 @@ _ROOMS = {
         "quantile_influence",
         "variance_influence",
         "z_estimator",
+    ),
+    "exact": (
+        "ExactTradeOff",
+        "exact_tradeoff",
     ),
     "marginals": (
         "Bernoulli",

@@ -128,6 +128,28 @@ static const double MISSING_TAIL[13] = {
 };
 
 #define MISSING_END 1.4
+/* (sin(r)/r - 1)/z, z = r*r, |r| <= pi/4; error 1.2e-20 */
+static const double SINE_TAIL[7] = {
+    -0x1.5555555555555p-3,
+    0x1.1111111111110p-7,
+    -0x1.a01a01a019937p-13,
+    0x1.71de3a54607a5p-19,
+    -0x1.ae64541295cdfp-26,
+    0x1.61217ee5cca1bp-33,
+    -0x1.ab17bdcbd3414p-41,
+};
+
+/* (cos(r) - 1 + z/2)/z^2, likewise; error 6.4e-22 */
+static const double COSINE_TAIL[7] = {
+    0x1.5555555555555p-5,
+    -0x1.6c16c16c16c16p-10,
+    0x1.a01a01a019d0ap-16,
+    -0x1.27e4fb7712ca2p-22,
+    0x1.1eed8deb82809p-29,
+    -0x1.9394b9eb4d56dp-37,
+    0x1.ab78473be59d7p-45,
+};
+
 enum { LEGENDRE_NODES = 32 };
 
 /* Gauss-Legendre nodes in (0, 1) */
@@ -215,5 +237,9 @@ static const double LEGENDRE_WEIGHT[32] = {
 #define LOG2_SHORT 0x1.62e42fefa3000p-1
 #define LOG2_REST 0x1.3de6af278ece6p-42
 #define LOG2_INVERSE 0x1.71547652b82fep+0
+#define HALF_PI_SHORT 0x1.921fb54400000p+0
+#define HALF_PI_NEXT 0x1.0b4611a000000p-34
+#define HALF_PI_REST 0x1.898cc51701b84p-64
+#define HALF_PI_INVERSE 0x1.45f306dc9c883p-1
 
 #endif

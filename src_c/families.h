@@ -7,6 +7,7 @@
 #include "draws.h"
 #include "enumeration.h"
 #include "leakage.h"
+#include "moments.h"
 #include "scores.h"
 #include "tails.h"
 
@@ -25,4 +26,5 @@
         .enumerate_labels = enumerate_labels,                                                      \
         .enumerate_kernel = enumerate_kernel, .geometric_blur = geometric_blur,                    \
         .cut_layer = cut_layer, .cut_path = cut_path,                                              \
+        .moment_sums = moment_sums, .moment_wave = moment_wave,                                    \
     }

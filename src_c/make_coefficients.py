@@ -146,6 +146,16 @@ def gamma_odd(s, y):
     return (gamma_remainder(t, x) - gamma_remainder(t, -x)) / 2 / odd_share(s, y)
 
 
+def sine_tail(z):
+    """(sin(r)/r - 1)/z with r**2 = z."""
+    return mp.nsum(lambda i: (-1) ** (i + 1) * z**i / mp.factorial(2 * i + 3), [0, 20])
+
+
+def cosine_tail(z):
+    """(cos(r) - 1 + z/2)/z**2 with r**2 = z."""
+    return mp.nsum(lambda i: (-1) ** i * z**i / mp.factorial(2 * i + 4), [0, 20])
+
+
 def legendre(count):
     """Nodes in (0, 1) and weights of Gauss-Legendre quadrature."""
     nodes, weights = [], []
@@ -215,6 +225,12 @@ def main():
     show("MISSING_TAIL", f"(exp(-y) - 1 + y)/y^2, y in [0, 1.4]; error {mp.nstr(error, 2)}", c)
     print("#define MISSING_END 1.4")
 
+    eighth = (mp.pi / 4) ** 2 * mp.mpf("1.0001")
+    c, error = fit(sine_tail, 0, eighth, 6)
+    show("SINE_TAIL", f"(sin(r)/r - 1)/z, z = r*r, |r| <= pi/4; error {mp.nstr(error, 2)}", c)
+    c, error = fit(cosine_tail, 0, eighth, 6)
+    show("COSINE_TAIL", f"(cos(r) - 1 + z/2)/z^2, likewise; error {mp.nstr(error, 2)}", c)
+
     nodes, weights = legendre(NODES)
     print(f"enum {{ LEGENDRE_NODES = {NODES} }};\n")
     show("LEGENDRE_NODE", "Gauss-Legendre nodes in (0, 1)", nodes)
@@ -235,6 +251,14 @@ def main():
     print(f"#define LOG2_SHORT {float(high).hex()}")
     print(f"#define LOG2_REST {float(mp.log(2) - high).hex()}")
     print(f"#define LOG2_INVERSE {float(1 / mp.log(2)).hex()}")
+    # pi/2 in three pieces, the first two short enough that k times them is exact for |k| < 2**22.
+    rest = mp.pi / 2
+    for name, bits in (("HALF_PI_SHORT", 30), ("HALF_PI_NEXT", 61)):
+        piece = mp.floor(rest * 2**bits) / 2**bits
+        print(f"#define {name} {float(piece).hex()}")
+        rest -= piece
+    print(f"#define HALF_PI_REST {float(rest).hex()}")
+    print(f"#define HALF_PI_INVERSE {float(2 / mp.pi).hex()}")
     print("\n#endif")
 
 

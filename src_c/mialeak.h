@@ -86,6 +86,15 @@ typedef struct {
                       double *after, int32_t *last_cut);
     void (*cut_path)(size_t atoms, const double *cumulative, double n, double reward, double *cost,
                      double *room, int32_t *last_cut);
+
+    /* moments.h */
+    void (*moment_sums)(size_t tiles, const int64_t *first, const double *weight,
+                        const double *ratio, const double *lost, const double *copies,
+                        double theta, double *scratch, double *tilted, double sums[3]);
+    void (*moment_wave)(size_t tiles, const int64_t *first, const double *weight,
+                        const double *ratio, const double *copies, double theta, double start,
+                        double step, size_t count, double floor_, const double *tilted,
+                        double *scratch, double *product);
 } mial_kernels;
 
 /*

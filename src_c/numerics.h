@@ -153,6 +153,24 @@ INLINE vd log_positive(vd x) {
     return k * LOG2_SHORT + (f - (rest - k * LOG2_REST));
 }
 
+/* ---- sine and cosine ---- */
+
+/* Of phase.high + phase.low, |phase.high| <= 2^22; absolute error 1.5 u. */
+INLINE void sine_cosine(pair phase, vd *sine, vd *cosine) {
+    vd shifted = phase.high * HALF_PI_INVERSE + 0x1.8p52;
+    vd k = shifted - 0x1.8p52;
+    vi quarter = as_bits(shifted); /* its last two bits are those of k */
+    vd r = (phase.high - k * HALF_PI_SHORT) - k * HALF_PI_NEXT;
+    r = r + (phase.low - k * HALF_PI_REST);
+    vd z = r * r;
+    vd s = r + r * (z * POLYNOMIAL(SINE_TAIL, z));
+    vd c = 1.0 - z * (0.5 - z * POLYNOMIAL(COSINE_TAIL, z));
+    vi odd = MASK((quarter & 1) != 0);
+    vi sine_sign = shift_left(quarter & 2, 62), cosine_sign = shift_left((quarter + 1) & 2, 62);
+    *sine = as_double(as_bits(pick(odd, c, s)) ^ sine_sign);
+    *cosine = as_double(as_bits(pick(odd, s, c)) ^ cosine_sign);
+}
+
 /* ---- what binomial laws need ---- */
 
 /* G(x) = -log(1 - x) - x >= 0, -1 <= x <= 1/2, as x times this slope, given w = 1/(2 - x); 3 u.

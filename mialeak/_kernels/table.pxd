@@ -48,6 +48,12 @@ cdef extern from "mialeak.h" nogil:
                           int32_t *) noexcept nogil
         void (*cut_path)(size_t, const double *, double, double, double *, double *,
                          int32_t *) noexcept nogil
+        void (*moment_sums)(size_t, const int64_t *, const double *, const double *,
+                            const double *, const double *, double, double *, double *,
+                            double *) noexcept nogil
+        void (*moment_wave)(size_t, const int64_t *, const double *, const double *,
+                            const double *, double, double, double, size_t, double,
+                            const double *, double *, double *) noexcept nogil
 
 
 cdef const mial_kernels *TABLE

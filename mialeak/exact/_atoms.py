@@ -1,0 +1,141 @@
+"""Laws of few coordinates: every atom, or the atoms of two halves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mialeak._arrays import FloatArray
+from mialeak.exact._tables import Table
+
+__all__ = ["Atoms", "Halves", "atoms_of", "halves_of"]
+
+#: Atoms that are sorted at most; of the smaller and of the larger half.
+MOST_ATOMS, MOST_SMALL, MOST_LARGE = 1 << 20, 1 << 13, 1 << 20
+#: Pairs sorted at once, and atoms hoped to be merged, in multiples of those.
+_PAIRS, _HOPE = 4, 4
+#: Log ratios that agree to this share of the largest are one.
+_SAME = 4e-15
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """Log ratios in increasing order, with their probabilities out and in."""
+
+    ratio: FloatArray
+    out: FloatArray
+    inside: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of atoms."""
+        return self.ratio.size
+
+    def times(self, other: Atoms) -> Atoms:
+        """The law of the sum of independent ratios."""
+        ratio = np.add.outer(self.ratio, other.ratio).ravel()
+        out = np.multiply.outer(self.out, other.out).ravel()
+        order = np.argsort(ratio, kind="stable")
+        ratio, out = ratio[order], out[order]
+        scale = max(float(np.abs(ratio).max()), 1e-300)
+        starts = np.flatnonzero(np.diff(ratio, prepend=-np.inf) > _SAME * scale)
+        if starts.size < ratio.size:
+            mass = np.add.reduceat(out, starts)
+            mean = np.add.reduceat(
+                out * (ratio - np.repeat(ratio[starts], np.diff([*starts, ratio.size]))), starts
+            )
+            with np.errstate(invalid="ignore"):
+                ratio = ratio[starts] + np.where(mass > 0.0, mean / mass, 0.0)
+            out = mass
+        kept = out > 0.0
+        return Atoms(ratio[kept], out[kept], out[kept] * np.exp(ratio[kept]))
+
+    @cached_property
+    def tails(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """Of either law, sums of the first and of all but the first 0, 1, ... atoms."""
+        return _sums(self.out), _sums(self.inside)
+
+
+def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    below, above = np.zeros(terms.size + 1), np.zeros(terms.size + 1)
+    below[1:] = np.cumsum(terms, dtype=np.longdouble)
+    above[:-1] = np.cumsum(terms[::-1], dtype=np.longdouble)[::-1]
+    return below, above
+
+
+def _coordinates(table: Table) -> list[tuple[Atoms, int]]:
+    found = []
+    for tile, (first, last) in enumerate(zip(table.first[:-1], table.first[1:], strict=True)):
+        for lane in range(8):
+            copies = int(table.copies[8 * tile + lane])
+            weight, ratio = table.weight[first:last, lane], table.ratio[first:last, lane]
+            kept = weight > 0.0
+            if copies and kept.any():
+                order = np.argsort(ratio[kept], kind="stable")
+                out, log = weight[kept][order], ratio[kept][order]
+                found.append((Atoms(log, out, out * np.exp(log)), copies))
+    return found
+
+
+def _log_size(parts: list[tuple[Atoms, int]]) -> float:
+    """Log of the number of atoms at most: multisets of those of equal coordinates."""
+    return sum(
+        math.lgamma(atoms.size + copies) - math.lgamma(atoms.size) - math.lgamma(copies + 1)
+        for atoms, copies in parts
+    )
+
+
+def _product(parts: list[tuple[Atoms, int]], most: int) -> Atoms | None:
+    if _log_size(parts) > math.log(_HOPE * most):
+        return None
+    total = Atoms(np.zeros(1), np.ones(1), np.ones(1))
+    for atoms, copies in parts:
+        for _ in range(copies):
+            if total.size * atoms.size > _PAIRS * most:
+                return None
+            total = total.times(atoms)
+            if total.size > most:
+                return None
+    return total
+
+
+def atoms_of(table: Table) -> Atoms | None:
+    """All atoms, or None if they are too many."""
+    return _product(_coordinates(table), MOST_ATOMS)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The law of a sum of two, each of whose atoms are known: one merge a threshold."""
+
+    large: Atoms
+    small: Atoms
+
+    def tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
+        """P(l <= x) over the finite l, and P(l > x)."""
+        flat = np.ravel(x)
+        below, above = self.large.tails[world]
+        weight = self.small.inside if world else self.small.out
+        lower, upper = np.empty(flat.shape), np.empty(flat.shape)
+        for i, threshold in enumerate(flat):
+            place = np.searchsorted(self.large.ratio, threshold - self.small.ratio, side="right")
+            lower[i], upper[i] = weight @ below[place], weight @ above[place]
+        return lower.reshape(x.shape), upper.reshape(x.shape)
+
+
+def halves_of(table: Table, small: int = MOST_SMALL, large: int = MOST_LARGE) -> Halves | None:
+    """Two halves of nearly equal size, or None if one is too large."""
+    sides: tuple[list[tuple[Atoms, int]], list[tuple[Atoms, int]]] = ([], [])
+    for atoms, copies in sorted(_coordinates(table), key=lambda part: -part[0].size):
+        lesser = int(_log_size(sides[1]) < _log_size(sides[0]))
+        for side, share in ((lesser, -(-copies // 2)), (1 - lesser, copies // 2)):
+            if share:
+                sides[side].append((atoms, share))
+    made = [_product(side, large) for side in sides]
+    if made[0] is None or made[1] is None:
+        return None
+    first, second = sorted((made[0], made[1]), key=lambda atoms: atoms.size)
+    return Halves(second, first) if first.size <= small else None

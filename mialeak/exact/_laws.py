@@ -1,0 +1,308 @@
+"""The law of the log likelihood ratio in both worlds, by whichever method suits it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak._inversion import SaddlePointInversion
+from mialeak.exact._atoms import Atoms, Halves
+from mialeak.exact._moments import RatioMoments
+from mialeak.exact._returns import Returns
+from mialeak.tradeoff import PiecewiseTradeOff
+from mialeak.tradeoff._corners import corners_of_atoms
+
+__all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioLaw"]
+
+_EPS = 2.0**-52
+#: Rounding of K a coordinate, as measured: it adds up like a random walk.
+_ROUNDING = 4.0 * _EPS
+#: Mass beyond the counts that are kept, a coordinate.
+_CUT_OFF = 3e-17
+#: Thresholds of the table, and steps, by which a quantile of two halves is found.
+_TABLE, _STEPS = 129, 60
+
+
+class RatioLaw(ABC):
+    """``l`` in the worlds 0 (out) and 1 (in); `lost` is the probability of -inf, out."""
+
+    method: str
+    lost: float
+
+    @property
+    @abstractmethod
+    def error(self) -> float:
+        """Relative error below 1e-3, absolute error above."""
+
+    @abstractmethod
+    def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
+        """``log P(l <= x)``, -inf included, and ``log P(l > x)``."""
+
+    @abstractmethod
+    def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Threshold, power and fnr."""
+
+    @abstractmethod
+    def at_power(self, power: FloatArray) -> FloatArray:
+        """The least fpr."""
+
+    @abstractmethod
+    def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        """Of either direction."""
+
+    @property
+    @abstractmethod
+    def auc(self) -> float:
+        """Area under the curve."""
+
+    @abstractmethod
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """Log density of the finite part, out."""
+
+
+class ContourLaw(RatioLaw):
+    """By inversion of the moment function."""
+
+    method = "inversion"
+
+    def __init__(self, moments: RatioMoments, returns: Returns, strip: tuple[float, float]):
+        self.moments, self.returns = moments, returns
+        self.inversion = SaddlePointInversion(
+            moments,
+            strip=strip,
+            windows=returns.windows,
+            reach=returns.start,
+            left=returns.left,
+            support=moments.support,
+        )
+        # One minus the mass, kept where the mass is nearly one.
+        self.lost = -float(np.expm1(min(moments.local(0.0)[0], 0.0)))
+        self._coordinates = sum(float(f.copies.sum()) for f in moments.families) + 1.0
+
+    @property
+    def error(self) -> float:
+        """Trapezoid rule and wrap-around, returns left out, counts left out, rounding."""
+        off = abs(self.moments.local(1.0)[0])
+        rounding = _ROUNDING * np.sqrt(self._coordinates) + off + 16.0 * _EPS
+        return float(
+            self.inversion.error + self.returns.left + _CUT_OFF * self._coordinates + rounding
+        )
+
+    def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
+        """As said above."""
+        lower, upper = self.inversion.log_tails(x, tilt=float(world))
+        if world == 0 and self.lost > 0.0:
+            lower = np.logaddexp(lower, np.log(self.lost))
+        return lower, upper
+
+    def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As said above."""
+        finite = self.inversion.log_tails(np.array(-np.inf))[1]
+        with np.errstate(divide="ignore"):
+            log_fpr = np.log(fpr)
+            rest = np.log(np.maximum((1.0 - fpr) - self.lost, 0.0))
+        x = np.where(fpr > 0.0, -np.inf, np.inf)
+        for upper, target, places in (
+            (True, log_fpr, (fpr > 0.0) & (fpr <= 0.5)),
+            (False, rest, (fpr > 0.5) & (rest > -np.inf)),
+        ):
+            places &= target < finite
+            if places.any():
+                x[places] = self.inversion.quantile(target[places], upper=upper)
+        lower, above = self.log_tails(x, 1)
+        power = np.where(fpr > 0.0, np.exp(np.minimum(above, 0.0)), 0.0)
+        return x, power, np.exp(np.minimum(lower, 0.0))
+
+    def at_power(self, power: FloatArray) -> FloatArray:
+        """As said above."""
+        with np.errstate(divide="ignore"):
+            log_power, log_fnr = np.log(power), np.log1p(-power)
+        x = np.where(power > 0.0, -np.inf, np.inf)
+        for upper, target, places in (
+            (True, log_power, (power > 0.0) & (power <= 0.5)),
+            (False, log_fnr, (power > 0.5) & (power < 1.0)),
+        ):
+            if places.any():
+                x[places] = self.inversion.quantile(target[places], upper=upper, tilt=1.0)
+        return np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
+
+    def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        """As said above."""
+        finite = epsilon < 1e300
+        x = np.where(finite, epsilon, 0.0)
+        if direction == "in":
+            log_delta = self.inversion.log_call(x) + x
+        else:
+            log_delta = self.inversion.log_put(-x)
+        lost = self.lost if direction == "out" else 0.0
+        return np.where(finite, np.exp(log_delta), 0.0) + lost
+
+    @cached_property
+    def auc(self) -> float:
+        """From ``P(l_in - l_out <= 0)``: its moment function at -1/2 + it is |M(1/2 + it)|^2."""
+        spread = self.moments.local(0.5)[2] * np.sqrt(2.0)
+        far = self.returns.windows[-1][1] if self.returns.windows else 0.0
+        step = 0.35 / spread
+        count = int(max(10.0 / spread, far) / step) + 1
+        size = np.abs(self.moments.wave(0.5, 0.0, step, count)) ** 2
+        t = step * np.arange(count)
+        size *= np.exp(2.0 * self.moments.local(0.5)[0])
+        size[0] *= 0.5
+        total = step / np.pi * float(np.sum(size * 0.5 / (0.25 + t * t)))
+        mass = np.exp(self.moments.local(0.0)[0] + self.moments.local(1.0)[0])
+        return float(1.0 - (total - mass / np.expm1(min(np.pi / step, 700.0))))
+
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """As said above."""
+        return self.inversion.log_density(x)
+
+
+class AtomLaw(RatioLaw):
+    """Every atom is known."""
+
+    method = "atoms"
+
+    def __init__(self, atoms: Atoms, lost: float):
+        self.atoms, self.lost = atoms, lost
+        ratio, out, inside = atoms.ratio, atoms.out, atoms.inside
+        if lost > 0.0:
+            ratio, out = np.append(-np.inf, ratio), np.append(lost, out)
+            inside = np.append(0.0, inside)
+        self.curve = PiecewiseTradeOff._of(corners_of_atoms(out, inside, ratio), "exact")
+
+    @property
+    def error(self) -> float:
+        """Rounding."""
+        gap = abs(float(self.atoms.inside.sum()) - 1.0)
+        return gap + 64.0 * _EPS
+
+    def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
+        """As said above."""
+        below, above = self.atoms.tails[world]
+        place = np.searchsorted(self.atoms.ratio, x, side="right")
+        with np.errstate(divide="ignore"):
+            lower = np.log(below[place] + (self.lost if world == 0 else 0.0))
+            return lower, np.log(above[place])
+
+    def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As said above; the threshold is an atom, at which an attack has to draw lots."""
+        above = self.atoms.tails[0][1]
+        place = np.searchsorted(-above, -fpr)  # the first with P(l > atom) <= fpr
+        ratio = np.append(np.append(-np.inf, self.atoms.ratio), np.inf)
+        x = np.where(fpr > 0.0, ratio[place], np.inf)
+        return x, self.curve._power(fpr), self.curve._fnr(fpr)
+
+    def at_power(self, power: FloatArray) -> FloatArray:
+        """As said above."""
+        return self.curve._fpr(power)
+
+    def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        """As said above."""
+        return self.curve._delta(epsilon, direction)
+
+    @property
+    def auc(self) -> float:
+        """As said above."""
+        return self.curve.auc
+
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """There is none."""
+        rule = "ask for what the law has: it consists of atoms, without a density"
+        invalid("density", rule, remedy="to_arrays() lists them", error=TypeError)
+
+
+class HalvesLaw(RatioLaw):
+    """Two halves whose atoms are known; what has no merge comes from the inversion."""
+
+    method = "meet in the middle"
+
+    def __init__(self, halves: Halves, contours: ContourLaw):
+        self.halves, self.contours, self.lost = halves, contours, contours.lost
+
+    @property
+    def error(self) -> float:
+        """Counts left out and rounding."""
+        return _CUT_OFF * self.contours._coordinates + 256.0 * _EPS
+
+    def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
+        """As said above."""
+        lower, upper = self.halves.tails(np.asarray(x, np.float64), world)
+        with np.errstate(divide="ignore"):
+            return np.log(lower + (self.lost if world == 0 else 0.0)), np.log(upper)
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, list[tuple[FloatArray, FloatArray]]]:
+        large, small = self.halves.large.ratio, self.halves.small.ratio
+        _, mean, spread = self.contours.moments.local(0.5)
+        x = mean + spread * np.linspace(-12.0, 12.0, _TABLE)
+        x = np.concatenate([[large[0] + small[0]], x, [large[-1] + small[-1]]])
+        x = np.unique(np.clip(x, x[0], x[-1]))
+        return x, [self.halves.tails(x, world) for world in (0, 1)]
+
+    def _threshold(self, p: FloatArray, world: int) -> FloatArray:
+        """The x with P(l > x) = p in the world: the regula falsi on the smaller tail."""
+        grid, tables = self._table
+        lower, upper = tables[world]
+        mass = 1.0 - (self.lost if world == 0 else 0.0)
+        right = np.clip(np.searchsorted(-upper, -p, side="left"), 1, grid.size - 1)
+        low, high = grid[right - 1], grid[right]
+        small = p <= 0.5 * mass
+        target = np.where(small, p, np.maximum(mass - p, 0.0))
+        f_low = np.where(small, upper[right - 1], lower[right - 1]) - target
+        f_high = np.where(small, upper[right], lower[right]) - target
+        for step in range(_STEPS):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                share = f_low / (f_low - f_high)
+            share = np.where((share > 0.0) & (share < 1.0), share, 0.5)
+            if step % 3 == 2:
+                share = np.full(share.shape, 0.5)
+            x = low + share * (high - low)
+            below, above = self.halves.tails(x, world)
+            f = np.where(small, above, below) - target
+            left = (f > 0.0) == small
+            low, f_low = np.where(left, x, low), np.where(left, f, f_low)
+            high, f_high = np.where(left, high, x), np.where(left, f_high, f)
+            if np.all((np.abs(f) <= 1e-9 * target) | (high - low <= 4.0 * _EPS * np.abs(high))):
+                break
+        return high
+
+    def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As said above: between atoms, and near a threshold, the curve's slope is e^x."""
+        x = self._threshold(fpr, 0)
+        out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
+        with np.errstate(over="ignore"):
+            drawn = np.exp(x) * np.where(fpr <= 0.5, fpr - out[1], out[0] - (1.0 - self.lost - fpr))
+        certain = fpr >= 1.0 - self.lost
+        power = np.where(fpr > 0.0, np.where(certain, 1.0, inside[1] + drawn), 0.0)
+        fnr = np.where(fpr > 0.0, np.where(certain, 0.0, inside[0] - drawn), 1.0)
+        return x, np.clip(power, 0.0, 1.0), np.clip(fnr, 0.0, 1.0)
+
+    def at_power(self, power: FloatArray) -> FloatArray:
+        """As said above."""
+        x = self._threshold(power, 1)
+        out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
+        gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
+        fpr = np.clip(out[1] + np.exp(-x) * gap, 0.0, 1.0)
+        return np.where(power > 0.0, np.where(power < 1.0, fpr, 1.0 - self.lost), 0.0)
+
+    def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        """As said above."""
+        finite = np.minimum(epsilon, 700.0)
+        growth = np.exp(finite)
+        if direction == "in":
+            gap = self.halves.tails(finite, 1)[1] - growth * self.halves.tails(finite, 0)[1]
+            return np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0)
+        gap = self.halves.tails(-finite, 0)[0] - growth * self.halves.tails(-finite, 1)[0]
+        return np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0) + self.lost
+
+    @property
+    def auc(self) -> float:
+        """As said above."""
+        return self.contours.auc
+
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """As said above."""
+        return self.contours.log_density(x)

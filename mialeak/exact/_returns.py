@@ -1,0 +1,182 @@
+"""Where the moment function returns: frequencies at which many coordinates are in step again.
+
+The log ratio of a coordinate lies on a slightly bent lattice: neighbouring counts differ by
+``l'(k)``.  At frequency t it is in step where ``t l'(k)`` is a multiple of 2 pi for some likely k;
+elsewhere ``|M_j|`` is rounding.  So only frequencies have to be looked at that are in step for the
+coordinates with the narrowest range of ``l'``, and there the kernel stops at a product that is
+small.  Bending makes ``|M_j| = (1 + (2 pi m b)^2)^(-1/4)`` at the m-th return, b the family's
+`bend`: with enough coordinates nothing returns at all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from mialeak._arrays import FloatArray
+from mialeak.exact._moments import RatioMoments
+from mialeak.exact._tables import Table
+
+__all__ = ["Returns", "find_returns"]
+
+#: Bent away for good: the product of all first returns is below e^-_BENT.
+_BENT = 45.0
+#: Standard deviation of a count from which that is so.
+_MANY = 4.0
+#: Where it is looked, and with what step in units of one over the standard deviation.
+_TILT, _STEP = 0.5, 0.4
+#: From here on, in the same units, on the second look; the first has seen what is before.
+_START = 9.0
+#: Off step by this many standard deviations (of the count) is out of sight.
+_OFF_STEP = 9.0
+#: Sizes below this do not matter, nor does a period that adds less.
+_SMALL, _ENOUGH = 1e-18, 1e-17
+#: Work at most: nodes, and nodes times outcomes.  Candidates looked at in a period at most.
+_NODES, _WORK, _CANDIDATES = 1 << 15, 4e8, 1 << 23
+#: Tiles after which the kernel gives up on a node where nothing returns.
+_FIRST_TILES = 6
+#: Outcomes at most of which all are listed.
+_OUTCOMES = 1 << 25
+#: Coordinates by which frequencies are ruled out.
+_WITNESSES = 12
+#: Nodes this close are evaluated together.
+_GAP = 16
+#: Phases at most that the kernel turns to the last digit.
+_MOST_PHASE = 4e6
+
+
+class Returns(NamedTuple):
+    """Where it was looked from, intervals, and what is left out of them relative to a tail."""
+
+    start: float
+    windows: list[tuple[float, float]]
+    left: float
+
+
+def find_returns(moments: RatioMoments) -> Returns:
+    """Look for returns period by period until they have died away or the work is done."""
+    if not moments.families:
+        return Returns(np.inf, [], 0.0)
+    bent = 0.0
+    for family in moments.families:
+        many = np.where(family.spread > _MANY, family.copies, 0.0)
+        bent += 0.25 * float(many @ np.log1p((2.0 * np.pi * family.bend) ** 2))
+    if bent >= _BENT:
+        return Returns(np.inf, [], float(np.exp(-bent)))
+    outcomes = sum(float(np.sum(f.spread)) for f in moments.families) * 20.0
+    if outcomes > _OUTCOMES:
+        return Returns(np.inf, [], float(np.exp(-bent)))
+    table = moments.full_table()
+    witnesses = _witnesses(table)
+    spread = moments.local(_TILT)[2]
+    step = _STEP / spread
+    period = float(2.0 * np.pi / np.median(witnesses.slope))
+    most_t = _MOST_PHASE / witnesses.widest
+    scan, work = _NODES, _WORK
+    cheap = 8.0 * float(table.first[min(_FIRST_TILES, table.first.size - 1)])
+    windows: list[tuple[float, float]] = []
+    start = _START / spread
+    number, begin, left = 0, start, 1.0
+    while True:
+        number += 1
+        end = min(max((number + 0.5) * period, begin + period), begin + _CANDIDATES * step)
+        nodes = np.arange(int(begin / step), int(end / step) + 1)
+        nodes = nodes[witnesses.in_step(np.asarray(nodes * step))]
+        covered = 1.0
+        if nodes.size > scan > 0:
+            nodes = nodes[:scan]
+            covered = (nodes[-1] * step - begin) / (end - begin)
+            end = float(nodes[-1] * step)
+        if end > most_t or scan <= 0 or work < 0.0:
+            return Returns(start, _merged(windows, step), left)
+        scan -= nodes.size
+        size = _sizes(moments, nodes, step)
+        part = float(np.sum(size / np.maximum(nodes, 1))) / np.pi
+        alive = nodes[size > _SMALL]
+        work -= cheap * nodes.size + table.weight.size * alive.size
+        windows += [(k * step - step, k * step + step) for k in alive.tolist()]
+        before = left if number > 1 else 0.0
+        left = part * number + witnesses.floor * np.sqrt(step / end)
+        if covered < 1.0:  # the part seen may have been the quiet one
+            return Returns(
+                start, _merged(windows, step), max(before, left / covered, witnesses.floor)
+            )
+        if left < _ENOUGH:
+            return Returns(start, _merged(windows, step), left)
+        begin = end
+
+
+def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> FloatArray:
+    size = np.zeros(nodes.size)
+    starts = np.flatnonzero(np.diff(nodes, prepend=-2 * _GAP) > _GAP)
+    for first, last in zip(starts, [*starts[1:], nodes.size], strict=True):
+        count = int(nodes[last - 1] - nodes[first]) + 1
+        wave = np.abs(moments.wave(_TILT, float(nodes[first]) * step, step, count))
+        size[first:last] = wave[nodes[first:last] - nodes[first]]
+    return size
+
+
+def _merged(windows: list[tuple[float, float]], step: float) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for low, high in windows:
+        if merged and low <= merged[-1][1] + step:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+class _Witnesses(NamedTuple):
+    """Coordinates of narrow ``[low, high]``, the range of ``|l'|`` over likely counts."""
+
+    low: FloatArray
+    high: FloatArray
+    slack: FloatArray
+    slope: FloatArray  # of all coordinates, spread of l over that of k
+    widest: float  # largest distance of a log ratio from its mean
+    floor: float  # root mean square of |M| over all frequencies
+
+    def in_step(self, t: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether t is in step for each of them."""
+        good = np.ones(t.shape, bool)
+        for low, high, slack in zip(self.low, self.high, self.slack, strict=True):
+            first = np.ceil((t * low - slack) / (2.0 * np.pi))
+            good &= 2.0 * np.pi * first <= t * high + slack
+        return good
+
+
+def _witnesses(table: Table) -> _Witnesses:
+    shape = table.copies.shape
+    low, high = np.full(shape, np.inf), np.zeros(shape)
+    count_spread, ratio_spread, widest = np.zeros(shape), np.zeros(shape), 0.0
+    bounds = zip(table.first[:-1], table.first[1:], strict=True)
+    for tile, (first, last) in enumerate(bounds):
+        place = slice(8 * tile, 8 * tile + 8)
+        weight, ratio = table.weight[first:last], table.ratio[first:last]
+        both = (weight[1:] > 0.0) & (weight[:-1] > 0.0)
+        gap = np.abs(np.diff(ratio, axis=0))
+        low[place] = np.min(gap, axis=0, where=both, initial=np.inf)
+        high[place] = np.max(gap, axis=0, where=both, initial=0.0)
+        k = np.arange(last - first, dtype=np.float64)[:, None]
+        total = np.maximum(weight.sum(axis=0), 1e-300)
+        for values, into in ((k, count_spread), (ratio, ratio_spread)):
+            mean = (weight * values).sum(axis=0) / total
+            into[place] = np.sqrt((weight * (values - mean) ** 2).sum(axis=0) / total)
+        away = np.where(weight > 0.0, np.abs(ratio - mean), 0.0)
+        widest = max(widest, float(away.max(initial=0.0)))
+    with np.errstate(divide="ignore"):
+        square = np.log(np.add.reduceat(table.weight**2, table.first[:-1]).ravel())
+    many = table.copies
+    square = np.where(many > 0.0, square, 0.0)
+    floor = 0.5 * float(np.sum(many * square + gammaln(many + 1.0)))
+    real = (table.copies > 0.0) & (ratio_spread > 0.0) & (high > 0.0)
+    low, high = low[real], high[real]
+    count_spread, slope = count_spread[real], ratio_spread[real] / count_spread[real]
+    slack = _OFF_STEP / count_spread
+    order = np.argsort((high - low) / slope)
+    narrow = order[: _WITNESSES - 2]
+    some = np.unique(np.concatenate([narrow, [slope.argmin(), slope.argmax()]]))
+    return _Witnesses(low[some], high[some], slack[some], slope, widest, min(np.exp(floor), 1.0))

@@ -1,0 +1,145 @@
+"""Outcomes of all coordinates packed for the kernels: eight coordinates to a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray
+from mialeak._kernels import moments
+from mialeak.exact._outcomes import Family
+
+__all__ = ["DEVIATIONS", "Table", "packed"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Standard deviations of a count that are kept: beyond lie 2 e^(-8.8^2/2) = 3e-17.
+DEVIATIONS = 8.8
+#: A sum over every h-th count errs by e^(-a^2/2), a = 2 pi spread/h less the frequency, both in
+#: standard deviations: 1e-16 here.
+_ALIAS = 8.6
+#: Rows of tiles worked out at once.
+_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Table:
+    """Tiles of eight coordinates, those with the fewest outcomes first.
+
+    Attributes
+    ----------
+    first, weight, ratio, lost, copies : ndarray
+        As the kernels want them.
+    most_theta, most_t : float
+        ``M(theta + it)`` is right up to here; ``most_t`` is inf if every count is there.
+    low, high : (tiles, 8) ndarray
+        Probability and log ratio at either end of each range; 0 and 0 if no outcome was left out.
+    """
+
+    first: IntArray
+    weight: FloatArray
+    ratio: FloatArray
+    lost: FloatArray
+    copies: FloatArray
+    most_theta: float
+    most_t: float
+    ends: tuple[tuple[FloatArray, FloatArray], ...]
+
+    @property
+    def rows(self) -> int:
+        """Of the longest tile."""
+        return int(np.diff(self.first).max())
+
+    def cut(self, theta: float, tilted: FloatArray) -> float:
+        """Largest share of a coordinate's tilted law that is left at an end of its range."""
+        shift, total = tilted.reshape(-1, 3, 8)[:, 0], tilted.reshape(-1, 3, 8)[:, 1]
+        worst = 0.0
+        for weight, ratio in self.ends:
+            with np.errstate(divide="ignore", over="ignore"):
+                share = np.exp(np.log(weight) + theta * ratio - shift - np.log(total))
+            worst = max(worst, float(share.max(initial=0.0)))
+        return worst
+
+
+def packed(
+    families: Sequence[Family], most_theta: float, most_t: float, wider: float = 1.0
+) -> Table:
+    """The table for `abs(theta) <= most_theta` and `abs(t) <= most_t`.
+
+    Parameters
+    ----------
+    wider : float
+        Factor on the range of counts.
+    """
+    pieces = [_family_tiles(family, most_theta, most_t, wider) for family in families]
+    rows = np.concatenate([np.diff(piece.first) for piece in pieces])
+    whole = all(piece.most_t == np.inf for piece in pieces)
+    return Table(
+        np.concatenate([[0], np.cumsum(rows)]).astype(np.int64),
+        np.concatenate([piece.weight for piece in pieces]),
+        np.concatenate([piece.ratio for piece in pieces]),
+        np.concatenate([piece.lost for piece in pieces]),
+        np.concatenate([piece.copies for piece in pieces]),
+        most_theta,
+        np.inf if whole else most_t,
+        tuple(
+            (
+                np.concatenate([piece.ends[side][0] for piece in pieces]),
+                np.concatenate([piece.ends[side][1] for piece in pieces]),
+            )
+            for side in (0, 1)
+        ),
+    )
+
+
+def _family_tiles(family: Family, most_theta: float, most_t: float, wider: float) -> Table:
+    low, high = family.reach(wider * (DEVIATIONS + most_theta * family.ratio_spread))
+    stride = np.ones(low.shape)
+    if family.smooth and most_t < np.inf:
+        inside = (low > 0.0) & (high < family.last)
+        room = 2.0 * np.pi * family.spread / (_ALIAS + most_t * family.ratio_spread)
+        stride = np.where(inside, np.maximum(np.floor(room), 1.0), 1.0)
+    count = np.floor((high - low) / stride).astype(np.int64) + 1
+    order = np.argsort(count, kind="stable")
+    lanes = moments.LANES
+    tiles = -(-order.size // lanes)
+    # A lane without a coordinate repeats the first with no outcome at all.
+    which = np.zeros(tiles * lanes, np.int64)
+    which[: order.size] = order
+    real = np.arange(which.size) < order.size
+    count = np.where(real, count[which], 0)
+    rows = count.reshape(tiles, lanes).max(axis=1)
+    first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    weight, ratio = np.zeros((first[-1], lanes)), np.zeros((first[-1], lanes))
+    start = 0
+    while start < tiles:
+        stop = max(start + 1, int(np.searchsorted(first, first[start] + _ROWS, side="right")) - 1)
+        stop = min(stop, tiles)
+        tile = np.repeat(np.arange(start, stop), rows[start:stop])
+        lane = (lanes * tile)[:, None] + np.arange(lanes)
+        number = np.arange(first[start], first[stop]) - first[tile]
+        some = number[:, None] < count[lane]
+        at = which[lane]
+        k = np.where(some, low[at] + stride[at] * number[:, None], low[at])
+        w, r = family.outcomes(at, k)
+        some &= w > 0.0
+        weight[first[start] : first[stop]] = np.where(some, w, 0.0)
+        ratio[first[start] : first[stop]] = np.where(some, r, 0.0)
+        start = stop
+    lost = np.where(real, family.lost[which], 0.0)
+    total = np.add.reduceat(weight, first[:-1]).ravel()
+    scale = np.where(real, (1.0 - lost) / np.where(total > 0.0, total, 1.0), 1.0)
+    weight *= np.repeat(scale.reshape(tiles, lanes), rows, axis=0)
+    ends = []
+    for edge, limit in ((low, np.zeros(low.shape)), (high, family.last)):
+        cut = real & (edge[which] != limit[which])
+        w, r = family.outcomes(which, edge[which])
+        # What lies beyond an end is like a geometric series of about the spread's length.
+        beyond = w * (1.0 + family.spread[which])
+        ends.append((np.where(cut, beyond, 0.0).reshape(tiles, lanes), r.reshape(tiles, lanes)))
+    copies = np.where(real, family.copies[which], 0.0)
+    whole = most_t if bool(np.any(stride > 1.0)) else np.inf
+    return Table(first, weight, ratio, lost, copies, most_theta, whole, tuple(ends))

@@ -1,0 +1,73 @@
+"""The exact law of a released mean of bits in plain NumPy: what the kernels must agree with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BitMoments", "bit_outcomes", "moment_sums", "moment_wave", "ratio_atoms"]
+
+
+def bit_outcomes(target: Any, p: Any, n: int, stride: float = 0.6) -> tuple[Any, Any]:
+    """Probabilities and log ratios of every h-th count, h = `stride` standard deviations.
+
+    Shape (d, m); counts within 8.8 standard deviations, ``n p (1 - p)`` large and alike.
+    """
+    from scipy.stats import binom
+
+    own = np.where(np.asarray(target) == 1, p, 1.0 - np.asarray(p))
+    spread = np.sqrt(n * own * (1.0 - own))
+    step = np.maximum(np.floor(stride * spread), 1.0)[:, None]
+    reach = int(np.ceil(8.8 * spread.max() / step.min()))
+    k = np.rint(n * own)[:, None] + step * np.arange(-reach, reach + 1)
+    weight = np.asarray(binom.pmf(k, n, own[:, None]))
+    ratio = np.log(np.where(weight > 0.0, k, 1.0) / (n * own[:, None]))
+    return weight / weight.sum(axis=1, keepdims=True), ratio
+
+
+def moment_sums(weight: Any, ratio: Any, theta: float) -> tuple[float, float, float]:
+    """K, K' and K'' at theta, for arrays (d, m) of probabilities and log ratios."""
+    tilted = weight * np.exp(theta * ratio)
+    total = tilted.sum(axis=1)
+    mean = (tilted * ratio).sum(axis=1) / total
+    variance = (tilted * (ratio - mean[:, None]) ** 2).sum(axis=1) / total
+    return float(np.log(total).sum()), float(mean.sum()), float(variance.sum())
+
+
+def moment_wave(weight: Any, ratio: Any, theta: float, t: Any) -> Any:
+    """``e^(K(theta + it) - K(theta) - i t K'(theta))``."""
+    tilted = weight * np.exp(theta * ratio)
+    total = tilted.sum(axis=1, keepdims=True)
+    away = ratio - (tilted * ratio).sum(axis=1, keepdims=True) / total
+    return np.array([np.prod((tilted / total * np.exp(1j * x * away)).sum(axis=1)) for x in t])
+
+
+class BitMoments:
+    """The moment function of a mean of bits, as an inversion asks for it."""
+
+    def __init__(self, target: Any, p: Any, n: int):
+        self.weight, self.ratio = bit_outcomes(target, p, n)
+
+    def local(self, theta: float) -> tuple[float, float, float]:
+        """K, K' and sqrt K''."""
+        k, first, second = moment_sums(self.weight, self.ratio, theta)
+        return k, first, float(np.sqrt(second))
+
+    def wave(self, theta: float, start: float, step: float, count: int) -> Any:
+        """Along the line theta + it."""
+        return moment_wave(self.weight, self.ratio, theta, start + step * np.arange(count))
+
+
+def ratio_atoms(target: Any, p: Any, n: int) -> tuple[Any, Any, Any]:
+    """Log ratio and probabilities out and in of all (n + 1)^d releases of bits."""
+    from scipy.stats import binom
+
+    ratio, out = np.zeros(1), np.ones(1)
+    k = np.arange(n + 1)
+    for z, share in zip(target, p, strict=True):
+        own = share if z == 1 else 1.0 - share
+        with np.errstate(divide="ignore"):
+            ratio = np.add.outer(ratio, np.log(k / (n * own))).ravel()
+        out = np.multiply.outer(out, binom.pmf(k, n, own)).ravel()
+    return ratio, out, out * np.exp(ratio)

@@ -1,0 +1,270 @@
+/*
+ * The moment function M(s) = E e^(s l) of a sum of independent, finitely valued log ratios l_j.
+ *
+ * Coordinates come in tiles of eight, one a lane: row i of a tile holds outcome i of each of them.
+ * `first[j]` is the first row of tile j, `first[tiles]` the number of rows; `weight` and `ratio`
+ * hold eight numbers a row, the probability of an outcome and its log ratio, 0 and 0 where a
+ * coordinate has fewer outcomes than its neighbours.  `lost` and `copies` hold eight numbers a
+ * tile: the probability of no finite log ratio (with which the weights sum to 1) and how many
+ * coordinates the lane stands for, 0 for none.
+ *
+ * Symbols: s = theta + it, K = log M, M_j the moment function of one coordinate.
+ */
+#ifndef MIAL_MOMENTS_H
+#define MIAL_MOMENTS_H
+
+#include "numerics.h"
+
+enum {
+    WAVE_BLOCK = 32, /* nodes after which a rotating phasor starts afresh: 32 roundings at most */
+    WAVE_UNROLL = 4, /* nodes whose sums stay in registers beside a phasor and its rotation */
+};
+
+/* Where theta l stays within, nothing has to be scaled. */
+#define MOMENT_MODEST 300.0
+/* A product below 2^-RESCALE is scaled up by as much, and that is counted. */
+#define RESCALE 64.0
+#define RESCALE_UP 0x1p64
+#define RESCALE_BELOW 0x1p-128 /* of the square */
+
+/* What a lane needs to be tilted: weight e^(theta l - shift) / total, l - centre. */
+typedef struct {
+    double shift[8], total[8], centre[8];
+} tilted_tile;
+
+/* ---- a coordinate's own sums ---- */
+
+INLINE vd tilted_exponent(vd ratio, double theta, vd shift) {
+    return vmax(theta * ratio - shift, all(-700.0));
+}
+
+/* log(1 + x), x > -1 */
+INLINE vd log_one_plus(vd x) { return log_pair(two_sum(all(1.0), x)).high; }
+
+/* Part of a tile: K_j, K_j', K_j'' of its lanes.  `scratch`: a row each. */
+INLINE void moments_part(size_t rows, const double *weight, const double *ratio, vd lost,
+                         double theta, double *scratch, tilted_tile *tile, size_t at,
+                         vd result[3]) {
+    vd top = all(-1e300), largest = all(0.0), shift;
+    vd growth = all(0.0), sum = all(0.0), first = all(0.0), second = all(0.0);
+    for (size_t i = 0; i < rows; i++) {
+        vd x = theta * load(ratio + 8 * i);
+        vi real = lt(all(0.0), load(weight + 8 * i));
+        top = pick(real, vmax(x, top), top);
+        largest = vmax(vabs(x), largest);
+    }
+    vi modest = le(largest, all(MOMENT_MODEST));
+    shift = pick(modest, all(0.0), top);
+    for (size_t i = 0; i < rows; i++) {
+        vd k, l = load(ratio + 8 * i), w = load(weight + 8 * i);
+        vd x = tilted_exponent(l, theta, shift);
+        k = (x * LOG2_INVERSE + 0x1.8p52) - 0x1.8p52;
+        vd r = (x - k * LOG2_SHORT) - k * LOG2_REST;
+        vd tail = r + r * r * POLYNOMIAL(EXP_TAIL, r);
+        vd scale = as_double(as_bits(all(1.0)) + to_exponent(k));
+        vd tilted = w * (scale + scale * tail);
+        growth = growth + w * (scale * tail + (scale - 1.0));
+        sum = sum + tilted;
+        first = first + tilted * l;
+        store(scratch + 8 * i, tilted);
+    }
+    growth = growth - lost;
+    vi near = modest & lt(all(-0.5), growth); /* below, 1 + growth would lose digits */
+    sum = pick(near, 1.0 + growth, sum);
+    sum = pick(lt(all(0.0), sum), sum, all(1.0)); /* a lane without outcomes */
+    vd centre = first / sum;
+    for (size_t i = 0; i < rows; i++) {
+        vd away = load(ratio + 8 * i) - centre;
+        second = second + load(scratch + 8 * i) * (away * away);
+    }
+    store(tile->shift + at, shift);
+    store(tile->total + at, sum);
+    store(tile->centre + at, centre);
+    result[0] = pick(near, log_one_plus(pick(near, growth, all(0.0))),
+                     shift + log_positive(vmax(sum, all(0x1p-1000))));
+    result[1] = centre;
+    result[2] = second / sum;
+}
+
+/*
+ * sums: K(theta), K'(theta), K''(theta).  tilted: for mial_moment_wave, one a tile.
+ *
+ * scratch: eight doubles for each row of the longest tile.
+ * Assumed: weights of a lane and `lost` sum to 1; |theta l| below 1e300.
+ * Error as measured: of K about 1e-16 times the sum of the |K_j| + |theta| sd_j where K_j > -0.7,
+ * from the sum of weight expm1(theta l); a few u a coordinate elsewhere.
+ * Same as: K = (copies * np.log((weight * np.exp(theta * ratio)).sum(axis=0))).sum()
+ */
+static void moment_sums(size_t tiles, const int64_t *first, const double *weight,
+                        const double *ratio, const double *lost, const double *copies,
+                        double theta, double *scratch, double *tilted, double sums[3]) {
+    sum8 totals[3];
+    memset(totals, 0, sizeof totals);
+    for (size_t j = 0; j < tiles; j++) {
+        size_t start = 8 * (size_t)first[j], rows = (size_t)(first[j + 1] - first[j]);
+        tilted_tile *tile = (tilted_tile *)tilted + j;
+        double columns[3][8];
+        for (size_t at = 0; at < 8; at += MIAL_LANES) {
+            vd result[3], many = load(copies + 8 * j + at);
+            moments_part(rows, weight + start + at, ratio + start + at, load(lost + 8 * j + at),
+                         theta, scratch + at, tile, at, result);
+            for (int k = 0; k < 3; k++)
+                store(columns[k] + at, pick(lt(all(0.0), many), many * result[k], all(0.0)));
+        }
+        for (int k = 0; k < 3; k++)
+            sum8_add(&totals[k], columns[k], 8);
+    }
+    for (int k = 0; k < 3; k++) {
+        double low;
+        sum8_total(&totals[k], &sums[k], &low);
+    }
+}
+
+/* ---- along the line theta + it ---- */
+
+/* A complex number times 2^power. */
+typedef struct {
+    vd re, im, power;
+} scaled;
+
+INLINE scaled rescaled(scaled z) {
+    vi small = lt(z.re * z.re + z.im * z.im, all(RESCALE_BELOW));
+    vd factor = pick(small, all(RESCALE_UP), all(1.0));
+    return (scaled){z.re * factor, z.im * factor,
+                    z.power - pick(small, all(RESCALE), all(0.0))};
+}
+
+INLINE scaled scaled_times(scaled a, scaled b) {
+    scaled product = {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re, a.power + b.power};
+    return rescaled(product);
+}
+
+/* z^copies for whole copies >= 0 */
+NOINLINE scaled scaled_power(scaled z, vd copies) {
+    scaled result = {all(1.0), all(0.0), all(0.0)};
+    for (vd left = copies; any(lt(all(0.0), left));) {
+        vd half = floor_positive(0.5 * left);
+        vi odd = lt(2.0 * half, left);
+        scaled more = scaled_times(result, z);
+        result.re = pick(odd, more.re, result.re);
+        result.im = pick(odd, more.im, result.im);
+        result.power = pick(odd, more.power, result.power);
+        z = scaled_times(z, z);
+        left = half;
+    }
+    return result;
+}
+
+/* Phasors of the outcomes at the first node, and what turns them to the next. */
+INLINE void wave_begin(size_t rows, const double *ratio, const double *tilted, vd centre,
+                       double start, double step, double *phasor) {
+    for (size_t i = 0; i < rows; i++) {
+        vd away = load(ratio + 8 * i) - centre, size = load(tilted + 8 * i);
+        vd cosine, sine;
+        double *to = phasor + 32 * i;
+        sine_cosine(two_product(away, all(start)), &sine, &cosine);
+        store(to, size * cosine);
+        store(to + 8, size * sine);
+        sine_cosine(two_product(away, all(step)), &sine, &cosine);
+        store(to + 16, cosine);
+        store(to + 24, sine);
+    }
+}
+
+/* The sums of the phasors at the next WAVE_UNROLL nodes. */
+INLINE void wave_sums(size_t rows, double *phasor, vd re[WAVE_UNROLL], vd im[WAVE_UNROLL]) {
+    for (int k = 0; k < WAVE_UNROLL; k++)
+        re[k] = im[k] = all(0.0);
+    for (size_t i = 0; i < rows; i++) {
+        double *at = phasor + 32 * i;
+        vd x = load(at), y = load(at + 8), c = load(at + 16), s = load(at + 24);
+        for (int k = 0; k < WAVE_UNROLL; k++) {
+            re[k] = re[k] + x;
+            im[k] = im[k] + y;
+            vd turned = x * c - y * s;
+            y = x * s + y * c;
+            x = turned;
+        }
+        store(at, x);
+        store(at + 8, y);
+    }
+}
+
+/* Whether every one of `count` products is below 2^-floor. */
+INLINE int wave_gone(size_t count, const double *product, double floor_) {
+    for (size_t k = 0; k < count; k++) {
+        double power = 0.0;
+        for (int i = 16; i < 24; i++)
+            power += product[24 * k + (size_t)i];
+        if (power > -floor_)
+            return 0;
+    }
+    return 1;
+}
+
+/* Multiplies the products of a block of nodes by those of one part of a tile. */
+INLINE void wave_block(size_t rows, size_t count, double *phasor, vd copies, double *product) {
+    vi many = ~eq(copies, all(1.0));
+    for (size_t k = 0; k < count; k += WAVE_UNROLL) {
+        vd re[WAVE_UNROLL], im[WAVE_UNROLL];
+        wave_sums(rows, phasor, re, im);
+        for (size_t i = 0; i < WAVE_UNROLL && k + i < count; i++) {
+            double *to = product + 24 * (k + i);
+            scaled z = {re[i], im[i], all(0.0)};
+            if (any(many))
+                z = scaled_power(z, copies);
+            z = scaled_times((scaled){load(to), load(to + 8), load(to + 16)}, z);
+            store(to, z.re);
+            store(to + 8, z.im);
+            store(to + 16, z.power);
+        }
+    }
+}
+
+/*
+ * product[k]: eight partial products over the coordinates, as (re, im, power) 2^power, of
+ *   M_j(theta + i t)/M_j(theta) e^(-it K_j'(theta)),   t = start + k step,  k < count.
+ *
+ * tilted: from moment_sums at the same theta.  scratch: 40 doubles for each row of the longest
+ * tile.  Blocks of 32 nodes whose products all fell below 2^-floor keep what they have: an upper
+ * bound in size.
+ * Assumed: |t (l - K_j')| below 2^22.
+ * Each outcome is a phasor that is turned from node to node, eight operations a node and outcome.
+ * Error as measured: 1e-16 a coordinate, which add up like a random walk.
+ * Same as: z = (np.exp((theta + 1j*t) * (ratio - centre)) * weight).sum(axis=0);
+ *          product = ((z / abs(z at t = 0)) ** copies).prod()
+ */
+static void moment_wave(size_t tiles, const int64_t *first, const double *weight,
+                        const double *ratio, const double *copies, double theta, double start,
+                        double step, size_t count, double floor_, const double *tilted,
+                        double *scratch, double *product) {
+    for (size_t k = 0; k < 24 * count; k++)
+        product[k] = k % 24 < 8 ? 1.0 : 0.0;
+    for (size_t j = 0; j < tiles; j++) {
+        size_t from = 8 * (size_t)first[j], rows = (size_t)(first[j + 1] - first[j]);
+        const tilted_tile *tile = (const tilted_tile *)tilted + j;
+        double *size = scratch, *phasor = scratch + 8 * rows;
+        int ready = 0;
+        for (size_t begin = 0; begin < count; begin += WAVE_BLOCK) {
+            size_t some = count - begin < WAVE_BLOCK ? count - begin : WAVE_BLOCK;
+            if (wave_gone(some, product + 24 * begin, floor_))
+                continue;
+            for (size_t at = 0; at < 8; at += MIAL_LANES) {
+                vd shift = load(tile->shift + at), centre = load(tile->centre + at);
+                vd inverse = 1.0 / load(tile->total + at);
+                for (size_t i = 0; i < rows && !ready; i++) {
+                    vd l = load(ratio + from + 8 * i + at);
+                    vd e = exp_moderate(tilted_exponent(l, theta, shift), all(0.0));
+                    store(size + 8 * i + at, load(weight + from + 8 * i + at) * e * inverse);
+                }
+                wave_begin(rows, ratio + from + at, size + at, centre,
+                           start + step * (double)begin, step, phasor + at);
+                wave_block(rows, some, phasor + at, load(copies + 8 * j + at),
+                           product + 24 * begin + at);
+            }
+            ready = 1;
+        }
+    }
+}
+
+#endif
