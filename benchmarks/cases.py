@@ -28,6 +28,7 @@ from audit_cases import AUDIT_CASES
 from covariance_cases import COVARIANCE_CASES
 from curve_cases import CURVE_CASES
 from estimator_cases import ESTIMATOR_CASES
+from exact_cases import EXACT_CASES
 from game_cases import GAME_CASES
 from mechanism_cases import MECHANISM_CASES
 from speed_case import EPS, SpeedCase
@@ -331,6 +332,7 @@ CASES = (
     *CURVE_CASES,
     *AUDIT_CASES,
     *ESTIMATOR_CASES,
+    *EXACT_CASES,
     *GAME_CASES,
     *WHITEBOX_CASES,
     *MECHANISM_CASES,
