@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 
@@ -106,7 +109,8 @@ def test_json_says_what_the_report_says(capsys):
         "schema": "mialeak.table/1",
         "mialeak": mialeak.__version__,
         **report.to_dict(top=2),
-        "samples": report.samples_for(0.05).to_dict(),
+        "samples": {**report.samples_for(0.05).to_dict(), "margins": None},
+        "protections": [],
         "limit": None,
     }
     assert content == expected
@@ -163,8 +167,8 @@ def test_missing_values_are_refused_counted_or_dropped(tmp_path, capsys, na, row
     path = tmp_path / "t.csv"
     path.write_text(CSV + "f,\n")
     assert refused(capsys, "table", str(path)) == (
-        "frame must have no missing values; there are 1 in column 'age'. "
-        "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
+        f"{path} must have no missing values; there are 1 in column 'age'. "
+        "Pass --na category to count missing as a value, or --na drop to leave such rows out"
     )
     assert main(["table", str(path), "--na", na, "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
@@ -203,24 +207,24 @@ USAGE = "table takes a FILE or --example, one of them (see mialeak table --help)
         ),
         (["table"], USAGE),
         (["table", "FILE", "--example", "adult"], USAGE),
-        (["table", "FILE", "--what"], "unrecognized arguments: --what (see mialeak --help)"),
+        (["table", "FILE", "--what"], "unrecognized arguments: --what (see mialeak table --help)"),
         (
             ["table", "FILE", "--n", "3.5"],
-            "argument --n: must be a whole number; got '3.5' (see mialeak table --help)",
+            "--n must be a whole number; got '3.5' (see mialeak table --help)",
         ),
-        (["table", "FILE", "--n", "0"], "n must be between 1 and 2**53; got n = 0"),
-        (["table", "FILE", "--top", "-1"], "top must be between 0 and 2**53; got top = -1"),
+        (["table", "FILE", "--n", "0"], "--n must be at least 1; got 0"),
+        (["table", "FILE", "--top", "-1"], "--top must be at least 0; got -1"),
         (
             ["table", "FILE", "--target", "x"],
-            "argument --target: invalid float value: 'x' (see mialeak table --help)",
+            "--target must be a number; got 'x' (see mialeak table --help)",
         ),
         (
             ["table", "FILE", "--target", "2"],
-            "leakage must be between 0 and 1, both excluded; got leakage = 2.0",
+            "--target must be between 0 and 1, both excluded; got 2 (see mialeak table --help)",
         ),
         (
             ["table", "FILE", "--max-leakage", "nan"],
-            "--max-leakage must be between 0 and 1; got nan",
+            "--max-leakage must be between 0 and 1; got nan (see mialeak table --help)",
         ),
         (
             ["table", "FILE", "--max-leakage", "1.5"],
@@ -228,23 +232,44 @@ USAGE = "table takes a FILE or --example, one of them (see mialeak table --help)
         ),
         (
             ["table", "FILE", "--confidence", "95"],
-            "confidence must lie between 0 and 1, both excluded; got confidence = 95.0",
+            "--confidence must be between 0 and 1, both excluded; got 95",
         ),
         (
             ["table", "FILE", "--columns", "sex,agee"],
-            "columns must be columns of the table; got columns[1] = 'agee'. Did you mean 'age'?",
+            "--columns must be columns of the table; got 'agee'. Did you mean 'age'?",
         ),
-        (["table", "FILE", "--columns", ""], "columns must name at least one column"),
+        (["table", "FILE", "--columns", ""], "--columns must name at least one column"),
         (
             ["table", "FILE", "--columns", 'sex,"age'],
             "--columns must be a line of CSV; got 'sex,\"age' (unexpected end of data)",
         ),
         (
             ["table", "--example", "adult", "--columns", "marital"],
-            "columns must be columns of the table; got columns[0] = 'marital'. Did you "
-            "mean 'marital_status'?",
+            "--columns must be columns of the table; got 'marital'. Did you mean 'marital_status'?",
         ),
-        (["info", "FILE"], "unrecognized arguments: FILE (see mialeak --help)"),
+        (
+            ["table", "FILE", "--margins", "sex,agee*sex"],
+            "--margins must be columns of the table; got 'agee'. Did you mean 'age'?",
+        ),
+        (
+            ["table", "FILE", "--columns", "sex", "--margins", "sex*age"],
+            "--margins must name columns that are chosen; got 'age'",
+        ),
+        (
+            ["table", "FILE", "--margins", "sex*sex"],
+            "--margins must name a column once each; got ('sex', 'sex')",
+        ),
+        (["table", "FILE", "--margins", ""], "--margins must name at least one column"),
+        (
+            ["table", "FILE", "--target", "1e-16"],
+            "--target must be reached with at most 2**53 rows, which leak more than that; got",
+        ),
+        (["table", "FILE", "--delimiter", "::"], "--delimiter must be one character; got '::'"),
+        (
+            ["table", "FILE", "--conf", "0.9"],
+            "unrecognized arguments: --conf 0.9 (see mialeak table --help)",
+        ),
+        (["info", "FILE"], "unrecognized arguments: FILE (see mialeak info --help)"),
     ],
 )
 def test_errors_are_one_line_on_stderr_and_exit_with_1(table, capsys, arguments, message):
@@ -284,12 +309,45 @@ def test_interrupts_and_exhaustion_end_without_a_traceback(monkeypatch, capsys, 
 # --- the rest ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["table", "--help"], ["info", "--help"]])
-def test_help_is_there(arguments, capsys):
+def described(capsys, *arguments):
+    """What ``--help`` prints."""
     with pytest.raises(SystemExit) as caught:
-        main(arguments)
+        main([*arguments, "--help"])
     assert caught.value.code == 0
-    assert capsys.readouterr().out.startswith("usage: mialeak")
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def commands(capsys):
+    """The subcommands, as the help lists them."""
+    return re.findall(r"^    (\w+)  ", described(capsys), re.MULTILINE)
+
+
+def test_help_ends_with_examples_that_the_parser_takes(commands, capsys):
+    assert {"table", "mean", "curve", "info"} <= set(commands)
+    for command in ([], *([command] for command in commands)):
+        text = described(capsys, *command)
+        assert text.startswith(" ".join(["usage: mialeak", *command]))
+        examples = re.findall(r"^  (?:\w+=\w+ )?mialeak (.*)$", text, re.MULTILINE)
+        assert 2 <= len(examples) <= 3
+        for example in examples:
+            words = shlex.split(example)
+            if "--help" not in words:
+                cli._parse(words, argparse.Namespace())
+                assert words[0] == (command or words)[0]
+
+
+def test_an_option_that_two_commands_share_is_described_alike(commands, capsys):
+    found: dict[str, set[str]] = {}
+    for command in commands:
+        text = described(capsys, command).split("options:")[1].split("\n\n")[0]
+        for option in re.split(r"\n  (?=-)", text)[1:]:
+            name, *words = option.replace(",", " ").split()
+            found.setdefault(name, set()).add(" ".join(words))
+    # Their values differ from command to command, or what they are for.
+    differ = {"--example", "--columns", "--target", "--na", "--top", "--delta"}
+    for name in set(found) - differ:
+        assert len(found[name]) == 1, found[name]
 
 
 def test_the_version_is_that_of_the_package(capsys):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mialeak import report
 from mialeak.audit import audit, one_run_audit
 from mialeak.cli import main
 
@@ -58,7 +59,7 @@ def test_the_gate(capsys, files, limit, code, word):
 
 
 def test_an_error_is_the_third_exit_code(capsys, files):
-    assert "delta must be at least 0" in refused(capsys, *files[:2], "--delta", "1")
+    assert "--delta must be at least 0" in refused(capsys, *files[:2], "--delta", "1")
 
 
 def test_json_is_the_result(capsys, files):
@@ -104,7 +105,7 @@ def test_one_run(capsys, tmp_path):
     assert main(["audit", *paths, "--one-run", "--max-epsilon", "1"]) == 2
     np.save(paths[1], member[:200])
     message = refused(capsys, *paths, "--one-run")
-    assert message == "member must have one flag for each score; it has 200 for 300"
+    assert message == f"{paths[1]} must have one flag for each score; it has 200 for 300"
 
 
 def test_a_picture(files, tmp_path):
@@ -123,8 +124,33 @@ def test_bad_files_and_options_are_named(capsys, files, tmp_path):
     assert "must have a score in every row; 1 have none" in refused(capsys, str(path), files[1])
     np.save(tmp_path / "nan.npy", [1.0, np.nan])
     message = refused(capsys, str(tmp_path / "nan.npy"), files[1])
-    assert message.startswith("in_scores must be free of NaN, which 1 of 2 are")
+    assert message.startswith(f"{tmp_path / 'nan.npy'} must be free of NaN, which 1 of 2 are")
     assert "No such file" in refused(capsys, str(tmp_path / "none.npy"), files[1])
     assert "--max-epsilon must be at least 0" in refused(capsys, *files[:2], "--max-epsilon", "-1")
     assert "leave out --one-run" in refused(capsys, *files[:2], "--one-run", "--plot", "x.png")
     assert "required: OUT" in refused(capsys, files[0])
+
+
+def test_a_page(files, tmp_path, capsys):
+    path = tmp_path / "audit.html"
+    assert main(["audit", *files[:2], "--max-epsilon", "0.5", "--html", str(path)]) == 2
+    page = path.read_text(encoding="utf-8")
+    assert capsys.readouterr().out.splitlines()[0] in page
+    assert page.count("<img") == 1
+    assert "All scores must be independent" in page
+    assert 'class="verdict over"' in page
+    assert report.fingerprint(files[0]) in page
+    assert report.fingerprint(files[1]) in page
+
+
+def test_a_page_of_one_run_has_no_picture(tmp_path, capsys):
+    member = np.arange(100) % 2
+    paths = str(tmp_path / "scores.npy"), str(tmp_path / "member.npy")
+    np.save(paths[0], 2.0 * member)
+    np.save(paths[1], member)
+    path = tmp_path / "audit.html"
+    assert main(["audit", *paths, "--one-run", "--html", str(path)]) == 0
+    page = path.read_text(encoding="utf-8")
+    assert capsys.readouterr().out.splitlines()[0] in page
+    assert "<img" not in page
+    assert "a fair coin of its own" in page

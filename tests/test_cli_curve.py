@@ -105,23 +105,26 @@ def test_almost_1_is_not_told_as_1(capsys):
     assert ["1", "1"] in lines
 
 
+SEE = " (see mialeak curve --help)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "the following arguments are required: --mu (see mialeak curve --help)"),
-        (["--mu", "-1"], "mu must be at least 0; got mu = -1.0"),
-        (["--mu", "nan"], "mu must be at least 0; got mu = nan"),
-        (["--mu", "1", "--rate", "2"], "rate must be between 0 and 1; got rate = 2.0"),
-        (["--mu", "1", "--fpr", "0.1,2"], "fpr must be between 0 and 1; got fpr = 2.0"),
-        (["--mu", "1", "--epsilon", "-1"], "epsilon must be at least 0; got epsilon = -1.0"),
-        (["--mu", "1", "--delta", "nan"], "delta must be between 0 and 1; got delta = nan"),
+        (["--mu", "-1"], "--mu must be at least 0; got -1" + SEE),
+        (["--mu", "nan"], "--mu must be at least 0; got nan" + SEE),
+        (["--mu", "1", "--rate", "2"], "--rate must be above 0 and at most 1; got 2" + SEE),
+        (["--mu", "1", "--fpr", "0.1,2"], "--fpr must be between 0 and 1; got 2" + SEE),
+        (["--mu", "1", "--epsilon", "-1"], "--epsilon must be at least 0; got -1" + SEE),
+        (["--mu", "1", "--delta", "nan"], "--delta must be between 0 and 1; got nan" + SEE),
         (
             ["--mu", "1", "--fpr", "0.1;0.2"],
-            "argument --fpr: must be numbers and commas; got '0.1;0.2' (see mialeak curve --help)",
+            "--fpr must be a number; got '0.1;0.2'" + SEE,
         ),
         (
             ["--mu", "x"],
-            "argument --mu: invalid float value: 'x' (see mialeak curve --help)",
+            "--mu must be a number; got 'x'" + SEE,
         ),
     ],
 )

@@ -324,6 +324,7 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, table
 
 # --- errors -----------------------------------------------------------------------------------
 
+SEE = " (see mialeak mean --help)"
 USAGE = "mean takes a FILE or --example, one of them (see mialeak mean --help)"
 
 
@@ -332,31 +333,34 @@ USAGE = "mean takes a FILE or --example, one of them (see mialeak mean --help)"
     [
         ([], USAGE),
         (["FILE", "--example", "adult"], USAGE),
-        (["FILE", "--noise-std", "-1"], "noise_std must be at least 0; got noise_std = -1.0"),
-        (["FILE", "--noise-std", "nan"], "noise_std must be finite; got noise_std = nan"),
+        (["FILE", "--noise-std", "-1"], "--noise-std must be at least 0 and finite; got -1" + SEE),
+        (
+            ["FILE", "--noise-std", "nan"],
+            "--noise-std must be at least 0 and finite; got nan" + SEE,
+        ),
         (
             ["FILE", "--rate", "0"],
-            "sampling_rate must be above 0 and at most 1; got sampling_rate = 0.0",
+            "--rate must be above 0 and at most 1; got 0" + SEE,
         ),
         (
             ["FILE", "--rate", "0.33"],
-            "sampling_rate must draw an integer number of rows, at least 2, of n = 60; got "
-            "sampling_rate = 0.33. The nearest that do: 0.31666666666666665 (19 rows) and "
+            "--rate must draw an integer number of rows, at least 2, of n = 60; got "
+            "0.33. The nearest that do: 0.31666666666666665 (19 rows) and "
             "0.3333333333333333 (20 rows)",
         ),
         (
             ["FILE", "--target", "1"],
-            "target must lie between 0 and 1, both excluded; got target = 1.0",
+            "--target must be between 0 and 1, both excluded; got 1" + SEE,
         ),
         (
             ["FILE", "--top", "2.5"],
-            "argument --top: must be a whole number; got '2.5' (see mialeak mean --help)",
+            "--top must be a whole number; got '2.5'" + SEE,
         ),
-        (["FILE", "--top", "-1"], "top must be between 0 and 2**53; got top = -1"),
-        (["FILE", "--max-leakage", "2"], "--max-leakage must be between 0 and 1; got 2.0"),
+        (["FILE", "--top", "-1"], "--top must be at least 0; got -1" + SEE),
+        (["FILE", "--max-leakage", "2"], "--max-leakage must be between 0 and 1; got 2" + SEE),
         (
             ["FILE", "--columns", "agee"],
-            "columns must be columns of the table; got columns[0] = 'agee'. Did you mean 'age'?",
+            "--columns must be columns of the table; got 'agee'. Did you mean 'age'?",
         ),
         (
             ["FILE", "--categories", '"age'],
@@ -364,7 +368,7 @@ USAGE = "mean takes a FILE or --example, one of them (see mialeak mean --help)"
         ),
         (
             ["FILE", "--categories", "zip"],
-            "categories must be among the columns; got categories[0] = 'zip'",
+            "--categories must be among the columns; got 'zip'",
         ),
         (["none.csv"], "none.csv: No such file or directory"),
     ],
@@ -376,7 +380,7 @@ def test_errors_are_one_line_on_stderr_and_exit_with_1(table, capsys, arguments,
 
 def test_two_rows_have_no_others_to_be_judged_by(tmp_path, capsys):
     path = write(tmp_path / "t.csv", {"a": [1, 2]})
-    assert refused(capsys, path) == "frame must have at least 3 rows; it has 2"
+    assert refused(capsys, path) == f"{path} must have at least 3 rows; it has 2"
 
 
 def test_help_is_there(capsys):

@@ -92,6 +92,10 @@ def test_a_page_has_landmarks_headings_and_words_for_pictures():
         assert attributes.get("aria-labelledby", ids[0]) in ids
     for head in found.named("th"):
         assert head["scope"] == "col"
+    # What scrolls on a phone can be reached by the keyboard.
+    scrolling = [part for part in found.named("div") if part["class"] == "wide"]
+    for part in [*scrolling, *found.named("figure")]:
+        assert part["tabindex"] == "0"
 
 
 def test_words_of_a_table_are_flush_left_and_numbers_right():
@@ -127,6 +131,7 @@ def test_without_jinja_the_error_names_the_extra(monkeypatch):
         ("table", "{csv}", "--columns", "a,b"),
         ("table", "{csv}", "--margins", "a,b,a*b", "--max-leakage", "0.9"),
         ("mean", "{csv}", "--noise-std", "0.1", "--max-leakage", "1"),
+        ("curve", "--mu", "1.5", "--rate", "0.1"),
     ],
 )
 def test_the_shell_writes_the_same_page_twice(arguments, tmp_path, capsys):
@@ -142,9 +147,17 @@ def test_the_shell_writes_the_same_page_twice(arguments, tmp_path, capsys):
     assert pages[0] == pages[1]
     found = Page(pages[0])
     assert capsys.readouterr().out.split()[0] in "".join(found.words)
-    assert report.fingerprint(file) in "".join(found.words)
+    assert (report.fingerprint(file) in "".join(found.words)) == (str(file) in arguments)
     assert "--html" in "".join(found.words)
     assert len(found.named("img")) == 1
+
+
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib.figure"])
+def test_what_a_page_takes_is_told_before_the_work(module, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["table", "none.csv", "--html", "page.html", "--plot", "plot.png"]) == 1
+    message = 'a page takes Jinja2 and matplotlib: pip install "mialeak[report]"'
+    assert capsys.readouterr().err == f"mialeak: error: {message}\n"
 
 
 def test_a_page_that_cannot_be_written_is_one_line_on_stderr(tmp_path, capsys):

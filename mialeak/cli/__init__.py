@@ -12,14 +12,25 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import audit, curve, info, mean, table
+from mialeak.cli import _output, audit, curve, info, mean, table
+from mialeak.cli._errors import as_typed, one_line
 
 __all__ = ["main"]
+
+_EPILOG = """\
+Examples:
+  mialeak table --example adult
+  mialeak mean --example genotypes --html report.html
+  mialeak table --help
+
+Exit code: 0 within the limit (or none given), 2 over it, 1 for an error.
+"""
 
 _ERROR = 1
 _INTERRUPTED = 130
@@ -30,9 +41,14 @@ class _UsageError(ValueError):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are told like every other."""
+    """A parser whose errors are told like every other, and that takes no half words."""
+
+    def __init__(self, **settings: Any) -> None:
+        layout = argparse.RawDescriptionHelpFormatter
+        super().__init__(**settings, allow_abbrev=False, formatter_class=layout)
 
     def error(self, message: str) -> NoReturn:
+        message = re.sub(r"^argument (--\S+): must ", r"\1 must ", message)
         raise _UsageError(f"{message} (see {self.prog} --help)")
 
 
@@ -47,9 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot write
             stream.reconfigure(errors="backslashreplace")
+    options = argparse.Namespace()
     try:
-        options = _parser().parse_args(argv)
-        options.argv = list(sys.argv[1:] if argv is None else argv)
+        _parse(argv, options)
+        _output.check_extras(options)
         code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -60,33 +77,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("mialeak: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError, MemoryError, OverflowError) as error:
-        print(f"mialeak: error: {_one_line(error)}", file=sys.stderr)
+        message = as_typed(one_line(error), getattr(options, "typed", {}))
+        print(f"mialeak: error: {message}", file=sys.stderr)
         return _ERROR
     return code
+
+
+def _parse(argv: Sequence[str] | None, options: argparse.Namespace) -> None:
+    """Set what was typed, or the defaults, on `options`."""
+    options.argv = list(sys.argv[1:] if argv is None else argv)
+    _, unknown = _parser().parse_known_args(argv, options)
+    if unknown:
+        usage = f"see mialeak {options.command} --help"
+        raise _UsageError(f"unrecognized arguments: {' '.join(unknown)} ({usage})")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="mialeak",
         description="How much does a release leak about who was in the data?",
-        epilog=(
-            "Exit code: 0 within the limit (or none given), 2 over it, 1 for an error. "
-            "'mialeak COMMAND --help' says more."
-        ),
+        epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"mialeak {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=_Parser
+    )
     table.add_parser(commands)
     mean.add_parser(commands)
     audit.add_parser(commands)
     curve.add_parser(commands)
     info.add_parser(commands)
     return parser
-
-
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    if isinstance(error, MemoryError):
-        return "not enough memory"
-    return " ".join(str(error).split())

@@ -147,13 +147,12 @@ class MeanReport:
         return [self._row(int(row)) for row in np.argsort(-self.scores, kind="stable")[:top]]
 
     def _row(self, row: int) -> dict[str, Any]:
-        score = float(self.scores[row])
         place = int(self.released.places[row])
         deviations = [(column.deviation(row), column) for column in self.released.columns]
         deviations.sort(key=lambda each: -abs(each[0]))
         return {
             "row": place,
-            "score": score if np.isfinite(score) else None,
+            "score": float(self.scores[row]),
             "leakage": float(self.leakage[row]),
             "labels": {name: str(values[place]) for name, values in self.labels.items()},
             "furthest": [
@@ -193,7 +192,7 @@ class MeanReport:
         return found
 
     def to_dict(self, *, target: float, top: int) -> dict[str, Any]:
-        """The report as plain values, ready for JSON; null is an infinite score."""
+        """The report as plain values; the score of a row that is alone in its kind is infinite."""
         released = self.released
         return {
             "kind": "asymptotic",

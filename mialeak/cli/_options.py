@@ -1,12 +1,86 @@
-"""Options that several subcommands take, and what their values stand for."""
+"""Options that several subcommands take, and what their values stand for.
+
+An option that two subcommands share has one name, one meaning and one description, here.  What can
+be wrong with a value by itself is told when it is parsed, before any file is read.
+"""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import math
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["add_table_options", "check_limit", "names", "one_table", "read_file", "whole"]
+__all__ = [
+    "FINITE",
+    "LEVEL",
+    "PART",
+    "POSITIVE",
+    "SHARE",
+    "add_confidence",
+    "add_limit",
+    "add_outputs",
+    "add_rate",
+    "add_table_options",
+    "add_top",
+    "names",
+    "number",
+    "numbers",
+    "one_table",
+    "read_file",
+    "whole",
+]
+
+Holds = Callable[[float], bool]
+
+#: What a number must do, and whether it does.
+SHARE: tuple[str, Holds] = ("be between 0 and 1", lambda x: 0.0 <= x <= 1.0)
+LEVEL: tuple[str, Holds] = ("be between 0 and 1, both excluded", lambda x: 0.0 < x < 1.0)
+PART: tuple[str, Holds] = ("be above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
+POSITIVE: tuple[str, Holds] = ("be at least 0", lambda x: x >= 0.0)
+FINITE: tuple[str, Holds] = ("be at least 0 and finite", lambda x: 0.0 <= x < math.inf)
+
+
+def number(kind: tuple[str, Holds]) -> Callable[[str], float]:
+    """A number of that kind, for argparse."""
+    rule, holds = kind
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a number; got {text!r}") from None
+        if not holds(value):
+            raise argparse.ArgumentTypeError(f"must {rule}; got {text.strip()}")
+        return value
+
+    return parse
+
+
+def numbers(kind: tuple[str, Holds]) -> Callable[[str], tuple[float, ...]]:
+    """Numbers of that kind with commas between them, for argparse."""
+    one = number(kind)
+
+    def parse(text: str) -> tuple[float, ...]:
+        return tuple(one(word) for word in text.split(","))
+
+    return parse
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """An integer, at least `least`, for argparse."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a whole number; got {text!r}") from None
+        if value < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}; got {value}")
+        return value
+
+    return parse
 
 
 def add_table_options(add: Any, examples: Any) -> None:
@@ -20,12 +94,74 @@ def add_table_options(add: Any, examples: Any) -> None:
     )
 
 
+def add_rate(add: Any) -> None:
+    """Describe ``--rate``."""
+    add(
+        "--rate",
+        type=number(PART),
+        default=1.0,
+        metavar="R",
+        help="share of the rows, drawn at random, that the release is made from (default: 1)",
+    )
+
+
+def add_limit(add: Any, needed: str) -> None:
+    """Describe the leakage that is aimed at, and the one that is allowed."""
+    add(
+        "--target",
+        type=number(LEVEL),
+        default=0.01,
+        metavar="X",
+        help=f"tell {needed} to leak at most X (default: %(default)s)",
+    )
+    add(
+        "--max-leakage",
+        type=number(SHARE),
+        metavar="X",
+        help="exit with 2 if the leakage is above X; see below",
+    )
+
+
+def add_confidence(add: Any) -> None:
+    """Describe ``--confidence``."""
+    add(
+        "--confidence",
+        type=number(LEVEL),
+        default=0.95,
+        metavar="C",
+        help="with which intervals and bounds hold (default: %(default)s)",
+    )
+
+
+def add_top(add: Any, default: int) -> None:
+    """Describe ``--top``."""
+    add(
+        "--top",
+        type=whole(0),
+        default=default,
+        metavar="K",
+        help="rows most at risk to list (default: %(default)s)",
+    )
+
+
+def add_outputs(add: Any) -> None:
+    """Describe what else the answer can be than text."""
+    add("--json", action="store_true", help="print JSON")
+    add("--plot", metavar="FILE", help="draw a picture: .png, .svg, .pdf")
+    add("--html", metavar="FILE", help="write a report as a page that needs no network")
+
+
 def one_table(options: argparse.Namespace, command: str) -> None:
-    """Raise unless there is a file or an example, and not both."""
+    """Raise unless there is a file or an example, and not both; errors of the table name it."""
     if (options.file is None) == (options.example is None):
         raise ValueError(
             f"{command} takes a FILE or --example, one of them (see mialeak {command} --help)"
         )
+    options.typed = {
+        "frame": options.file or f"--example {options.example}",
+        "columns": "--columns",
+        "delimiter": "--delimiter",
+    }
 
 
 def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
@@ -36,23 +172,9 @@ def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
     return read_table(options.file, columns, delimiter=delimiter)
 
 
-def check_limit(limit: float | None) -> None:
-    """Raise unless there is no limit, or it is a leakage."""
-    if limit is not None and not 0 <= limit <= 1:
-        raise ValueError(f"--max-leakage must be between 0 and 1; got {limit}")
-
-
 def names(text: str, option: str) -> list[str]:
     """Names of columns as a line of CSV: a name that holds a comma stands in double quotes."""
     try:
         return next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
         raise ValueError(f"{option} must be a line of CSV; got {text!r} ({error})") from error
-
-
-def whole(text: str) -> int:
-    """An integer, for argparse."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number; got {text!r}") from None

@@ -1,15 +1,156 @@
-"""What the subcommands print alike."""
+"""How the subcommands answer: text for people, JSON, a picture, a page, and an exit code."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from typing import Any
+import math
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["print_json"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mialeak._document import Document
+
+__all__ = ["check_extras", "give", "panels", "print_json"]
+
+_OVER = 2
+
+#: Inches of a panel, and dots an inch.
+_PANEL = (5.6, 4.8)
+_DOTS = 150
+
+#: What is not a setting of the answer: where from, where to, and how it is shown.
+_NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json"}
+
+
+def check_extras(options: argparse.Namespace) -> None:
+    """Raise ImportError if what the picture or the page takes is not installed."""
+    plot, html = (getattr(options, name, None) for name in ("plot", "html"))
+    if plot or html:
+        what, extra = ("a page takes Jinja2 and", "report") if html else ("a picture takes", "plot")
+        try:
+            import matplotlib.figure  # noqa: F401
+
+            if html:
+                import jinja2  # noqa: F401
+        except ImportError as error:
+            message = f'{what} matplotlib: pip install "mialeak[{extra}]"'
+            raise ImportError(message) from error
+
+
+def give(
+    options: argparse.Namespace,
+    document: Document,
+    *,
+    schema: str,
+    content: dict[str, Any],
+    draw: Callable[[], Figure] | None,
+    title: str,
+    alt: str,
+    inputs: Sequence[str | Path] = (),
+    verdict: str = "",
+    over: bool = False,
+    source: str = "",
+    compared: Sequence[str] = (),
+) -> int:
+    """Write and print the answer in the forms that were asked for.
+
+    Parameters
+    ----------
+    options : Namespace
+    document : Document
+        The answer for people.
+    schema, content : str, dict
+        The answer for programs, and the name of its schema.
+    draw : callable or None
+        Makes the picture, if there is one.
+    title, alt : str
+        Of the page, and of the picture in it.
+    inputs : sequence of path
+        The files that the answer rests on.
+    verdict : str
+        What the gate says, if there is one.
+    over : bool
+        Whether the answer is over the limit.
+    source : str
+        Whom to thank for an example.
+    compared : sequence of str
+        What the numbers compare, for the page, where it is not a release with and without a person.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    if options.plot or options.html:
+        figure = draw() if draw else None
+        if options.plot and figure:
+            figure.savefig(options.plot, dpi=_DOTS)
+        if options.html:
+            from mialeak import report
+
+            page = report.render_page(
+                document,
+                _origin(options, inputs),
+                title=title,
+                verdict=verdict,
+                within=not over,
+                pictures=[report.picture_of(figure, alt)] if figure else [],
+                source=source,
+                compared=compared or report.WORLDS,
+            )
+            Path(options.html).write_text(page, encoding="utf-8")
+    if options.json:
+        print_json(schema, content)
+    else:
+        from mialeak._document import as_text
+        from mialeak._text import paragraph
+
+        thanks = "\n".join(paragraph(source))
+        print("\n\n".join(filter(None, [as_text(document), thanks, verdict])))
+    return _OVER if over else 0
+
+
+def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
+    from mialeak import report
+
+    settings = {name: value for name, value in vars(options).items() if name not in _NOT_SETTINGS}
+    return report.Origin(
+        command=shlex.join(["mialeak", *options.argv]),
+        inputs={Path(path).name: report.fingerprint(path) for path in inputs},
+        settings=settings,
+    )
+
+
+def panels(count: int) -> tuple[Figure, list[Axes]]:
+    """A figure without a screen, with `count` axes beside each other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(count * _PANEL[0], _PANEL[1]), layout="constrained")
+    return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
 
 def print_json(schema: str, content: dict[str, Any]) -> None:
-    """Print `content` as one JSON object that names its schema and the version that made it."""
+    """Print `content` as one JSON object that names its schema and the version that made it.
+
+    JSON knows neither infinity nor NaN: null stands for them.
+    """
     from mialeak._version import __version__
 
-    print(json.dumps({"schema": schema, "mialeak": __version__, **content}, indent=2))
+    named = {"schema": schema, "mialeak": __version__, **content}
+    print(json.dumps(_finite(named), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value

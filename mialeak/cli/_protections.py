@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from mialeak.cli import _options
+
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
     from mialeak._document import Section
     from mialeak.tables import TableReport
 
-__all__ = ["add_options", "content", "results", "section"]
+__all__ = ["add_options", "results", "section"]
 
 _FORMS = "round:BASE, random-round:BASE, suppress:BELOW or geometric:EPSILON"
 
@@ -20,20 +22,29 @@ def add_options(add: Any) -> None:
     add(
         "--mechanism",
         action="append",
-        type=_mechanism,
+        type=_checked,
         metavar="NAME:X",
         help=f"also tell what leaks if each count is protected: {_FORMS}; may be repeated",
     )
     add(
         "--coarsen",
-        type=float,
+        type=_options.number(_options.SHARE),
         metavar="X",
         help="also tell how few merges of cells bring the leakage down to X",
     )
 
 
-def _mechanism(text: str) -> tuple[str, Any]:
-    """The option's text and the mechanism that it names."""
+def _checked(text: str) -> str:
+    """The option, if it names a mechanism, for argparse."""
+    try:
+        _mechanism(text)
+    except (KeyError, ValueError):
+        raise argparse.ArgumentTypeError(f"must be {_FORMS}; got {text!r}") from None
+    return text
+
+
+def _mechanism(text: str) -> Any:
+    """The mechanism that the option names."""
     from mialeak import mechanisms
 
     kinds: dict[str, tuple[Any, type]] = {
@@ -43,11 +54,8 @@ def _mechanism(text: str) -> tuple[str, Any]:
         "geometric": (mechanisms.Geometric, float),
     }
     name, _, value = text.partition(":")
-    try:
-        kind, number = kinds[name]
-        return text, kind(number(value))
-    except (KeyError, ValueError):
-        raise argparse.ArgumentTypeError(f"must be {_FORMS}; got {text!r}") from None
+    kind, number = kinds[name]
+    return kind(number(value))
 
 
 def results(report: TableReport, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -60,11 +68,13 @@ def results(report: TableReport, options: argparse.Namespace) -> list[dict[str, 
 
     law = report.cell_counts / report.rows
     found = []
-    for name, way in [("all counts as they are", Histogram()), *(options.mechanism or [])]:
+    ways = [(name, _mechanism(name)) for name in options.mechanism or []]
+    for name, way in [("all counts as they are", Histogram()), *ways]:
         fixed, poisson = (
             mechanism_leakage(way, law, report.n, rows=rows) for rows in ("fixed", "poisson")
         )
-        found.append({"protection": name, "fixed": fixed.to_dict(), "poisson": poisson.to_dict()})
+        leakage = {"fixed": fixed.to_dict(), "poisson": poisson.to_dict()}
+        found.append({"protection": name, "groups": None, "optimal": None, **leakage})
     if options.coarsen is not None:
         found.append(_coarsened(report, law, options.coarsen))
     return found
@@ -76,8 +86,6 @@ def _coarsened(report: TableReport, law: FloatArray, budget: float) -> dict[str,
 
     from mialeak.mechanisms import Histogram, coarsen, mechanism_leakage
 
-    if not 0 <= budget <= 1:
-        raise ValueError(f"--coarsen must be between 0 and 1; got {budget}")
     cells = range(len(law))
     order, ordered = np.arange(len(law)), False
     if len(report.columns) == 1:
@@ -97,11 +105,6 @@ def _coarsened(report: TableReport, law: FloatArray, budget: float) -> dict[str,
         "fixed": fixed.to_dict(),
         "poisson": poisson.to_dict(),
     }
-
-
-def content(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """The results for JSON; nothing if none were asked for."""
-    return {"protections": found} if found else {}
 
 
 def section(found: list[dict[str, Any]]) -> Section:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak._arrays import FloatArray, as_floats
-from mialeak.cli import _output, _pictures
+from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mialeak._arrays import FloatArray
+    from mialeak._document import Document
     from mialeak.audit import AuditResult, OneRunResult
 
 __all__ = ["add_parser", "run"]
@@ -25,6 +29,27 @@ With --max-epsilon the command is a gate: exit code 2 if more is proved.  A boun
 is no proof of privacy: an audit proves leakage, never its absence.
 """
 
+_EPILOG = """\
+Examples:
+  mialeak audit in.csv out.csv --delta 1e-5
+  mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
+  mialeak audit scores.csv member.csv --one-run
+"""
+
+#: What the numbers compare.
+_COMPARED = (
+    "In: runs on data with the target. Out: runs on data without it. The bounds hold for whatever "
+    "neighbouring data these runs were made on, and for no other.",
+    "All scores must be independent, and the direction in which they speak for members must have "
+    "been decided before they were seen.",
+    "An audit proves leakage, never its absence: a stronger attack may prove more.",
+)
+_COMPARED_ONE_RUN = (
+    "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
+    "differential privacy of adding or removing a row.",
+    "An audit proves leakage, never its absence: a stronger attack may prove more.",
+)
+
 
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
@@ -32,37 +57,45 @@ def add_parser(commands: Any) -> None:
         "audit",
         help="lower bounds on epsilon from scores of an attack",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG,
     )
     add = parser.add_argument
     files = ".csv, .tsv, .parquet, .npy or .npz with one column of numbers"
     add("inside", metavar="IN", help=files)
     add("outside", metavar="OUT", help="the same")
     add("--one-run", action="store_true", help="scores and flags of canaries of one run; see above")
-    add("--delta", type=float, default=0.0, metavar="D", help="at least 0, below 1 (default: 0)")
+    delta = ("be at least 0 and below 1", lambda x: 0.0 <= x < 1.0)
     add(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="C",
-        help="with which the bounds hold (default: %(default)s)",
+        "--delta",
+        type=_options.number(delta),
+        default=0.0,
+        metavar="D",
+        help="tell the epsilon at this, at least 0 and below 1 (default: 0)",
     )
+    _options.add_confidence(add)
     add("--lower-is-member", action="store_true", help='small scores speak for "in"')
-    add("--max-epsilon", type=float, metavar="E", help="the most that may be proved; see above")
-    add("--json", action="store_true", help="print JSON")
-    _pictures.add_option(add)
+    add(
+        "--max-epsilon",
+        type=_options.number(_options.POSITIVE),
+        metavar="E",
+        help="exit with 2 if more than E is proved; see above",
+    )
+    _options.add_outputs(add)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what is proved; 2 if it is over the limit."""
-    limit = options.max_epsilon
-    if limit is not None and not limit >= 0.0:
-        raise ValueError(f"--max-epsilon must be at least 0; got {limit}")
     if options.plot and options.one_run:
         raise ValueError("--plot draws the scores of separate runs; leave out --one-run")
     from mialeak.audit import audit, one_run_audit
 
+    options.typed = {
+        "in_scores": options.inside,
+        "out_scores": options.outside,
+        "scores": options.inside,
+        "member": options.outside,
+    }
     scores = _scores(options.inside), _scores(options.outside)
     common = {
         "delta": options.delta,
@@ -71,29 +104,38 @@ def run(options: argparse.Namespace) -> int:
     }
     result: AuditResult | OneRunResult
     if options.one_run:
-        result = one_run_audit(*scores, **common)
-        text = _one_run_text(result)
+        result, draw = one_run_audit(*scores, **common), None
+        document = _one_run_document(result)
     else:
-        result = audit(*scores, **common)
-        text = _text(result)
-        if options.plot:
-            _draw(result, options)
-    over = limit is not None and result.epsilon_lower > limit
-    if options.json:
-        content = result.to_dict()
-        content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
-        _output.print_json("mialeak.audit/1", content)
-    else:
-        if limit is not None:
-            relation = "above" if over else "within"
-            verdict = f"What is proved, {result.epsilon_lower:.4g}, is {relation} the limit"
-            text += f"\n\n{verdict} {limit:g}."
-        print(text)
-    return 2 if over else 0
+        result = separate = audit(*scores, **common)
+        document, draw = _document(result), lambda: _figure(separate)
+    limit = options.max_epsilon
+    over, verdict = limit is not None and result.epsilon_lower > limit, ""
+    if limit is not None:
+        relation = "above" if over else "within"
+        proved = f"What is proved, {result.epsilon_lower:.4g}, is {relation} the limit"
+        verdict = f"{proved} {limit:g}."
+    content = result.to_dict()
+    content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
+    return _output.give(
+        options,
+        document,
+        schema="mialeak.one-run/1" if options.one_run else "mialeak.audit/1",
+        content=content,
+        draw=draw,
+        title=f"What the scores in {Path(options.inside).name} prove",
+        alt="Left: power by false-positive rate, measured, with a band in which the whole true "
+        "curve lies. Right: histograms of the scores in and out.",
+        inputs=[options.inside, options.outside],
+        verdict=verdict,
+        over=over,
+        compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
+    )
 
 
 def _scores(path: str) -> FloatArray:
     """The one column of a file, as numbers."""
+    from mialeak._arrays import as_floats
     from mialeak._columns import Factor
     from mialeak._io import read_table
 
@@ -127,8 +169,8 @@ def _lead(epsilon: float, delta: float, confidence: float) -> str:
     return f"Epsilon is at least {epsilon:.4g}{slip}, {sure}."
 
 
-def _text(result: AuditResult) -> str:
-    from mialeak._document import Document, Notes, Section, Table, as_text
+def _document(result: AuditResult) -> Document:
+    from mialeak._document import Document, Notes, Section, Table
 
     named = [
         ("advantage", result.advantage),
@@ -151,14 +193,14 @@ def _text(result: AuditResult) -> str:
     title = f"What the attack achieved, and intervals of {100 * result.confidence:g}%"
     sections = [
         Section("The release", [notes]),
-        Section(title, [Table(("measured", "from", "to", ""), rows, left=1)]),
+        Section(title, [Table(("measured", "from", "to", "quantity"), rows, left=1)]),
     ]
     lead = _lead(result.epsilon_lower, result.delta, result.confidence)
-    return as_text(Document(lead, sections))
+    return Document(lead, sections)
 
 
-def _one_run_text(result: OneRunResult) -> str:
-    from mialeak._document import Document, Notes, Section, as_text
+def _one_run_document(result: OneRunResult) -> Document:
+    from mialeak._document import Document, Notes, Section
 
     plus, minus = result.guesses
     notes = Notes(
@@ -169,13 +211,13 @@ def _one_run_text(result: OneRunResult) -> str:
         ]
     )
     lead = _lead(result.epsilon_lower, result.delta, result.confidence)
-    return as_text(Document(lead, [Section("The run", [notes])]))
+    return Document(lead, [Section("The run", [notes])])
 
 
-def _draw(result: AuditResult, options: argparse.Namespace) -> None:
-    figure, axes = _pictures.panels(2)
+def _figure(result: AuditResult) -> Figure:
+    figure, axes = _output.panels(2)
     from mialeak.plotting import AuditDisplay
 
     AuditDisplay.from_result(result, ax=axes[0])
     AuditDisplay.from_result(result, ax=axes[1], kind="scores")
-    _pictures.save(figure, options.plot)
+    return figure

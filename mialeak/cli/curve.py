@@ -5,16 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _output, _pictures
+from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mialeak._document import Document
     from mialeak.tradeoff import TradeOff
 
 __all__ = ["add_parser", "run"]
 
-_FPR = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5)
-_EPSILON = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
-_DELTA = (1e-9, 1e-7, 1e-5, 1e-3)
+#: What is told at which values by default.
+_LADDERS = (
+    ("fpr", "power", _options.SHARE, (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5)),
+    ("epsilon", "delta", _options.POSITIVE, (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)),
+    ("delta", "epsilon", _options.SHARE, (1e-9, 1e-7, 1e-5, 1e-3)),
+)
 
 _DESCRIPTION = """\
 What does a mu-Gaussian trade-off curve let an attacker do?
@@ -25,6 +31,13 @@ share of the rows, drawn together.  Epsilon and delta compare worlds with the sa
 the target in place of a fresh row.
 """
 
+_EPILOG = """\
+Examples:
+  mialeak curve --mu 1.5
+  mialeak curve --mu 1.5 --rate 0.1 --fpr 1e-6,1e-4 --delta 1e-5
+  mialeak curve --mu 0.5 --plot curve.svg
+"""
+
 
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
@@ -32,22 +45,21 @@ def add_parser(commands: Any) -> None:
         "curve",
         help="power, epsilon and delta of a trade-off curve",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("--mu", type=float, required=True, metavar="MU", help="of the Gaussian curve, at least 0")
-    add("--rate", type=float, default=1.0, metavar="R", help="share of the rows that are used")
-    ladders = (("fpr", _FPR, "power"), ("epsilon", _EPSILON, "delta"), ("delta", _DELTA, "epsilon"))
-    for name, values, answer in ladders:
+    mu = _options.number(_options.POSITIVE)
+    add("--mu", type=mu, required=True, metavar="MU", help="of the Gaussian curve, at least 0")
+    _options.add_rate(add)
+    for name, answer, kind, values in _LADDERS:
         add(
             f"--{name}",
-            type=_numbers,
+            type=_options.numbers(kind),
             default=values,
             metavar="X,Y",
             help=f"tell the {answer} at these (default: {','.join(f'{x:g}' for x in values)})",
         )
-    add("--json", action="store_true", help="print JSON")
-    _pictures.add_option(add)
+    _options.add_outputs(add)
     parser.set_defaults(run=run)
 
 
@@ -59,34 +71,38 @@ def run(options: argparse.Namespace) -> int:
     if options.rate != 1.0:
         curve = curve.subsample(options.rate)
     content = _content(curve, options)
-    if options.plot:
-        _draw(curve, options)
-    if options.json:
-        _output.print_json("mialeak.curve/1", content)
-    else:
-        print(_text(content, options))
-    return 0
+    return _output.give(
+        options,
+        _document(content, options),
+        schema="mialeak.curve/1",
+        content=content,
+        draw=lambda: _figure(curve, options),
+        title=f"What a release with mu = {options.mu:g} leaks",
+        alt="Power of the best attack by false-positive rate. Left: both logarithmic. Right: both "
+        "linear.",
+    )
 
 
 def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     advantage = float(curve.advantage)
-    return {
-        "mu": _finite(options.mu),
+    content = {
+        "mu": options.mu,
         "rate": options.rate,
         "kind": curve.kind,
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
         "auc": float(curve.auc),
-        "power": [{"fpr": x, "power": float(curve.power(x))} for x in options.fpr],
-        "delta": [{"epsilon": _finite(x), "delta": float(curve.delta(x))} for x in options.epsilon],
-        "epsilon": [
-            {"delta": x, "epsilon": _finite(float(curve.epsilon(x)))} for x in options.delta
-        ],
     }
+    for given, answered, _, _ in _LADDERS:
+        answer = getattr(curve, answered)
+        content[answered] = [
+            {given: x, answered: float(answer(x))} for x in getattr(options, given)
+        ]
+    return content
 
 
-def _text(content: dict[str, Any], options: argparse.Namespace) -> str:
-    from mialeak._document import Document, Notes, Pairs, Section, Table, as_text
+def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
+    from mialeak._document import Document, Notes, Pairs, Section, Table
     from mialeak._text import number, percent
 
     leakage = number(content["advantage"])
@@ -108,7 +124,7 @@ def _text(content: dict[str, Any], options: argparse.Namespace) -> str:
     for title, head, given, answered in tables:
         rows = [(_shown(row[given]), _shown(row[answered])) for row in content[answered]]
         sections.append(Section(title, [Table((head, answered), rows)]))
-    return as_text(Document(answer, sections))
+    return Document(answer, sections)
 
 
 def _name(options: argparse.Namespace) -> str:
@@ -116,30 +132,16 @@ def _name(options: argparse.Namespace) -> str:
     return f"A Gaussian release with mu = {options.mu:g}{rate}"
 
 
-def _draw(curve: TradeOff, options: argparse.Namespace) -> None:
-    figure, axes = _pictures.panels(2)
+def _figure(curve: TradeOff, options: argparse.Namespace) -> Figure:
+    figure, axes = _output.panels(2)
     from mialeak.plotting import TradeOffDisplay
 
     name = f"mu = {options.mu:g}" + (f", rate {options.rate:g}" if options.rate != 1.0 else "")
     TradeOffDisplay.from_tradeoff(curve, ax=axes[0], name=name)
     TradeOffDisplay.from_tradeoff(curve, ax=axes[1], name=name, scale="linear")
-    _pictures.save(figure, options.plot)
+    return figure
 
 
-def _shown(value: float | None) -> str:
+def _shown(value: float) -> str:
     """Four digits, and 1 only if it is."""
-    if value is None:
-        return "inf"
     return ">0.9999" if 0.99995 <= value < 1.0 else f"{value:.4g}"
-
-
-def _finite(value: float) -> float | None:
-    """JSON knows no infinity: null stands for it."""
-    return value if value < float("inf") else None
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(word) for word in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be numbers and commas; got {text!r}") from None

@@ -9,6 +9,12 @@ from mialeak.cli import _output
 
 __all__ = ["add_parser", "run"]
 
+_EXAMPLES = """\
+Examples:
+  mialeak info
+  MIALEAK_ISA=sse2 mialeak info --json
+"""
+
 
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
@@ -16,6 +22,7 @@ def add_parser(commands: Any) -> None:
         "info",
         help="versions, kernel in use, BLAS, processors",
         description="Versions, the kernel in use, BLAS and processors: for a bug report.",
+        epilog=_EXAMPLES,
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)

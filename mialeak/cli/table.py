@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _options, _output, _page, _pictures, _protections
+from mialeak.cli import _options, _output, _protections
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,8 +18,6 @@ __all__ = ["add_parser", "run"]
 
 #: The tables that ship with mialeak, and the columns of each that an outsider may know.
 _EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
-
-_OVER = 2
 
 #: Points of a picture's curve.
 _GRID = 30
@@ -37,10 +35,15 @@ and by both.  The answer is then that for many rows in every cell.
 With --mechanism round:5 --mechanism suppress:10 usual protections are compared.
 """
 
-_LIMIT = """\
+_EPILOG = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of the estimate's
 interval (of margins, the average by the others' frequencies) is above X, with 0 if not.  An error,
 usage included, exits with 1.
+
+Examples:
+  mialeak table --example adult
+  mialeak table microdata.csv --columns age,sex,region --max-leakage 0.05
+  mialeak table microdata.csv --margins 'sex,age,sex*age' --html report.html
 """
 
 
@@ -50,8 +53,7 @@ def add_parser(commands: Any) -> None:
         "table",
         help="leakage of a published table of counts",
         description=_DESCRIPTION,
-        epilog=_LIMIT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG,
     )
     add = parser.add_argument
     _options.add_table_options(add, _EXAMPLES)
@@ -63,19 +65,12 @@ def add_parser(commands: Any) -> None:
     )
     add(
         "--n",
-        type=_options.whole,
+        type=_options.whole(1),
         metavar="N",
         help="rows of the release (default: rows of the table)",
     )
-    add(
-        "--target",
-        type=float,
-        default=0.01,
-        metavar="X",
-        help="tell how many rows a release needs to leak at most X (default: %(default)s)",
-    )
+    _options.add_limit(add, "how many rows a release needs")
     _protections.add_options(add)
-    add("--max-leakage", type=float, metavar="X", help="the most that is allowed; see below")
     add(
         "--na",
         choices=("error", "category", "drop"),
@@ -83,32 +78,15 @@ def add_parser(commands: Any) -> None:
         help="missing values, in a CSV the empty fields: refuse them (default), count them as a "
         "value of their own, or drop their rows",
     )
-    add(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="C",
-        help="coverage of the intervals (default: %(default)s)",
-    )
-    add(
-        "--top",
-        type=_options.whole,
-        default=10,
-        metavar="K",
-        help="rows most at risk to list (default: %(default)s)",
-    )
-    add("--json", action="store_true", help="print JSON")
-    _pictures.add_option(add)
-    _page.add_option(add)
+    _options.add_confidence(add)
+    _options.add_top(add, 10)
+    _options.add_outputs(add)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    limit = options.max_leakage
-    _options.check_limit(limit)
     frame, columns, margins, file, origin = _read(options)
-    from mialeak._document import as_text
     from mialeak.tables import table_leakage
 
     report = table_leakage(
@@ -119,36 +97,30 @@ def run(options: argparse.Namespace) -> int:
         na=options.na,
         confidence=options.confidence,
     )
+    limit = options.max_leakage
     over, verdict = _verdict(report, limit)
-    figure = _figure(report, options) if options.plot or options.html else None
-    if figure is not None and options.plot:
-        _pictures.save(figure, options.plot)
     document = report.document(target=options.target, top=options.top)
     protections = _protections.results(report, options)
     if protections:
         sections = [*document.sections, _protections.section(protections)]
         document = replace(document, sections=sections)
-    if figure is not None and options.html:
-        _page.write(
-            options,
-            document,
-            figure,
-            title=f"What publishing counts of {options.example or file.name} leaks",
-            alt="Left: leakage of each row, riskiest first. Right: leakage by size of the release.",
-            inputs=[file],
-            verdict=verdict,
-            within=not over,
-            source=origin,
-        )
-    if options.json:
-        content = report.to_dict(top=options.top)
-        content["samples"] = _samples(report, options.target)
-        content |= _protections.content(protections)
-        content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
-        _output.print_json("mialeak.table/1", content)
-    else:
-        print("\n\n".join(filter(None, [as_text(document), origin, verdict])))
-    return _OVER if over else 0
+    content = report.to_dict(top=options.top)
+    content["samples"] = _samples(report, options.target)
+    content["protections"] = protections
+    content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
+    return _output.give(
+        options,
+        document,
+        schema="mialeak.table/1",
+        content=content,
+        draw=lambda: _figure(report, options),
+        title=f"What publishing counts of {options.example or file.name} leaks",
+        alt="Left: leakage of each row, riskiest first. Right: leakage by size of the release.",
+        inputs=[file],
+        verdict=verdict,
+        over=over,
+        source=origin,
+    )
 
 
 def _verdict(report: TableReport, limit: float | None) -> tuple[bool, str]:
@@ -165,15 +137,17 @@ def _verdict(report: TableReport, limit: float | None) -> tuple[bool, str]:
 
 
 def _samples(report: TableReport, target: float) -> dict[str, Any]:
-    samples = report.samples_for(target).to_dict()
-    if report.margins is not None:
-        samples["margins"] = report.margins.samples_for(target)
-    return samples
+    margins = report.margins
+    return {
+        **report.samples_for(target).to_dict(),
+        "margins": None if margins is None else margins.samples_for(target),
+    }
 
 
 def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
+    options.typed |= {"margins": "--margins", "leakage": "--target"}
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")
@@ -182,6 +156,8 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         if not words:
             raise ValueError("--margins must name at least one column")
         margins = [tuple(part.strip() for part in word.split("*")) for word in words]
+        if columns is None:
+            options.typed["columns"] = "--margins"
     if options.file is not None:
         wanted = columns
         if columns is None and margins is not None:
@@ -198,7 +174,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
 
 def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     """Left the leakage of the rows, right that of releases of other sizes."""
-    figure, (left, right) = _pictures.panels(2)
+    figure, (left, right) = _output.panels(2)
     import numpy as np
 
     from mialeak._results import Bounds

@@ -24,10 +24,10 @@ from mialeak._document import Document, Notes, Pairs, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Origin", "Picture", "fingerprint", "picture_of", "render_page"]
+__all__ = ["WORLDS", "Origin", "Picture", "fingerprint", "picture_of", "render_page"]
 
 #: What every number compares.
-_WORLDS = (
+WORLDS = (
     "Out: all rows are drawn afresh from the population. In: one of them is the person asked "
     "about. Both worlds have the same number of rows.",
     "Leakage is the best attacker's advantage: the share of members recognised less the share of "
@@ -104,6 +104,7 @@ def render_page(
     within: bool = True,
     pictures: Sequence[Picture] = (),
     source: str = "",
+    compared: Sequence[str] = WORLDS,
 ) -> str:
     """The page as HTML.
 
@@ -120,6 +121,8 @@ def render_page(
     pictures : sequence of Picture
     source : str
         Whom to thank for the data.
+    compared : sequence of str
+        What the numbers compare, a sentence or two each.
 
     Raises
     ------
@@ -147,7 +150,7 @@ def render_page(
         within=within,
         pictures=pictures,
         source=source,
-        worlds=_WORLDS,
+        compared=compared,
         versions=_versions(),
     )
 
