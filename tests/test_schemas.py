@@ -1,0 +1,251 @@
+"""The JSON of the shell: what is printed is what docs/schemas says, field by field."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import math
+import re
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from mialeak.cli import _output, main
+
+DOCS = Path(__file__).parent.parent / "docs"
+FILES = sorted((DOCS / "schemas").glob("*.json"))
+SCHEMAS = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in FILES}
+
+#: Objects whose fields are named by the data.
+MAPS = {"values", "labels", "versions"}
+
+#: What these machines and these scores never leave out.
+NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_lower"}
+
+#: Every way in which a subcommand answers.
+OUTPUTS = {
+    "table-1": [
+        "table CSV",
+        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70",
+        "table GAPS --na category --top 100",
+        "table GAPS --na drop --top 0 --max-leakage 0",
+        "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
+        "table NPZ --na category --top 100",
+        "table NPZ --margins when,flag --top 100",
+        "table --example adult --columns age --mechanism round:5 --coarsen 0.005",
+    ],
+    "mean-1": [
+        "mean CSV",
+        "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2",
+        "mean GAPS --na drop --columns age --target 0.99 --max-leakage 0",
+        "mean CSV --categories age --top 60",
+        "mean NPZ --columns flag,when",
+        "mean --example genotypes --top 1",
+    ],
+    "curve-1": [
+        "curve --mu 1.5",
+        "curve --mu 0 --rate 0.1",
+        "curve --mu inf --epsilon 0,inf --delta 0,0.5,1 --fpr 0,1",
+        "curve --mu 40 --delta 0",
+    ],
+    "audit-1": [
+        "audit IN OUT",
+        "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9",
+        "audit IN OUT --lower-is-member --max-epsilon inf",
+    ],
+    "one-run-1": [
+        "audit SCORES FLAGS --one-run",
+        "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01",
+    ],
+    "info-1": ["info"],
+}
+
+CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
+
+
+#: Those with most fields.
+RICHEST = [
+    ("table-1", "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70"),
+    ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
+    ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),
+    ("audit-1", "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9"),
+    ("one-run-1", "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01"),
+    ("curve-1", "curve --mu 1.5"),
+    ("info-1", "info"),
+]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Files that the command lines above name."""
+    folder = tmp_path_factory.mktemp("tables")
+    rows = [f"{'fm'[i % 3 == 0]},{20 + i * i % 17}" for i in range(59)]
+    csv = "sex,age\n" + "\n".join(rows) + "\n"
+    (folder / "t.csv").write_text(csv + "x,30\n")  # alone in its kind: an infinite score
+    (folder / "gaps.csv").write_text(csv + "f,\n")
+    np.savez(
+        folder / "t.npz",
+        size=np.array([1.5, np.inf, np.nan, 2.0] * 5),
+        flag=np.array([True, False] * 10),
+        when=np.array(["2020-01-01", "2020-01-02"] * 10, dtype="datetime64[D]"),
+    )
+    member = np.arange(200) % 2
+    for name, scores in (
+        ("in", np.linspace(1.0, 3.0, 100)),
+        ("out", np.linspace(-1.0, 1.5, 90)),
+        ("scores", member + np.sin(np.arange(200))),
+        ("flags", member),
+    ):
+        np.save(folder / f"{name}.npy", scores)
+    files = {"CSV": "t.csv", "GAPS": "gaps.csv", "NPZ": "t.npz"}
+    files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
+    return {word: str(folder / file) for word, file in files.items()}
+
+
+@pytest.fixture(scope="module")
+def outputs(tables):
+    """What every command line prints, run once."""
+    found = {}
+    for _, line in CASES:
+        words = [tables.get(word, word) for word in line.split()]
+        stream = io.StringIO()
+        with contextlib.redirect_stdout(stream):
+            assert main([*words, "--json"]) in (0, 2), line
+        found[line] = json.loads(stream.getvalue(), parse_constant=pytest.fail)
+    return found
+
+
+def problems(schema, content):
+    """What is wrong with `content`."""
+    return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(content)]
+
+
+def objects(value, name=""):
+    """All objects in a JSON value whose fields the schema names."""
+    if isinstance(value, dict):
+        if name not in MAPS:
+            yield value
+        for key, item in value.items():
+            yield from objects(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from objects(item, name)
+
+
+def shortened(value):
+    """The value with lists of two items at most."""
+    if isinstance(value, dict):
+        return {key: shortened(item) for key, item in value.items()}
+    return [shortened(item) for item in value[:2]] if isinstance(value, list) else value
+
+
+def fields(schema):
+    """The name and the schema of every field, at any depth."""
+    for key, value in schema.items():
+        if key == "properties":
+            yield from value.items()
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, dict):
+                yield from fields(part)
+
+
+# --- the outputs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "line"), CASES, ids=[line for _, line in CASES])
+def test_what_is_printed_is_what_the_schema_says(outputs, name, line):
+    content = outputs[line]
+    assert problems(SCHEMAS[name], content) == []
+    assert content["schema"] == "mialeak.{}/{}".format(*name.rsplit("-", 1))
+    assert content["schema"] == SCHEMAS[name]["properties"]["schema"]["const"]
+
+
+@pytest.mark.parametrize(("name", "line"), RICHEST)
+def test_a_changed_field_is_noticed(outputs, name, line):
+    content = shortened(outputs[line])
+    original = copy.deepcopy(content)
+    validator = jsonschema.Draft202012Validator(SCHEMAS[name])
+    assert validator.is_valid(content)
+    for found in list(objects(content)):
+        for field in list(found):
+            value = found.pop(field)
+            assert not validator.is_valid(content), f"{field} is gone"
+            found[field] = {"x": []}
+            assert not validator.is_valid(content), f"{field} is another thing"
+            if isinstance(value, (int, float)) and field != "value":
+                found[field] = str(value)
+                assert not validator.is_valid(content), f"{field} is text"
+            found[field] = value
+        found["more"] = None
+        assert not validator.is_valid(content), "a field more"
+        del found["more"]
+    assert content == original
+
+
+def test_every_field_and_every_null_is_seen(outputs):
+    for name, schema in SCHEMAS.items():
+        seen = [found for line in OUTPUTS[name] for found in objects(outputs[line])]
+        names = {field for found in seen for field in found}
+        absent = {field for found in seen for field in found if found[field] is None}
+        for field, told in fields(schema):
+            if field not in schema["properties"].get("versions", {}).get("properties", {}):
+                assert field in names, field
+            if field not in NEVER_NULL_HERE and "null" in told.get("type", ()):
+                assert field in absent, f"{field} is never null"
+
+
+def test_json_never_holds_what_json_does_not_know(capsys):
+    content = {"a": math.inf, "b": [-math.inf, {"c": (math.nan, 1.5)}], "d": True, "e": 2**60}
+    _output.print_json("mialeak.test/1", content)
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert {key: found[key] for key in content} == {
+        "a": None,
+        "b": [None, {"c": [None, 1.5]}],
+        "d": True,
+        "e": 2**60,
+    }
+    assert found["schema"] == "mialeak.test/1"
+
+
+# --- the schemas ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_one_and_describes_every_field(name):
+    schema = SCHEMAS[name]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == "urn:mialeak:{}:{}".format(*name.rsplit("-", 1))
+    for field, told in fields(schema):
+        assert told.get("description", "").endswith("."), field
+        if "null" in told.get("type", ()):
+            assert "null" in told["description"], f"{field}: when null?"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_no_object_takes_a_field_that_is_not_named(name):
+    parts = [SCHEMAS[name]]
+    while parts:
+        part = parts.pop()
+        if "properties" in part and "additionalProperties" in part:
+            assert part["required"] == list(part["properties"])
+            closed = part["additionalProperties"] is False
+            assert closed or set(part["properties"]) >= {"mialeak", "numpy"}  # versions
+        for value in part.values():
+            values = value if isinstance(value, list) else [value]
+            parts += [item for item in values if isinstance(item, dict)]
+
+
+def test_every_command_that_prints_json_has_a_schema_and_is_in_the_documentation(capsys):
+    with contextlib.suppress(SystemExit):
+        main(["--help"])
+    commands = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert {name.rsplit("-", 1)[0] for name in SCHEMAS} == {*commands, "one-run"}
+    assert set(SCHEMAS) == set(OUTPUTS)
+    page = (DOCS / "schemas.md").read_text(encoding="utf-8")
+    for name in SCHEMAS:
+        assert f"(schemas/{name}.json)" in page or f"<schemas/{name}.json>" in page
+        assert "`mialeak.{}/{}`".format(*name.rsplit("-", 1)) in page
