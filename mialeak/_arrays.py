@@ -20,14 +20,17 @@ __all__ = [
     "MASS_TOLERANCE",
     "MAX_COUNT",
     "FloatArray",
+    "as_choice",
     "as_count",
     "as_counts",
     "as_float",
     "as_floats",
     "as_probabilities",
+    "as_share",
     "check_mass",
     "first_index",
     "invalid",
+    "refuse_masked",
     "require",
 ]
 
@@ -106,7 +109,7 @@ def as_floats(
     Takes whatever NumPy takes: sequences, arrays, memory maps, anything with ``__array__`` or
     ``__dlpack__``.  Strings, complex numbers, dates and ragged sequences raise TypeError.
     """
-    if not isinstance(values, np.ndarray):
+    if type(values) is not np.ndarray:
         values = _to_array(values, name)
     if values.dtype.kind not in "fiub":
         values = _numbers_of(values, name)
@@ -123,7 +126,15 @@ def as_floats(
     return floats
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array in which something is masked: its mask would be forgotten."""
+    if isinstance(values, np.ndarray) and np.any(getattr(values, "mask", False)):
+        remedy = f"Pass {name}.compressed(), or {name}.filled(...) with a value"
+        invalid(name, "have no masked entries", remedy=remedy, error=TypeError)
+
+
 def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
+    refuse_masked(values, name)
     try:
         if hasattr(values, "__array__") or not hasattr(values, "__dlpack__"):
             return np.asarray(values)
@@ -158,6 +169,22 @@ def as_float(value: Any, name: str, *, finite: bool = True) -> float:
     if finite and not np.isfinite(number):
         invalid(name, "be finite", value=number)
     return number
+
+
+def as_share(value: Any, name: str) -> float:
+    """`value` as one float strictly between 0 and 1: a confidence, a power, a budget."""
+    share = as_float(value, name)
+    if not 0.0 < share < 1.0:
+        invalid(name, "be strictly between 0 and 1", value=share)
+    return share
+
+
+def as_choice(value: Any, name: str, choices: tuple[str, ...]) -> Any:
+    """`value`, which must be one of the words in `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        *others, last = (f'"{word}"' for word in choices)
+        invalid(name, f"be {', '.join(others)} or {last}", value=value)
+    return value
 
 
 def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> FloatArray:
@@ -208,7 +235,7 @@ def as_counts(
     ValueError
         Outside the range, with index and value.
     """
-    array = values if isinstance(values, np.ndarray) else _to_array(values, name)
+    array = values if type(values) is np.ndarray else _to_array(values, name)
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return np.empty(array.shape, np.int64)

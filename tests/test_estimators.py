@@ -410,3 +410,40 @@ def test_results_are_short_in_print_and_whole_as_a_dictionary():
     found = influences.to_dict()
     assert found["influence"] == [[-2.0], [-1.0], [3.0]]
     assert found["n"] == 3
+
+
+@pytest.mark.parametrize("unit", [2.0**-900, 1e-200, 1e-130, 1e130, 1e200, 2.0**900])
+@pytest.mark.parametrize("of", [mean_influence, quantile_influence])
+def test_scores_do_not_depend_on_the_unit_of_a_column(of, unit):
+    usual = of(X).leakage_scores()
+    scale = np.array([unit, 1.0, unit])
+    np.testing.assert_allclose(of(X * scale).leakage_scores(), usual, rtol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [2.0**-450, 2.0**450])
+def test_noise_is_in_the_unit_of_its_column(unit):
+    noise = np.diag([0.5 * unit**2, 0.5, 0.0])
+    found = mean_influence(X * [unit, 1.0, 1.0]).leakage_scores(release_noise_cov=noise)
+    usual = mean_influence(X).leakage_scores(release_noise_cov=[0.5, 0.5, 0.0])
+    np.testing.assert_allclose(found, usual, rtol=1e-12)
+
+
+def test_columns_far_from_zero_solve_their_own_equations():
+    whole = np.rint(1e3 * X)
+    far = mean_influence(whole + 1e15)
+    np.testing.assert_allclose(
+        far.leakage_scores(), mean_influence(whole).leakage_scores(), rtol=1e-9
+    )
+    far = variance_influence(whole + 1e15)
+    np.testing.assert_allclose(far.theta, whole.var(axis=0, ddof=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_variances_that_float64_cannot_hold_are_refused(unit):
+    with pytest.raises(ValueError, match="X must have deviations whose squares float64 holds"):
+        variance_influence(X * unit)
+
+
+def test_parts_are_influence_functions():
+    with pytest.raises(TypeError, match=r"parts must be InfluenceFunctions; got parts\[1\] = 'a'"):
+        joint_influence(mean_influence(X), "a")

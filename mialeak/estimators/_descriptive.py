@@ -14,6 +14,8 @@ __all__ = ["mean_influence", "quantile_influence", "variance_influence"]
 
 #: Squared deviations that differ by less, relative to their mean, differ by rounding.
 _EVEN = 1e-12
+#: Largest deviations whose squares, and those of the squares, are floats with all their digits.
+_SQUARES = 1e-70, 1e70
 
 
 def _table(X: Any) -> FloatArray:
@@ -24,6 +26,18 @@ def _table(X: Any) -> FloatArray:
     if table.ndim != 2 or table.shape[0] < 3 or not table.shape[1]:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {np.shape(X)}")
     return table
+
+
+def _centred(table: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means of the columns and the deviations from them, which sum to zero."""
+    mean = table.mean(axis=0)
+    deviation = table - mean
+    # Far from zero the rounding of a mean of many rows shows beside the spread of the column.
+    rest = deviation.mean(axis=0)
+    mean, deviation = mean + rest, deviation - rest
+    # A constant column differs from its mean by rounding only.
+    deviation[:, np.ptp(table, axis=0) == 0.0] = 0.0
+    return mean, deviation
 
 
 def mean_influence(X: Any) -> InfluenceFunctions:
@@ -56,12 +70,7 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     >>> np.round(rows.leakage_scores(), 2)
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])
     """
-    table = _table(X)
-    mean = table.mean(axis=0)
-    deviation = table - mean
-    # A constant column differs from its mean by rounding only.
-    deviation[:, np.ptp(table, axis=0) == 0.0] = 0.0
-    return InfluenceFunctions(mean, deviation)
+    return InfluenceFunctions(*_centred(_table(X)))
 
 
 def variance_influence(X: Any) -> InfluenceFunctions:
@@ -81,7 +90,8 @@ def variance_influence(X: Any) -> InfluenceFunctions:
     ------
     ValueError
         If X is not a table of finite numbers, or a column has two values, each in half of the
-        rows: its variance does not move to first order.
+        rows: its variance does not move to first order; or if squares of deviations leave what
+        float64 holds.
 
     Notes
     -----
@@ -99,9 +109,15 @@ def variance_influence(X: Any) -> InfluenceFunctions:
     """
     table = _table(X)
     n = table.shape[0]
-    squares = table - table.mean(axis=0)
-    squares[:, np.ptp(table, axis=0) == 0.0] = 0.0
-    squares *= squares
+    _, deviation = _centred(table)
+    size = np.abs(deviation).max(axis=0)
+    fits = (size == 0.0) | ((size > _SQUARES[0]) & (size < _SQUARES[1]))
+    if not fits.all():
+        rule = "have deviations whose squares float64 holds; those of column"
+        (column,) = first_index(~fits)
+        remedy = "Change the unit of the column: leakage does not depend on it"
+        invalid("X", f"{rule} {column} are up to {size[column]:.3g}", remedy=remedy)
+    squares = deviation * deviation
     spread = squares.mean(axis=0)
     even = (np.abs(squares - spread).max(axis=0) <= _EVEN * spread) & (spread > 0.0)
     if even.any():

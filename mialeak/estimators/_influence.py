@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
+from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.mean import mean_tradeoff
 from mialeak.mean._covariance import Full, variances_or_matrix
@@ -25,6 +26,10 @@ ALONE = 1e-8
 #: Influence functions average to zero where the estimate solves its equations.  Solvers stop early
 #: and quantiles jump, but half a standard error off is another estimate.
 _UNSOLVED = 0.5
+
+#: Columns whose largest entry is beyond 2**(+-_EXTREME) are looked at in another unit: the sums of
+#: their squares would leave what float64 holds, and a score does not depend on the unit.
+_EXTREME = 400
 
 #: With a singular covariance, a row within so many standard deviations of no influence at all has
 #: none: its rounding would stick out of the range, and its score is below 1e-14.
@@ -171,16 +176,19 @@ class InfluenceFunctions(Result):
         """
         size = self._release_size(n)
         columns = self.theta.size
-        cov = self._scatter() / (self.n - 2)
+        unit = _unit(self.influence)
+        influence = self.influence if unit is None else self.influence * unit
+        cov = np.asarray(influence.T @ influence) / (self.n - 2)
         if release_noise_cov is not None:
             noise = size * variances_or_matrix(release_noise_cov, columns, "release_noise_cov")
-            cov += np.diag(noise) if noise.ndim == 1 else noise
+            noise = np.diag(noise) if noise.ndim == 1 else noise
+            cov += noise if unit is None else noise * unit * unit[:, None]
         by = Full(cov, np.full(columns, np.inf), "influence")
         none = _NONE * np.sqrt(np.diagonal(cov))
         share = self.n / ((self.n - 1.0) * (self.n - 2.0))
         scores = np.empty(self.n)
-        for block in row_blocks(self.influence):
-            own, moves = self.influence[block], self.left_out[block]
+        for block in row_blocks(influence):
+            own, moves = influence[block], self.left_out[block]
             known = np.isfinite(moves if moves.ndim == 1 else moves.sum(axis=1))
             if by.rank < columns:
                 own = own * (np.abs(own) > none).any(axis=1, keepdims=True)
@@ -192,6 +200,8 @@ class InfluenceFunctions(Result):
                 found = np.where(hidden, moves, 0.0) ** 2 * squares / left
             else:
                 moves = np.where(hidden[:, None], moves, 0.0)
+                if unit is not None:
+                    moves *= unit
                 if by.rank < columns:
                     moves *= (np.abs(moves) > none).any(axis=1, keepdims=True)
                 mixed = by.inner(moves.copy(), own.copy())
@@ -349,10 +359,10 @@ class InfluenceFunctions(Result):
         for i, table in enumerate(data):
             if table.ndim == 0 or table.shape[0] != self.n:
                 invalid("tables", f"have {self.n} rows each; tables[{i}] has shape {table.shape}")
-        rng = np.random.default_rng(rng)
+        generator = as_rng(rng)
         releases = np.empty((2, rounds, self.theta.size))
         for world, t in np.ndindex(2, rounds):
-            drawn = rng.integers(self.n - 1, size=size)
+            drawn = generator.integers(self.n - 1, size=size)
             drawn += drawn >= row
             if world:
                 drawn[0] = row
@@ -378,8 +388,21 @@ class InfluenceFunctions(Result):
         return self.n if n is None else as_count(n, "n", least=2)
 
 
+def _unit(influence: FloatArray) -> FloatArray | None:
+    """Powers of two that bring extreme columns near 1; None if there are no such columns."""
+    size = np.maximum(influence.max(axis=0), -influence.min(axis=0))
+    exponent = np.frexp(size)[1]
+    extreme = np.abs(exponent) > _EXTREME
+    if not extreme.any():
+        return None
+    return np.ldexp(1.0, np.where(extreme, np.minimum(-exponent, 1000), 0))
+
+
 def _require_solved(centre: FloatArray, influence: FloatArray) -> None:
     """Refuse an estimate that is no root: its influence functions do not average to zero."""
+    unit = _unit(influence)
+    if unit is not None:
+        centre, influence = centre * unit, influence * unit
     deviation = np.sqrt(np.einsum("ij,ij->j", influence, influence)) / influence.shape[0]
     size = np.maximum(influence.max(axis=0), -influence.min(axis=0))
     off = np.abs(centre) > _UNSOLVED * deviation + 1e-12 * size

@@ -25,6 +25,8 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
 
     Raises
     ------
+    TypeError
+        If one is something else.
     ValueError
         If there are none, or their tables have different numbers of rows.
 
@@ -48,6 +50,10 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     """
     if not parts:
         invalid("parts", "be at least one")
+    for place, part in enumerate(parts):
+        if not isinstance(part, InfluenceFunctions):
+            rule = "be InfluenceFunctions"
+            invalid("parts", rule, index=place, value=part, error=TypeError)
     rows = {part.n for part in parts}
     if len(rows) > 1:
         invalid("parts", f"have the same rows; their numbers are {[part.n for part in parts]}")
