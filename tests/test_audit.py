@@ -290,6 +290,7 @@ class TestAwkwardScores:
         ({"delta": 1.0}, "delta must be at least 0 and less than 1; got delta = 1.0"),
         ({"delta": -0.1}, "delta must be at least 0 and less than 1; got delta = -0.1"),
         ({"confidence": 0.0}, "confidence must be strictly between 0 and 1; got confidence = 0.0"),
+        ({"confidence": 0.99999}, "confidence must be at most 0.99998 for calibrated bounds"),
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1; got confidence = 1.0"),
         ({"fpr": [0.1, 1.5]}, r"fpr must be between 0 and 1; got fpr\[1\] = 1.5"),
         ({"direction": "up"}, "direction must be .*; got direction = 'up'"),

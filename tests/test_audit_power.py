@@ -38,14 +38,15 @@ def test_canaries_of_this_number_prove_it_on_fresh_draws():
         ({"epsilon": 9.0}, "epsilon must be above 0 and below that of the curve"),
         ({"epsilon": 0.0}, "epsilon must be above 0"),
         ({"power": 1.0}, "power must be strictly between 0 and 1"),
+        ({"tradeoff": GaussianTradeOff([1.0, 2.0])}, "tradeoff must be one curve, not of shape"),
         ({"design": "two"}, 'design must be "runs" or "one-run"'),
         ({"most": 16, "epsilon": 4.0}, "most must be enough: of 16 the power is"),
     ],
 )
 def test_bad_input_is_named(change, message):
-    arguments = {"epsilon": 1.0, "delta": 1e-2, "repetitions": 5} | change
+    arguments = {"epsilon": 1.0, "tradeoff": GaussianTradeOff(2.0), "delta": 1e-2, "repetitions": 5}
     with pytest.raises(ValueError, match=message):
-        audit_power(arguments.pop("epsilon"), GaussianTradeOff(2.0), **arguments)
+        audit_power(**(arguments | change))
 
 
 def test_a_number_is_no_curve():

@@ -220,7 +220,7 @@ USAGE = "table takes a FILE or --example, one of them (see mialeak table --help)
         ),
         (
             ["table", "FILE", "--target", "2"],
-            "--target must be between 0 and 1, both excluded; got 2 (see mialeak table --help)",
+            "--target must be strictly between 0 and 1; got 2 (see mialeak table --help)",
         ),
         (
             ["table", "FILE", "--max-leakage", "nan"],
@@ -232,7 +232,7 @@ USAGE = "table takes a FILE or --example, one of them (see mialeak table --help)
         ),
         (
             ["table", "FILE", "--confidence", "95"],
-            "--confidence must be between 0 and 1, both excluded; got 95",
+            "--confidence must be strictly between 0 and 1; got 95",
         ),
         (
             ["table", "FILE", "--columns", "sex,agee"],

@@ -350,7 +350,7 @@ USAGE = "mean takes a FILE or --example, one of them (see mialeak mean --help)"
         ),
         (
             ["FILE", "--target", "1"],
-            "--target must be between 0 and 1, both excluded; got 1" + SEE,
+            "--target must be strictly between 0 and 1; got 1" + SEE,
         ),
         (
             ["FILE", "--top", "2.5"],

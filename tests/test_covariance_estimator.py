@@ -319,11 +319,11 @@ X = correlated(30, 4)
 FITTED = StreamingCovariance().fit(X)
 
 MESSAGES = [
-    (lambda: StreamingCovariance(structure="dense").fit(X), "structure must be one of full, diag"),
+    (lambda: StreamingCovariance(structure="dense").fit(X), 'structure must be "full", "diag'),
     (lambda: StreamingCovariance(shrinkage="lw").fit(X), "shrinkage must be a number, 'ledoit-wo"),
     (lambda: StreamingCovariance(shrinkage=1.5).fit(X), "shrinkage must be between 0 and 1"),
     (lambda: StreamingCovariance(ridge=-1).fit(X), "ridge must be at least 0"),
-    (lambda: StreamingCovariance(missing="skip").fit(X), "missing must be 'error' or 'drop'"),
+    (lambda: StreamingCovariance(missing="skip").fit(X), 'missing must be "error" or "drop"'),
     (lambda: StreamingCovariance(blocks=[4]).fit(X), "blocks must be the widths of the blocks for"),
     (lambda: StreamingCovariance(structure="block").fit(X), "blocks must be the widths"),
     (

@@ -223,9 +223,9 @@ def test_estimate_draws_no_random_numbers():
         ({"gamma": -1.5}, ValueError, "gamma must be positive; got gamma = -1.5"),
         ({"gamma": np.nan}, ValueError, "gamma must be finite"),
         ({"gamma": np.inf}, ValueError, "gamma must be finite"),
-        ({"confidence": 0}, ValueError, "confidence must lie between 0 and 1, both excluded; got"),
-        ({"confidence": 1}, ValueError, "confidence must lie between 0 and 1"),
-        ({"confidence": 95}, ValueError, "confidence must lie between 0 and 1.*95"),
+        ({"confidence": 0}, ValueError, "confidence must be strictly between 0 and 1; got"),
+        ({"confidence": 1}, ValueError, "confidence must be strictly between 0 and 1"),
+        ({"confidence": 95}, ValueError, "confidence must be strictly between 0 and 1.*95"),
         ({"confidence": "high"}, TypeError, "confidence must be"),
     ],
 )
@@ -331,7 +331,7 @@ def test_estimated_min_samples_of_one_row_and_of_none():
     assert estimated_min_samples([10**6], 0.5) == 1
     with pytest.raises(ValueError, match=r"leakage must be reached with at most 2\*\*53 rows"):
         estimated_min_samples([500, 500], 1e-9)
-    with pytest.raises(ValueError, match="leakage must be between 0 and 1, both excluded"):
+    with pytest.raises(ValueError, match="leakage must be strictly between 0 and 1"):
         estimated_min_samples([500, 500], 1.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from mialeak.mechanisms import (
     Round,
     Suppress,
     coarsen,
+    compare_mechanisms,
     count_vectors,
     discretize,
     mechanism_leakage,
@@ -123,7 +125,7 @@ def restless():
             lambda: mechanism_leakage("round:5", LAW, 3),
         ),
         (TypeError, "mechanism must be a built-in", lambda: mechanism_leakage(Mode, LAW, 3)),
-        (ValueError, "rows must be 'fixed' or 'poisson'; got rows = 'free'",
+        (ValueError, 'rows must be "fixed" or "poisson"; got rows = \'free\'',
          lambda: mechanism_leakage(first, LAW, 3, rows="free")),
         (ValueError, "p must sum to 1", lambda: mechanism_leakage(Mode(), [0.5, 0.4], 3)),
         (ValueError, "p must hold at least one atom", lambda: mechanism_leakage(Mode(), [], 3)),
@@ -147,7 +149,7 @@ def restless():
          lambda: mechanism_leakage(Mode(), np.full(40, 1 / 40), 10**8)),
         (ValueError, "n must leave every cell fewer counts that matter than",
          lambda: mechanism_leakage(Round(5), LAW, 2**53 - 1, rows="poisson")),
-        (ValueError, "confidence must be between 0 and 1, both excluded",
+        (ValueError, "confidence must be strictly between 0 and 1",
          lambda: sampled_mechanism_leakage(first, LAW, 3, confidence=1.0)),
         (ValueError, "samples must be between 4 and",
          lambda: sampled_mechanism_leakage(first, LAW, 3, samples=3)),
@@ -161,7 +163,21 @@ def restless():
          lambda: discretize(np.arange(9.0))),
         (ValueError, "method must be 'kmeans' for more than one column",
          lambda: discretize(np.ones((9, 2)), 3, method="uniform")),
-        (ValueError, "method must be one of", lambda: discretize(np.arange(9.0), 3, method="x")),
+        (ValueError, 'method must be "kmeans", "quantile" or "uniform"',
+         lambda: discretize(np.arange(9.0), 3, method="x")),
+        (TypeError, "rng must be what", lambda: discretize(np.ones((9, 2)), 3, rng="seed")),
+        (ValueError, "X must have 1 columns, as the data that the bins were found in; it has 2",
+         lambda: discretize(np.arange(9.0), 3).transform(np.ones((9, 2)))),
+        (ValueError, "values must be 3, one for each atom; there are 2",
+         lambda: coarsen(LAW, 3, 0.1).mapping("ab")),
+        (TypeError, "cells must be an integer", lambda: count_vectors(2, 2.0)),
+        (ValueError, "cells must be between 1 and", lambda: count_vectors(2, 0)),
+        (TypeError, "mechanisms must be a dict of names to mechanisms",
+         lambda: compare_mechanisms([Round(5)], LAW, 3)),
+        (ValueError, "values must give a mean with fewer than 67,108,864 likely values; it has",
+         lambda: mechanism_leakage(Mean([1, 2, 3]), LAW, 2**53)),
+        (ValueError, "n must be smaller, or p shorter",
+         lambda: mechanism_leakage(Mode(), LAW, 2**53)),
         (ValueError, "X must be finite", lambda: discretize([1.0, np.nan], 1)),
         (ValueError, r"X must have shape \(rows,\) or \(rows, d\)", lambda: discretize([], 1)),
         (ValueError, "n_bins must be between 1 and 9", lambda: discretize(np.arange(9.0), 10)),
@@ -261,3 +277,16 @@ def test_what_is_released_keeps_its_shape_and_seed():
     many = np.full(200_000, 7)
     assert RandomRound(5).release(many, rng=1).mean() == pytest.approx(7, abs=0.03)
     assert Geometric(1.0).release(many, rng=1).mean() == pytest.approx(7, abs=0.02)
+
+
+def test_the_maximum_of_a_nearly_certain_atom_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = mechanism_leakage(Maximum(), [1e-300, 1.0], 3)
+    assert 0.0 <= float(found) < 1e-15
+
+
+def test_fewer_clusters_than_bins_warn_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert discretize(np.ones((9, 2)), 3, rng=0).labels.max() == 0

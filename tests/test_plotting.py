@@ -272,12 +272,12 @@ def test_no_band_is_drawn_for_confidence_none(ax, scores):
         (
             lambda: TradeOffDisplay.from_tradeoff(CURVE, least_fpr=0),
             ValueError,
-            "least_fpr must lie between 0 and 1, both excluded; got least_fpr = 0.0",
+            "least_fpr must be strictly between 0 and 1; got least_fpr = 0.0",
         ),
         (
             lambda: TradeOffDisplay.from_scores([1], [0], confidence=1.0),
             ValueError,
-            "confidence must lie between 0 and 1, both excluded; got confidence = 1.0",
+            "confidence must be strictly between 0 and 1; got confidence = 1.0",
         ),
         (
             lambda: TradeOffDisplay.from_scores([], [0]),

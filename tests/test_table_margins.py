@@ -132,7 +132,7 @@ def test_rows_needed_are_the_fewest_that_do(adult):
     assert adult.margins.average_at(adult.rows) == pytest.approx(low, rel=1e-12)
     with pytest.raises(ValueError, match="leakage must be what at most"):
         adult.margins.samples_for(1e-9)
-    with pytest.raises(ValueError, match="leakage must be between 0 and 1, both excluded"):
+    with pytest.raises(ValueError, match="leakage must be strictly between 0 and 1"):
         adult.margins.samples_for(0)
 
 
@@ -312,9 +312,9 @@ def test_the_gate_goes_by_the_average_by_the_others(table, capsys):
 @pytest.mark.parametrize(
     ("margins", "message"),
     [
-        ("a,bb", "columns must be columns of the table; got columns[1] = 'bb'. "),
+        ("a,bb", "--margins must be columns of the table; got 'bb'. "),
         ("", "--margins must name at least one column"),
-        ("a**b", "columns must be columns of the table; got columns[1] = ''. "),
+        ("a**b", "--margins must be columns of the table; got ''. "),
         ('"a', "--margins must be a line of CSV; got '\"a' (unexpected end of data)"),
     ],
 )

@@ -300,7 +300,7 @@ def test_without_missing_values_the_three_ways_agree():
             SMALL,
             {"na": "ignore"},
             ValueError,
-            "na must be one of 'error', 'category', 'drop'; got na = 'ignore'",
+            'na must be "error", "category" or "drop"; got na = \'ignore\'',
         ),
         (SMALL, {"n": 0}, ValueError, "n must be between 1 and 2**53; got n = 0"),
         (SMALL, {"n": 3.5}, TypeError, "n must be an integer; got n = 3.5"),
@@ -308,7 +308,7 @@ def test_without_missing_values_the_three_ways_agree():
             SMALL,
             {"confidence": 1.0},
             ValueError,
-            "confidence must lie between 0 and 1, both excluded; got confidence = 1.0",
+            "confidence must be strictly between 0 and 1; got confidence = 1.0",
         ),
         (
             SMALL,

@@ -56,8 +56,11 @@ def test_batch_gradient_takes_many_steps_with_a_rate_each():
     ("options", "message"),
     [
         ({"batch_size": 0}, "batch_size must be between 1 and 2**53; got batch_size = 0"),
-        ({"score": "covarianse"}, "score must be one of 'covariance', 'scalar-product', 'glir'"),
-        ({"participation": "all"}, "participation must be one of 'every-step', 'one-step'"),
+        (
+            {"score": "covarianse"},
+            'score must be "covariance", "scalar-product" or "glir"',
+        ),
+        ({"participation": "all"}, 'participation must be "every-step", "one-step" or "poisson"'),
         ({"sampling_rate": 0.1}, "sampling_rate must be given with participation 'poisson' only"),
         ({"participation": "poisson"}, "sampling_rate must be given with participation"),
         (

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._arrays import FloatArray, as_choice, as_float, as_share, invalid
 from mialeak._results import Kind, Result
 from mialeak.audit._calibrated import Shift, calibrated_bound
 from mialeak.audit._intervals import (
@@ -27,7 +27,7 @@ from mialeak.audit._pairs import GAUSSIAN, Pairs, indistinguishable
 from mialeak.tradeoff import EmpiricalTradeOff
 from mialeak.tradeoff._base import Direction, as_probability
 
-__all__ = ["AuditResult", "as_confidence", "as_slip", "audit"]
+__all__ = ["AuditResult", "as_slip", "audit"]
 
 Method = Literal["calibrated", "simultaneous"]
 
@@ -276,11 +276,9 @@ def audit(
     >>> result.tpr_at_fpr[0.01]
     Interval(value=0.38, low=0.188381, high=0.488382, confidence=0.95, kind='estimate')
     """
-    slip, level = as_slip(delta), as_confidence(confidence)
-    if direction not in get_args(Direction):
-        invalid("direction", 'be "both", "in" or "out"', value=direction)
-    if method not in get_args(Method):
-        invalid("method", 'be "calibrated" or "simultaneous"', value=method)
+    slip, level = as_slip(delta), as_share(confidence, "confidence")
+    as_choice(direction, "direction", get_args(Direction))
+    as_choice(method, "method", get_args(Method))
     rates = as_probability(fpr, "fpr").ravel().tolist()
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
     evidence = Evidence(order, 1.0 - level, direction, method)
@@ -302,12 +300,4 @@ def as_slip(delta: Any) -> float:
     value = as_float(delta, "delta")
     if not 0.0 <= value < 1.0:
         invalid("delta", "be at least 0 and less than 1", value=value)
-    return value
-
-
-def as_confidence(confidence: Any) -> float:
-    """`confidence` as a number in (0, 1)."""
-    value = as_float(confidence, "confidence")
-    if not 0.0 < value < 1.0:
-        invalid("confidence", "be strictly between 0 and 1", value=value)
     return value

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betainccinv, ndtri
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import FloatArray, invalid
 from mialeak.audit._order import IntArray, Order
 from mialeak.tradeoff._base import Direction
 
@@ -26,6 +26,8 @@ __all__ = ["Shift", "calibrated_bound"]
 
 #: Draws: the error of the bound from them is about a fifteenth of its standard deviation.
 _DRAWS = 999
+#: Of more, for confidence beyond 1 - 2e-5, the order statistics would take gigabytes.
+_MOST_DRAWS = 1_000_000
 #: Ratio of the ranks, the decay of their weights, and the floor under these.
 _RATIO, _DECAY, _FLOOR = 1.8, -0.3, 0.08
 #: Levels of the top and of the bottom tail that reject together; None asks nothing of that tail.
@@ -84,6 +86,10 @@ def calibrated_bound(order: Order, shift: Shift, alpha: float, direction: Direct
         return 0.0
     gaps: dict[tuple[int, float], Any] = {}
     draws = max(_DRAWS, int(np.ceil(20.0 / alpha)) - 1)
+    if draws > _MOST_DRAWS:
+        remedy = 'Take method="simultaneous", which draws nothing'
+        rule = f"be at most {1.0 - 20.0 / _MOST_DRAWS} for calibrated bounds"
+        invalid("confidence", rule, value=1.0 - alpha, remedy=remedy)
     for place, levels, values in _simulate(tails, reached - _SLACK, (n_in, n_out), draws, order):
         gaps |= {(place, level): value for level, value in zip(levels, values, strict=True)}
     crossed = np.min([_both(gaps, row, np.maximum) for row in design], axis=0)

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincc, expit
 
-from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_floats, as_share, invalid, require
+from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
-from mialeak.audit._audit import as_confidence, as_slip
+from mialeak.audit._audit import as_slip
 from mialeak.special import binom_logpmf
 from mialeak.tradeoff._empirical import as_scores
 
@@ -140,11 +141,11 @@ def one_run_audit(
     '4.1665'
     """
     values, flags = _canaries(scores, member)
-    slip, level = as_slip(delta), as_confidence(confidence)
+    slip, level = as_slip(delta), as_share(confidence, "confidence")
     choices = _choices(guesses, values.size)
     if not higher_is_member:
         values = -values
-    shuffled = np.random.default_rng(rng).permutation(values.size)
+    shuffled = as_rng(rng).permutation(values.size)
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     rising = np.concatenate([[0], np.cumsum(flags[order])])  # members among the smallest k
     size, best = values.size, (-1.0, choices[0], 0)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
+from mialeak._blocks import as_rng
 from mialeak.tradeoff._empirical import as_scores
 
 __all__ = ["IntArray", "Order"]
@@ -45,7 +46,7 @@ class Order:
         inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
         if not higher_is_member:
             inside, outside = -inside, -outside
-        seed = int(np.random.default_rng(rng).integers(2**63))
+        seed = int(as_rng(rng).integers(2**63))
         inside, outside = np.sort(inside), np.sort(outside)
         inside.setflags(write=False)
         outside.setflags(write=False)

@@ -7,9 +7,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, invalid
+from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_share, invalid
+from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
-from mialeak.audit._audit import Evidence, as_confidence, as_slip
+from mialeak.audit._audit import Evidence, as_slip
 from mialeak.audit._one_run import one_run_audit
 from mialeak.audit._order import Order
 from mialeak.tradeoff import TradeOff
@@ -116,22 +117,22 @@ def audit_power(
     >>> 16 <= one.n < 200
     True
     """
-    wanted, level = as_float(epsilon, "epsilon"), as_confidence(confidence)
-    slip, aim = as_slip(delta), as_float(power, "power")
-    if not 0.0 < aim < 1.0:
-        invalid("power", "be strictly between 0 and 1", value=aim)
-    if design not in get_args(Design):
-        invalid("design", 'be "runs" or "one-run"', value=design)
+    wanted, level = as_float(epsilon, "epsilon"), as_share(confidence, "confidence")
+    slip, aim = as_slip(delta), as_share(power, "power")
+    as_choice(design, "design", get_args(Design))
     count = as_count(repetitions, "repetitions", least=1)
     largest = as_count(most, "most", least=_FEWEST)
     if not isinstance(tradeoff, TradeOff):
         invalid("tradeoff", f"be a TradeOff, not {type(tradeoff).__name__}", error=TypeError)
-    there = float(tradeoff.epsilon(slip))
+    reach = np.asarray(tradeoff.epsilon(slip))
+    if reach.ndim:
+        invalid("tradeoff", f"be one curve, not of shape {reach.shape}")
+    there = float(reach)
     if not 0.0 < wanted < there:
         remedy = "No audit proves more than there is"
         rule = f"be above 0 and below that of the curve, {there:.6g}"
         invalid("epsilon", rule, value=wanted, remedy=remedy)
-    seeds = np.random.default_rng(rng).integers(2**63, size=count)
+    seeds = as_rng(rng).integers(2**63, size=count)
 
     def share(n: int) -> float:
         bounds = [_bound(tradeoff, n, slip, level, design, int(seed)) for seed in seeds]

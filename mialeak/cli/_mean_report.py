@@ -111,7 +111,7 @@ class MeanReport:
         """Least noise with which the riskiest row, and the average one, leak at most `target`."""
         target = as_float(target, "target")
         if not 0.0 < target < 1.0:
-            invalid("target", "lie between 0 and 1, both excluded", value=target)
+            invalid("target", "be strictly between 0 and 1", value=target)
         return {
             "leakage": target,
             "riskiest": self._least_noise(target, np.max),

@@ -36,7 +36,7 @@ Holds = Callable[[float], bool]
 
 #: What a number must do, and whether it does.
 SHARE: tuple[str, Holds] = ("be between 0 and 1", lambda x: 0.0 <= x <= 1.0)
-LEVEL: tuple[str, Holds] = ("be between 0 and 1, both excluded", lambda x: 0.0 < x < 1.0)
+LEVEL: tuple[str, Holds] = ("be strictly between 0 and 1", lambda x: 0.0 < x < 1.0)
 PART: tuple[str, Holds] = ("be above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
 POSITIVE: tuple[str, Holds] = ("be at least 0", lambda x: x >= 0.0)
 FINITE: tuple[str, Holds] = ("be at least 0 and finite", lambda x: 0.0 <= x < math.inf)

@@ -297,9 +297,10 @@ def diagonal_factor(
 ) -> DiagonalFactor | Singular:
     """The factor of ``(1 - shrinkage) S + (shrinkage tr S/d + ridge) I``, S diagonal."""
     total = (1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge)
-    if total.all():
+    varies = total >= np.finfo(np.float64).tiny  # below, the inverse is no float
+    if varies.all():
         return DiagonalFactor(total, shrinkage)
-    return Singular(int(np.count_nonzero(total)), total.size, _REMEDY, shrinkage)
+    return Singular(int(np.count_nonzero(varies)), total.size, _REMEDY, shrinkage)
 
 
 class BlocksFactor:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_floats, first_index, invalid
+from mialeak._arrays import as_floats, first_index, invalid, refuse_masked
 from mialeak.covariance._moments import Rows
 
 __all__ = [
@@ -34,6 +34,7 @@ def as_rows(values: Any, name: str = "X") -> Rows:
         invalid(
             name, "be dense; it is a sparse matrix", remedy="Pass its toarray()", error=TypeError
         )
+    refuse_masked(values, name)
     if not isinstance(values, np.ndarray) and hasattr(values, "__array__"):
         values = _array_of(values)
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import threading
+from collections.abc import Iterable
 from typing import Any, Self
 
-from mialeak._arrays import as_count, as_float, invalid
+from mialeak._arrays import as_choice, as_count, as_float, invalid
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._moments import Moments
 from mialeak.covariance._shrinkage import factor_of
@@ -128,12 +129,12 @@ class Parameters:
 
     def _check_parameters(self) -> tuple[Any, float]:
         """Shrinkage and ridge, once all parameters are found to be good."""
-        if self.structure not in _STRUCTURES:
-            invalid("structure", f"be one of {', '.join(_STRUCTURES)}", value=self.structure)
-        if self.missing not in ("error", "drop"):
-            invalid("missing", "be 'error' or 'drop'", value=self.missing)
+        as_choice(self.structure, "structure", _STRUCTURES)
+        as_choice(self.missing, "missing", ("error", "drop"))
         if (self.blocks is not None) != (self.structure == "block"):
             invalid("blocks", "be the widths of the blocks for structure='block', else None")
+        if self.blocks is not None and not isinstance(self.blocks, Iterable):
+            invalid("blocks", "be a sequence of widths", value=self.blocks, error=TypeError)
         for place, width in enumerate(() if self.blocks is None else self.blocks):
             as_count(width, f"blocks[{place}]", least=1)
         ridge = as_float(self.ridge, "ridge")

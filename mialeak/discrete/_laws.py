@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._arrays import FloatArray, as_floats, invalid, refuse_masked
 from mialeak._blocks import row_blocks
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ Law: TypeAlias = "npt.NDArray[Any] | Iterator[Any] | CountableLaw"
 def as_law(p: Any) -> Law:
     """`p` as a one-dimensional array of any dtype, an iterator of blocks or a countable law."""
     if isinstance(p, np.ndarray):
+        refuse_masked(p, "p")
         array = np.asarray(p)  # a memory map becomes a plain view of itself
     elif hasattr(p, "__next__"):
         blocks: Iterator[Any] = iter(p)
@@ -77,6 +78,7 @@ def pieces(law: npt.NDArray[Any] | Iterator[Any], *, keep: bool = False) -> Iter
         return
     start = 0
     for block in law:
+        refuse_masked(block, "p")
         array = block if isinstance(block, np.ndarray) else as_floats(block, "p")
         if array.ndim != 1:
             invalid(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, check_mass, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_share, check_mass, invalid
 from mialeak._blocks import resolve_workers
 from mialeak._kernels import binomial
 from mialeak.discrete._countable import CountableLaw
@@ -263,9 +263,7 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
     True
     """
     gamma = as_gamma(gamma)
-    bound = as_float(leakage, "leakage")
-    if not 0 < bound < 1:
-        invalid("leakage", "be between 0 and 1, both excluded", value=bound)
+    bound = as_share(leakage, "leakage")
     law = reread(p, "min_samples goes through it many times")
 
     def leaks(n: int) -> float:

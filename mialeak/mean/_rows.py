@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak.mean._covariance import Full, variances_or_matrix
 from mialeak.mean._score import row_blocks
 
@@ -85,8 +85,7 @@ def row_leakage_scores(
     n, columns = table.shape
     if n < 3 or not columns:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {table.shape}")
-    if structure not in ("full", "diagonal"):
-        invalid("structure", 'be "full" or "diagonal"', value=structure)
+    as_choice(structure, "structure", ("full", "diagonal"))
     noise = None
     if release_noise_cov is not None:
         noise = n * variances_or_matrix(release_noise_cov, columns, "release_noise_cov")

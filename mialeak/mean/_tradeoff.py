@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid
+from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_floats, invalid
 from mialeak.mean._covariance import Whitening, whitening
 from mialeak.mean._score import as_mean, as_points, inner_products, squared_distances
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
@@ -96,8 +96,7 @@ def mean_tradeoff(
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
-    if sampling not in ("rows", "columnwise-as-published"):
-        invalid("sampling", 'be "rows" or "columnwise-as-published"', value=sampling)
+    as_choice(sampling, "sampling", ("rows", "columnwise-as-published"))
     factor = 1.0
     if n_reference is not None:
         factor += rows / as_count(n_reference, "n_reference", least=1)
@@ -201,8 +200,7 @@ def misspecified_advantage(
     """
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
-    if threshold not in ("best", "zero"):
-        invalid("threshold", 'be "best" or "zero"', value=threshold)
+    as_choice(threshold, "threshold", ("best", "zero"))
     by = whitening(cov, mean)
     points = as_points(target, mean, "target")
     assumed = as_points(assumed_target, mean, "assumed_target")

@@ -34,7 +34,8 @@ def maximum_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> fl
     above = np.append(np.cumsum(p[:0:-1])[::-1], 0.0)  # mass of the later atoms
     below = np.append(0.0, np.cumsum(p)[:-1])
     upto = below + p
-    log_upto = np.where(above <= 0.5, np.log1p(-above), np.log(upto))
+    with np.errstate(divide="ignore"):  # where one branch is -inf, the other is taken
+        log_upto = np.where(above <= 0.5, np.log1p(-above), np.log(upto))
 
     def law(rows: int) -> tuple[FloatArray, FloatArray]:
         """P(maximum <= l) and P(maximum = l)."""
@@ -99,9 +100,8 @@ def _circle(steps: npt.NDArray[np.int64], mass: FloatArray, n: int, *, poisson: 
     if not poisson:
         width = min(width, float((n + 2) * (high - low) + 1))
     if width > _MOST_POINTS:
-        invalid(
-            "values", f"give a mean with fewer than {_MOST_POINTS:,} likely values", value=width
-        )
+        rule = f"give a mean with fewer than {_MOST_POINTS:,} likely values; it has {width:.3g}"
+        invalid("values", rule, remedy="Round them to a coarser step")
     return 2 * math.ceil(width / 2.0) + 2
 
 
@@ -117,17 +117,17 @@ def mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float
     cells = len(p)
     nodes = np.ones(1, complex)
     weights = np.ones(1)
+    size = 0 if poisson else 2 * math.ceil(window(np.array([float(n)]))[1][0] - n) + 2
+    low, high = window(n * p)
+    most = int(high.max()) if poisson else int(min(high.max(), n))
+    least = int(low.max())
+    if (most + 2) * (size // 2 + 1) * cells > _MOST_MODE:
+        invalid("n", "be smaller, or p shorter, for the mode to be found exactly", value=n)
     if not poisson:
-        size = 2 * math.ceil(window(np.array([float(n)]))[1][0] - n) + 2
         half = np.arange(size // 2 + 1)
         nodes = np.exp(2j * math.pi / size * half)
         chance = float(poisson_pmf(np.array([float(n)]), float(n))[0])
         weights = np.where((half == 0) | (half == size // 2), 1.0, 2.0) / (size * chance)
-    low, high = window(n * p)
-    most = int(min(high.max(), n) if not poisson else high.max())
-    least = int(low.max())
-    if (most + 2) * len(nodes) * cells > _MOST_MODE:
-        invalid("n", "be smaller, or p shorter, for the mode to be found exactly", value=n)
     counts = np.arange(most + 1)
     powers = nodes[:, None] ** counts
     turned = weights * nodes ** (-n if not poisson else 0)

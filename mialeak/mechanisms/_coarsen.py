@@ -78,7 +78,10 @@ class Coarsening(Result):
 
     def mapping(self, values: Iterable[Any]) -> dict[Any, int]:
         """Value of each atom to its group: for ``Series.map`` of pandas, ``replace`` of polars."""
-        return dict(zip(values, self.labels.tolist(), strict=True))
+        names = list(values)
+        if len(names) != self.labels.size:
+            invalid("values", f"be {self.labels.size}, one for each atom; there are {len(names)}")
+        return dict(zip(names, self.labels.tolist(), strict=True))
 
 
 def coarsen(p: Any, n: int, leakage: float, *, ordered: bool = False) -> Coarsening:

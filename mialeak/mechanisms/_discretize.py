@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_floats, invalid, require
+from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage
 
@@ -43,6 +45,7 @@ class Discretization(Result):
     n: int
     kind: Kind = "estimate"
     _binned: Any = field(default=None, repr=False)
+    _columns: int = field(default=1, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; not the labels."""
@@ -50,7 +53,11 @@ class Discretization(Result):
 
     def transform(self, X: Any) -> npt.NDArray[np.int64]:
         """The bin of each row of other data."""
-        return np.asarray(self._binned(_as_columns(X)))
+        data = _as_columns(X)
+        if data.shape[1] != self._columns:
+            rule = f"have {self._columns} columns, as the data that the bins were found in"
+            invalid("X", f"{rule}; it has {data.shape[1]}")
+        return np.asarray(self._binned(data))
 
 
 def discretize(
@@ -114,8 +121,7 @@ def discretize(
     """
     data = _as_columns(X)
     rows = len(data) if n is None else as_count(n, "n", least=1)
-    if method not in _METHODS:
-        invalid("method", f"be one of {', '.join(map(repr, _METHODS))}", value=method)
+    as_choice(method, "method", _METHODS)
     if method != "kmeans" and data.shape[1] > 1:
         invalid("method", "be 'kmeans' for more than one column", value=method)
     if (n_bins is None) == (leakage is None):
@@ -126,7 +132,7 @@ def discretize(
     budget = as_float(leakage, "leakage")
     if not 0 <= budget <= 1:
         invalid("leakage", "be between 0 and 1", value=budget)
-    seed = int(np.random.default_rng(rng).integers(2**31))
+    seed = int(as_rng(rng).integers(2**31))
     # More bins leak more, but for the whims of clusters: double, then halve the interval.
     best, low, high = _with_bins(data, 1, rows, method, seed), 1, 2
     while high <= len(data):
@@ -157,7 +163,8 @@ def _with_bins(data: FloatArray, bins: int, n: int, method: str, rng: Any) -> Di
     binned = _fitted(data, bins, method, rng) if bins > 1 else _all_alike
     labels = binned(data)
     p = np.bincount(labels, minlength=1) / len(labels)
-    return Discretization(labels, p, float(max_leakage(p, n)), n, _binned=binned)
+    leakage = float(max_leakage(p, n))
+    return Discretization(labels, p, leakage, n, _binned=binned, _columns=data.shape[1])
 
 
 def _all_alike(data: FloatArray) -> npt.NDArray[np.int64]:
@@ -174,19 +181,19 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
     if data.shape[1] == 1:
         edges = _edges(KBinsDiscretizer, data, bins, method)
         return lambda X: np.searchsorted(edges, X[:, 0], side="right").astype(np.int64)
-    seed = int(np.random.default_rng(rng).integers(2**31))
+    seed = int(as_rng(rng).integers(2**31))
     if len(data) > _MANY_ROWS:
         clusters = MiniBatchKMeans(bins, random_state=seed, n_init=3, batch_size=4096)
     else:
         clusters = KMeans(bins, random_state=seed, n_init=3)
-    clusters.fit(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there are fewer clusters, which labels show
+        clusters.fit(data)
     return lambda X: clusters.predict(np.ascontiguousarray(X)).astype(np.int64)
 
 
 def _edges(discretizer: Any, data: FloatArray, bins: int, method: str) -> FloatArray:
     """Inner edges of the bins of one column, none twice."""
-    import warnings
-
     options = {"quantile_method": "averaged_inverted_cdf"} if method == "quantile" else {}
     binner = discretizer(bins, encode="ordinal", strategy=method, subsample=None, **options)
     with warnings.catch_warnings():

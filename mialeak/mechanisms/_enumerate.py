@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, as_count, invalid
 from mialeak._blocks import map_blocks, progress_bar
 from mialeak._kernels import enumeration
 from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
@@ -156,13 +156,19 @@ def count_vectors(n: int, cells: int) -> IntArray:
     ndarray of int64, shape (C(n + cells - 1, cells - 1), cells)
         In lexicographic order.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is no integer, or there are more than 1e8 vectors.
+
     Examples
     --------
     >>> from mialeak.mechanisms import count_vectors
     >>> count_vectors(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]
     """
-    every = Enumeration(cells, n, poisson=False)
+    rows, cells = as_count(n, "n"), as_count(cells, "cells", least=1)
+    every = Enumeration(cells, rows, poisson=False)
     every.check(LIMIT // 10, table=True)
     return every.counts(0, every.size)
 

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_floats, as_probabilities, invalid
+from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, as_probabilities, invalid
 from mialeak._blocks import resolve_workers
 from mialeak.discrete import max_leakage
+from mialeak.discrete._sums import as_gamma
 from mialeak.mechanisms._cells import CellMechanism
 from mialeak.mechanisms._cellwise import joint_leakage, joint_size, own_cell_leakage
 from mialeak.mechanisms._closed import maximum_leakage, mean_leakage, mode_leakage
@@ -144,10 +145,8 @@ def mechanism_leakage(
     """
     law = as_law(p)
     size = as_count(n, "n", least=1)
-    weight = _as_gamma(gamma)
-    if rows not in _ROWS:
-        invalid("rows", "be 'fixed' or 'poisson'", value=rows)
-    poisson = rows == "poisson"
+    weight = as_gamma(gamma)
+    poisson = as_choice(rows, "rows", _ROWS) == "poisson"
     if isinstance(mechanism, CellMechanism):
         lower, upper, method = _cell_leakage(mechanism, law, size, weight, poisson=poisson)
     else:
@@ -197,6 +196,8 @@ def compare_mechanisms(
     suppressed 0.0132
     noisy      0.1693
     """
+    if not isinstance(mechanisms, Mapping):
+        invalid("mechanisms", "be a dict of names to mechanisms", error=TypeError)
     return {name: mechanism_leakage(way, p, n, **options) for name, way in mechanisms.items()}
 
 
@@ -207,13 +208,6 @@ def as_law(p: Any) -> FloatArray:
         invalid("p", "hold at least one atom")
     law = as_probabilities(law, "p")
     return law / math.fsum(law.tolist())
-
-
-def _as_gamma(gamma: Any) -> float:
-    value = as_float(gamma, "gamma")
-    if not value > 0:
-        invalid("gamma", "be positive", value=value)
-    return value
 
 
 def _as_mechanism(mechanism: Any, atoms: int, n: int, *, poisson: bool) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_share, invalid
 from mialeak._blocks import map_blocks, progress_bar, resolve_workers, row_blocks, spawn_streams
 from mialeak.discrete import max_leakage
+from mialeak.discrete._sums import as_gamma
 from mialeak.mechanisms._leakage import as_law
 from mialeak.mechanisms._outcomes import Outcomes, as_outcomes
 from mialeak.mechanisms._result import MechanismLeakage
@@ -39,10 +41,12 @@ def sampled_mechanism_leakage(
     mechanism : callable
         As for :func:`mechanism_leakage`: count vectors (M, K) to labels (M,), which may be random,
         or to probabilities (M, L).
-    p, n, gamma
+    p, n
         As for :func:`mechanism_leakage`.
     samples : int, default 100,000
         Count vectors drawn, half for each purpose; at least 4.
+    gamma : float, default 1.0
+        As for :func:`mechanism_leakage`.
     confidence : float, default 0.95
         Probability with which `lower` is at most the leakage.
     rng : optional
@@ -85,12 +89,8 @@ def sampled_mechanism_leakage(
     >>> print(f"{found.lower:.4f} to {found.upper:.4f}")
     0.0437 to 0.3312
     """
-    law, size, weight = as_law(p), as_count(n, "n", least=1), as_float(gamma, "gamma")
-    if not weight > 0:
-        invalid("gamma", "be positive", value=weight)
-    level = as_float(confidence, "confidence")
-    if not 0 < level < 1:
-        invalid("confidence", "be between 0 and 1, both excluded", value=level)
+    law, size, weight = as_law(p), as_count(n, "n", least=1), as_gamma(gamma)
+    level = as_share(confidence, "confidence")
     half = as_count(samples, "samples", least=4) // 2
     if not callable(mechanism):
         invalid("mechanism", "be a function of count vectors", value=mechanism, error=TypeError)
@@ -103,19 +103,18 @@ def sampled_mechanism_leakage(
         counts.flags.writeable = False
         return counts / size - weight * law, as_outcomes(mechanism, counts, 0)
 
+    def drawn() -> Iterator[tuple[FloatArray, Any]]:
+        """Half of the samples, from streams that go on where they were."""
+        return map_blocks(draw, zip(row_blocks(half, len(law)), streams, strict=False), threads)
+
     attack: dict[int, FloatArray] = {}
-    low = high = 0.0
     mean, square, seen = 0.0, 0.0, 0
     with progress_bar(progress, 2 * half, "sample") as done:
-        for x, found in map_blocks(
-            draw, zip(row_blocks(half, len(law)), streams, strict=False), threads
-        ):
+        for x, found in drawn():
             for name, part in _by_outcome(found, x):
                 attack[name] = attack.get(name, 0.0) + part
             done(len(x))
-        for x, found in map_blocks(
-            draw, zip(row_blocks(half, len(law)), streams, strict=False), threads
-        ):
+        for x, found in drawn():
             y = _scores(found, x, attack, weight)
             gap = float(y.mean()) - mean
             square += float(((y - y.mean()) ** 2).sum()) + gap * gap * seen * len(y) / (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, as_choice, invalid
 from mialeak.audit import AuditResult, audit
 from mialeak.plotting._axes import Scale, add_legend, check_scale, figure_of, new_axes
 from mialeak.plotting._band import Band, blocks
@@ -152,8 +152,7 @@ class AuditDisplay:
         AuditDisplay
             This one.
         """
-        if kind not in get_args(Kind):
-            invalid("kind", 'be "curve" or "scores"', value=kind)
+        as_choice(kind, "kind", get_args(Kind))
         check_scale(scale)
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = figure_of(self.ax_)

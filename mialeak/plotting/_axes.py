@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from mialeak._arrays import invalid
+from mialeak._arrays import as_choice, invalid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +45,7 @@ THIN: dict[str, Any] = {"color": "0.45", "linewidth": 0.8}
 
 def check_scale(scale: str) -> None:
     """Raise unless `scale` is a :data:`Scale`."""
-    if scale not in get_args(Scale):
-        invalid("scale", 'be "log" or "linear"', value=scale)
+    as_choice(scale, "scale", get_args(Scale))
 
 
 def new_axes() -> Axes:

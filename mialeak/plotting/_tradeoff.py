@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._arrays import FloatArray, as_share, invalid
 from mialeak._text import number
 from mialeak.plotting._axes import (
     CURVE,
@@ -151,7 +151,7 @@ class TradeOffDisplay:
             invalid("tradeoff", f"be one curve, not {advantage.size}", remedy=remedy)
         if least_fpr is None:
             least_fpr = _LEAST_FPR if ax is None else _start(ax) or _LEAST_FPR
-        fpr = _grid(tradeoff, _as_start(least_fpr))
+        fpr = _grid(tradeoff, as_share(least_fpr, "least_fpr"))
         display = cls(
             fpr=fpr,
             power=np.asarray(tradeoff.power(fpr)),
@@ -230,10 +230,7 @@ class TradeOffDisplay:
         exact (advantage 0.383)
         """
         if confidence is not None:
-            confidence = as_float(confidence, "confidence")
-            if not 0.0 < confidence < 1.0:
-                rule = "lie between 0 and 1, both excluded"
-                invalid("confidence", rule, value=confidence)
+            confidence = as_share(confidence, "confidence")
         display = cls._measured(EmpiricalTradeOff(in_scores, out_scores), confidence, name)
         return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
 
@@ -280,7 +277,7 @@ class TradeOffDisplay:
         log = scale == "log"
         if least_fpr is None:
             least_fpr = float(self.fpr[self.fpr > 0.0].min(initial=0.5))
-        start = _as_start(least_fpr)
+        start = as_share(least_fpr, "least_fpr")
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = figure_of(self.ax_)
         low = min(start, _start(self.ax_) or start) if log else -0.01
@@ -309,13 +306,6 @@ class TradeOffDisplay:
         self.ax_.set_box_aspect(1)
         add_legend(self.ax_, "lower right")
         return self
-
-
-def _as_start(least_fpr: Any) -> float:
-    start = as_float(least_fpr, "least_fpr")
-    if not 0.0 < start < 1.0:
-        invalid("least_fpr", "lie between 0 and 1, both excluded", value=start)
-    return start
 
 
 def _start(ax: Axes) -> float | None:

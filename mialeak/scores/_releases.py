@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid
+from mialeak._arrays import FloatArray, as_floats, first_index, invalid, refuse_masked
 from mialeak._blocks import row_blocks
 from mialeak._kernels import scores as kernels
 
@@ -67,6 +67,7 @@ def _of_none(columns: int, function: Callable[[Piece], FloatArray]) -> FloatArra
 
 
 def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
+    refuse_masked(values, "releases")
     single = isinstance(values, np.ndarray) and values.dtype == np.float32
     array = values if single else as_floats(values, "releases")
     if array.ndim not in (1, 2) or array.shape[-1] != columns:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from scipy import special
 
-from mialeak._arrays import FloatArray, invalid, require
+from mialeak._arrays import FloatArray, as_choice, require
 from mialeak.security._values import at_least_zero, plain, positive
 from mialeak.tradeoff import GaussianTradeOff
 from mialeak.tradeoff._base import as_probability
@@ -76,7 +76,7 @@ def dp_leakage_bound(
     """
     eps = at_least_zero(epsilon, "epsilon")
     slip, balance = as_probability(delta, "delta"), positive(gamma, "gamma")
-    if _form(form) == "published":
+    if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(balance, 1.0)
         with np.errstate(over="ignore"):
             growth = np.maximum(np.exp(eps) - 1.0 / balance, 0.0)
@@ -227,7 +227,7 @@ def mutual_information_bound(
     '0.222355 0.073557'
     """
     nats, balance = at_least_zero(information, "information"), positive(gamma, "gamma")
-    if _form(form) == "published":
+    if as_choice(form, "form", get_args(Form)) == "published":
         return plain(np.maximum(balance, 1.0) * np.sqrt(0.5 * nats))
     # Beyond 700 nats the bound is 1 to the last digit; the search needs an upper end.
     finite = np.minimum(nats, 700.0)
@@ -265,9 +265,3 @@ def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
     at_large = np.where(p > 0.0, q * large - log_ratio, -1.0)
     is_small = np.abs(theta) < 1.0
     return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)
-
-
-def _form(form: str) -> str:
-    if form not in get_args(Form):
-        invalid("form", 'be "sharp" or "published"', value=form)
-    return form

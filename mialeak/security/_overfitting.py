@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_float, as_share, invalid
 from mialeak._results import Kind, Result
-from mialeak.audit._audit import as_confidence
 from mialeak.audit._order import Order
 from mialeak.audit._pairs import Curves, Pairs
 from mialeak.security._values import positive
@@ -96,7 +95,7 @@ def overfitting_security_bound(
     inside = as_scores(member_losses, "member_losses")
     outside = as_scores(nonmember_losses, "nonmember_losses")
     balance = float(positive(as_float(gamma, "gamma"), "gamma"))
-    level = as_confidence(confidence)
+    level = as_share(confidence, "confidence")
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
     pairs = Pairs.of(order, 1.0 - level)
     proved = max(

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_float, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_share, invalid
 from mialeak._results import Estimate, Kind, Result
+from mialeak.discrete._sums import as_gamma
 from mialeak.tables._completed import complete, leakage_at
 from mialeak.tables._interval import completed_leakage, leakage_interval
 
@@ -146,14 +147,9 @@ def estimate_max_leakage(
     return Estimate(value=value, low=low, high=high, plug_in=plug_in, confidence=confidence)
 
 
-def _as_game(gamma: Any, confidence: Any, n: Any) -> tuple[float, float, int | None]:
-    gamma = as_float(gamma, "gamma")
-    if gamma <= 0:
-        invalid("gamma", "be positive", value=gamma)
-    confidence = as_float(confidence, "confidence")
-    if not 0 < confidence < 1:
-        invalid("confidence", "lie between 0 and 1, both excluded", value=confidence)
-    return gamma, confidence, None if n is None else as_count(n, "n", least=1)
+def _as_game(gamma: float, confidence: float, n: int | None) -> tuple[float, float, int | None]:
+    n = None if n is None else as_count(n, "n", least=1)
+    return as_gamma(gamma), as_share(confidence, "confidence"), n
 
 
 def _as_sample(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -321,9 +317,7 @@ def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float
     ValueError
         If `leakage` is not inside (0, 1) or not reached with 2**53 rows.
     """
-    bound = as_float(leakage, "leakage")
-    if not 0 < bound < 1:
-        invalid("leakage", "be between 0 and 1, both excluded", value=bound)
+    bound = as_share(leakage, "leakage")
     law = complete(_as_sample(counts))
     low, high = 0, 1
     while completed_leakage(law, high, gamma) > bound:

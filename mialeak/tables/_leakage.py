@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_count, invalid
+from mialeak._arrays import as_choice, as_count, invalid
 from mialeak._columns import Factor
 from mialeak.tables._cells import count_cells, frame_factors
 from mialeak.tables._estimate import estimate_max_leakage
@@ -122,8 +122,7 @@ def table_leakage(
     >>> print(f"{average.lower:.4f} to {average.upper:.4f}")
     0.0205 to 0.0206
     """
-    if na not in _NA:
-        invalid("na", f"be one of {', '.join(map(repr, _NA))}", value=na)
+    as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
     columns = [columns] if isinstance(columns, str) else columns

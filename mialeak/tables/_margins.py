@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_share, invalid
 from mialeak._columns import Factor
 from mialeak._results import Bounds, Kind, Result
 from mialeak.tables._cells import Cells, count_cells
@@ -183,16 +183,14 @@ class MarginReport(Result):
         Parameters
         ----------
         leakage : float
-            Between 0 and 1, both excluded.
+            Strictly between 0 and 1.
 
         Raises
         ------
         ValueError
             Outside that range, or if 2**53 rows still leak more.
         """
-        leakage = as_float(leakage, "leakage")
-        if not 0.0 < leakage < 1.0:
-            invalid("leakage", "be between 0 and 1, both excluded", value=leakage)
+        leakage = as_share(leakage, "leakage")
         low, high = 1, 2
         while self.average_at(high) > leakage:
             if high == MAX_COUNT:

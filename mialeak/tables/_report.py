@@ -265,7 +265,7 @@ class TableReport(Result):
         Parameters
         ----------
         leakage : float
-            Between 0 and 1, both excluded.
+            Strictly between 0 and 1.
 
         Raises
         ------

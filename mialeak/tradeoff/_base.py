@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require
 from mialeak._results import Kind, Result
 from mialeak.tradeoff._roots import increasing_root
 
@@ -279,8 +279,7 @@ class TradeOff(Result, ABC):
         return np.where(found < _LARGEST, found, np.inf)
 
     def _directions(self, direction: str) -> tuple[str, str | None]:
-        if direction not in get_args(Direction):
-            invalid("direction", 'be "both", "in" or "out"', value=direction)
+        as_choice(direction, "direction", get_args(Direction))
         if direction != "both":
             return direction, None
         return "in", None if self._in_leads else "out"

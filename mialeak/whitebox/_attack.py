@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_floats, invalid, require
 from mialeak._noncentral import log_tails
 from mialeak.scores import mixture_score
 from mialeak.whitebox._gradients import LayerGradients, as_clip_norm, clipped
@@ -125,8 +125,8 @@ class CovarianceAttack:
         clip_norm: float | None = None,
     ):
         self.batch_size = as_count(batch_size, "batch_size", least=1)
-        self.score = _one_of(score, "score", get_args(Score))
-        self.participation = _one_of(participation, "participation", get_args(Participation))
+        self.score = as_choice(score, "score", get_args(Score))
+        self.participation = as_choice(participation, "participation", get_args(Participation))
         self.sampling_rate = _as_sampling_rate(sampling_rate, participation, score)
         self.clip_norm = as_clip_norm(clip_norm)
         self.noise_multiplier = _as_noise(noise_multiplier, self.clip_norm)
@@ -309,12 +309,6 @@ def gradients_dot(errors: FloatArray, factors: LayerGradients, batches: FloatArr
     if factors.bias:
         fed += batches[:, None, -outputs:]
     return np.asarray(np.vecdot(errors, fed))
-
-
-def _one_of(value: Any, name: str, words: tuple[str, ...]) -> Any:
-    if value not in words:
-        invalid(name, f"be one of {', '.join(map(repr, words))}", value=value)
-    return value
 
 
 def _as_sampling_rate(rate: Any, participation: str, score: str) -> float | None:

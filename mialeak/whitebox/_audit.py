@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid
+from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.audit import OneRunResult, one_run_audit
 
@@ -98,7 +99,7 @@ def dp_sgd_audit(
     (100, 3.49)
     """
     count = as_count(n_canaries, "n_canaries", least=2)
-    generator = np.random.default_rng(rng)
+    generator = as_rng(rng)
     member = generator.random(count) < 0.5
     scores = as_floats(train(member.copy()), "train(member)", ndim=1)
     if scores.size != count:

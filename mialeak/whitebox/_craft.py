@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_counts, as_float, as_floats, invalid
+from mialeak._blocks import as_rng
 from mialeak.whitebox._canaries import select_canaries
 from mialeak.whitebox._gradients import norms
 from mialeak.whitebox._metric import metric_of
@@ -104,7 +105,7 @@ def mislabelled_canaries(y: Any, n_classes: int, *, rng: Any = None) -> npt.NDAr
     """
     n_classes = as_count(n_classes, "n_classes", least=2)
     labels = as_counts(y, "y", most=n_classes - 1)
-    shift = np.random.default_rng(rng).integers(1, n_classes, labels.shape)
+    shift = as_rng(rng).integers(1, n_classes, labels.shape)
     return np.asarray((labels + shift) % n_classes)
 
 
@@ -150,7 +151,7 @@ def blank_canaries(
     n_classes = as_count(n_classes, "n_classes", least=1)
     sides = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sides = tuple(as_count(side, "shape", least=1) for side in sides)
-    labels = np.random.default_rng(rng).integers(0, n_classes, count)
+    labels = as_rng(rng).integers(0, n_classes, count)
     return np.zeros((count, *sides)), labels
 
 

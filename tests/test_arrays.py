@@ -1,0 +1,102 @@
+"""The conversions that every room shares, and the voice in which they refuse."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import mialeak
+from mialeak import StreamingCovariance
+from mialeak._arrays import as_choice, as_floats, as_share
+from mialeak.audit import audit, audit_power, one_run_audit
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+MASKED = np.ma.masked_array(X, mask=X > 1.0)
+COLUMN = np.ma.masked_array(X[:, 0], mask=X[:, 0] > 1.0)
+LAW = np.ma.masked_array([0.5, 0.3, 0.2], mask=[0, 0, 1])
+
+TAKES_ARRAYS = {
+    "X": [
+        lambda: mialeak.mean_influence(MASKED),
+        lambda: mialeak.row_leakage_scores(MASKED),
+        lambda: StreamingCovariance().fit(MASKED),
+        lambda: StreamingCovariance().fit(MASKED.astype(np.float32)),
+        lambda: StreamingCovariance().fit(X).mahalanobis(MASKED),
+        lambda: mialeak.discretize(COLUMN, 3),
+    ],
+    "in_scores": [lambda: audit(COLUMN, X[:, 1])],
+    "target": [lambda: mialeak.leakage_score(MASKED, np.zeros(3), 1.0, 5)],
+    "releases": [
+        lambda: mialeak.covariance_score(MASKED.astype(np.float32), X[0], X[1], 1.0, 5),
+    ],
+    "p": [
+        lambda: mialeak.max_leakage(LAW, 5),
+        lambda: mialeak.max_leakage(iter([LAW]), 5),
+        lambda: mialeak.Bernoulli(LAW),
+        lambda: mialeak.mechanism_leakage(mialeak.Mode(), LAW, 5),
+    ],
+    "counts": [
+        lambda: mialeak.estimate_max_leakage(np.ma.masked_array([3, 4], mask=[1, 0])),
+        lambda: mialeak.Round(5).release(np.ma.masked_array([3, 4], mask=[1, 0])),
+    ],
+    "candidates": [lambda: mialeak.select_canaries(MASKED, StreamingCovariance().fit(X))],
+}
+
+
+@pytest.mark.parametrize("name", TAKES_ARRAYS)
+def test_a_mask_is_not_forgotten(name):
+    message = f"{name} must have no masked entries. Pass {name}.compressed(), or"
+    for call in TAKES_ARRAYS[name]:
+        with pytest.raises(TypeError, match=re.escape(message)):
+            call()
+
+
+def test_arrays_without_masked_entries_and_subclasses_are_plain_views():
+    for values in (np.ma.masked_array(X), X.view(np.recarray)):
+        plain = as_floats(values, "X")
+        assert type(plain) is np.ndarray
+        assert np.shares_memory(plain, X)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 95.0])
+def test_a_share_is_strictly_between_0_and_1(value):
+    message = f"confidence must be strictly between 0 and 1; got confidence = {value}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        as_share(value, "confidence")
+    assert as_share(np.nextafter(1.0, 0.0), "confidence") < 1.0
+
+
+@pytest.mark.parametrize("value", ["Fixed", None, ["fixed"], np.array(["fixed", "poisson"])])
+def test_a_choice_is_one_of_the_words(value):
+    words = ("fixed", "poisson", "other")
+    message = 'rows must be "fixed", "poisson" or "other"; got rows = '
+    with pytest.raises(ValueError, match=re.escape(message)):
+        as_choice(value, "rows", words)
+    assert as_choice("poisson", "rows", words) == "poisson"
+
+
+SCORES = X[:, 0], X[:, 1]
+MEMBER = np.arange(20) % 2
+TAKES_RNG = {
+    "audit": lambda rng: audit(*SCORES, rng=rng),
+    "one_run_audit": lambda rng: one_run_audit(X[:, 0], MEMBER, rng=rng),
+    "audit_power": lambda rng: audit_power(0.1, mialeak.GaussianTradeOff(1.0), rng=rng),
+    "dp_sgd_audit": lambda rng: mialeak.dp_sgd_audit(lambda member: 1.0 * member, 20, rng=rng),
+    "mislabelled_canaries": lambda rng: mialeak.mislabelled_canaries([0, 1], 3, rng=rng),
+    "blank_canaries": lambda rng: mialeak.blank_canaries(1, 2, 3, rng=rng),
+    "discretize": lambda rng: mialeak.discretize(X, 2, rng=rng),
+    "draw_rows": lambda rng: mialeak.draw_rows(mialeak.Bernoulli([0.5]), 3, rng=rng),
+    "RandomRound": lambda rng: mialeak.RandomRound(3).release([1], rng=rng),
+    "resampled_tradeoff": lambda rng: mialeak.mean_influence(X).resampled_tradeoff(
+        0, lambda rows: rows.mean(axis=0), X, rounds=1, rng=rng
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAKES_RNG)
+@pytest.mark.parametrize(("rng", "error"), [("seed", TypeError), (-1, ValueError)])
+def test_every_rng_is_refused_in_the_same_words(name, rng, error):
+    with pytest.raises(error, match=r"rng must be what np\.random\.default_rng takes"):
+        TAKES_RNG[name](rng)
