@@ -190,8 +190,8 @@ CURVE_CASES = (
         bound=1e-9 / EPS,
     ),
     SpeedCase(
-        name="`leakage_score`, 20,000 targets, d = 1000, full",
-        size=20_000_000,
+        name="`leakage_score`, 10^5 targets, d = 1000, full",
+        size=100_000_000,
         quick_size=20_000,
         setup=full_targets,
         ours=score,
@@ -200,10 +200,11 @@ CURVE_CASES = (
         bound=1e-11 / EPS,
         floor=triangular_solve,
         floor_name="triangular solve",
+        rival_size=20_000_000,
     ),
     SpeedCase(
-        name="`leakage_score`, 20,000 targets, d = 1000, diagonal",
-        size=20_000_000,
+        name="`leakage_score`, 10^5 targets, d = 1000, diagonal",
+        size=100_000_000,
         quick_size=20_000,
         setup=diagonal_targets,
         ours=score,
@@ -212,5 +213,6 @@ CURVE_CASES = (
         bound=1e-11 / EPS,
         floor=copied,
         floor_name="copy",
+        rival_size=20_000_000,
     ),
 )
