@@ -17,6 +17,7 @@ from mialeak import (
     Presence,
     SubsampledTradeOff,
     exact_tradeoff,
+    gaussian_mean_tradeoff,
     mean_tradeoff,
 )
 from mialeak.exact import RatioArrays
@@ -260,3 +261,20 @@ def test_bad_options_are_refused_in_one_voice():
         curve.enclosure(0.1, reach=1.0)
     with pytest.raises(ValueError, match="points must be between 2"):
         curve.to_arrays(1)
+
+
+def test_few_columns_of_very_many_rows_need_no_return():
+    target, p = [1.0, 0.0, 1.0], np.array([0.2, 0.5, 0.8])
+    curve = exact_tradeoff(target, Bernoulli(p), 10**6)
+    limit = mean_tradeoff(target, p, p * (1.0 - p), 10**6)
+    assert curve.error < 1e-6
+    assert abs(curve.advantage - limit.advantage) < 1e-5
+    assert type(curve.to_dict()["advantage"]) is float
+
+
+def test_few_normal_columns_are_sent_to_their_closed_form():
+    with pytest.raises(ValueError, match="marginals must have at least 6 columns if all are norm"):
+        exact_tradeoff([1.0], Normal([0.0], [1.0]), 10)
+    law = Normal(np.zeros(6), np.ones(6))
+    exact = gaussian_mean_tradeoff(np.ones(6), np.zeros(6), 1.0, 10)
+    assert abs(exact_tradeoff(np.ones(6), law, 10).power(0.1) - exact.power(0.1)) < 1e-12

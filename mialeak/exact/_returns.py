@@ -10,6 +10,7 @@ small.  Bending makes ``|M_j| = (1 + (2 pi m b)^2)^(-1/4)`` at the m-th return, 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -112,7 +113,7 @@ def find_returns(moments: RatioMoments) -> Returns:
 def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> FloatArray:
     size = np.zeros(nodes.size)
     starts = np.flatnonzero(np.diff(nodes, prepend=-2 * _GAP) > _GAP)
-    for first, last in zip(starts, [*starts[1:], nodes.size], strict=True):
+    for first, last in pairwise([*starts, nodes.size]):
         count = int(nodes[last - 1] - nodes[first]) + 1
         wave = np.abs(moments.wave(_TILT, float(nodes[first]) * step, step, count))
         size[first:last] = wave[nodes[first:last] - nodes[first]]

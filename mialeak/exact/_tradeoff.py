@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_floats, invalid
+from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid
 from mialeak._results import Bounds, Kind
 from mialeak.exact._atoms import Atoms, atoms_of, halves_of
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
@@ -31,6 +31,8 @@ World = Literal["out", "in"]
 _FEW_OUTCOMES = 1 << 15
 #: Range of counts for atoms: probabilities below 1e-40 are left out.
 _ATOM_RANGE = 1.6
+#: Of fewer normal columns alone the moment function falls off too slowly to be inverted.
+_FEW_NORMAL = 6
 
 
 class RatioArrays(NamedTuple):
@@ -239,7 +241,7 @@ class ExactTradeOff(TradeOff):
         """Plain Python values, ready for JSON; "type" names the class."""
         return {
             "type": type(self).__name__,
-            "advantage": self.advantage,
+            "advantage": float(self.advantage),
             "auc": self.auc,
             "error": self.error,
             "impossible": self.impossible,
@@ -262,9 +264,7 @@ class ExactTradeOff(TradeOff):
 
     @staticmethod
     def _world(world: str) -> int:
-        if world not in ("out", "in"):
-            invalid("world", 'be "out" or "in"', value=world)
-        return int(world == "in")
+        return int(as_choice(world, "world", get_args(World)) == "in")
 
     def _outer(self, x: FloatArray) -> FloatArray:
         """The log ratio of the release from that of the sample, ``log(1 - r + r e^l)``."""
@@ -404,9 +404,11 @@ def exact_tradeoff(
         invalid("target", f"{rule}; its shape is {row.shape}")
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
-    if method not in ("auto", "atoms", "halves", "inversion"):
-        invalid("method", 'be "auto", "atoms", "halves" or "inversion"', value=method)
+    as_choice(method, "method", get_args(Method))
     families, normal = families_of(law, row, rows)
+    if not families and normal is not None and normal.columns < _FEW_NORMAL:
+        rule = f"have at least {_FEW_NORMAL} columns if all are normal; it has {law.size}"
+        invalid("marginals", rule, remedy="gaussian_mean_tradeoff is exact for them")
     moments = RatioMoments(families, normal)
     return ExactTradeOff(_law_of(moments, method), moments, rows, rows / n)
 
