@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import bits
 import numpy as np
 import pytest
+from fresh import in_fresh_python
 
-import mialeak
 from mialeak._kernels import table
 
 HASH = "88dc38c2f9c25dcf9b3179339961c23989d937b3430ec489ac55c3a86e8561c2"
 
 #: Every name that MIALEAK_ISA understands on some machine.
 NAMES = ("scalar", "sse2", "avx2", "avx512", "neon")
-
-#: Finds the same mialeak and the same tests in a fresh process.
-PATH = os.pathsep.join([str(Path(mialeak.__file__).parents[1]), str(Path(__file__).parent)])
-
-
-def in_fresh_python(code: str, isa: str | None) -> subprocess.CompletedProcess[str]:
-    """Run `code` with MIALEAK_ISA set to `isa`, or not set."""
-    environment = {key: value for key, value in os.environ.items() if key != "MIALEAK_ISA"}
-    if isa is not None:
-        environment["MIALEAK_ISA"] = isa
-    environment["PYTHONPATH"] = PATH
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True
-    )
 
 
 def test_the_points_lie_in_the_domain():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import threadpoolctl
+from fresh import seconds_to_stop
 
 from mialeak._blocks import (
     as_rng,
@@ -99,25 +98,9 @@ def test_no_thread_is_left_when_the_caller_stops_early():
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
 @pytest.mark.parametrize("workers", WORKERS)
 def test_ctrl_c_stops_within_a_second(workers):
-    program = (
-        "import time\n"
-        "from mialeak._blocks import map_blocks\n"
-        "print('ready', flush=True)\n"
-        f"for _ in map_blocks(lambda b: time.sleep(0.05), range(10**6), {workers}): pass\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(0.2)
-        asked = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        errors = child.communicate(timeout=10)[1]
-        assert time.monotonic() - asked < 1
-        assert "KeyboardInterrupt" in errors
+    setup = "import time\nfrom mialeak._blocks import map_blocks"
+    work = f"for _ in map_blocks(lambda b: time.sleep(0.05), range(10**6), {workers}): pass"
+    assert seconds_to_stop(setup, work) < 1
 
 
 # --- blocks ------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-import test_bits
+from fresh import bits_by_isa
 from scipy.linalg import lapack
 
-from mialeak._kernels import covariance as kernels, table
+from mialeak._kernels import covariance as kernels
 from mialeak.covariance import StreamingCovariance, _factors
 from mialeak.covariance._factors import Triangle
 from mialeak.reference import covariance as twins
@@ -144,11 +144,7 @@ print(isa(), digest.hexdigest())
 
 def test_every_instruction_set_gives_the_same_bits():
     """And those that were promised once."""
-    found = {}
-    for isa in table.isa_available():
-        run = test_bits.in_fresh_python(CODE, isa)
-        assert run.stdout.split()[:1] == [isa], run.stderr
-        found[isa] = run.stdout.split()[1]
+    found = bits_by_isa(CODE)
     assert found == dict.fromkeys(found, HASH)
 
 

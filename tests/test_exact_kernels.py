@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
-import test_bits
+from fresh import in_fresh_python
 
 from mialeak import Bernoulli, exact_tradeoff
 from mialeak._inversion import SaddlePointInversion
@@ -169,5 +169,5 @@ def digest() -> str:
 @pytest.mark.parametrize("isa", table.isa_available())
 def test_every_instruction_set_gives_the_same_bits(isa):
     code = "import test_exact_kernels; print(test_exact_kernels.digest())"
-    run = test_bits.in_fresh_python(code, isa)
+    run = in_fresh_python(code, isa)
     assert run.stdout.split() == [HASH], run.stderr

@@ -7,11 +7,11 @@ import math
 import mpmath
 import numpy as np
 import pytest
-import test_bits
+from fresh import bits_by_isa
 from scipy import special, stats
 
 import mialeak
-from mialeak._kernels import scores as kernels, table
+from mialeak._kernels import scores as kernels
 from mialeak.marginals import Bernoulli, Normal
 from mialeak.reference import scores as twins
 from mialeak.scores import (
@@ -113,12 +113,8 @@ print(isa(), digest.hexdigest())
 
 def test_every_instruction_set_gives_the_same_bits():
     """And those that were promised once."""
-    found = {}
-    for isa in table.isa_available():
-        run = test_bits.in_fresh_python(CODE, isa)
-        assert run.stdout.split()[:1] == [isa], run.stderr
-        found[isa] = run.stdout.split()[1]
-    assert set(found.values()) == {HASH}, found
+    found = bits_by_isa(CODE)
+    assert found == dict.fromkeys(found, HASH)
 
 
 # --- covariance score, scalar product, GLiR ----------------------------------------------------
