@@ -382,7 +382,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), REFUSED, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message[:40] for _, message in REFUSED])
 def test_bad_input_is_told(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()

@@ -205,7 +205,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), REFUSED, ids=lambda value: str(value)[-40:])
+@pytest.mark.parametrize(
+    ("call", "error", "message"), REFUSED, ids=[row[-1][-40:] for row in REFUSED]
+)
 def test_other_results_are_refused(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call()
