@@ -231,3 +231,19 @@ def test_bad_margins_are_told(monkeypatch):
     monkeypatch.setattr(_margins, "_MOST_CELLS", 6)
     with pytest.raises(ValueError, match="margins must have at most 6 cells together; they have 7"):
         margin_leakage_scores(rows, [[0], [1]])
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 2.0**-450, 2.0**450, 1e160, 1e200])
+def test_row_scores_do_not_depend_on_the_unit_of_a_column(structure, unit):
+    table = np.random.default_rng(5).normal(size=(20, 3))
+    usual = row_leakage_scores(table, structure=structure)
+    found = row_leakage_scores(table * [unit, 1.0, unit], structure=structure)
+    np.testing.assert_allclose(found, usual, rtol=1e-10)
+    if unit in (2.0**-450, 2.0**450):
+        noise = [unit**2, 0.5, 0.0]
+        found = row_leakage_scores(
+            table * [unit, 1.0, 1.0], structure=structure, release_noise_cov=noise
+        )
+        usual = row_leakage_scores(table, structure=structure, release_noise_cov=[1.0, 0.5, 0.0])
+        np.testing.assert_allclose(found, usual, rtol=1e-12)

@@ -13,6 +13,7 @@ from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.mean import mean_tradeoff
 from mialeak.mean._covariance import Full, variances_or_matrix
+from mialeak.mean._rows import units
 from mialeak.mean._score import row_blocks
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
@@ -26,10 +27,6 @@ ALONE = 1e-8
 #: Influence functions average to zero where the estimate solves its equations.  Solvers stop early
 #: and quantiles jump, but half a standard error off is another estimate.
 _UNSOLVED = 0.5
-
-#: Columns whose largest entry is beyond 2**(+-_EXTREME) are looked at in another unit: the sums of
-#: their squares would leave what float64 holds, and a score does not depend on the unit.
-_EXTREME = 400
 
 #: With a singular covariance, a row within so many standard deviations of no influence at all has
 #: none: its rounding would stick out of the range, and its score is below 1e-14.
@@ -389,13 +386,9 @@ class InfluenceFunctions(Result):
 
 
 def _unit(influence: FloatArray) -> FloatArray | None:
-    """Powers of two that bring extreme columns near 1; None if there are no such columns."""
-    size = np.maximum(influence.max(axis=0), -influence.min(axis=0))
-    exponent = np.frexp(size)[1]
-    extreme = np.abs(exponent) > _EXTREME
-    if not extreme.any():
-        return None
-    return np.ldexp(1.0, np.where(extreme, np.minimum(-exponent, 1000), 0))
+    """Units of the columns in which sums of their squares are floats; None if all are 1."""
+    unit = units(np.maximum(influence.max(axis=0), -influence.min(axis=0)))
+    return None if np.all(unit == 1.0) else unit
 
 
 def _require_solved(centre: FloatArray, influence: FloatArray) -> None:

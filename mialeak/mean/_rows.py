@@ -10,11 +10,14 @@ from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak.mean._covariance import Full, variances_or_matrix
 from mialeak.mean._score import row_blocks
 
-__all__ = ["downdated", "row_leakage_scores"]
+__all__ = ["downdated", "row_leakage_scores", "units"]
 
 #: A row that makes up all but this share of the scatter in its direction has no others to hide
 #: among: its score would be above 1e8 and its advantage 1 to the last digit.
 _ALONE = 1e-8
+#: Columns beyond 2**(+-_EXTREME) are looked at in another unit: the sums of their squares would
+#: leave what float64 holds, and a score does not depend on the unit.
+_EXTREME = 400
 
 
 def row_leakage_scores(
@@ -92,16 +95,22 @@ def row_leakage_scores(
         if noise.ndim == 2 and structure == "diagonal":
             invalid("release_noise_cov", 'be a number or variances with structure="diagonal"')
     centre = table.mean(axis=0)
-    moves = _moves(table, centre)
+    spread = np.maximum(table.max(axis=0) - centre, centre - table.min(axis=0))
+    unit = units(spread)
+    if noise is not None:
+        noise = noise * unit * (unit if noise.ndim == 1 else unit[:, None])
+    # Columns whose rows differ by no more than the rounding of their mean do not move.
+    moves = np.where(spread > 8.0 * np.finfo(np.float64).eps * np.abs(centre), unit, 0.0)
     if structure == "diagonal":
         return _diagonal_scores(table, centre, moves, noise)
     return _full_scores(table, centre, moves, noise)
 
 
-def _moves(table: FloatArray, centre: FloatArray) -> FloatArray:
-    """0 for the columns whose rows differ by no more than the rounding of their mean, else 1."""
-    spread = np.maximum(table.max(axis=0) - centre, centre - table.min(axis=0))
-    return np.where(spread > 8.0 * np.finfo(np.float64).eps * np.abs(centre), 1.0, 0.0)
+def units(size: FloatArray) -> FloatArray:
+    """Powers of two that bring columns of an extreme size near 1; 1 for all others."""
+    exponent = np.frexp(size)[1]
+    extreme = np.abs(exponent) > _EXTREME
+    return np.ldexp(1.0, np.where(extreme, np.minimum(-exponent, 1000), 0))
 
 
 def _full_scores(
