@@ -144,6 +144,7 @@ def test_json_says_what_the_report_says(table, columns, capsys):
         "schema": "mialeak.mean/1",
         "mialeak": mialeak.__version__,
         **report.to_dict(target=0.1, top=2),
+        "exact": None,
         "limit": None,
     }
     assert content == expected

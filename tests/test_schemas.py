@@ -45,6 +45,8 @@ OUTPUTS = {
         "mean CSV --categories age --top 60",
         "mean NPZ --columns flag,when",
         "mean --example genotypes --top 1",
+        "mean --example genotypes --top 2 --exact --max-leakage 0.5",
+        "mean NPZ --columns flag --exact --rate 0.5 --top 2",
     ],
     "curve-1": [
         "curve --mu 1.5",
@@ -71,6 +73,7 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 RICHEST = [
     ("table-1", "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70"),
     ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
+    ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
     ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),
     ("audit-1", "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9"),
     ("one-run-1", "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01"),

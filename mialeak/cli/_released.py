@@ -52,7 +52,7 @@ class Column:
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Rows of each level of a category."""
+        """Rows of each level."""
         return np.bincount(self.factor.codes)
 
     @cached_property
@@ -70,10 +70,15 @@ class Column:
         return std if std > 8.0 * np.finfo(np.float64).eps * largest else 0.0
 
     @property
+    def present(self) -> int:
+        """Distinct values among the rows."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
     def free(self) -> int:
         """Numbers that can be chosen freely among those published."""
         if self.is_category:
-            return int(np.count_nonzero(self.counts)) - 1
+            return self.present - 1
         return int(self.std > 0.0)
 
     def deviation(self, row: int) -> float:

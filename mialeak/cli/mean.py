@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from mialeak.cli import _options, _output
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from mialeak.cli._mean_exact import ExactRows
     from mialeak.cli._mean_report import MeanReport
 
 __all__ = ["add_parser", "run"]
@@ -38,6 +40,7 @@ with 0 if not.  An error, usage included, exits with 1.
 
 Examples:
   mialeak mean --example genotypes --target 0.02
+  mialeak mean --example genotypes --exact --top 5
   mialeak mean microdata.csv --columns age,income,region --max-leakage 0.05
   mialeak mean cohort.parquet --noise-std 0.05 --html report.html
 """
@@ -65,6 +68,12 @@ def add_parser(commands: Any) -> None:
     _options.add_rate(add)
     _options.add_limit(add, "the noise needed")
     add(
+        "--exact",
+        action="store_true",
+        help="also tell what the rows most at risk leak exactly, if columns are independent: "
+        "columns of two values, such as 0 and 1, or of genotype counts 0, 1 and 2",
+    )
+    add(
         "--na",
         choices=("error", "drop"),
         default="error",
@@ -80,16 +89,21 @@ def run(options: argparse.Namespace) -> int:
     report, file, origin = _report(options)
     from mialeak.cli._mean_document import document
 
+    exact = _exact(report, options)
     limit, highest = options.max_leakage, float(report.leakage.max())
     over, verdict = limit is not None and highest > limit, ""
     if limit is not None:
         relation = "above" if over else "within"
         verdict = f"The riskiest row, {highest:.4g}, is {relation} the limit {limit:g}."
     content = report.to_dict(target=options.target, top=options.top)
+    content["exact"] = None if exact is None else exact.to_dict()
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
+    told = document(report, target=options.target, top=options.top)
+    if exact is not None and exact.top:
+        told = replace(told, sections=[*told.sections, exact.section()])
     return _output.give(
         options,
-        document(report, target=options.target, top=options.top),
+        told,
         schema="mialeak.mean/1",
         content=content,
         draw=lambda: _figure(report, options),
@@ -102,10 +116,19 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
+def _exact(report: MeanReport, options: argparse.Namespace) -> ExactRows | None:
+    """The exact curves of the rows most at risk, if they are wanted."""
+    if not options.exact:
+        return None
+    from mialeak.cli._mean_exact import ExactRows
+
+    return ExactRows(report, options.top)
+
+
 def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
     """The report, the file, and whom to thank for an example."""
     _options.one_table(options, "mean")
-    options.typed |= {"categories": "--categories", "sampling_rate": "--rate"}
+    options.typed |= {"categories": "--categories", "exact": "--exact", "sampling_rate": "--rate"}
     columns = None if options.columns is None else _options.names(options.columns, "--columns")
     categories = _options.names(options.categories or "", "--categories")
     labels: dict[str, Any] = {}

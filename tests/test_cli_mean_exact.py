@@ -1,0 +1,133 @@
+"""``mialeak mean --exact``: rows at risk by the exact law of independent columns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from mialeak import Bernoulli, Genotype, exact_tradeoff, mean_tradeoff
+from mialeak.cli import main
+
+ROWS = 40
+
+
+@pytest.fixture(scope="module")
+def columns():
+    """Two bits, one of them in words, genotypes, a column that is the same for all, an age."""
+    rng = np.random.default_rng(8)
+    return {
+        "smokes": rng.integers(0, 2, ROWS),
+        "sex": rng.choice(["f", "m"], ROWS),
+        "snp": rng.binomial(2, 0.4, ROWS),
+        "rare": rng.binomial(2, 0.3, ROWS),
+        "same": np.ones(ROWS, int),
+        "age": 20 + np.arange(ROWS) % 24,
+    }
+
+
+def write(path, columns):
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture
+def table(tmp_path, columns):
+    return write(tmp_path / "table.csv", columns)
+
+
+def answer(capsys, *arguments):
+    assert main(["mean", *arguments, "--exact", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def by_hand(columns, names, row, rate=1.0):
+    """The curve and its limit by the frequencies of the other rows."""
+    bits = {"smokes": 1, "sex": "m"}
+    target, laws, mean, variance = [], [], [], []
+    for name in names:
+        values = columns[name]
+        numbers = (values == bits[name]).astype(float) if name in bits else values.astype(float)
+        other = np.delete(numbers, row).mean()
+        p = other if name in bits else other / 2
+        target.append(numbers[row])
+        laws.append(Bernoulli([p]) if name in bits else Genotype([p]))
+        mean.append(other)
+        variance.append(p * (1 - p) * (1 if name in bits else 2))
+    curve = exact_tradeoff(target, laws, ROWS, sampling_rate=rate)
+    return curve, mean_tradeoff(target, mean, variance, ROWS, sampling_rate=rate)
+
+
+@pytest.mark.parametrize(
+    "names", [["smokes", "sex"], ["snp", "rare"], ["smokes", "sex", "snp", "rare"]]
+)
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+def test_rows_are_judged_by_the_frequencies_of_the_others(table, columns, capsys, names, rate):
+    options = ["--columns", ",".join(names), "--rate", str(rate), "--top", "4"]
+    content = answer(capsys, table, *options)
+    exact = content["exact"]
+    assert exact["kind"] == "exact"
+    assert exact["bits"] + exact["genotypes"] == len(names)
+    assert [row["row"] for row in exact["rows"]] == [row["row"] for row in content["riskiest"]]
+    assert len(exact["rows"]) == 4
+    for row in exact["rows"]:
+        curve, limit = by_hand(columns, names, row["row"], rate)
+        assert row["leakage"] == pytest.approx(curve.advantage, abs=1e-11)
+        assert row["limit"] == pytest.approx(limit.advantage, rel=1e-12)
+        for point in row["power"]:
+            assert point["power"] == pytest.approx(curve.power(point["fpr"]), rel=1e-9)
+
+
+def test_a_column_that_is_the_same_for_all_says_nothing(table, capsys):
+    with_it = answer(capsys, table, "--columns", "sex,snp,same")["exact"]
+    without = answer(capsys, table, "--columns", "sex,snp")["exact"]
+    assert with_it["bits"] == without["bits"] + 1
+    assert with_it["rows"] == without["rows"]
+
+
+@pytest.mark.parametrize(("rate", "power"), [("1", 1.0), ("0.5", 0.505)])
+def test_a_row_alone_in_its_kind_is_told_for_certain(tmp_path, columns, capsys, rate, power):
+    alone = np.arange(ROWS) == 7
+    path = write(tmp_path / "t.csv", {"snp": columns["snp"], "alone": alone.astype(int)})
+    (row,) = answer(capsys, path, "--top", "1", "--rate", rate)["exact"]["rows"]
+    assert (row["row"], row["leakage"], row["limit"]) == (7, float(rate), float(rate))
+    assert row["power"][0] == {"fpr": 0.01, "power": power}
+
+
+def test_the_assumptions_are_said(table, capsys):
+    assert main(["mean", table, "--columns", "smokes,snp", "--exact"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Columns (1 of two values and 1 genotypes) are taken as independent" in text
+    assert "the frequencies among the other rows as those of the population" in text
+
+
+def test_without_rows_nothing_is_added(table, capsys):
+    assert main(["mean", table, "--columns", "smokes", "--exact", "--top", "0"]) == 0
+    assert "independent" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--columns", "sex,age"],
+            "--exact must find two values, or genotype counts 0, 1 and 2, in every column; 'age' "
+            "has 24 values. Choose others with --columns",
+        ),
+        (
+            ["--columns", "snp", "--categories", "snp"],
+            "--exact must find two values, or genotype counts 0, 1 and 2, in every column; 'snp' "
+            "has 3 values. Choose others with --columns",
+        ),
+        (
+            ["--columns", "sex", "--noise-std", "0.1"],
+            "--exact must go without noise: the law of a noisy mean is not known exactly. Leave "
+            "out --noise-std",
+        ),
+    ],
+)
+def test_what_has_no_exact_law_is_refused(table, capsys, options, message):
+    assert main(["mean", table, *options, "--exact"]) == 1
+    assert capsys.readouterr().err == f"mialeak: error: {message}\n"
