@@ -281,8 +281,8 @@ def estimate_atom_leakage(
     >>> leak = estimate_atom_leakage(counts)
     >>> for k in (0, -1):
     ...     print(f"{counts[k]:2} rows: {leak.low[k]:.2f} to {leak.high[k]:.2f}")
-     1 rows: 0.15 to 1.00
-    50 rows: 0.05 to 0.07
+     1 rows: 0.17 to 1.00
+    50 rows: 0.05 to 0.06
     """
     sample = _as_sample(counts)
     gamma, confidence, n = _as_game(gamma, confidence, n)
