@@ -11,6 +11,7 @@ import pytest
 from mialeak import (
     Bernoulli,
     Genotype,
+    Normal,
     bernoulli_score,
     exact_tradeoff,
 )
@@ -269,3 +270,14 @@ def test_a_lattice_that_does_not_bend_away_has_its_jumps():
     x = np.median(scores) + np.linspace(-0.02, 0.02, 41)
     seen = np.array([(scores > t).mean() for t in x])
     assert np.abs(seen - curve.sf(x)).max() < 4.5 * 0.5 / np.sqrt(scores.size) + curve.error
+
+
+def test_an_answer_with_a_large_error_is_refused_and_the_enclosure_is_not():
+    curve = exact_tradeoff([1, 1, 0.3], [Bernoulli([0.3, 0.4]), Normal([0.0], [1.0])], 50)
+    message = "marginals must have more columns: of these few the curve has an error of 0.08"
+    with pytest.raises(ValueError, match=message):
+        _ = curve.advantage
+    with pytest.raises(ValueError, match=message):
+        curve.power(0.1)
+    bounds = curve.enclosure(0.1)
+    assert 0.1 <= bounds.lower < bounds.upper < 0.2

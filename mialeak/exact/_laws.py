@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from mialeak.exact._returns import Returns
 from mialeak.tradeoff import PiecewiseTradeOff
 from mialeak.tradeoff._corners import corners_of_atoms
 
-__all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioLaw"]
+__all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw"]
 
 _EPS = 2.0**-52
 #: Rounding of K a coordinate, as measured: it adds up like a random walk.
@@ -24,6 +25,18 @@ _ROUNDING = 4.0 * _EPS
 _CUT_OFF = 3e-17
 #: Thresholds of the table, and steps, by which a quantile of two halves is found.
 _TABLE, _STEPS = 129, 60
+
+
+class RatioArrays(NamedTuple):
+    """The law of the log likelihood ratio, at increasing `log_ratio`.
+
+    `cdf_out` and `cdf_in` are P(l <= log_ratio) in either world; the first starts above the
+    probability of an outcome that the target makes impossible.
+    """
+
+    log_ratio: FloatArray
+    cdf_out: FloatArray
+    cdf_in: FloatArray
 
 
 class RatioLaw(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid
 from mialeak._results import Bounds, Kind
 from mialeak.exact._atoms import Atoms, atoms_of, halves_of
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
-from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
+from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioArrays, RatioLaw
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._outcomes import families_of
 from mialeak.exact._returns import find_returns
@@ -31,20 +31,10 @@ World = Literal["out", "in"]
 _FEW_OUTCOMES = 1 << 15
 #: Range of counts for atoms: probabilities below 1e-40 are left out.
 _ATOM_RANGE = 1.6
+#: An answer with a larger error is none: few columns, lattice and normal together, come to that.
+_WORST_ERROR = 1e-2
 #: Of fewer normal columns alone the moment function falls off too slowly to be inverted.
 _FEW_NORMAL = 6
-
-
-class RatioArrays(NamedTuple):
-    """The law of the log likelihood ratio, at increasing `log_ratio`.
-
-    `cdf_out` and `cdf_in` are P(l <= log_ratio) in either world; the first starts above the
-    probability of an outcome that the target makes impossible.
-    """
-
-    log_ratio: FloatArray
-    cdf_out: FloatArray
-    cdf_in: FloatArray
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -134,12 +124,7 @@ class ExactTradeOff(TradeOff):
         -------
         float or ndarray
         """
-        x = self._inner(as_floats(log_ratio, "log_ratio"))
-        out = np.exp(self._law.log_tails(x, 0)[0])
-        if self._world(world) == 0:
-            return _plain(out)
-        inside = np.exp(self._law.log_tails(x, 1)[0])
-        return _plain(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out)
+        return self._tail(log_ratio, world, 0)
 
     def sf(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
         """P(log likelihood ratio > log_ratio), without the cancellation.
@@ -153,12 +138,15 @@ class ExactTradeOff(TradeOff):
         -------
         float or ndarray
         """
+        return self._tail(log_ratio, world, 1)
+
+    def _tail(self, log_ratio: Any, world: str, side: int) -> float | FloatArray:
         x = self._inner(as_floats(log_ratio, "log_ratio"))
-        out = np.exp(self._law.log_tails(x, 0)[1])
+        out = np.exp(self._law.log_tails(x, 0)[side])
         if self._world(world) == 0:
-            return _plain(out)
-        inside = np.exp(self._law.log_tails(x, 1)[1])
-        return _plain(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out)
+            return _plain(self._sound(out))
+        inside = np.exp(self._law.log_tails(x, 1)[side])
+        return _plain(self._sound(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out))
 
     def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
         """Density of the log likelihood ratio; that of the inversion, atoms smoothed.
@@ -293,22 +281,30 @@ class ExactTradeOff(TradeOff):
     def _thinned(self) -> SubsampledTradeOff:
         return SubsampledTradeOff(self._whole, self.sampling_rate)
 
+    def _sound(self, answer: FloatArray) -> FloatArray:
+        """`answer`, unless its error is too large to call it one."""
+        if self.error > _WORST_ERROR:
+            rule = f"have more columns: of these few the curve has an error of {self.error:.1g}"
+            remedy = 'Without normal columns method="halves" is exact; enclosure() holds the power'
+            invalid("marginals", rule, remedy=remedy)
+        return answer
+
     def _power(self, fpr: FloatArray) -> FloatArray:
         rate = self.sampling_rate
-        return rate * self._law.at_fpr(fpr)[1] + (1.0 - rate) * fpr
+        return self._sound(rate * self._law.at_fpr(fpr)[1] + (1.0 - rate) * fpr)
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         rate = self.sampling_rate
-        return rate * self._law.at_fpr(fpr)[2] + (1.0 - rate) * (1.0 - fpr)
+        return self._sound(rate * self._law.at_fpr(fpr)[2] + (1.0 - rate) * (1.0 - fpr))
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         if self.sampling_rate == 1.0:
-            return self._law.at_power(power)
+            return self._sound(self._law.at_power(power))
         return self._thinned._fpr(power)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         if self.sampling_rate == 1.0:
-            return self._law.delta(epsilon, direction)
+            return self._sound(self._law.delta(epsilon, direction))
         return self._thinned._delta(epsilon, direction)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
@@ -348,7 +344,9 @@ def exact_tradeoff(
     Raises
     ------
     ValueError
-        If shapes do not match, the target is impossible, or a method cannot be had.
+        If shapes do not match, the target is impossible, or a method cannot be had.  Answers of the
+        curve raise it if their error is above 0.01, as may happen with a few columns of which some
+        are normal.
     TypeError
         For other laws.
 
