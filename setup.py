@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,14 @@ class BuildKernels(build_ext):
 
     def build_extensions(self):
         msvc = self.compiler.compiler_type == "msvc"
-        flags = shlex.split(MSVC if msvc else f"{GCC} {os.environ.get('CFLAGS', '')}")
+        own = os.environ.get("CFLAGS", "")
         for extension in self.extensions:
-            extension.extra_compile_args = flags
+            # Only `table` computes: what wraps it is made small.
+            size = "" if extension.name.endswith(".table") else "-Os"
+            flags = MSVC if msvc else f"{GCC} {size} {own}"
+            extension.extra_compile_args = shlex.split(flags)
+            if sys.platform == "linux" and not own:  # no symbols but for whoever wants to debug
+                extension.extra_link_args = ["-s"]
         super().build_extensions()
 
 
