@@ -15,7 +15,6 @@ from mialeak import (
     bernoulli_score,
     exact_tradeoff,
 )
-from mialeak._inversion._integrals import tail_and_density
 from mialeak.exact import ExactTradeOff
 from mialeak.exact._atoms import halves_of
 from mialeak.exact._laws import ContourLaw
@@ -179,27 +178,6 @@ def test_the_reproducible_values_are_met(name, value):
 
 
 @pytest.mark.parametrize("level", [1e-6, 1e-12, 1e-30])
-def test_two_tilts_agree_in_the_tails(level):
-    p, z = bits_case(300)
-    curve = exact_tradeoff(z, Bernoulli(p), 500)
-    inversion = curve._law.inversion
-    x = np.atleast_1d(curve.threshold(level))
-    assert np.exp(inversion.log_tails(x)[1]) == pytest.approx(level, rel=1e-12)
-    power = np.atleast_1d(curve.power(level))
-    spread = curve._moments.spread
-    (nearest,) = np.argsort([abs(c.saddle - x[0]) for c in inversion._contours])[:1]
-    for away in (-0.6, 0.7):
-        other = inversion._contour(inversion._contours[nearest].theta + away / spread)
-        for world, value in ((0, level), (1, power[0])):
-            tail = np.exp(inversion._integral(other, x, tail_and_density, float(world))[0])
-            mass = 1.0 if other.theta < world else 0.0
-            got = mass + (-tail if mass else tail)
-            assert got == pytest.approx(value, rel=1e-9)
-    delta = curve.delta(x, direction="in")
-    assert 0.0 < delta[0] < power[0]
-
-
-@pytest.mark.parametrize("level", [1e-6, 1e-12, 1e-30])
 def test_tails_agree_with_atoms_where_those_reach(level):
     p, z = np.array([0.3, 0.45]), np.array([1.0, 0.0])
     copies = 1
@@ -227,7 +205,7 @@ def test_halving_the_step_and_widening_the_counts_changes_nothing():
 
 
 def test_both_worlds_have_all_their_mass():
-    for d in (50, 2000):
+    for d in (50, 500):
         p, z = bits_case(d, 0.05, 0.95)
         moments = exact_tradeoff(z, Bernoulli(p), 1000)._moments
         assert abs(moments.local(1.0)[0]) < 1e-14
@@ -241,7 +219,7 @@ def test_both_worlds_have_all_their_mass():
 def test_rare_alleles_need_the_returning_windows(d):
     """Against simulation; the naive cut is wrong beside it."""
     rng = np.random.default_rng(d)
-    p, n, rounds = rng.uniform(0.001, 0.01, d), 1000, 10_000_000 // d
+    p, n, rounds = rng.uniform(0.001, 0.01, d), 1000, 5_000_000 // d
     z = (rng.random(d) < p).astype(float)
     curve = exact_tradeoff(z, Bernoulli(p), n)
     assert curve._law.returns.windows

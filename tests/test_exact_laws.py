@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -135,6 +136,17 @@ def test_the_cost_does_not_grow_with_n():
         assert 0.0 < curve.advantage < 1.0
         sizes.append(curve._moments._tables[0].weight.size)
     assert max(sizes) < 1.5 * min(sizes)
+
+
+@pytest.mark.parametrize("n", [10, 100])
+def test_many_columns_of_few_rows_are_no_work_and_leak_at_most_one(n):
+    """Few outcomes each, but far too many together for atoms: nobody tries to count them."""
+    p = np.linspace(0.25, 0.75, 5000)
+    start = time.process_time()
+    curve = exact_tradeoff((p <= 0.5).astype(float), Bernoulli(p), n)
+    assert 0.999 < curve.advantage <= 1.0
+    assert curve.method == "inversion"
+    assert time.process_time() - start < 5.0
 
 
 def test_large_n_is_the_limit():

@@ -161,13 +161,18 @@ class SaddlePointInversion:
         self, target: FloatArray, side: int, tilt: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Two points around each quantile and one between, from a table."""
-        _, mean, reach = self._local(tilt)
+        _, mean, spread = self._local(tilt)
+        reach = np.array(
+            [spread, spread]
+        )  # towards the small tails, and away: no further than asked
         while True:
-            x = mean + reach * np.linspace(-1.0, 1.0, _TABLE)
+            ends = reach[::-1] if side else reach
+            x = np.linspace(mean - ends[0], mean + ends[1], _TABLE)
             tails = self.log_tails(x, tilt=tilt)[side]
-            if tails.min() <= target.min() and tails.max() >= target.max():
+            short = np.array([tails.min() > target.min(), tails.max() < target.max()])
+            if not short.any():
                 break
-            reach *= 2.0
+            reach = np.where(short, 2.0 * reach, reach)
         tails = np.maximum.accumulate(tails if side == 0 else tails[::-1])
         x = x if side == 0 else x[::-1]
         right = np.clip(np.searchsorted(tails, target), 1, _TABLE - 1)

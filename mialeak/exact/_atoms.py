@@ -129,11 +129,15 @@ class Halves:
 def halves_of(table: Table, small: int = MOST_SMALL, large: int = MOST_LARGE) -> Halves | None:
     """Two halves of nearly equal size, or None if one is too large."""
     sides: tuple[list[tuple[Atoms, int]], list[tuple[Atoms, int]]] = ([], [])
+    loads = [0.0, 0.0]
     for atoms, copies in sorted(_coordinates(table), key=lambda part: -part[0].size):
-        lesser = int(_log_size(sides[1]) < _log_size(sides[0]))
+        lesser = int(loads[1] < loads[0])
         for side, share in ((lesser, -(-copies // 2)), (1 - lesser, copies // 2)):
             if share:
                 sides[side].append((atoms, share))
+                loads[side] += _log_size([(atoms, share)])
+        if max(loads) > math.log(_HOPE * large):
+            return None
     made = [_product(side, large) for side in sides]
     if made[0] is None or made[1] is None:
         return None

@@ -151,20 +151,22 @@ class ContourLaw(RatioLaw):
         else:
             log_delta = self.inversion.log_put(-x)
         lost = self.lost if direction == "out" else 0.0
-        return np.where(finite, np.exp(log_delta), 0.0) + lost
+        return np.minimum(np.where(finite, np.exp(log_delta), 0.0) + lost, 1.0)
 
     @cached_property
     def auc(self) -> float:
         """From ``P(l_in - l_out <= 0)``: its moment function at -1/2 + it is |M(1/2 + it)|^2."""
         spread = self.moments.local(0.5)[2] * np.sqrt(2.0)
-        far = self.returns.windows[-1][1] if self.returns.windows else 0.0
-        step = 0.35 / spread
-        count = int(max(10.0 / spread, far) / step) + 1
-        size = np.abs(self.moments.wave(0.5, 0.0, step, count)) ** 2
-        t = step * np.arange(count)
-        size *= np.exp(2.0 * self.moments.local(0.5)[0])
-        size[0] *= 0.5
-        total = step / np.pi * float(np.sum(size * 0.5 / (0.25 + t * t)))
+        step, end, total = 0.35 / spread, 0, 0.0
+        for low, high in [(0.0, 10.0 / spread), *self.returns.windows]:
+            first = max(int(np.ceil(low / step)), end)
+            count = max(int(high / step) + 1 - first, 0)
+            size = np.abs(self.moments.wave(0.5, first * step, step, count)) ** 2
+            t = step * (first + np.arange(count))
+            total += float(np.sum(size * 0.5 / (0.25 + t * t)))
+            end = first + count
+        # The node at 0, of size one, counts half.
+        total = step / np.pi * (total - 1.0) * np.exp(2.0 * self.moments.local(0.5)[0])
         mass = np.exp(self.moments.local(0.0)[0] + self.moments.local(1.0)[0])
         return float(1.0 - (total - mass / np.expm1(min(np.pi / step, 700.0))))
 

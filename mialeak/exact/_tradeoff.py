@@ -29,6 +29,8 @@ World = Literal["out", "in"]
 
 #: Outcomes of all coordinates together above which atoms are not even counted.
 _FEW_OUTCOMES = 1 << 15
+#: Different coordinates likewise: with two outcomes each, a half of them has 2**24 atoms.
+_FEW_COLUMNS = 48
 #: Range of counts for atoms: probabilities below 1e-40 are left out.
 _ATOM_RANGE = 1.6
 #: An answer with a larger error is none: few columns, lattice and normal together, come to that.
@@ -419,7 +421,10 @@ def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:
         one = np.ones(1)
         return AtomLaw(Atoms(np.zeros(1), one, one), 0.0)
     if method != "inversion" and normal is None:
-        few = sum(float(np.sum(f.spread + 1.0)) for f in families) <= _FEW_OUTCOMES
+        few = (
+            sum(f.copies.size for f in families) <= _FEW_COLUMNS
+            and sum(float(np.sum(f.spread + 1.0)) for f in families) <= _FEW_OUTCOMES
+        )
         if few and method in ("auto", "atoms"):
             atoms = atoms_of(packed(families, 1.0, np.inf, _ATOM_RANGE))
             if atoms is not None:
