@@ -27,8 +27,8 @@ def simulated(target):
 
 
 fpr = np.geomspace(1e-6, 1.0, 200)
-figure, axes = plt.subplots(2, 3, figsize=(12, 7.5))
-for (name, target), axis in zip(targets.items(), axes[0], strict=True):
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.8))
+for (name, target), axis in zip(targets.items(), axes, strict=True):
     exact = exact_tradeoff(target, Bernoulli(p), n)
     limit = mean_tradeoff(target, p, p * (1 - p), n)
     out, inside = (np.sort(scores) for scores in simulated(target))
@@ -40,6 +40,7 @@ for (name, target), axis in zip(targets.items(), axes[0], strict=True):
     axis.set(title=f"{name}: advantage {exact.advantage:.4f}", xlabel="fpr", ylabel="power")
     axis.legend()
     print(f"{name}: exact {exact.advantage:.12f} +- {exact.error:.0e}, limit {limit.advantage:.6f}")
+figure.tight_layout()
 
 # %%
 # If the mean is taken over a tenth of the rows, drawn together, no attack has an advantage above a
@@ -51,19 +52,20 @@ printed = mean_tradeoff(
     easy, p, p * (1 - p), n, sampling_rate=rate, sampling="columnwise-as-published"
 )
 grid = np.linspace(0.0, 1.0, 201)
-axis = axes[1, 0]
+figure, axis = plt.subplots(figsize=(4.5, 3.8))
 axis.plot(grid, exact.power(grid), color="C0", label=f"exact, advantage {exact.advantage:.4f}")
 axis.plot(grid, printed.power(grid), "--", color="C3", label=f"printed, {printed.advantage:.3f}")
 axis.plot(grid, grid, color="0.8", lw=0.8)
 axis.set(title="a tenth of the rows", xlabel="fpr", ylabel="power")
 axis.legend()
+figure.tight_layout()
 
 # %%
 # How far is the limit off? Less than a thousandth for balanced bits, however many; a tenth for rare
 # ones, of which a row has two in a hundred. Far in the tail the power is some percent lower.
 
-axis = axes[1, 1]
-sizes = np.array([50, 100, 200, 500, 1000])
+figure, (axis, other) = plt.subplots(1, 2, figsize=(9, 3.8))
+sizes = np.array([100, 200, 500, 1000, 2000])
 for low, high, label in ((0.25, 0.75, "p in [.25, .75]"), (0.001, 0.01, "p in [.001, .01]")):
     gaps = []
     for size in sizes:
@@ -75,7 +77,7 @@ for low, high, label in ((0.25, 0.75, "p in [.25, .75]"), (0.001, 0.01, "p in [.
 axis.set(title="large n against exact", xlabel="columns", ylabel="relative error of the advantage")
 axis.legend()
 
-axis = axes[1, 2]
+axis = other
 tail = np.geomspace(1e-30, 1e-2, 40)
 for name, target in targets.items():
     ratio = exact_tradeoff(target, Bernoulli(p), n).power(tail)
