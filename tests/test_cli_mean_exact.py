@@ -131,3 +131,20 @@ def test_without_rows_nothing_is_added(table, capsys):
 def test_what_has_no_exact_law_is_refused(table, capsys, options, message):
     assert main(["mean", table, *options, "--exact"]) == 1
     assert capsys.readouterr().err == f"mialeak: error: {message}\n"
+
+
+def test_a_curve_that_is_not_sure_is_no_answer(tmp_path, capsys):
+    """Fifty rare alleles, one of which the row at risk has."""
+    rows = np.arange(1000)
+    columns = {f"s{j}": (rows * (2 * j + 3) % 997 < 1 + j // 5).astype(int) for j in range(50)}
+    for name in columns:
+        columns[name][0] = int(name == "s0")
+    path = tmp_path / "t.npz"
+    np.savez(path, **columns)
+    code = main(["mean", str(path), "--exact", "--top", "1"])
+    err = capsys.readouterr().err
+    assert (code, err) == (
+        1,
+        "mialeak: error: --exact must have more columns, or less rare values: of these row 0 has "
+        "no sure curve. Leave out --exact, or list fewer rows\n",
+    )

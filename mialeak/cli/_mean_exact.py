@@ -92,7 +92,11 @@ class ExactRows:
         )
         laws = [law(shares) for law, shares in ((Bernoulli, p), (Genotype, q)) if shares.size]
         curve = exact_tradeoff(target, laws, n, sampling_rate=report.rate)
-        advantage, power = curve.advantage, np.asarray(curve.power(fpr))
+        try:
+            advantage, power = curve.advantage, np.asarray(curve.power(fpr))
+        except ValueError as error:  # its own error is too large
+            rule = f"have more columns, or less rare values: of these row {place} has no sure curve"
+            raise ValueError(f"exact must {rule}. Leave out --exact, or list fewer rows") from error
         return _told(place, float(advantage), float(limit.advantage), curve.error, power)
 
     def to_dict(self) -> dict[str, Any]:
