@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import time
 
 import numpy as np
@@ -22,6 +24,7 @@ from mialeak import (
     mean_tradeoff,
 )
 from mialeak.exact import RatioArrays
+from mialeak.exact._returns import _log_coincidence
 
 GRID = np.array([1e-10, 1e-3, 0.1, 0.5, 0.9, 0.999])
 
@@ -290,3 +293,33 @@ def test_few_normal_columns_are_sent_to_their_closed_form():
     law = Normal(np.zeros(6), np.ones(6))
     exact = gaussian_mean_tradeoff(np.ones(6), np.zeros(6), 1.0, 10)
     assert abs(exact_tradeoff(np.ones(6), law, 10).power(0.1) - exact.power(0.1)) < 1e-12
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_coincidences_of_equal_columns_are_bounded(copies):
+    """By the sum over the multisets of outcomes, all enumerated."""
+    for n, p in ((3, 0.2), (6, 0.5)):
+        curve = exact_tradeoff(np.ones(copies), Bernoulli(np.full(copies, p)), n)
+        table = curve._moments.full_table()
+        column = int(np.argmax(table.copies))
+        weight = table.weight[table.first[0] : table.first[1], column]
+        weight = weight[weight > 0.0]
+        square = 0.0
+        for outcome in itertools.combinations_with_replacement(range(weight.size), copies):
+            counts = np.bincount(outcome)
+            orders = math.factorial(copies) / math.prod(map(math.factorial, counts.tolist()))
+            square += float(orders * np.prod(weight[list(outcome)])) ** 2
+        assert np.log(square) <= _log_coincidence(table).sum() + 1e-12
+
+
+def test_many_equal_columns_have_a_small_error():
+    """50 allele-like columns that all look alike; the advantage is that of a million rounds."""
+    p = np.full(50, 0.1)
+    curve = exact_tradeoff(np.ones(50), Bernoulli(p), 100)
+    assert curve.advantage == pytest.approx(0.72450, abs=1e-4)
+    assert curve.error < 1e-4
+    means = np.random.default_rng(11).binomial(100, p, (200_000, 50)) / 100
+    with np.errstate(divide="ignore"):
+        rises = np.maximum(-np.expm1(np.log(means / p).sum(axis=1)), 0.0)
+    error = rises.std() / np.sqrt(rises.size)
+    assert curve.advantage == pytest.approx(rises.mean(), abs=4 * error)

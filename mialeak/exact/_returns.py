@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+from scipy.special import gammaln, i0e, xlogy
 
 from mialeak._arrays import FloatArray
 from mialeak.exact._moments import RatioMoments
@@ -149,6 +149,27 @@ class _Witnesses(NamedTuple):
         return good
 
 
+def _log_coincidence(table: Table) -> FloatArray:
+    """Log of at most sum P(outcomes)^2 of the equal coordinates of each entry, in any order.
+
+    The m outcomes of m equal coordinates are one of up to m! orders, so the sum is at most
+    ``m! (sum w^2)^m``.  For many of few outcomes better: counts of the outcomes are multinomial,
+    independent Poisson ones given their sum, and those coincide with probability
+    ``e^(-2 m w) I_0(2 m w)``.
+    """
+    starts = table.first[:-1]
+    many = table.copies
+    total = np.add.reduceat(table.weight, starts).ravel()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.nan_to_num((many / total).reshape(-1, table.weight.shape[1]))
+        means = table.weight * np.repeat(scale, np.diff(table.first), axis=0)
+        poisson = np.add.reduceat(np.log(i0e(2.0 * means)), starts).ravel()
+        poisson += 2.0 * (many * np.log(total) + gammaln(many + 1.0) + many - xlogy(many, many))
+        orders = many * np.log(np.add.reduceat(table.weight**2, starts).ravel())
+        orders += gammaln(many + 1.0)
+    return np.where(many > 0.0, np.minimum(poisson, orders), 0.0)
+
+
 def _witnesses(table: Table) -> _Witnesses:
     shape = table.copies.shape
     low, high = np.full(shape, np.inf), np.zeros(shape)
@@ -168,11 +189,7 @@ def _witnesses(table: Table) -> _Witnesses:
             into[place] = np.sqrt((weight * (values - mean) ** 2).sum(axis=0) / total)
         away = np.where(weight > 0.0, np.abs(ratio - mean), 0.0)
         widest = max(widest, float(away.max(initial=0.0)))
-    with np.errstate(divide="ignore"):
-        square = np.log(np.add.reduceat(table.weight**2, table.first[:-1]).ravel())
-    many = table.copies
-    square = np.where(many > 0.0, square, 0.0)
-    floor = 0.5 * float(np.sum(many * square + gammaln(many + 1.0)))
+    floor = 0.5 * float(np.sum(_log_coincidence(table)))
     real = (table.copies > 0.0) & (ratio_spread > 0.0) & (high > 0.0)
     low, high = low[real], high[real]
     count_spread, slope = count_spread[real], ratio_spread[real] / count_spread[real]

@@ -146,9 +146,9 @@ class ExactTradeOff(TradeOff):
         x = self._inner(as_floats(log_ratio, "log_ratio"))
         out = np.exp(self._law.log_tails(x, 0)[side])
         if self._world(world) == 0:
-            return _plain(self._sound(out))
+            return _plain(out)
         inside = np.exp(self._law.log_tails(x, 1)[side])
-        return _plain(self._sound(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out))
+        return _plain(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out)
 
     def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
         """Density of the log likelihood ratio; that of the inversion, atoms smoothed.
@@ -346,9 +346,9 @@ def exact_tradeoff(
     Raises
     ------
     ValueError
-        If shapes do not match, the target is impossible, or a method cannot be had.  Answers of the
-        curve raise it if their error is above 0.01, as may happen with a few columns of which some
-        are normal.
+        If shapes do not match, the target is impossible, or a method cannot be had.  Power, fnr,
+        fpr, delta and advantage of the curve raise it if their error is above 0.01, as may happen
+        with a few columns of which some are normal; cdf and sf are given with whatever `error`.
     TypeError
         For other laws.
 
@@ -367,8 +367,8 @@ def exact_tradeoff(
         P(l > x) = (1/pi) Re int_0^oo M(theta + it) e^(-(theta + it) x) / (theta + it) dt
 
     taken through the saddle point, so that the result is relatively accurate at 1e-300 too.  l lies
-    on a slightly bent lattice, so |M| returns near multiples of ``2 pi n p_j``; cut at its first
-    decay, tails of 200 rare alleles are off by 2e-3.  The returns are looked for and
+    on a slightly bent lattice, so ``|M|`` returns near multiples of ``2 pi n p_j``; cut at its
+    first decay, tails of 200 rare alleles are off by 2e-3.  The returns are looked for and
     included.  A release that is impossible with the target in it has l = -inf, and carries its
     probability.  A mean of k of the n rows is that of k rows, ``power = r f(fpr) + (1 - r) fpr``.
     Noise on the release is not treated here: the sum of lattice and noise has a likelihood ratio of
@@ -383,7 +383,7 @@ def exact_tradeoff(
     **Cost.**  Linear in d and independent of n for large ``n p (1 - p)``: 25 outcomes a column
     (their probability is smooth, every h-th count is enough), 26 frequencies a contour, four to
     twelve contours a curve.  Few columns (less than about 20), equal ones, and rare values cost
-    more, for |M| returns.
+    more, for ``|M|`` returns.
 
     Examples
     --------
