@@ -15,6 +15,7 @@ deviations with 16 nodes err by a known amount below rounding.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,6 +27,8 @@ __all__ = ["TailEnclosure", "enclosed_power"]
 
 #: Length of a panel in units of one over the standard deviation, and its nodes.
 _PANEL, _NODES = 1.5, 16
+#: Frequencies, likewise, up to which ever fewer counts of a coordinate are enough.
+_EDGES = (10.5, 100.5)
 #: Half the height of the ellipse around a panel in which the integrand is bounded, likewise.
 _HEIGHT = 4.0
 #: Points times nodes at once, and halvings when a threshold is looked for.
@@ -46,7 +49,14 @@ class TailEnclosure:
         top = panels * length
         places, weights = _gauss_legendre()
         t = np.add.outer(length * places, length * np.arange(panels))
-        wave = np.stack([moments.wave(theta, length * x, length, panels) for x in places])
+        edges = [0, *(int(edge / _PANEL) for edge in _EDGES if edge < reach), panels]
+        wave = np.concatenate(
+            [
+                np.stack([moments.wave(theta, length * (a + x), length, b - a) for x in places])
+                for a, b in pairwise(edges)
+            ],
+            axis=1,
+        )
         u = t / top
         even = 0.5 * (1.0 - u)
         odd = 0.5 * ((1.0 - u) / np.tan(np.pi * u) + 1.0 / np.pi)

@@ -129,7 +129,12 @@ class RatioMoments:
         first = _FREQUENCY / self.spread
         reach = first if most_t <= first else 2.0 * most_t
         made = packed(self.families, most_theta, reach, wider)
-        self._tables = [table for table in self._tables if table.most_t > made.most_t]
+        # One that serves less is kept if it is cheaper.
+        self._tables = [
+            table
+            for table in self._tables
+            if table.most_t > made.most_t or 2 * table.weight.size < made.weight.size
+        ]
         self._tables.append(made)
         self._tables.sort(key=lambda table: table.most_t)
         return made
