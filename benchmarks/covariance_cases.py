@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def stream(columns: int) -> SpeedCase:
         quick_size=columns * 2 * BLOCK,
         setup=partial(arriving, columns=columns),
         ours=by_blocks,
-        rivals={"river": river},
+        rivals={"river": river} if find_spec("river") else {},
         error=arriving_error,
         bound=50.0,
         rival_size=columns * 2 * BLOCK,

@@ -121,3 +121,12 @@ def test_a_saved_object_goes_on_with_the_same_bits(structure, tmp_path):
     two.partial_fit(x[cut:])
     np.testing.assert_array_equal(two.mahalanobis(x), one.mahalanobis(x))
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("structure", ["full", "low-rank"])
+def test_no_rows_have_no_distances(structure):
+    """With enough columns for the triangle to be halved, too."""
+    x = np.random.default_rng(3).normal(size=(200, 300 if structure == "low-rank" else 150))
+    found = StreamingCovariance(structure=structure, shrinkage=0.1).fit(x)
+    factor = found.whitening_
+    assert np.shape(factor.squared(np.empty((0, x.shape[1])))) == (0,)

@@ -139,6 +139,8 @@ class Triangle:
 
     def solve(self, rows: FloatArray) -> None:
         """``L^-1 v`` for each row v, in place; `rows` has Fortran order."""
+        if not len(rows):  # BLAS refuses what is empty
+            return
         if self._corner is not None:
             blas.dtrsm(1.0, self._corner, rows, side=1, lower=1, trans_a=1, overwrite_b=1)
             return
@@ -149,6 +151,8 @@ class Triangle:
 
     def solve_back(self, rows: FloatArray) -> None:
         """``L^-T v`` for each row v, in place; `rows` has Fortran order."""
+        if not len(rows):
+            return
         if self._corner is not None:
             blas.dtrsm(1.0, self._corner, rows, side=1, lower=1, overwrite_b=1)
             return
