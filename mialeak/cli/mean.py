@@ -39,7 +39,6 @@ With --max-leakage X the command is a gate: it exits with 2 if the riskiest row 
 with 0 if not.  An error, usage included, exits with 1.
 
 Examples:
-  mialeak mean --example genotypes --target 0.02
   mialeak mean --example genotypes --exact --top 5
   mialeak mean microdata.csv --columns age,income,region --max-leakage 0.05
   mialeak mean cohort.parquet --noise-std 0.05 --html report.html
