@@ -18,8 +18,6 @@ from distributed import Client, LocalCluster
 from mialeak.covariance import StreamingCovariance
 from mialeak.reference import covariance as twins
 
-pytestmark = pytest.mark.skip(reason="a local cluster waited for ever in one installed environment")
-
 STRUCTURES = [
     {},
     {"structure": "diagonal"},
@@ -157,14 +155,16 @@ def test_a_bad_row_in_a_chunk_is_named_by_its_place_in_the_whole():
     assert (found.n_samples_seen_, found.n_samples_dropped_) == (1199, 1)
 
 
-def slow_chunk(block_info=None):
-    """A chunk that takes a while, the same whenever it is made."""
-    place = block_info[None]["chunk-location"][0]
-    time.sleep(0.1)
-    return np.random.default_rng(place).normal(size=(300, 20)) + place
-
-
 def test_a_killed_worker_changes_no_bit():
+    def slow_chunk(block_info=None):
+        """A chunk that takes a while, the same whenever it is made.
+
+        Within the test it travels by value: the workers cannot import the tests.
+        """
+        place = block_info[None]["chunk-location"][0]
+        time.sleep(0.1)
+        return np.random.default_rng(place).normal(size=(300, 20)) + place
+
     lazy = da.map_blocks(
         slow_chunk, chunks=((300,) * 16, (20,)), dtype=np.float64, meta=np.empty((0, 0))
     )
