@@ -10,7 +10,7 @@ from scipy import linalg
 
 from mialeak._arrays import FloatArray, as_floats, invalid
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
-from mialeak.mean._score import row_blocks
+from mialeak.mean._score import kernel_blocks
 
 __all__ = ["inverse_curvature", "linear_influence", "z_estimator"]
 
@@ -106,7 +106,7 @@ def inverse_curvature(
 ) -> FloatArray:
     """Inverse of ``sum_i curvature_i x_i x_i^T + diag(penalty)``."""
     matrix = np.zeros((design.shape[1], design.shape[1]))
-    for block in row_blocks(design):
+    for block in kernel_blocks(design):
         rows = design[block]
         matrix += (rows.T * curvature[block]) @ rows
     matrix[np.diag_indices_from(matrix)] += penalty
@@ -149,7 +149,7 @@ def linear_influence(
     n = design.shape[0]
     inverse = n * inverse_curvature(design, curvature, penalty)
     influence, left = np.empty(design.shape), np.empty(n)
-    for block in row_blocks(design):
+    for block in kernel_blocks(design):
         rows, raw = design[block], influence[block]
         np.matmul(rows, inverse, out=raw)
         left[block] = 1.0 - curvature[block] * np.vecdot(rows, raw) / n

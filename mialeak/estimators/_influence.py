@@ -14,7 +14,7 @@ from mialeak._results import Kind, Result
 from mialeak.mean import mean_tradeoff
 from mialeak.mean._covariance import Full, variances_or_matrix
 from mialeak.mean._rows import units
-from mialeak.mean._score import row_blocks
+from mialeak.mean._score import kernel_blocks
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
 
@@ -184,7 +184,7 @@ class InfluenceFunctions(Result):
         none = _NONE * np.sqrt(np.diagonal(cov))
         share = self.n / ((self.n - 1.0) * (self.n - 2.0))
         scores = np.empty(self.n)
-        for block in row_blocks(influence):
+        for block in kernel_blocks(influence):
             own, moves = influence[block], self.left_out[block]
             known = np.isfinite(moves if moves.ndim == 1 else moves.sum(axis=1))
             if by.rank < columns:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_counts, invalid
 from mialeak.mean._covariance import Full
 from mialeak.mean._rows import downdated
-from mialeak.mean._score import row_blocks
+from mialeak.mean._score import kernel_blocks
 
 __all__ = ["margin_leakage_scores"]
 
@@ -151,7 +151,7 @@ def _squares(places: IntArray, frequencies: FloatArray, covariance: FloatArray) 
     by = Full(covariance, np.zeros(frequencies.size), "codes")
     squares = np.empty(places.shape[0])
     shape = np.broadcast_to(frequencies, (places.shape[0], frequencies.size))
-    for block in row_blocks(shape):
+    for block in kernel_blocks(shape):
         rows = np.array(shape[block])
         np.negative(rows, out=rows)
         rows[np.arange(rows.shape[0])[:, None], places[block]] += 1.0

@@ -10,7 +10,7 @@ from scipy import linalg, special
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, as_floats, invalid, require
 from mialeak.mean._covariance import Full, variances_or_matrix, whitening
-from mialeak.mean._score import as_mean, as_points, row_blocks, squared_distances
+from mialeak.mean._score import as_mean, as_points, kernel_blocks, squared_distances
 
 __all__ = ["easiest_target", "hardest_target", "noise_for_leakage", "samples_for_leakage"]
 
@@ -73,7 +73,7 @@ def noise_for_leakage(
     variances, axes = _principal(variances_or_matrix(cov, mean.size, "cov"))
     flat = points.reshape(-1, mean.size)
     added = np.empty(flat.shape[0])
-    for block in row_blocks(flat):
+    for block in kernel_blocks(flat):
         deviations = flat[block] - mean
         if axes is not None:
             deviations = deviations @ axes

@@ -8,7 +8,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak.mean._covariance import Full, variances_or_matrix
-from mialeak.mean._score import row_blocks
+from mialeak.mean._score import kernel_blocks
 
 __all__ = ["downdated", "row_leakage_scores", "units"]
 
@@ -118,7 +118,7 @@ def _full_scores(
 ) -> FloatArray:
     n, columns = table.shape
     scatter = np.zeros((columns, columns))
-    for block in row_blocks(table):
+    for block in kernel_blocks(table):
         rows = (table[block] - centre) * moves
         scatter += rows.T @ rows
     scatter /= n - 2
@@ -128,7 +128,7 @@ def _full_scores(
         scatter[np.diag_indices(columns)] += noise
     by = Full(scatter, np.zeros(columns), "X")
     squares = np.empty(n)
-    for block in row_blocks(table):
+    for block in kernel_blocks(table):
         squares[block] = by.squared((table[block] - centre) * moves)
     return downdated(squares, n)
 
@@ -147,11 +147,11 @@ def _diagonal_scores(
     n, columns = table.shape
     added = np.zeros(columns) if noise is None else noise
     scatter = np.zeros(columns)
-    for block in row_blocks(table, matrix=False):
+    for block in kernel_blocks(table, matrix=False):
         rows = (table[block] - centre) * moves
         scatter += np.einsum("ij,ij->j", rows, rows)
     scores = np.empty(n)
-    for block in row_blocks(table, matrix=False):
+    for block in kernel_blocks(table, matrix=False):
         rows = (table[block] - centre) * moves
         rows *= rows
         left = scatter - n / (n - 1.0) * rows

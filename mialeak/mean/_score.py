@@ -8,15 +8,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
-from mialeak._blocks import row_blocks as blocks_of_rows
+from mialeak._blocks import row_blocks
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
 
 __all__ = [
     "as_mean",
     "as_points",
     "inner_products",
+    "kernel_blocks",
     "leakage_score",
-    "row_blocks",
     "squared_distances",
 ]
 
@@ -132,7 +132,7 @@ def squared_distances(
     """``(z - mean)^T C^-1 (z - mean)`` of every point z; `rule` is what one outside C breaks."""
     flat = points.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
-    blocks = list(row_blocks(flat, matrix=not isinstance(by, Diagonal)))
+    blocks = list(kernel_blocks(flat, matrix=not isinstance(by, Diagonal)))
     room = np.empty(flat[blocks[0]].shape) if blocks else flat
     with np.errstate(over="ignore", invalid="ignore"):
         for block in blocks:
@@ -156,19 +156,19 @@ def inner_products(
     flat, flat_other = one.reshape(-1, mean.size), other.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        for block in row_blocks(flat, matrix=not isinstance(by, Diagonal)):
+        for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
             result[block] = by.inner(flat[block] - mean, flat_other[block] - mean)
     shaped: FloatArray = result.reshape(one.shape[:-1])
     return shaped[()]
 
 
-def row_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
+def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
     """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
     rows, columns = flat.shape
     elements = _BLOCK
     if matrix:
         elements = max(elements, min(_MATRIX_ROWS * columns, _MATRIX_BLOCK))
-    return blocks_of_rows(rows, columns, elements=elements)
+    return row_blocks(rows, columns, elements=elements)
 
 
 def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outside) -> NoReturn:

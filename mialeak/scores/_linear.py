@@ -8,7 +8,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
-from mialeak.mean._score import as_mean, row_blocks, squared_distances
+from mialeak.mean._score import as_mean, kernel_blocks, squared_distances
 from mialeak.scores._releases import Piece, as_columns, cubic_function, map_releases
 
 __all__ = ["as_target", "by_rows", "covariance_score", "outside_range", "scalar_product_score"]
@@ -99,7 +99,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
 def by_rows(piece: Piece, by: Whitening, function: Any) -> FloatArray:
     """`function` of blocks of rows as float64; a row outside the range of cov is refused."""
     result = np.empty(piece.rows.shape[0])
-    for block in row_blocks(piece.rows, matrix=not isinstance(by, Diagonal)):
+    for block in kernel_blocks(piece.rows, matrix=not isinstance(by, Diagonal)):
         try:
             result[block] = function(piece.rows[block].astype(np.float64))
         except Outside as outside:
