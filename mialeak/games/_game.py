@@ -46,9 +46,10 @@ class _Game:
         self,
         marginals: Any,
         n: int,
-        sampling_rate: float,
-        release_noise_cov: Any,
-        n_reference: int | None,
+        *,
+        sampling_rate: float = 1.0,
+        release_noise_cov: Any = None,
+        n_reference: int | None = None,
     ):
         law = as_joint(marginals)
         self._n, self._size = as_count(n, "n", least=2), law.size
@@ -332,7 +333,13 @@ class FixedTargetGame(_Game):
         release_noise_cov: Any = None,
         n_reference: int | None = None,
     ):
-        super().__init__(marginals, n, sampling_rate, release_noise_cov, n_reference)
+        super().__init__(
+            marginals,
+            n,
+            sampling_rate=sampling_rate,
+            release_noise_cov=release_noise_cov,
+            n_reference=n_reference,
+        )
         self._target = self._possible(target)
 
 
@@ -370,17 +377,6 @@ class AverageTargetGame(_Game):
     >>> print(f"{measured.auc:.2f}")
     0.95
     """
-
-    def __init__(
-        self,
-        marginals: Any,
-        n: int,
-        *,
-        sampling_rate: float = 1.0,
-        release_noise_cov: Any = None,
-        n_reference: int | None = None,
-    ):
-        super().__init__(marginals, n, sampling_rate, release_noise_cov, n_reference)
 
 
 def draw_rows(marginals: Any, rows: int, *, rng: Any = None) -> FloatArray:
