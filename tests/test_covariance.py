@@ -61,7 +61,7 @@ def test_distances_are_those_of_two_passes_and_an_inverse(structure, order, dtyp
 
 def test_scoring_before_fitting_is_an_error_that_says_what_to_do():
     for method in ("mahalanobis", "transform"):
-        with pytest.raises(NotFittedError, match="Call fit or partial_fit first"):
+        with pytest.raises(NotFittedError, match=r"seen rows\. Call fit or partial_fit first"):
             getattr(StreamingCovariance(), method)(np.ones((2, 2)))
     assert not hasattr(StreamingCovariance(), "mean_")
 

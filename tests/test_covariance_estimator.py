@@ -94,8 +94,10 @@ def test_parameters_take_effect_at_once():
         found.set_params(**parameters)
         fresh = StreamingCovariance(**found.get_params()).fit(x)
         np.testing.assert_array_equal(found.mahalanobis(x), fresh.mahalanobis(x))
-    with pytest.raises(ValueError, match="'shrink' is no parameter"):
-        found.set_params(shrink=1)
+    message = 'params must be "blocks", .* or "workers"; got params = .shrink'
+    with pytest.raises(ValueError, match=message):
+        found.set_params(ridge=7.0, shrink=1)
+    assert found.ridge == 0.0
     for name, value in (("shrinkage", "ledoit-wolf"), ("structure", "diagonal")):
         with pytest.raises(ValueError, match=f"{name} must be .* Call fit"):
             StreamingCovariance().fit(x).set_params(**{name: value}).mahalanobis(x)
@@ -248,13 +250,18 @@ def test_a_memory_mapped_copy_learns_on(structure, tmp_path):
     )
 
 
-def test_memory_does_not_grow_with_the_rows():
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"structure": "diagonal"}, {"structure": "block", "blocks": [20, 30]}],
+    ids=["full", "diagonal", "block"],
+)
+def test_memory_does_not_grow_with_the_rows(parameters):
     import tracemalloc
 
     block = correlated(200, 50)
     peaks = []
     for repeat in (2, 40):
-        found = StreamingCovariance()
+        found = StreamingCovariance(**parameters)
         tracemalloc.start()
         found.fit(block for _ in range(repeat))
         peaks.append(tracemalloc.get_traced_memory()[1])

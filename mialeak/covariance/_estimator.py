@@ -104,26 +104,9 @@ class StreamingCovariance(Parameters):
     """
 
     _learnt: Learnt | None = None
-    _kind: tuple[Any, ...]
+    _kind: tuple[str, tuple[int, ...] | None]
     _once: Once
     n_features_in_: int
-
-    def __init__(
-        self,
-        *,
-        structure: str = "full",
-        shrinkage: float | str | None = None,
-        ridge: float = 0.0,
-        blocks: Any = None,
-        missing: str = "error",
-        workers: int = 1,
-    ):
-        self.structure = structure
-        self.shrinkage = shrinkage
-        self.ridge = ridge
-        self.blocks = blocks
-        self.missing = missing
-        self.workers = workers
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -187,9 +170,9 @@ class StreamingCovariance(Parameters):
         known = self._learnt
         if known is not None:
             self._check_kind(rule)
-        blocks = None if self.blocks is None else tuple(int(width) for width in self.blocks)
+        structure, blocks = self._kind_now()
         drop, tails = self.missing == "drop", rule == "ledoit-wolf"
-        recipe = _learning.Recipe(self.structure, tails, blocks, drop)
+        recipe = _learning.Recipe(structure, tails, blocks, drop)
         learnt: Learnt | None
         if _dask.is_lazy(X):
             learnt = join(known, _dask.learn_lazy(recipe, X, _input.column_names(X)))
@@ -216,8 +199,9 @@ class StreamingCovariance(Parameters):
                 remedy="Call fit",
             )
 
-    def _kind_now(self) -> tuple[Any, ...]:
-        return self.structure, None if self.blocks is None else tuple(self.blocks)
+    def _kind_now(self) -> tuple[str, tuple[int, ...] | None]:
+        widths = self.blocks
+        return self.structure, None if widths is None else tuple(int(width) for width in widths)
 
     def _commit(self, learnt: Learnt) -> None:
         self._kind = self._kind_now()
@@ -386,8 +370,8 @@ class StreamingCovariance(Parameters):
 
     def _seen(self) -> Learnt:
         if self._learnt is None or self._learnt.moments.n == 0:
-            name = type(self).__name__
-            raise NotFittedError(f"this {name} has seen no rows yet. Call fit or partial_fit first")
+            remedy = "Call fit or partial_fit first"
+            invalid(type(self).__name__, "have seen rows", remedy=remedy, error=NotFittedError)
         return self._learnt
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, Self
 
 from mialeak._arrays import as_choice, as_count, as_float, invalid
@@ -42,16 +42,26 @@ class Once:
 class Parameters:
     """Parameters by name, their check, and how an estimator prints and travels."""
 
-    structure: str
-    shrinkage: float | str | None
-    ridge: float
-    blocks: Any
-    missing: str
-    workers: int
+    def __init__(
+        self,
+        *,
+        structure: str = "full",
+        shrinkage: float | str | None = None,
+        ridge: float = 0.0,
+        blocks: Any = None,
+        missing: str = "error",
+        workers: int = 1,
+    ):
+        self.structure = structure
+        self.shrinkage = shrinkage
+        self.ridge = ridge
+        self.blocks = blocks
+        self.missing = missing
+        self.workers = workers
 
     @classmethod
-    def _names(cls) -> list[str]:
-        return sorted(name for name in inspect.signature(cls).parameters)
+    def _names(cls) -> tuple[str, ...]:
+        return tuple(sorted(inspect.signature(cls).parameters))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, as scikit-learn asks for them.
@@ -87,11 +97,11 @@ class Parameters:
         Raises
         ------
         ValueError
-            For a name that is no parameter.
+            For a name that is no parameter.  Nothing has changed then.
         """
+        for name in params:
+            as_choice(name, "params", self._names())
         for name, value in params.items():
-            if name not in self._names():
-                raise ValueError(f"{name!r} is no parameter; they are {', '.join(self._names())}")
             setattr(self, name, value)
         if "_once" in self.__dict__:
             self._once = Once()
@@ -133,7 +143,7 @@ class Parameters:
         as_choice(self.missing, "missing", ("error", "drop"))
         if (self.blocks is not None) != (self.structure == "block"):
             invalid("blocks", "be the widths of the blocks for structure='block', else None")
-        if self.blocks is not None and not isinstance(self.blocks, Iterable):
+        if self.blocks is not None and not isinstance(self.blocks, Collection):
             invalid("blocks", "be a sequence of widths", value=self.blocks, error=TypeError)
         for place, width in enumerate(() if self.blocks is None else self.blocks):
             as_count(width, f"blocks[{place}]", least=1)
