@@ -41,6 +41,8 @@ def refused(error, message, function, *args, **options):
         (([1.0], [2.0], -0.1), "learning_rate must be above 0; got learning_rate = -0.1"),
         (([[1.0]] * 2, [[2.0]] * 2, [0.1, 0.0]), "got learning_rate[1] = 0.0"),
         (([1.0], [2.0], [0.1]), "learning_rate must be one number or one a step"),
+        (([0.0, 1e308], [1.0, -1e308], 1.0), "near enough to theta_before for the gradient to be"),
+        (([1.0], [1e308], 1e-300), "to be a number; got theta_after[0] = 1e+308"),
     ],
 )
 def test_batch_gradient_refuses(arguments, message):
@@ -88,7 +90,7 @@ def test_attack_refuses_other_types():
 
 
 def test_attack_refuses_references_that_cannot_be_solved_with():
-    refused(ValueError, "has seen no rows", CovarianceAttack, StreamingCovariance(), 8)
+    refused(ValueError, "must have seen rows", CovarianceAttack, StreamingCovariance(), 8)
     few = StreamingCovariance().fit(ROWS[:2])
     refused(ValueError, "the covariance must have full rank", CovarianceAttack, few, 8)
     noisy = CovarianceAttack(few, 8, noise_multiplier=1.0, clip_norm=1.0)
@@ -142,6 +144,11 @@ def test_no_steps_and_no_targets_are_allowed(score, participation):
     refused(ValueError, "no step has been seen", attack.scores)
     assert attack.update(np.ones((0, 3)), np.ones(3)).shape == (0,)
     assert attack.scores().shape == (0,)
+    for errors, shape in ((np.ones((0, 1)), (0,)), (np.ones((5, 0, 1)), (5, 0))):
+        nobody = LayerGradients(errors, np.ones((0, 2)))
+        assert nobody.dense().shape == (*shape, 3)
+        attack.reset()
+        assert attack.update(nobody, np.ones((*shape[:-1], 3))).shape == shape
 
 
 def test_scores_come_after_a_step():
@@ -183,6 +190,10 @@ def test_canaries_refuse():
     message = "steps must have 50 candidates at every step; got 4 at step 1"
     refused(ValueError, message, rank_canaries, [step, (ROWS[:4], REFERENCE)])
     refused(ValueError, "k must be at most the number of candidates", rank_canaries, [step], 51)
+    message = "steps must be pairs of candidates and reference, one for each step; got steps"
+    refused(TypeError, message + " = 5", rank_canaries, 5)
+    refused(TypeError, message + "[1] = 2", rank_canaries, [step, 2])
+    refused(TypeError, message + "[0] = (1, 2, 3)", rank_canaries, [(1, 2, 3)])
 
 
 def test_made_canaries_refuse():
@@ -201,6 +212,8 @@ def test_audit_refuses():
     refused(ValueError, "n_canaries must be between 2", dp_sgd_audit, np.ones_like, 1)
     message = "train(member) must be 9 scores, one a canary; its shape is (3,)"
     refused(ValueError, message, dp_sgd_audit, lambda member: np.ones(3), 9)
-    message = "scores must not be NaN"
-    refused(ValueError, "scores", dp_sgd_audit, lambda member: np.full(9, np.nan), 9, rng=1)
+    message = "train(member) must not be NaN; got train(member)[0] = nan"
+    refused(ValueError, message, dp_sgd_audit, lambda member: np.full(9, np.nan), 9, rng=1)
+    message = "train must be a function of member that returns a score for each canary; got train"
+    refused(TypeError, message, dp_sgd_audit, np.ones(9), 9)
     refused(ValueError, "guesses", dp_sgd_audit, np.ones_like, 9, guesses=(9, 9), rng=1)

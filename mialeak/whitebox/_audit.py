@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_floats, invalid
+from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.audit import OneRunResult, one_run_audit
@@ -76,8 +76,10 @@ def dp_sgd_audit(
 
     Raises
     ------
+    TypeError
+        If train is no function.
     ValueError
-        If train returns other than m numbers, or one_run_audit refuses its parameters.
+        If train returns other than m numbers, or a NaN, or one_run_audit refuses its parameters.
 
     See Also
     --------
@@ -99,17 +101,19 @@ def dp_sgd_audit(
     (100, 3.49)
     """
     count = as_count(n_canaries, "n_canaries", least=2)
+    if not callable(train):
+        rule = "be a function of member that returns a score for each canary"
+        invalid("train", rule, value=train, error=TypeError)
     generator = as_rng(rng)
     member = generator.random(count) < 0.5
     scores = as_floats(train(member.copy()), "train(member)", ndim=1)
     if scores.size != count:
         invalid("train(member)", f"be {count} scores, one a canary; its shape is {scores.shape}")
+    require(~np.isnan(scores), scores, "train(member)", "not be NaN")
     shuffled = generator.permutation(count)
     order = shuffled[np.argsort(scores[shuffled], kind="stable")]
     ranks = np.empty(count)
     ranks[order] = np.arange(count)
-    if np.isnan(scores).any():
-        ranks = scores  # refused by index below
     bound = one_run_audit(ranks, member, delta=delta, confidence=confidence, guesses=guesses)
     plus, minus = bound.guesses
     guessed = np.zeros(count, np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_float, as_floats, first_index, invalid, require
 from mialeak._results import Kind, Result
 from mialeak.whitebox._gradients import as_clip_norm, clipped
 from mialeak.whitebox._metric import Metric, metric_of
@@ -109,11 +109,8 @@ def select_canaries(
     Canaries(indices=[0, 1], scores=[8. , 4.5], kind='estimate')
     """
     k = as_count(k, "k", least=1)
-    cap = as_clip_norm(clip_norm)
-    metric = _with_noise(reference, noise_variance)
     best, places, start = np.empty(0), np.empty(0, np.int64), 0
-    for rows in _blocks(candidates, metric.columns):
-        scores = _distances(rows, metric, cap, start)
+    for scores in _distances(candidates, reference, clip_norm, noise_variance):
         best = np.concatenate([best, scores])
         places = np.concatenate([places, np.arange(start, start + scores.size)])
         order = np.lexsort([places, -best])[:k]
@@ -148,6 +145,8 @@ def rank_canaries(
 
     Raises
     ------
+    TypeError
+        If `steps` are not pairs.
     ValueError
         As :func:`select_canaries`, if the number of candidates changes, or there is no step.
 
@@ -169,15 +168,10 @@ def rank_canaries(
     Canaries(indices=[0], scores=[11.], kind='estimate')
     """
     k = as_count(k, "k", least=1)
-    cap = as_clip_norm(clip_norm)
     total: FloatArray | None = None
-    for step, (candidates, reference) in enumerate(steps):
-        metric = _with_noise(reference, noise_variance)
-        parts, start = [np.empty(0)], 0
-        for rows in _blocks(candidates, metric.columns):
-            parts.append(_distances(rows, metric, cap, start))
-            start += parts[-1].size
-        ranks = _ranks(np.concatenate(parts))
+    for step, pair in enumerate(_pairs(steps)):
+        pieces = _distances(*pair, clip_norm, noise_variance)
+        ranks = _ranks(np.concatenate([np.empty(0), *pieces]))
         if total is None:
             total = ranks
         elif total.size != ranks.size:
@@ -193,10 +187,28 @@ def rank_canaries(
     return Canaries(order.astype(np.int64), total[order])
 
 
-def _with_noise(reference: Any, noise_variance: Any) -> Metric:
+def _pairs(steps: Any) -> Iterator[tuple[Any, Any]]:
+    rule = "be pairs of candidates and reference, one for each step"
+    if not isinstance(steps, Iterable):
+        invalid("steps", rule, value=steps, error=TypeError)
+    for place, pair in enumerate(steps):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            invalid("steps", rule, index=place, value=pair, error=TypeError)
+        yield pair[0], pair[1]
+
+
+def _distances(
+    candidates: Any, reference: Any, clip_norm: Any, noise_variance: Any
+) -> Iterator[FloatArray]:
+    """Squared distances of the candidates, a piece at a time."""
+    cap = as_clip_norm(clip_norm)
     variance = as_float(noise_variance, "noise_variance")
     require(variance >= 0.0, variance, "noise_variance", "be at least 0")
-    return metric_of(reference, variance)
+    metric = metric_of(reference, variance)
+    start = 0
+    for rows in _blocks(candidates, metric.columns):
+        yield _distances_of(rows, metric, cap, start)
+        start += len(rows)
 
 
 def _blocks(candidates: Any, columns: int) -> Iterator[npt.NDArray[Any]]:
@@ -214,11 +226,14 @@ def _blocks(candidates: Any, columns: int) -> Iterator[npt.NDArray[Any]]:
         yield from (array[first : first + rows] for first in range(0, len(array), rows))
 
 
-def _distances(rows: npt.NDArray[Any], metric: Metric, cap: float | None, start: int) -> FloatArray:
+def _distances_of(
+    rows: npt.NDArray[Any], metric: Metric, cap: float | None, start: int
+) -> FloatArray:
+    """Those of some rows, the first of which is candidate `start`."""
     values = as_floats(rows, "candidates")
     finite = np.isfinite(values)
     if not finite.all():
-        row, column = (int(i[0]) for i in np.nonzero(~finite))
+        row, column = first_index(~finite)
         place = (start + row, column)
         invalid("candidates", "be finite", index=place, value=values[row, column])
     with np.errstate(over="ignore", invalid="ignore"):

@@ -29,7 +29,8 @@ def batch_gradient(theta_before: Any, theta_after: Any, learning_rate: Any) -> F
     Raises
     ------
     ValueError
-        If the shapes differ, anything is NaN or infinite, or a learning rate is not above 0.
+        If the shapes differ, anything is NaN or infinite, a learning rate is not above 0, or a
+        gradient overflows.
 
     Notes
     -----
@@ -59,7 +60,11 @@ def batch_gradient(theta_before: Any, theta_after: Any, learning_rate: Any) -> F
     if rate.shape not in ((), before.shape[:-1]):
         invalid("learning_rate", f"be one number or one a step; its shape is {rate.shape}")
     require(rate > 0.0, rate, "learning_rate", "be above 0")
-    return (before - after) / rate[..., None]
+    with np.errstate(over="ignore"):
+        gradient = (before - after) / rate[..., None]
+    rule = "be near enough to theta_before for the gradient to be a number"
+    require(np.isfinite(gradient), after, "theta_after", rule)
+    return gradient
 
 
 class LayerGradients:
@@ -125,7 +130,7 @@ class LayerGradients:
     def dense(self) -> FloatArray:
         """The gradients themselves, shape (k, columns) or (S, k, columns)."""
         outer = self.errors[..., :, None] * self.inputs[:, None, :]
-        flat = outer.reshape(*self.errors.shape[:-1], -1)
+        flat = outer.reshape(*outer.shape[:-2], outer.shape[-2] * outer.shape[-1])
         return np.concatenate([flat, self.errors], axis=-1) if self.bias else flat
 
     def clip(self, clip_norm: float) -> LayerGradients:

@@ -51,6 +51,7 @@ class LayerPlan:
         count, outputs, columns = self._solved.shape
         by_step = errors.transpose(1, 0, 2)  # (k, S, C)
         squared = np.vecdot(by_step @ self._gram - 2.0 * self._linear[:, None], by_step)
-        fed = (deviations @ self._solved.reshape(-1, columns).T).reshape(-1, count, outputs)
+        fed = deviations @ self._solved.reshape(-1, columns).T
+        fed = fed.reshape(len(batches), count, outputs)
         inner = np.vecdot(errors, fed) - (deviations @ self._solved_mean)[:, None]
         return np.asarray(squared.T) + self._constant, np.asarray(inner)
