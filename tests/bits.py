@@ -1,4 +1,7 @@
-"""One hash of 65,536 results: ``python tests/bits.py`` prints it, on any machine.
+"""Hashes of results: ``python tests/bits.py`` prints them, on any machine with mialeak installed.
+
+tests/test_bits.py holds them.  A kernel that is to give other bits, more accurate ones, takes new
+hashes from here and a line in CHANGELOG.md.
 
 The points are built from the raw bits of PCG64 with integer arithmetic, + - * / and sqrt, which
 IEEE 754 rounds alike everywhere; no sin, log or power of NumPy's takes part.
@@ -10,10 +13,10 @@ import hashlib
 
 import numpy as np
 
-from mialeak import special
-from mialeak.discrete import max_leakage
+from mialeak import scores, special
+from mialeak.discrete import atom_leakage, max_leakage, min_samples
 
-__all__ = ["digest", "inputs", "law"]
+__all__ = ["digest", "inputs", "law", "rooms_digest"]
 
 #: Points for a function that is hashed by itself; 65,536 in all.
 POINTS = 16_384
@@ -63,7 +66,7 @@ def law(atoms: int) -> np.ndarray:
 
 
 def digest(workers: int = 1) -> str:
-    """SHA-256 over the results as little-endian float64; `workers` serve the sums."""
+    """SHA-256 of 65,536 results of the ufuncs and some sums, for which `workers` serve."""
     parts = []
     for i, (name, points) in enumerate(SHARES.items()):
         c, n, p = inputs(SEED + i, points)
@@ -75,9 +78,39 @@ def digest(workers: int = 1) -> str:
         for n in (1, 1000, 10**6, 2**53)
         for gamma in (0.5, 1.0, 1.25)
     ]
-    results = np.concatenate([*parts, sums]) + 0.0  # one sign for zero
-    return hashlib.sha256(results.astype("<f8").tobytes()).hexdigest()
+    return _hash([*parts, sums])
+
+
+def rooms_digest() -> str:
+    """SHA-256 of what README promises the same bits of, apart from the ufuncs and the games."""
+    rows, columns, n = 37, 203, 1000
+    raw = np.random.PCG64(SEED).random_raw((rows + 5) * columns) >> np.uint64(11)
+    unit = (raw * 2.0**-53).reshape(rows + 5, columns)
+    p, moments, counts = unit[0], unit[1:5], unit[5:]
+    p[:3] = 0.5, 2.0**-40, 1 - 2.0**-40
+    bits, genotypes = np.floor(2 * counts[0]), np.floor(3 * counts[0])
+    std = 0.5 + moments[0]
+    means = np.floor((n + 1) * counts) / n
+    laws = law(ATOMS)
+    return _hash(
+        [
+            *(atom_leakage(laws, size) for size in (1, 1000, 10**9)),
+            [min_samples(laws, 0.01, gamma=gamma) for gamma in (0.5, 1.0, 1.25)],
+            [max_leakage(iter(np.array_split(laws, 7)), 1000)],
+            scores.bernoulli_score(means, bits, p, n),
+            scores.genotype_score(np.floor((2 * n + 1) * counts) / n, genotypes, p, n),
+            scores.edgeworth_score(means, bits, p, std, *moments[1:3], n),
+            scores.scalar_product_score(means, bits, p),
+            scores.covariance_score(means, bits, p, std * std, n),
+        ]
+    )
+
+
+def _hash(parts: list[object]) -> str:
+    """SHA-256 of numbers as little-endian float64."""
+    results = np.concatenate([np.asarray(part, "<f8") for part in parts]) + 0.0  # one sign for zero
+    return hashlib.sha256(results.tobytes()).hexdigest()
 
 
 if __name__ == "__main__":
-    print(digest())
+    print(digest(), rooms_digest(), sep="\n")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import bits
 import numpy as np
 import pytest
-from fresh import in_fresh_python
+from fresh import bits_by_isa, in_fresh_python
 
 from mialeak._kernels import table
 
+#: What `python tests/bits.py` prints.
 HASH = "88dc38c2f9c25dcf9b3179339961c23989d937b3430ec489ac55c3a86e8561c2"
+ROOMS_HASH = "8e552ccfad82032a0cdd066e255bfa70491727b25400383cabc09863b4b18447"
 
 #: Every name that MIALEAK_ISA understands on some machine.
 NAMES = ("scalar", "sse2", "avx2", "avx512", "neon")
@@ -42,6 +44,15 @@ def test_every_instruction_set_gives_the_promised_bits(isa):
         assert f"MIALEAK_ISA={isa}" in last
         for choice in table.isa_available():
             assert choice in last
+
+
+def test_what_other_rooms_promise_has_its_bits_whatever_numpy_runs_on(monkeypatch):
+    """NumPy's part of the work is done with and without its wider instructions."""
+    code = "import bits; from mialeak._kernels.table import isa; print(isa(), bits.rooms_digest())"
+    for left_out in ("", "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX2 AVX512F AVX512_SKX"):
+        monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", left_out)
+        found = bits_by_isa(code)
+        assert found == dict.fromkeys(found, ROOMS_HASH)
 
 
 @pytest.mark.parametrize("isa", ["avx1024", "AVX2", " ", "sse2,avx2"])
