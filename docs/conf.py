@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from numpydoc.docscrape import NumpyDocString
+from sphinx.addnodes import pending_xref
 
 import mialeak
 import mialeak.torch
@@ -25,7 +33,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery"]
@@ -54,16 +61,40 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "mialeak"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_math_renderer = "mathml"
 html_theme_options = {
     "show_toc_level": 2,
     "navbar_align": "left",
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+# Pages without others below them have no list to show.
+html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md")} | {"names": []}
+
+NAMES = Path(__file__).parent / "names.toml"
+NAMES_HEAD = """\
+What holds each name
+====================
+
+Every public name: how many of its parameters are described and how many lines of its examples are
+run; the tests that compare it with a truth found in another way; those that give it bad input; and
+its row in README's table of benchmarks, where it has one.  A test is told by what it claims, and by
+its file.
+"""
+
+
+def rooms() -> Iterator[tuple[str, Any, list[str]]]:
+    """Title, module and names of every room."""
+    for room, names in {**mialeak._ROOMS, "torch": mialeak.torch.__all__}.items():
+        module = importlib.import_module(f"mialeak.{room}")
+        public = [*names, room] if hasattr(module, room) else names
+        title = "configuration" if room == "_config" else room
+        yield title, module, sorted(public, key=str.lower)
 
 
 def interface() -> str:
@@ -71,15 +102,57 @@ def interface() -> str:
     lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself, but for the"]
     lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms, and"]
     lines += ["for those of ``mialeak.torch``, which has to be imported by name.", ""]
-    for room, names in {**mialeak._ROOMS, "torch": mialeak.torch.__all__}.items():
-        module = importlib.import_module(f"mialeak.{room}")
-        public = [*names, room] if hasattr(module, room) else names
-        title = "configuration" if room == "_config" else room
+    for title, module, names in rooms():
         lines += [title, "-" * len(title), "", module.__doc__.splitlines()[0], ""]
-        lines += [f".. currentmodule:: mialeak{'' if room == '_config' else f'.{room}'}", ""]
+        lines += [f".. currentmodule:: {home(module)}", ""]
         lines += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
-        lines += [*(f"   {name}" for name in sorted(public, key=str.lower)), ""]
+        lines += [*(f"   {name}" for name in names), ""]
     return "\n".join(lines)
+
+
+def home(module: Any) -> str:
+    """The module that the documentation names; that of the configuration is the package."""
+    return "mialeak" if module.__name__ == "mialeak._config" else module.__name__
+
+
+def names_page() -> str:
+    """The page that tells of every public name what holds it."""
+    told, table = tomllib.loads(NAMES.read_text(encoding="utf-8")), []
+    for title, module, names in rooms():
+        table += [title, "-" * len(title), "", ".. list-table::", "   :header-rows: 1"]
+        table += ["   :widths: 20 12 30 24 14", "   :class: names", ""]
+        table += row("name", "documented, exampled", "compared with", "bad input", "benchmark")
+        for name in names:
+            cells = told[f"{title}.{name}"]
+            link = f":obj:`~{home(module)}.{name}`"
+            parts = [cells[key] for key in ("truth", "refuses", "benchmark")]
+            table += row(link, documented(getattr(module, name)), *map(claims, parts))
+        table.append("")
+    return "\n".join([NAMES_HEAD, *table])
+
+
+def row(*cells: str) -> list[str]:
+    """The lines of a row of a list-table."""
+    return ["   * - " + cells[0], *("     - " + cell for cell in cells[1:])]
+
+
+def documented(item: Any) -> str:
+    """How many parameters are described, and how many lines of examples run."""
+    text = inspect.getdoc(item) or ""
+    sections = NumpyDocString(text)
+    told = len(sections["Parameters"] or sections["Attributes"])
+    run = len(doctest.DocTestParser().get_examples(text))
+    return f"{told} parameter{'s' * (told != 1)}, {run} lines"
+
+
+def claims(cell: str | list[str]) -> str:
+    """A cell of docs/names.toml in words: what the tests claim, and where they are."""
+    if isinstance(cell, list):
+        return "; ".join(map(claims, cell))
+    file, _, test = cell.partition(".py::test_")
+    if not test:
+        return cell.replace("`", "``").replace("````", "``")
+    return f"{test.split('::test_')[-1].replace('_', ' ')} (*{file}*)"
 
 
 def ufunc_signature(
@@ -94,9 +167,41 @@ def ufunc_signature(
     return f"({', '.join(names[: item.nin])}, /, out=None, *, where=True, **kwargs)", ""
 
 
+def close_examples(app: Any, page: str, source: list[str]) -> None:
+    """Leave out the empty line that ends the last example of a block for doctest."""
+    source[0] = re.sub(r"\n\n```(?=\n|$)", "\n```", source[0])
+
+
+def link_names(app: Any, doctree: nodes.document) -> None:
+    """Make a public name that is written as code a link to its documentation."""
+    homes = {name: f"{home(module)}.{name}" for _, module, names in rooms() for name in names}
+    for node in list(doctree.findall(nodes.literal)):
+        target = homes.get(node.astext().removesuffix("()"))
+        if target and not isinstance(node.parent, nodes.reference | nodes.title | pending_xref):
+            link = pending_xref(
+                refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname
+            )
+            node.replace_self(link)
+            link += node
+
+
+def visit_math(writer: Any, node: nodes.Element) -> None:
+    """A formula as MathML, which needs neither a script nor the network."""
+    block = isinstance(node, nodes.math_block)
+    code = node.astext()
+    if r"\\" in code and r"\begin" not in code:
+        code = rf"\begin{{aligned}}{code}\end{{aligned}}"
+    writer.body.append(tex2mathml(code, as_block=block))
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
-    """Write the interface page; ask for signatures before numpydoc does."""
-    page, text = Path(__file__).parent / "api.rst", interface()
-    if not page.exists() or page.read_text() != text:
-        page.write_text(text)
+    """Write the pages of names; ask for signatures before numpydoc does."""
+    for name, text in {"api.rst": interface(), "names.rst": names_page()}.items():
+        page = Path(__file__).parent / name
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("source-read", close_examples)
+    app.connect("doctree-read", link_names)
     app.connect("autodoc-process-signature", ufunc_signature, priority=100)

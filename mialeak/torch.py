@@ -316,6 +316,11 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> An
     torch.Tensor
         A scalar: go back through it to the canary's input.
 
+    Raises
+    ------
+    ValueError
+        If `clip_norm` is not above 0.
+
     Examples
     --------
     >>> import torch
@@ -326,6 +331,8 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> An
     >>> loss.item(), g.grad.tolist()
     (40.0, [0.0, 20.0])
     """
+    if not clip_norm > 0.0:
+        invalid("clip_norm", "be above 0", value=clip_norm)
     overlap = reference_gradients @ gradient
     short = (clip_norm - gradient.norm()).clamp(min=0.0)
     return overlap @ overlap + short**2

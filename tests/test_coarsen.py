@@ -185,7 +185,7 @@ def test_bins_are_intervals_that_other_data_can_be_put_into(x, method):
     found = discretize(x, 8, method=method)
     assert np.array_equal(found.transform(x), found.labels)
     assert len(found.p) == 8
-    assert found.p.sum() == pytest.approx(1)
+    np.testing.assert_allclose(found.p, np.bincount(found.labels) / len(x), rtol=1e-15)
     assert found.leakage == max_leakage(found.p, len(x))
     order = np.argsort(x)
     assert (np.diff(found.labels[order]) >= 0).all()

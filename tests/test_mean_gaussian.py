@@ -258,3 +258,18 @@ def test_sub_sampling_and_dictionary_come_from_the_base():
 def test_bad_input_is_told(arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         GaussianMeanTradeOff(**{"score": 1.0, "n": 10, "columns": 2} | arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": [1.0, np.nan]}, "target must be finite; got target[1] = nan"),
+        ({"mean": [0.0] * 3}, "target must have 3 columns (its last axis), as mean has"),
+        ({"cov": [1.0, -1.0]}, "cov must be at least 0 (a variance); got cov[1]"),
+        ({"n": 1}, "n must be between 2 and 2**53; got n = 1"),
+    ],
+)
+def test_bad_targets_are_told(arguments, message):
+    arguments = {"target": [1.0, 2.0], "mean": [0.0, 0.0], "cov": 1.0, "n": 10} | arguments
+    with pytest.raises(ValueError, match=re.escape(message)):
+        gaussian_mean_tradeoff(**arguments)

@@ -410,5 +410,8 @@ def test_mechanisms_are_compared_on_one_law():
     ways = {"raw": Histogram(), "rounded": Round(5), "bit": lambda c: c[:, 0] > 3}
     found = compare_mechanisms(ways, FLOATS, 12, gamma=0.8)
     assert list(found) == list(ways)
+    small = compare_mechanisms(ways, FLOATS, 5, gamma=0.5)["bit"]
+    truth = enumerated(sure(lambda c: c[0] > 3), LAW, 5, F(1, 2))
+    assert float(small) == pytest.approx(float(truth), abs=3e-15)
     assert found["rounded"] == mechanism_leakage(Round(5), FLOATS, 12, gamma=0.8)
     assert found["raw"].to_dict()["kind"] == "exact"

@@ -1,33 +1,16 @@
-"""What the documentation says of the tests: those that its pages name are there."""
+"""What the pages of the documentation say of the tests: those that they name are there."""
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
+from claims import ROOT, claims_of
 
-ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *ROOT.glob("docs/guide/*.md")])
+from mialeak.cli import main
+
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/guide/*.md")])
 NODE = re.compile(r"\btests/(test_\w+\.py)(?:::(\w+(?:::\w+)?))?")
-
-
-@cache
-def claims_of(file: str) -> set[str]:
-    """The tests in a file of this folder, as pytest names them there."""
-    found = set()
-    for node in ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef):
-            found |= {
-                f"{node.name}::{part.name}"
-                for part in node.body
-                if isinstance(part, ast.FunctionDef)
-            }
-        elif isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-    return {name for name in found if name.split("::")[-1].startswith("test_")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -48,3 +31,14 @@ def test_every_erratum_has_a_counter_example_that_runs():
             assert ">>>" in entry or NODE.search(entry), title
         for row in rows:
             assert NODE.search(row), row
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_of_an_example_is_what_the_shell_prints(page, capsys):
+    """Command and answer, in one block or in two."""
+    text = page.read_text(encoding="utf-8")
+    shown = r"\bmialeak (\w+ --example \w+)\n(?:```\n[^`]*```text\n)?(\w.*?)\n```"
+    for command, answer in re.findall(shown, text, re.DOTALL):
+        main(command.split())
+        assert answer in capsys.readouterr().out
+    assert "--example adult\n" in text or page not in {ROOT / "README.md", ROOT / "docs/index.md"}

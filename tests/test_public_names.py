@@ -1,17 +1,39 @@
-"""What holds for every public name: documented as it is, with an example."""
+"""What holds for every public name: documented as it is, with an example, and tested as told."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import re
+import tomllib
 
 import numpy as np
 import pytest
+from claims import ROOT, claims_of
 
 import mialeak
+import mialeak.torch
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
-NAMES = sorted(set(mialeak._HOME) - {"show_config"})
+
+#: Room to its names, as docs/names.toml calls it; those of these rooms have no short form.
+ROOMS = {room: list(names) for room, names in mialeak._ROOMS.items()}
+ROOMS["configuration"] = ROOMS.pop("_config")
+ROOMS["torch"] = mialeak.torch.__all__
+ROOMS["audit"].append("audit")
+ROOMS["security"].append("security")
+NAMES = [(room, name) for room, names in ROOMS.items() for name in names]
+
+TOLD = tomllib.loads((ROOT / "docs" / "names.toml").read_text(encoding="utf-8"))
+CELLS = [(name, key) for name, cells in TOLD.items() for key in cells]
+
+
+def item_of(room: str, name: str):
+    """What the name stands for."""
+    if room == "configuration":
+        return getattr(mialeak, name)
+    return getattr(importlib.import_module(f"mialeak.{room}"), name)
 
 
 def sections(doc: str) -> dict[str, str]:
@@ -33,10 +55,10 @@ def parameters(item) -> list[str]:
     return [name for name in inspect.signature(item).parameters if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_is_documented_in_its_order(name):
+@pytest.mark.parametrize(("room", "name"), NAMES)
+def test_every_parameter_is_documented_in_its_order(room, name):
     """What a function returns may document its fields as attributes."""
-    item = getattr(mialeak, name)
+    item = item_of(room, name)
     found = sections(item.__doc__)
     assert found[""].strip()
     if inspect.isabstract(item):
@@ -46,6 +68,37 @@ def test_every_parameter_is_documented_in_its_order(name):
     assert told[: len(wanted)] == wanted
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_public_name_has_an_example(name):
-    assert ">>>" in getattr(mialeak, name).__doc__
+@pytest.mark.parametrize(("room", "name"), NAMES)
+def test_every_public_name_has_an_example(room, name):
+    assert ">>>" in item_of(room, name).__doc__
+
+
+# --- docs/names.toml ------------------------------------------------------------------------------
+
+
+def words_of_benchmarks() -> list[str]:
+    """Every text in the programs of the benchmarks, formatted ones up to their first value."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("benchmarks/*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+def test_every_public_name_is_told_of_and_no_other():
+    assert sorted(TOLD) == sorted(f"{room}.{name}" for room, name in NAMES)
+    assert all(list(cells) == ["truth", "refuses", "benchmark"] for cells in TOLD.values())
+
+
+@pytest.mark.parametrize(("name", "key"), CELLS)
+def test_a_cell_names_what_is_there_or_says_why_nothing_is(name, key):
+    cell = TOLD[name][key]
+    for part in [cell] if isinstance(cell, str) else cell:
+        file, _, test = part.partition("::")
+        if test:
+            assert key != "benchmark"
+            assert test in claims_of(file), part
+        elif part.startswith("`"):
+            assert key == "benchmark"
+            assert any(text.startswith(part) for text in words_of_benchmarks()), part
+        else:
+            assert key != "truth"
+            assert part.startswith("none"), part

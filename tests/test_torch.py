@@ -195,6 +195,15 @@ def refused(message, function, *args, error=ValueError, **options):
         function(*args, **options)
 
 
+def test_blocks_and_norms_out_of_range_are_refused():
+    model, (x, y) = conv_net(), some()
+    blocks = gradient_blocks(model, CROSS_ENTROPY, x, y, block=0)
+    refused("block must be between 1", next, blocks)
+    for norm in (0.0, -1.0, float("nan")):
+        message = f"clip_norm must be above 0; got clip_norm = {norm}"
+        refused(message, room.canife_loss, torch.ones(2), torch.ones(3, 2), norm)
+
+
 def test_layers_that_mix_a_batch_are_named():
     model = torch.nn.Sequential(
         torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 2)

@@ -96,7 +96,7 @@ def max_leakage(
     which is Theorem 14 of [AGP25]_ (5.1 of [AGP23]_) in positive terms.  As printed there (eq 17)
     it subtracts nearly equal numbers: for ten equal atoms, n = 2000 and gamma = 0.5 the leakage is
     2.06e-18 and the printed form in double precision is wrong by a factor of 28.
-    At gamma = 1 it is :math:`\frac12 \sum_k E|B_k/n - p_k|`, by de Moivre's closed form.
+    At gamma = 1 it is :math:`\frac{1}{2} \sum_k E|B_k/n - p_k|`, by de Moivre's closed form.
 
     Procedures are symmetric in the rows and see them only through their empirical law; the maximum
     is reached by releasing the histogram.  It never increases with `n`.
