@@ -136,7 +136,7 @@ def test_a_page(files, tmp_path, capsys):
     assert main(["audit", *files[:2], "--max-epsilon", "0.5", "--html", str(path)]) == 2
     page = path.read_text(encoding="utf-8")
     assert capsys.readouterr().out.splitlines()[0] in page
-    assert page.count("<img") == 1
+    assert page.count("<img") == 2
     assert "All scores must be independent" in page
     assert 'class="verdict over"' in page
     assert report.fingerprint(files[0]) in page

@@ -51,7 +51,7 @@ def give(
     content: dict[str, Any],
     draw: Callable[[], Figure] | None,
     title: str,
-    alt: str,
+    alts: Sequence[str],
     inputs: Sequence[str | Path] = (),
     verdict: str = "",
     over: bool = False,
@@ -69,8 +69,10 @@ def give(
         The answer for programs, and the name of its schema.
     draw : callable or None
         Makes the picture, if there is one.
-    title, alt : str
-        Of the page, and of the picture in it.
+    title : str
+        Of the page.
+    alts : sequence of str
+        What the panels of the picture show, for those who cannot see them.
     inputs : sequence of path
         The files that the answer rests on.
     verdict : str
@@ -100,7 +102,7 @@ def give(
                 title=title,
                 verdict=verdict,
                 within=not over,
-                pictures=[report.picture_of(figure, alt)] if figure else [],
+                pictures=report.pictures_of(figure, alts) if figure else [],
                 source=source,
                 compared=compared or report.WORLDS,
             )

@@ -124,8 +124,10 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         draw=draw,
         title=f"What the scores in {Path(options.inside).name} prove",
-        alt="Left: power by false-positive rate, measured, with a band in which the whole true "
-        "curve lies. Right: histograms of the scores in and out.",
+        alts=(
+            "Measured power by false-positive rate, and a band in which the whole true curve lies.",
+            "Histograms of the scores in and out.",
+        ),
         inputs=[options.inside, options.outside],
         verdict=verdict,
         over=over,

@@ -78,8 +78,10 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         draw=lambda: _figure(curve, options),
         title=f"What a release with mu = {options.mu:g} leaks",
-        alt="Power of the best attack by false-positive rate. Left: both logarithmic. Right: both "
-        "linear.",
+        alts=[
+            f"Power of the best attack by false-positive rate, on {scale} axes."
+            for scale in ("logarithmic", "linear")
+        ],
     )
 
 

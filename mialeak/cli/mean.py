@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         draw=lambda: _figure(report, options),
         title=f"What publishing means of {options.example or file.name} leaks",
-        alt="Left: leakage of each row, riskiest first. Right: leakage by noise on the means.",
+        alts=("Leakage of each row, riskiest first.", "Leakage by noise on the means."),
         inputs=[file],
         verdict=verdict,
         over=over,

@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         draw=lambda: _figure(report, options),
         title=f"What publishing counts of {options.example or file.name} leaks",
-        alt="Left: leakage of each row, riskiest first. Right: leakage by size of the release.",
+        alts=("Leakage of each row, riskiest first.", "Leakage by size of the release."),
         inputs=[file],
         verdict=verdict,
         over=over,

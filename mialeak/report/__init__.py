@@ -24,7 +24,7 @@ from mialeak._document import Document, Notes, Pairs, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["WORLDS", "Origin", "Picture", "fingerprint", "picture_of", "render_page"]
+__all__ = ["WORLDS", "Origin", "Picture", "fingerprint", "pictures_of", "render_page"]
 
 #: What every number compares.
 WORLDS = (
@@ -85,14 +85,24 @@ def fingerprint(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def picture_of(figure: Figure, alt: str) -> Picture:
-    """`figure` as it will be in the page; `alt` is for those who cannot see it."""
+def pictures_of(figure: Figure, alts: Sequence[str]) -> list[Picture]:
+    """The panels of `figure` one by one, so that a page can set them below each other.
+
+    Nothing moves in them, and `figure` is left with its layout as it was drawn.
+    """
     from matplotlib import rc_context
 
-    stream = io.BytesIO()
-    with rc_context({"svg.hashsalt": "mialeak"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    return Picture(stream.getvalue(), alt)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    pictures = []
+    for ax, alt in zip(figure.axes, alts, strict=True):
+        for other in figure.axes:
+            other.set_visible(other is ax)
+        stream = io.BytesIO()
+        with rc_context({"svg.hashsalt": "mialeak"}):
+            figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        pictures.append(Picture(stream.getvalue(), alt))
+    return pictures
 
 
 def render_page(
