@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -67,11 +67,11 @@ def dense_error(function: Callable[..., Any], size: int) -> float:
 # --- a low rank --------------------------------------------------------------------------------
 
 
-def references(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """A thousand references of 7850 columns, and as many candidates."""
+def references(size: int, most: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """A thousand references of 7850 columns, and at most so many candidates."""
     d, r = (7850, 1000) if size > 10**6 else (40, 10)
     rng = np.random.default_rng(21)
-    return rng.standard_normal((r, d)), rng.standard_normal((r, d))
+    return rng.standard_normal((r, d)), rng.standard_normal((min(size // d, most), d))
 
 
 def low_rank(fitted: np.ndarray, scored: np.ndarray, structure: str = "low-rank") -> np.ndarray:
@@ -79,9 +79,22 @@ def low_rank(fitted: np.ndarray, scored: np.ndarray, structure: str = "low-rank"
 
 
 def low_rank_error(function: Callable[..., Any], size: int) -> float:
-    fitted, scored = references(1)
+    fitted, scored = references(400)
     cov = twins.covariance(fitted, ridge=RIDGE)
     return worst(function(fitted, scored), twins.mahalanobis(scored, fitted.mean(axis=0), cov))
+
+
+def low_rank_case(candidates: int) -> SpeedCase:
+    return SpeedCase(
+        name=f"`StreamingCovariance`, low rank, d = 7850, 1000 references, {candidates:,} scored",
+        size=7850 * (1000 + candidates),
+        quick_size=800,
+        setup=partial(references, most=candidates),
+        ours=low_rank,
+        rivals={"our full structure": partial(low_rank, structure="full")},
+        error=low_rank_error,
+        bound=1e-11 / EPS,
+    )
 
 
 # --- variances ---------------------------------------------------------------------------------
@@ -173,6 +186,59 @@ def stream(columns: int) -> SpeedCase:
     )
 
 
+# --- a cluster ---------------------------------------------------------------------------------
+
+
+@cache
+def workers(count: int) -> Any:
+    """A client of so many processes with one thread each."""
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
+    return Client(cluster, set_as_default=False)
+
+
+def made_on_workers(size: int) -> tuple[Any]:
+    """A Dask array of float32, a thousand columns wide, whose chunks each worker draws itself."""
+    import dask.array
+
+    columns = few_columns(size, 1000)
+    rows = -(-size // columns)
+    chunks = (max(rows // 40, 1), columns)
+    rng = dask.array.random.default_rng(24)
+    return (rng.random((rows, columns), dtype=np.float32, chunks=chunks),)
+
+
+def on_cluster(rows: Any, count: int) -> np.ndarray:
+    with workers(count).as_current():
+        return StreamingCovariance().fit(rows).covariance_
+
+
+def cluster_error(function: Callable[..., Any], size: int) -> float:
+    """Against two passes; without end if a bit is not that of this process alone."""
+    import dask
+
+    (rows,) = made_on_workers(size)
+    found = function(rows)
+    with dask.config.set(scheduler="synchronous"):
+        if not np.array_equal(found, StreamingCovariance().fit(rows).covariance_):
+            return np.inf
+        return float(np.abs(found - twins.covariance(rows.compute().astype(float))).max() / EPS)
+
+
+CLUSTER_CASES = (
+    SpeedCase(
+        name="`StreamingCovariance` of a Dask array, d = 1000, 200,000 rows, two workers",
+        size=200_000_000,
+        quick_size=1000,
+        setup=made_on_workers,
+        ours=partial(on_cluster, count=2),
+        rivals={"one worker": partial(on_cluster, count=1)},
+        error=cluster_error,
+        bound=50.0,
+    ),
+)
+
 COVARIANCE_CASES = (
     SpeedCase(
         name="`StreamingCovariance`, d = 2000, 4000 rows learnt, 5000 scored",
@@ -186,18 +252,11 @@ COVARIANCE_CASES = (
         floor=as_many_operations,
         floor_name="dgemm, as many operations",
     ),
-    SpeedCase(
-        name="`StreamingCovariance`, low rank, d = 7850, 1000 references, 1000 scored",
-        size=15_700_000,
-        quick_size=800,
-        setup=references,
-        ours=low_rank,
-        rivals={"our full structure": partial(low_rank, structure="full")},
-        error=low_rank_error,
-        bound=1e-11 / EPS,
-    ),
+    low_rank_case(1000),
+    low_rank_case(20_000),
     diagonal(np.float64),
     diagonal(np.float32),
     stream(30),
     stream(100),
+    *(CLUSTER_CASES if find_spec("distributed") else ()),
 )

@@ -10,9 +10,11 @@ import time
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dask.sizeof import sizeof
 from distributed import Client, LocalCluster
 
 from mialeak.covariance import StreamingCovariance
@@ -31,13 +33,13 @@ def rows_of(n=1200, d=8):
     return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 100.0
 
 
-def state(found):
+def state_of(moments):
     """All numbers that were learnt."""
-    return {name: np.asarray(value) for name, value in found._learnt.moments.state().items()}
+    return {name: np.asarray(value) for name, value in moments.state().items()}
 
 
 def assert_same_bits(one, two):
-    one, two = state(one), state(two)
+    one, two = state_of(one._learnt.moments), state_of(two._learnt.moments)
     assert one.keys() == two.keys()
     for name in one:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
@@ -137,13 +139,37 @@ def test_chunks_are_learnt_and_scored_lazily(parameters):
     np.testing.assert_allclose(white.compute(), expected[1], rtol=1e-9, atol=1e-12)
 
 
-def test_chunks_of_unknown_size_and_frames_are_taken():
+def test_chunks_of_unknown_size_are_taken():
     x = rows_of()
     lazy = da.from_array(x, chunks=(500, 8))
     found = StreamingCovariance().fit(lazy[lazy[:, 0] > 99.0])
     assert_close(found, StreamingCovariance().fit(x[x[:, 0] > 99.0]), x)
     with pytest.raises(ValueError, match="X must have 8 columns, as those before"):
         found.mahalanobis(lazy[:, :2])
+    for act in (found.fit, found.mahalanobis):
+        with pytest.raises(ValueError, match="X must have 2 dimensions"):
+            act(lazy[:, 0])
+
+
+def test_lazy_frames_bring_the_names_of_their_columns():
+    frames = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(rows_of(d=3), columns=["a", "b", "c"])
+    lazy = frames.from_pandas(frame, npartitions=3)
+    found = StreamingCovariance().fit(lazy)
+    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert_close(found, StreamingCovariance().fit(frame), frame)
+    np.testing.assert_allclose(found.mahalanobis(lazy).compute(), found.mahalanobis(frame))
+    for act in (found.partial_fit, found.mahalanobis, found.transform):
+        with pytest.raises(ValueError, match="column 1 is 'c', and was 'b'"):
+            act(lazy[["a", "c", "b"]])
+
+
+def test_dask_knows_how_much_there_is_to_send():
+    """What it moves where depends on it; of an object it knows nothing, it thinks 48 bytes."""
+    for parameters in STRUCTURES:
+        moments = (learnt := StreamingCovariance(**parameters).fit(rows_of())._learnt).moments
+        arrays = state_of(moments).values()
+        assert sizeof(learnt) >= sum(array.nbytes for array in arrays) > 100
 
 
 def test_a_bad_row_in_a_chunk_is_named_by_its_place_in_the_whole():
@@ -171,7 +197,9 @@ def test_a_killed_worker_changes_no_bit():
     whole = StreamingCovariance(shrinkage="ledoit-wolf").fit(lazy)
     with (
         dask.config.set({"distributed.admin.log-length": 0, "logging.distributed": "critical"}),
-        LocalCluster(2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+        ) as cluster,
         Client(cluster) as client,
     ):
         before = set(client.run(os.getpid).values())

@@ -6,6 +6,7 @@ again, because a worker was lost, gives the same bits.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import one_blas_thread
 from mialeak.covariance._learning import Learnt, Recipe, join, learn_blocks
 
-__all__ = ["is_lazy", "learn_lazy", "map_lazy"]
+__all__ = ["by_rows", "is_lazy", "learn_lazy", "map_lazy"]
+
+#: Sums that are joined at a time: a deeper tree has workers wait for one another more often.
+_BRANCHES = 4
 
 
 def is_lazy(X: Any) -> bool:
@@ -26,23 +30,28 @@ def learn_lazy(recipe: Recipe, X: Any, names: Any) -> Learnt:
     """The rows of all chunks, by whatever scheduler Dask is told to use."""
     from dask.delayed import delayed
 
-    array, starts = _by_rows(X)
-    chunks = array.to_delayed().ravel()
-    part = delayed(_learn_chunk, pure=True)
-    parts = [part(recipe, names, c, start) for c, start in zip(chunks, starts, strict=True)]
-    both = delayed(_join, pure=True)
+    array = by_rows(X, sizes=True)
+    # Each block of it is a Learnt: so Dask makes a chunk and learns it in one task.
+    learnt = array.map_blocks(
+        _learn_chunk,
+        recipe,
+        names,
+        dtype=object,
+        meta=np.empty((0, 0), object),
+        chunks=((1,) * array.numblocks[0], (1,)),
+    )
+    parts = learnt.to_delayed().ravel().tolist()
+    together = delayed(_join, pure=True)
     while len(parts) > 1:
-        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-        parts = [both(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-    learnt: Learnt = parts[0].compute()
-    return learnt
+        parts = [together(parts[i : i + _BRANCHES]) for i in range(0, len(parts), _BRANCHES)]
+    whole: Learnt = parts[0].compute()
+    return whole
 
 
-def map_lazy(estimator: Any, X: Any, whiten: bool) -> Any:
+def map_lazy(estimator: Any, array: Any, whiten: bool) -> Any:
     """Distances or whitened rows of each chunk, not computed yet."""
     from dask.delayed import delayed
 
-    array, _ = _by_rows(X, sizes=False)
     scorer = delayed(estimator, pure=True)
     function = _whiten if whiten else _distances
     more: dict[str, Any] = {} if whiten else {"drop_axis": 1}
@@ -50,28 +59,27 @@ def map_lazy(estimator: Any, X: Any, whiten: bool) -> Any:
     return array.map_blocks(function, scorer, dtype=np.float64, meta=meta, **more)
 
 
-def _by_rows(X: Any, sizes: bool = True) -> tuple[Any, list[int]]:
-    """The array in chunks of whole rows, and the number of the first row of each."""
-    array = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
+def by_rows(X: Any, sizes: bool = False) -> Any:
+    """The array in chunks of whole rows, of known `sizes` if those are asked for."""
+    array = X.to_dask_array(lengths=sizes or None) if hasattr(X, "to_dask_array") else X
     if array.ndim != 2:
         invalid("X", f"have 2 dimensions; its shape is {array.shape}")
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
-    rows = array.chunks[0]
-    if sizes and any(np.isnan(count) for count in rows):
+    if sizes and any(np.isnan(count) for count in array.chunks[0]):
         array = array.compute_chunk_sizes()
-        rows = array.chunks[0]
-    return array, np.cumsum([0, *rows[:-1]]).tolist()
+    return array
 
 
-def _learn_chunk(recipe: Recipe, names: Any, chunk: Any, start: int) -> Learnt | None:
+def _learn_chunk(chunk: Any, recipe: Recipe, names: Any, block_info: Any) -> Learnt | None:
+    start = block_info[0]["array-location"][0][0]
     with one_blas_thread():
         return learn_blocks(recipe, [(names, chunk)], start=start)
 
 
-def _join(one: Learnt | None, other: Learnt | None) -> Learnt | None:
+def _join(parts: list[Learnt | None]) -> Learnt | None:
     with one_blas_thread():
-        return join(one, other)
+        return functools.reduce(join, parts)
 
 
 def _distances(chunk: Any, estimator: Any) -> FloatArray:

@@ -342,12 +342,13 @@ class StreamingCovariance(Parameters):
         return self.fit(X, y).transform(X)
 
     def _score(self, X: Any, whiten: bool) -> Any:
-        learnt = self._seen()
+        learnt, names = self._seen(), _input.column_names(X)
         if _dask.is_lazy(X):
-            _input.check_width(X, self.n_features_in_)
-            return _dask.map_lazy(self._snapshot(), X, whiten)
+            array = _dask.by_rows(X)
+            learnt.check(array, names, "X")
+            return _dask.map_lazy(self._snapshot(), array, whiten)
         factor, rows = self.whitening_, _input.as_rows(X)
-        learnt.check(rows, _input.column_names(X), "X")
+        learnt.check(rows, names, "X")
         centre, rest = learnt.moments.centre, learnt.moments.rest
         out = np.empty(rows.shape if whiten else len(rows))
         with np.errstate(over="ignore", invalid="ignore"):

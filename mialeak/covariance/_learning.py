@@ -43,6 +43,10 @@ class Learnt:
     names: npt.NDArray[np.object_] | None
     dropped: int = 0
 
+    def __sizeof__(self) -> int:
+        """Bytes of the sums: Dask weighs by it what to send, and where to."""
+        return sum(np.asarray(array).nbytes for array in self.moments.state().values())
+
     def check(self, rows: Rows, names: Any, name: str) -> None:
         """Refuse rows of another width, or of other columns."""
         _input.check_width(rows, self.moments.centre.size, name)
