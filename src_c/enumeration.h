@@ -20,6 +20,9 @@ enum {
 
 /* ---- Poisson probabilities ---- */
 
+/* P(N >= 2) of a mean below this underflows to 0; and mean/k could, which its logarithm needs. */
+#define POISSON_UNDERFLOW 0x1p-960
+
 /* Whole 0 <= k < 2^31, 0 < mean < 2^53, in Loader's form:
  *   exp(-k log(k/mean) + (k - mean) - e(k)) / sqrt(2 pi k),  and exp(-mean) for k = 0. */
 INLINE vd poisson_inside(vd k, vd mean) {
@@ -51,7 +54,7 @@ static size_t poisson_pmf(size_t count, const double *const *inputs, double *out
             vi good = domain_n(k) & lt(k, all(0x1p31)) & le(all(0.0), mean) & lt(mean, all(0x1p53));
             if (any(~good))
                 invalid += count_lanes(~good & ~missing, real_lanes(i, size));
-            vi sure = eq(mean, all(0.0));
+            vi sure = eq(mean, all(0.0)) | (lt(mean, all(POISSON_UNDERFLOW)) & lt(all(1.0), k));
             vi done = ~good | sure;
             vd value = poisson_inside(pick(done, all(1.0), k), pick(done, all(1.0), mean));
             value = pick(sure, pick(eq(k, all(0.0)), all(1.0), all(0.0)), value);

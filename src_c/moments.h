@@ -211,8 +211,12 @@ INLINE void wave_block(size_t rows, size_t count, double *phasor, vd copies, dou
         for (size_t i = 0; i < WAVE_UNROLL && k + i < count; i++) {
             double *to = product + 24 * (k + i);
             scaled z = {re[i], im[i], all(0.0)};
-            if (any(many))
-                z = scaled_power(z, copies);
+            if (any(many)) {
+                scaled power = scaled_power(z, copies);
+                z.re = pick(many, power.re, z.re);
+                z.im = pick(many, power.im, z.im);
+                z.power = pick(many, power.power, z.power);
+            }
             z = scaled_times((scaled){load(to), load(to + 8), load(to + 16)}, z);
             store(to, z.re);
             store(to + 8, z.im);

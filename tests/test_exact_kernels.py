@@ -103,6 +103,17 @@ def test_products_of_many_copies_neither_underflow_nor_lose_their_phase(copies):
     np.testing.assert_allclose(size, copies * np.log(np.abs(single)), atol=3e-16 * copies + 1e-13)
 
 
+def test_what_one_lane_makes_does_not_depend_on_its_neighbours():
+    """Not even the words of a vanishing product: a coordinate whose ratio is never finite."""
+    first, weight, ratio, lost, _ = tiles((2,))
+    weight[:, 0], lost[0] = 0.0, 1.0
+    found = [
+        both((first, weight, ratio, lost, copies), 0.0, 0.5, 0.1, 3)[2][:, :, 0]
+        for copies in (np.ones(8), np.array([1.0] + 7 * [3.0]))
+    ]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
 def test_what_is_far_below_one_is_an_upper_bound():
     first, weight, ratio, lost, copies = tiles((40,) * 30)
     _, values, _ = both((first, weight, ratio, lost, copies), 0.0, 200.0, 1.0, 64)

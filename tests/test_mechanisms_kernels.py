@@ -38,6 +38,15 @@ def test_poisson_probabilities_are_right_to_the_last_bits(mean):
                 assert value <= 1.001e-290
 
 
+@pytest.mark.parametrize("mean", [2.0**-1074, 2.0**-1060, 0.99 * 2.0**-960, 2.0**-960])
+def test_poisson_probabilities_of_the_least_means_underflow_and_are_not_nan(mean):
+    """On both sides of POISSON_UNDERFLOW; found by fuzzing."""
+    bad, found = pmf([0.0, 1.0, 2.0, 1e5, 2.0**31 - 1], mean)
+    assert bad == 0
+    assert found[1] == pytest.approx(mean, rel=6 * EPS)
+    assert found[[0, 2, 3, 4]].tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
 def test_poisson_probabilities_outside_the_domain_are_nan():
     bad, found = pmf(
         [-1.0, 0.5, 3.0, 3.0, 2.0**31, np.nan, 0.0, 2.0], [1, 1, -1, np.inf, 1, 1, 0, 0]

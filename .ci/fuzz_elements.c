@@ -1,0 +1,103 @@
+/* Functions element by element, and the sums of the largest leakage. */
+#include "fuzz.h"
+
+enum { COLUMNS = 3 };
+
+static mial_elementwise *elementwise(const mial_kernels *table, unsigned which) {
+    mial_elementwise *const all[] = {table->binom_mad,       table->poisson_pmf,
+                                     table->binom_logpmf,    table->binom_excess,
+                                     table->binom_shortfall, table->binom_sf};
+    return all[which];
+}
+
+static void try_elementwise(const mial_kernels *const *tables, unsigned which, size_t count,
+                            size_t distinct, bytes *in) {
+    size_t columns = which < 2 ? 2 : 3, first_invalid = 0;
+    double *input[COLUMNS] = {NULL}, *expected = NULL;
+    for (size_t j = 0; j < columns; j++)
+        input[j] = numbers(in, count, distinct);
+    for (size_t t = 0; tables[t]; t++) {
+        double *out = ROOM(double, count);
+        size_t nan_out = 0, invalid;
+        memcpy(out, input[0], count * sizeof *out); /* out may be an input */
+        const double *const from[] = {out, input[1], input[2]};
+        invalid = elementwise(tables[t], which)(count, from, out);
+        for (size_t i = 0; i < count; i++) {
+            int nan_in = 0;
+            for (size_t j = 0; j < columns; j++)
+                nan_in |= isnan(input[j][i]);
+            DEMAND(!nan_in || isnan(out[i]));
+            nan_out += isnan(out[i]) && !nan_in;
+        }
+        DEMAND(nan_out == invalid);
+        if (t) {
+            DEMAND(invalid == first_invalid);
+            demand_same(out, expected, count);
+            free(out);
+        } else {
+            first_invalid = invalid;
+            expected = out;
+        }
+    }
+    for (size_t i = 0; i < count && i < distinct; i += 5) {
+        const double *const row[] = {input[0] + i, input[1] + i, input[columns - 1] + i};
+        double alone;
+        elementwise(tables[0], which)(1, row, &alone);
+        demand_same(&alone, expected + i, 1);
+    }
+    free(expected);
+    for (size_t j = 0; j < columns; j++)
+        free(input[j]);
+}
+
+void try_binomial(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
+                  bytes *in) {
+    try_elementwise(tables, which % 2 * 2, count, distinct, in);
+}
+
+void try_poisson(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
+                 bytes *in) {
+    (void)which;
+    try_elementwise(tables, 1, count, distinct, in);
+}
+
+void try_tails(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
+               bytes *in) {
+    try_elementwise(tables, 3 + which % 3, count, distinct, in);
+}
+
+/* Sums and atoms: n >= 1 whole, gamma and total positive and finite, as the caller checks. */
+void try_leakage(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
+                 bytes *in) {
+    double n = 1.0 + (double)(take(in, 8) >> 12), gamma = fabs(next(in)), total = fabs(next(in));
+    double *p = numbers(in, count, distinct), *expected = NULL, first_sums[4] = {0};
+    size_t first_bad = 0;
+    int first_status = 0;
+    (void)which;
+    gamma = isfinite(gamma) && gamma > 0.0 ? gamma : 1.0;
+    total = isfinite(total) && total > 0.0 ? total : 1.0;
+    for (size_t t = 0; tables[t]; t++) {
+        size_t bad = count, bad_atom = count;
+        double sums[4] = {0}, *out = ROOM(double, count);
+        int status = tables[t]->leakage_sum(count, p, n, gamma, total, sums, &bad);
+        DEMAND(tables[t]->leakage_atoms(count, p, n, gamma, total, out, &bad_atom) == status);
+        DEMAND(bad == bad_atom && (status == MIAL_OK) == (bad == count));
+        for (size_t i = 0; status == MIAL_OK && i < count; i++)
+            DEMAND(out[i] >= 0.0);
+        if (t) {
+            DEMAND(status == first_status && bad == first_bad);
+            if (status == MIAL_OK) {
+                demand_same(sums, first_sums, 4);
+                demand_same(out, expected, count);
+            }
+            free(out);
+        } else {
+            first_status = status;
+            first_bad = bad;
+            memcpy(first_sums, sums, sizeof sums);
+            expected = out;
+        }
+    }
+    free(expected);
+    free(p);
+}
