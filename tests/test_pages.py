@@ -7,6 +7,7 @@ import re
 import pytest
 from claims import ROOT, claims_of
 
+import mialeak
 from mialeak.cli import main
 
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/guide/*.md")])
@@ -42,3 +43,23 @@ def test_what_a_page_shows_of_an_example_is_what_the_shell_prints(page, capsys):
         main(command.split())
         assert answer in capsys.readouterr().out
     assert "--example adult\n" in text or page not in {ROOT / "README.md", ROOT / "docs/index.md"}
+
+
+def test_every_name_that_answers_has_its_kind_on_the_page():
+    """All but laws, mechanisms and pictures, which are no answers."""
+    told = set(re.findall(r"`(\w+)", (ROOT / "docs" / "exactness.md").read_text(encoding="utf-8")))
+    silent = {"marginals", "plotting", "datasets", "_config"}
+    built_in = {
+        "Geometric",
+        "Histogram",
+        "Maximum",
+        "Mean",
+        "Mode",
+        "RandomRound",
+        "Round",
+        "Suppress",
+    }
+    answers = {
+        name for room, names in mialeak._ROOMS.items() if room not in silent for name in names
+    }
+    assert answers - built_in <= told

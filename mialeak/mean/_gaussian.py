@@ -81,7 +81,7 @@ class GaussianMeanTradeOff(TradeOff):
     **Accuracy.**  Against ball arithmetic and 50-digit quadrature: power, fnr and delta relative
     1e-12 down to 1e-300 (1e-14 in the body); auc 1e-14.
 
-    **Cost.**  About 5 us a point of `power` or `delta` for large d, 17 for d = 1.
+    **Cost.**  5 to 10 us a point of `power` or `delta`.
 
     Examples
     --------

@@ -152,8 +152,8 @@ def genotype_score(
     **Accuracy.**  Absolute error at most 6 eps for each column; with `decimals` 20 eps.  Without,
     the same bits on every processor.
 
-    **Cost.**  About twice :func:`bernoulli_score`; with `decimals`, 20 ns for each count that
-    rounds to a release.
+    **Cost.**  About twice :func:`bernoulli_score`; with `decimals`, about 0.1 us for each
+    count that rounds to a release.
 
     Examples
     --------

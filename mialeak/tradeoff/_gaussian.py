@@ -51,8 +51,8 @@ class GaussianTradeOff(TradeOff):
     loses nine digits; `epsilon` below 1e-14, or what a change of 3e-15 in delta makes of it where
     that is more (delta close to `advantage`).
 
-    **Cost.**  50 ns a point for `power`, `fnr` and `fpr`, 100 to 110 far in the tails (below 1e-9);
-    200 for `delta`, 1 us for `epsilon`.
+    **Cost.**  About 70 ns a point for `power`, `fnr` and `fpr`, up to three times as much for
+    `delta` and far in the tails (below 1e-9); 1 us for `epsilon`.
 
     Examples
     --------
