@@ -222,6 +222,72 @@ def test_layers_that_draw_at_random_are_named():
     message = "layer '1' is a Dropout in training mode. Call model.eval()"
     refused(message, per_sample_gradients, model, CROSS_ENTROPY, x, y)
     assert per_sample_gradients(model.eval(), CROSS_ENTROPY, x, y).shape == (5, 8)
+    model[1] = torch.nn.RReLU()
+    refused("layer '1' is a RReLU in training mode", layer_gradients, model, CROSS_ENTROPY, x, y)
+    inside = torch.nn.MultiheadAttention(4, 2, dropout=0.1)
+    message = "layer '' is a MultiheadAttention in training mode"
+    refused(message, per_sample_gradients, inside, CROSS_ENTROPY, x, y)
+
+
+def test_layers_that_count_statistics_are_named():
+    model = torch.nn.Sequential(
+        torch.nn.InstanceNorm1d(2, track_running_stats=True), torch.nn.Flatten()
+    )
+    model.append(torch.nn.Linear(8, 3))
+    x, y = torch.randn(5, 2, 4), torch.zeros(5, dtype=torch.long)
+    message = "layer '0' is a InstanceNorm1d that updates its statistics. Call model.eval()"
+    refused(message, layer_gradients, model, CROSS_ENTROPY, x, y)
+    assert layer_gradients(model.eval(), CROSS_ENTROPY, x, y).dense().shape == (5, 27)
+
+
+class Recurrent(torch.nn.Module):
+    """A recurrent layer, and a linear one on its last state."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.body, self.head = kind(4, 5, batch_first=True), torch.nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.head(self.body(x)[0][:, -1])
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's, of the LSTM
+def test_layers_that_torch_func_cannot_take_are_named():
+    torch.manual_seed(9)
+    x, y = torch.randn(6, 7, 4), torch.zeros(6, dtype=torch.long)
+    model = Recurrent(torch.nn.GRU)
+    message = "model must have layers that torch.func can take example by example; layer 'body' is"
+    refused(message, per_sample_gradients, model, CROSS_ENTROPY, x, y)
+    assert not model.body._forward_hooks
+    assert not model.body._forward_pre_hooks
+    last = [model.head.weight, model.head.bias]
+    got = layer_gradients(model, CROSS_ENTROPY, x, y).dense()  # as the message says
+    np.testing.assert_allclose(got, one_by_one(model, x, y, last), rtol=1e-4, atol=1e-6)
+    model = Recurrent(torch.nn.LSTM)
+    got = per_sample_gradients(model, CROSS_ENTROPY, x, y, parameters="all")
+    want = one_by_one(model, x, y, list(model.parameters()))
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    # and what torch itself says of inputs that do not fit is left alone
+    with pytest.raises(RuntimeError, match="shape"):
+        per_sample_gradients(torch.nn.Linear(4, 3), CROSS_ENTROPY, x[:, 0, :3], y)
+
+
+def test_losses_of_more_than_one_number_are_refused():
+    model, (x, y) = conv_net(), some()
+    each = torch.nn.CrossEntropyLoss(reduction="none")
+    message = "loss must return one number for a batch; its shape is (1,)"
+    refused(message, per_sample_gradients, model, each, x, y)
+    refused(message, layer_gradients, model, each, x, y)
+
+
+def test_frozen_models_have_gradients_all_the_same():
+    model, (x, y) = conv_net(), some()
+    want = layer_gradients(model, CROSS_ENTROPY, x, y).dense()
+    model.requires_grad_(False)
+    with torch.no_grad():
+        np.testing.assert_array_equal(layer_gradients(model, CROSS_ENTROPY, x, y).dense(), want)
+        got = per_sample_gradients(model, CROSS_ENTROPY, x, y)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
 def test_models_and_names_that_do_not_fit_are_refused():

@@ -143,6 +143,54 @@ def test_steps_may_come_one_by_one_or_together(score, participation):
     assert together.n_steps_seen_ == apart.n_steps_seen_ == 7
 
 
+def algorithm_7(targets, references, batches, *, clip, b):
+    """[AB24] Algorithm 7 word for word, but for the centred covariance: scores of all steps."""
+
+    def clipped(rows):
+        return np.array([min(1.0, clip / np.linalg.norm(row)) * row for row in rows])
+
+    scores = []
+    for gradients, rows, batch in zip(targets, references, batches, strict=True):
+        seen = clipped(rows)
+        mean, inverse = seen.mean(axis=0), np.linalg.inv(np.cov(seen.T, bias=True))
+        deviations = clipped(gradients) - mean
+        far = np.array([v @ inverse @ v for v in deviations])
+        scores.append(deviations @ inverse @ (batch - mean) - far / (2 * b))
+    return np.array(scores)
+
+
+def test_a_reference_of_each_step_gives_the_scores_of_algorithm_7():
+    rng = np.random.default_rng(9)
+    drift = np.arange(5)[:, None, None] * np.ones(12)
+    rows, targets = rng.normal(size=(5, 60, 12)) + drift, 3 * rng.normal(size=(5, 4, 12)) + drift
+    batches, clip, b = rng.normal(size=(5, 12)), 4.0, 10
+    want = algorithm_7(targets, rows, batches, clip=clip, b=b)
+    short = rows * np.minimum(1.0, clip / np.linalg.norm(rows, axis=-1, keepdims=True))
+    fitted = [StreamingCovariance().fit(some) for some in short]
+    attack = CovarianceAttack(fitted[0], b, participation="one-step", clip_norm=clip)
+    got = [
+        attack.update(gradients, batch, reference=reference)
+        for gradients, batch, reference in zip(targets, batches, fitted, strict=True)
+    ]
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+    np.testing.assert_array_equal(np.argmax(got, axis=0), np.argmax(want, axis=0))
+    mean_of_exponentials = special.logsumexp(want, axis=0) - np.log(5)
+    np.testing.assert_allclose(attack.scores(), mean_of_exponentials, rtol=1e-9)
+
+
+def test_another_reference_adds_the_noise_again_and_forgets_what_was_solved():
+    rng = np.random.default_rng(10)
+    inputs, errors, batch = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=12)
+    gradients = LayerGradients(errors, inputs)
+    first, second = (StreamingCovariance().fit(rows_of(rng)) for _ in range(2))
+    options = {"noise_multiplier": 2.0, "clip_norm": 1.5}
+    attack = CovarianceAttack(first, 8, **options)
+    attack.update(gradients, batch)
+    got = attack.update(gradients, batch, reference=second)
+    want = CovarianceAttack(second, 8, **options).update(gradients, batch)
+    np.testing.assert_array_equal(got, want)
+
+
 def test_many_targets_are_cut_into_blocks_without_a_seam(monkeypatch):
     from mialeak.whitebox import _attack
 

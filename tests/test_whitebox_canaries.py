@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from mialeak import (
+    CovarianceAttack,
     StreamingCovariance,
     blank_canaries,
     canife_loss,
@@ -229,6 +230,37 @@ def test_audit_of_randomised_response_proves_most_of_its_epsilon_and_no_more():
     bounds = [audit.bound.epsilon_lower for audit in found]
     assert sum(bound > 2.0 for bound in bounds) <= 3  # 5 % of 20 are allowed by chance
     assert np.median(bounds) > 1.4
+
+
+def test_audit_of_dp_sgd_proves_a_part_of_what_its_noise_allows_and_no_more():
+    # Algorithms 5 and 7: steps that take every row are Gaussian mechanisms, mu = sqrt(4)/sigma = 1
+    clip, sigma, canaries, steps, rows, delta = 1.0, 2.0, 500, 4, 1000, 1e-5
+    gradients = clip * np.eye(canaries)  # Diracs: each canary moves a coordinate of its own
+    usual = np.random.default_rng(14).normal(size=(rows, canaries)) * 0.01
+    reference = StreamingCovariance(structure="diagonal").fit(usual)
+
+    def excess(epsilon):
+        lost = np.exp(epsilon) * stats.norm.cdf(-0.5 - epsilon)
+        return stats.norm.cdf(0.5 - epsilon) - lost - delta
+
+    epsilon = optimize.brentq(excess, 0.1, 50.0)
+    bounds = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+
+        def train(member, rng=rng):
+            attack = CovarianceAttack(reference, rows, noise_multiplier=sigma, clip_norm=clip)
+            released = usual.sum(axis=0) + gradients[member].sum(axis=0)
+            for _ in range(steps):
+                noise = sigma * clip * rng.normal(size=canaries)
+                attack.update(gradients, (released + noise) / rows)
+            return attack.scores()
+
+        audit = dp_sgd_audit(train, canaries, delta=delta, guesses=(50, 50), rng=100 + seed)
+        bounds.append(audit.bound.epsilon_lower)
+    assert epsilon == pytest.approx(4.38, abs=0.01)
+    assert max(bounds) < epsilon
+    assert np.median(bounds) > 0.25 * epsilon
 
 
 def test_guesses_are_the_largest_and_the_smallest_scores():

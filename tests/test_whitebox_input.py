@@ -116,6 +116,16 @@ def test_update_refuses(targets, batch, message):
     assert attack.n_steps_seen_ == 0
 
 
+def test_update_refuses_other_references():
+    attack = CovarianceAttack(REFERENCE, 8)
+    message = "reference must be a fitted StreamingCovariance, not list"
+    refused(TypeError, message, attack.update, ROWS[0], ROWS[1], reference=[1.0])
+    few = StreamingCovariance().fit(ROWS[:2])
+    message = "the covariance must have full rank"
+    refused(ValueError, message, attack.update, ROWS[0], ROWS[1], reference=few)
+    assert np.isfinite(attack.update(ROWS[0], ROWS[1]))  # with the one before
+
+
 def test_targets_stay_the_same_from_step_to_step():
     attack = CovarianceAttack(REFERENCE, 8)
     attack.update(ROWS[:2], ROWS[5])
@@ -166,6 +176,12 @@ def test_scores_come_after_a_step():
 )
 def test_layer_gradients_refuse(errors, inputs, message):
     refused(ValueError, message, LayerGradients, errors, inputs)
+
+
+def test_layer_gradients_are_clipped_to_norms_above_zero():
+    gradients = LayerGradients([[3.0, 4.0]], [[1.0]], bias=False)
+    np.testing.assert_allclose(gradients.clip(1.0).dense(), [[0.6, 0.8]])
+    refused(ValueError, "clip_norm must be above 0; got clip_norm = -1.0", gradients.clip, -1.0)
 
 
 def test_canaries_refuse():

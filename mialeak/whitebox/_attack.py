@@ -88,7 +88,8 @@ class CovarianceAttack:
 
     The scores are asymptotic: exact for Gaussian gradients with known mean and covariance, which
     gradients are not.  A fixed reference of r gradients in d dimensions shifts the score of a step
-    by about ``d / r``: calibrate thresholds on targets known to be out.
+    by about ``d / r``: calibrate thresholds on targets known to be out.  [AB25] fits one at the
+    start of an epoch; [AB24] fits one at each step, which :meth:`update` takes.
 
     **Accuracy.**  A few eps of the sum of absolute terms, times the condition of the covariance.
 
@@ -130,9 +131,7 @@ class CovarianceAttack:
         self.sampling_rate = _as_sampling_rate(sampling_rate, participation, score)
         self.clip_norm = as_clip_norm(clip_norm)
         self.noise_multiplier = _as_noise(noise_multiplier, self.clip_norm)
-        noise = self.noise_multiplier * (self.clip_norm or 0.0)
-        self._metric: Metric = metric_of(reference, noise * noise / self.batch_size)
-        self._plan: LayerPlan | None = None
+        self._set_reference(reference)
         self._single = False
         self._combined: FloatArray | None = None
         self.n_steps_seen_ = 0
@@ -143,7 +142,9 @@ class CovarianceAttack:
             f"participation={self.participation!r}, n_steps_seen_={self.n_steps_seen_})"
         )
 
-    def update(self, target_gradients: Any, batch_gradient: Any) -> FloatArray:
+    def update(
+        self, target_gradients: Any, batch_gradient: Any, *, reference: Any = None
+    ) -> FloatArray:
         """Take in one step, or several.
 
         Parameters
@@ -153,6 +154,9 @@ class CovarianceAttack:
             three axes.
         batch_gradient : array_like, shape (d,) or (S, d)
             The mean gradient of the batch, with the noise if there is any; one a row for S steps.
+        reference : StreamingCovariance, optional
+            Fitted to gradients at the model before these steps, as in [AB24] Algorithm 7; it takes
+            the place of the one before.
 
         Returns
         -------
@@ -165,6 +169,8 @@ class CovarianceAttack:
             If shapes do not match the reference, each other or earlier steps, or anything is NaN
             or infinite.
         """
+        if reference is not None:
+            self._set_reference(reference)
         batch = as_floats(batch_gradient, "batch_gradient", finite=True)
         columns = self._metric.columns
         if isinstance(target_gradients, LayerGradients):
@@ -224,6 +230,11 @@ class CovarianceAttack:
         """Forget all steps, for another training; what was made of the reference is kept."""
         self._combined = None
         self.n_steps_seen_ = 0
+
+    def _set_reference(self, reference: Any) -> None:
+        noise = self.noise_multiplier * (self.clip_norm or 0.0)
+        self._metric: Metric = metric_of(reference, noise * noise / self.batch_size)
+        self._plan: LayerPlan | None = None
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:
         count = shape[-2] if len(shape) > 1 else 1

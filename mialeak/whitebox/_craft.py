@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_counts, as_float, as_floats, invalid
+from mialeak._arrays import FloatArray, as_count, as_counts, as_floats, invalid
 from mialeak._blocks import as_rng
 from mialeak.whitebox._canaries import select_canaries
-from mialeak.whitebox._gradients import norms
+from mialeak.whitebox._gradients import as_norm, norms
 from mialeak.whitebox._metric import metric_of
 
 __all__ = ["blank_canaries", "canife_loss", "dirac_canary", "mislabelled_canaries"]
@@ -56,9 +56,7 @@ def dirac_canary(reference: Any, norm: float, *, index: int | None = None) -> Fl
     >>> dirac_canary(StreamingCovariance().fit(rows), norm=1.0)
     array([0., 1.])
     """
-    norm = as_float(norm, "norm")
-    if norm <= 0.0:
-        invalid("norm", "be above 0", value=norm)
+    norm = as_norm(norm, "norm")
     columns = metric_of(reference).columns
     if index is None:
         index = int(select_canaries(_diracs(columns, norm), reference).indices[0])
@@ -203,9 +201,7 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> fl
             f"have {rows.shape[1]} columns (its last axis), as reference_gradients has; its shape "
             f"is {gradients.shape}",
         )
-    norm = as_float(clip_norm, "clip_norm")
-    if norm <= 0.0:
-        invalid("clip_norm", "be above 0", value=norm)
+    norm = as_norm(clip_norm, "clip_norm")
     overlap = gradients @ rows.T
     short = np.maximum(norm - norms(gradients), 0.0)
     return np.asarray(np.vecdot(overlap, overlap) + short**2)[()]

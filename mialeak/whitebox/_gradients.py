@@ -8,7 +8,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_float, as_floats, invalid, require
 
-__all__ = ["LayerGradients", "as_clip_norm", "batch_gradient", "clipped", "norms"]
+__all__ = ["LayerGradients", "as_clip_norm", "as_norm", "batch_gradient", "clipped", "norms"]
 
 
 def batch_gradient(theta_before: Any, theta_after: Any, learning_rate: Any) -> FloatArray:
@@ -136,7 +136,7 @@ class LayerGradients:
     def clip(self, clip_norm: float) -> LayerGradients:
         """The same, each scaled down to the norm `clip_norm` where it is longer."""
         size = np.sqrt(np.vecdot(self.inputs, self.inputs) + self.bias)
-        scale = _shrink(norms(self.errors) * size, clip_norm)
+        scale = _shrink(norms(self.errors) * size, as_norm(clip_norm, "clip_norm"))
         return LayerGradients(self.errors * scale[..., None], self.inputs, bias=self.bias)
 
 
@@ -159,9 +159,12 @@ def _shrink(lengths: FloatArray, clip_norm: float) -> FloatArray:
 
 def as_clip_norm(clip_norm: Any) -> float | None:
     """A norm above 0, or None for no clipping."""
-    if clip_norm is None:
-        return None
-    norm = as_float(clip_norm, "clip_norm")
+    return None if clip_norm is None else as_norm(clip_norm, "clip_norm")
+
+
+def as_norm(value: Any, name: str) -> float:
+    """A number above 0."""
+    norm = as_float(value, name)
     if norm <= 0.0:
-        invalid("clip_norm", "be above 0", value=norm)
+        invalid(name, "be above 0", value=norm)
     return norm
