@@ -14,13 +14,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,9 @@ _DAMAGED = (
     *(ValueError, EOFError, OSError, RuntimeError, SyntaxError),
     *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
+
+#: How an archive without a comment ends: a mark, the number of its entries.
+_ZIP_END = struct.Struct("<4s6xH10x")
 
 #: The name of the header among the arrays of a state.
 _HEADER = "header"
@@ -199,7 +203,7 @@ def _refuse_encoding(path: Path, error: UnicodeDecodeError) -> NoReturn:
 def _read_parquet(path: Path, columns: Any) -> Any:
     pa, pq = _pyarrow(path)
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             names = choose_columns(file.schema_arrow.names, columns)
             table = file.read(columns=names)
             table.validate(full=True)
@@ -266,7 +270,7 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
 def _parquet_blocks(path: Path, entries: int) -> Iterator[tuple[Any, Any]]:
     pa, pq = _pyarrow(path)
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             names = np.array(file.schema_arrow.names, dtype=object)
             rows = max(1, entries // max(1, names.size))
             for batch in file.iter_batches(rows):
@@ -317,8 +321,7 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
     _check_magic_of_state(path, kind)
     with path.open("rb") as file:
         try:
-            with np.load(file, allow_pickle=False) as loaded:
-                arrays = {name: loaded[name] for name in loaded.files}
+            arrays = _archived(file, np.load(file, allow_pickle=False))
             header = json.loads(arrays.pop(_HEADER).tobytes())
             found = header["mialeak"], header["version"]
         except (*_DAMAGED, KeyError, TypeError, AttributeError) as error:
@@ -347,12 +350,22 @@ def _load_arrays(path: Path, *, mapped: bool = False) -> Any:
         with path.open("rb") as file:
             loaded: Any = np.load(file, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
-                loaded = {name: loaded[name] for name in loaded.files}
+                loaded = _archived(file, loaded)
     except _DAMAGED as error:
         raise ValueError(
             f"{path} is damaged or holds Python objects, which are not read ({_one_line(error)})"
         ) from error
     return loaded
+
+
+def _archived(file: BinaryIO, archive: Any) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an .npz; zipfile would not miss one whose entry is damaged in its length."""
+    arrays = {name: archive[name] for name in archive.files}
+    file.seek(-_ZIP_END.size, os.SEEK_END)
+    mark, entries = _ZIP_END.unpack(file.read())
+    if mark == b"PK\x05\x06" and entries != len(arrays) % 2**16:
+        raise ValueError(f"{len(arrays)} arrays where there were {entries}")
+    return arrays
 
 
 def _array_columns(path: Path, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
