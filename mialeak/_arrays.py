@@ -10,6 +10,7 @@ rounding.  Nothing here copies an array that is already float64.
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, NoReturn
 
@@ -28,7 +29,10 @@ __all__ = [
     "as_probabilities",
     "as_share",
     "check_mass",
+    "contiguous",
+    "every",
     "first_index",
+    "for_columns",
     "invalid",
     "refuse_masked",
     "require",
@@ -88,13 +92,18 @@ def first_index(bad: npt.NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
+def every(good: npt.NDArray[np.bool_]) -> bool:
+    """``good.all()``, in a third of its time where there are few."""
+    return int(np.count_nonzero(good)) == good.size
+
+
 def require(good: Any, values: Any, name: str, rule: str, *, remedy: str = "") -> None:
     """Raise by :func:`invalid` for the first element of `values` where `good` is false.
 
     Write `good` as what must hold, so that NaN (which compares false) is an offender.
     """
     good = np.asarray(good)
-    if good.all():
+    if every(good):
         return
     index = first_index(~good)
     values = np.broadcast_to(np.asarray(values), good.shape)
@@ -111,13 +120,8 @@ def as_floats(
     """
     if type(values) is not np.ndarray:
         values = _to_array(values, name)
-    if values.dtype.kind not in "fiub":
-        values = _numbers_of(values, name)
     if values.dtype != np.float64:
-        if values.dtype.kind in "iu" and values.size and values.dtype.itemsize == 8:
-            exact = (values <= MAX_COUNT) & (values >= -MAX_COUNT)
-            require(exact, values, name, "fit a float64 exactly (integers up to 2**53)")
-        values = values.astype(np.float64)
+        values = _as_float64(values, name)
     if ndim is not None and values.ndim != ndim:
         invalid(name, f"have {ndim} dimension{'s' * (ndim != 1)}; its shape is {values.shape}")
     if finite:
@@ -128,7 +132,9 @@ def as_floats(
 
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse a masked array in which something is masked: its mask would be forgotten."""
-    if isinstance(values, np.ndarray) and np.any(getattr(values, "mask", False)):
+    if type(values) is np.ndarray or not isinstance(values, np.ndarray):
+        return
+    if np.any(getattr(values, "mask", False)):
         remedy = f"Pass {name}.compressed(), or {name}.filled(...) with a value"
         invalid(name, "have no masked entries", remedy=remedy, error=TypeError)
 
@@ -145,6 +151,15 @@ def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
         if hasattr(values, "detach"):
             remedy = f"Pass {name}.detach().cpu()"
         invalid(name, f"be an array of numbers ({error})", remedy=remedy, error=TypeError)
+
+
+def _as_float64(values: npt.NDArray[Any], name: str) -> FloatArray:
+    if values.dtype.kind not in "fiub":
+        return _numbers_of(values, name)
+    if values.dtype.kind in "iu" and values.size and values.dtype.itemsize == 8:
+        exact = (values <= MAX_COUNT) & (values >= -MAX_COUNT)
+        require(exact, values, name, "fit a float64 exactly (integers up to 2**53)")
+    return values.astype(np.float64)
 
 
 def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
@@ -166,7 +181,7 @@ def as_float(value: Any, name: str, *, finite: bool = True) -> float:
         if array.ndim:
             invalid(name, f"be one number; its shape is {array.shape}", error=TypeError)
         number = float(array)
-    if finite and not np.isfinite(number):
+    if finite and not math.isfinite(number):
         invalid(name, "be finite", value=number)
     return number
 
@@ -177,6 +192,17 @@ def as_share(value: Any, name: str) -> float:
     if not 0.0 < share < 1.0:
         invalid(name, "be strictly between 0 and 1", value=share)
     return share
+
+
+def for_columns(array: FloatArray, columns: int) -> FloatArray:
+    """One number for each column: `array` itself, or its only number as many times."""
+    return array if array.ndim else np.full(columns, array)
+
+
+def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`array` as a kernel reads it: C-contiguous and aligned, without a copy if it is already."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy()
 
 
 def as_choice(value: Any, name: str, choices: tuple[str, ...]) -> Any:

@@ -134,6 +134,7 @@ def restless():
         (ValueError, "n must be between 1 and", lambda: mechanism_leakage(Mode(), LAW, 0)),
         (ValueError, "gamma must be positive", lambda: mechanism_leakage(Mode(), LAW, 3, gamma=0)),
         (ValueError, "base must be between 2 and", lambda: Round(1)),
+        (ValueError, "base must be between 2 and 1048576", lambda: RandomRound(2**20 + 1)),
         (TypeError, "base must be an integer", lambda: RandomRound(2.5)),
         (ValueError, "below must be between 1 and", lambda: Suppress(0)),
         (ValueError, "epsilon must be positive; got epsilon = 0", lambda: Geometric(0)),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, invalid, refuse_masked
+from mialeak._arrays import FloatArray, as_floats, contiguous, invalid, refuse_masked
 from mialeak._blocks import row_blocks
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def _cut(start: int, array: npt.NDArray[Any]) -> Iterator[Piece]:
 
 def as_block(piece: npt.NDArray[Any]) -> FloatArray:
     """A piece as contiguous float64, as the kernels read it."""
-    block = as_floats(piece, "p")
-    return block if block.flags.c_contiguous and block.flags.aligned else block.copy()
+    return contiguous(as_floats(piece, "p"))
 
 
 def bad_probability(start: int, bad: int, piece: npt.NDArray[Any], remedy: str) -> None:

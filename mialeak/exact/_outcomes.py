@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, require
 from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
-from mialeak.marginals._counts import require_possible_target
+from mialeak.marginals._counts import require_genotype, require_possible_target
 from mialeak.marginals._lattice import _sum_law
 from mialeak.special import binom_logpmf
 
@@ -252,7 +252,7 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[Family]:
     if isinstance(part, (Bernoulli, Presence)):
         return _bits(part, target, n)
     if isinstance(part, Genotype):
-        part.require_target(target)
+        require_genotype(target, part.p)
         free = (part.p > 0.0) & (part.p < 1.0)
         if not free.any():
             return []

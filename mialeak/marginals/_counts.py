@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_floats, every, for_columns, invalid, require
 from mialeak.marginals._base import Marginal, Releases, as_parameter, as_rows
 from mialeak.special import binom_logpmf
 
@@ -20,6 +20,8 @@ __all__ = [
     "Presence",
     "as_probability",
     "count_tolerance",
+    "require_genotype",
+    "require_genotype_means",
     "require_possible_target",
 ]
 
@@ -41,17 +43,19 @@ def as_probability(values: Any, name: str, columns: int) -> FloatArray:
         rule = f"be a number or have {columns} entries, one for each of target"
         invalid(name, f"{rule}; its shape is {array.shape}")
     _require_probability(array, name)
-    return np.broadcast_to(array, (columns,))
+    return for_columns(array, columns)
 
 
 def _require_probability(array: FloatArray, name: str) -> None:
+    if every((array >= _LEAST) & (array <= 1.0)):
+        return
     require((array >= 0.0) & (array <= 1.0), array, name, "be between 0 and 1")
     require((array == 0.0) | (array >= _LEAST), array, name, "be 0 or at least 2**-1000")
 
 
 def require_possible_target(good: npt.NDArray[np.bool_], target: FloatArray, p: FloatArray) -> None:
     """Refuse a target that no row equals, naming the coordinate."""
-    if not good.all():
+    if not every(good):
         column = int(np.argmin(good))
         invalid(
             "target",
@@ -72,6 +76,24 @@ def count_tolerance(dtype: npt.DTypeLike, n: int) -> float:
             remedy="Pass float64, or decimals= if the means were rounded",
         )
     return tolerance
+
+
+def require_genotype(target: FloatArray, p: FloatArray) -> None:
+    """Refuse a target that is not 0, 1 or 2, or has probability 0."""
+    none, both = target == 0.0, target == 2.0
+    require(none | (target == 1.0) | both, target, "target", "be 0, 1 or 2")
+    require_possible_target(((p > 0.0) | none) & ((p < 1.0) | both), target, p)
+
+
+def require_genotype_means(releases: Releases, n: int) -> None:
+    """Refuse releases that are no mean of n genotypes."""
+    counts = n * np.asarray(releases.rows, np.float64)
+    slack = count_tolerance(releases.rows.dtype, n)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        whole = (np.abs(counts - np.rint(counts)) <= slack) | np.isnan(counts)
+    good = whole & ~(counts < -slack) & ~(counts > 2.0 * n + slack)
+    remedy = "Pass decimals= if the means were rounded; a mean count is twice a frequency"
+    releases.require(good, COUNTS_RULE.format(n=n), remedy)
 
 
 class _Probability(Marginal):
@@ -291,26 +313,11 @@ class Genotype(_Probability):
         """Standardised fourth cumulant."""
         return _shape_of_draws(self.p, 2)[1]
 
-    def require_target(self, target: FloatArray) -> None:
-        """Refuse what is not 0, 1 or 2, or has probability 0."""
-        require(np.isin(target, (0.0, 1.0, 2.0)), target, "target", "be 0, 1 or 2")
-        good = ((self.p > 0.0) | (target == 0.0)) & ((self.p < 1.0) | (target == 2.0))
-        require_possible_target(good, target, self.p)
-
-    def require_counts(self, releases: Releases, n: int) -> None:
-        """Refuse releases that are no mean of n counts."""
-        counts = n * np.asarray(releases.rows, np.float64)
-        slack = count_tolerance(releases.rows.dtype, n)
-        whole = (np.abs(counts - np.rint(counts)) <= slack) | np.isnan(counts)
-        good = whole & ~(counts < -slack) & ~(counts > 2.0 * n + slack)
-        remedy = "Pass decimals= if the means were rounded; a mean count is twice a frequency"
-        releases.require(good, COUNTS_RULE.format(n=n), remedy)
-
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         as_count(n, "n", least=2, most=MOST_ROWS)
-        self.require_target(target)
+        require_genotype(target, self.p)
         if self.decimals is None:
-            self.require_counts(releases, n)
+            require_genotype_means(releases, n)
             k = np.rint(n * np.asarray(releases.rows, np.float64))
             low = high = k
         else:

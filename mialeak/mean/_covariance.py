@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
+from mialeak._arrays import FloatArray, as_floats, first_index, for_columns, invalid, require
 
 __all__ = ["Diagonal", "Full", "Outside", "Whitening", "variances_or_matrix", "whitening"]
 
@@ -56,7 +56,7 @@ class Diagonal:
     """Uncorrelated columns; `slack` is how far a column without variance may be off."""
 
     def __init__(self, variances: FloatArray, slack: FloatArray):
-        self._fixed = np.flatnonzero(variances == 0.0)
+        self._fixed = (variances == 0.0).nonzero()[0]
         self.rank = variances.size - self._fixed.size
         self._slack = slack[self._fixed]
         with np.errstate(divide="ignore", over="ignore"):
@@ -231,7 +231,7 @@ def as_form(cov: Any, columns: int, name: str) -> FloatArray | Estimator:
             invalid(name, "have variances of at least 0", index=(j, j), value=diagonal[j])
         return array
     require(array >= 0.0, array, name, "be at least 0 (a variance)")
-    return np.broadcast_to(array, (columns,))
+    return for_columns(array, columns)
 
 
 def _require_symmetric(matrix: FloatArray, name: str) -> None:
@@ -267,7 +267,7 @@ def whitening(
     form = as_form(cov, mean.size, names[0])
     if isinstance(form, Estimator) and noise is None and factor == 1.0:
         return form.whitening()
-    term = variances_or_matrix(form, mean.size, names[0])
+    term = _array_of(form, mean.size, names[0])
     other = None if noise is None else variances_or_matrix(noise, mean.size, names[1])
     total = _weighted_sum(term, factor, other, noise_factor)
     slack = _CONSTANT * np.abs(mean)
@@ -282,7 +282,10 @@ def whitening(
 
 def variances_or_matrix(cov: Any, columns: int, name: str) -> FloatArray:
     """A covariance as an array: variances (columns,) or a matrix (columns, columns)."""
-    form = cov if isinstance(cov, Estimator) else as_form(cov, columns, name)
+    return _array_of(as_form(cov, columns, name), columns, name)
+
+
+def _array_of(form: FloatArray | Estimator, columns: int, name: str) -> FloatArray:
     if isinstance(form, Estimator):
         return np.asarray(as_form(form.covariance, columns, f"{name}.covariance_"))
     return form

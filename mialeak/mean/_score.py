@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_floats, every, first_index, invalid, require
 from mialeak._blocks import row_blocks
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
 
@@ -132,13 +132,13 @@ def squared_distances(
     """``(z - mean)^T C^-1 (z - mean)`` of every point z; `rule` is what one outside C breaks."""
     flat = points.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
-    blocks = list(kernel_blocks(flat, matrix=not isinstance(by, Diagonal)))
-    room = np.empty(flat[blocks[0]].shape) if blocks else flat
+    room = None
     with np.errstate(over="ignore", invalid="ignore"):
-        for block in blocks:
+        for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
             rows = flat[block]
+            room = np.subtract(rows, mean, out=None if room is None else room[: rows.shape[0]])
             try:
-                result[block] = by.squared(np.subtract(rows, mean, out=room[: rows.shape[0]]))
+                result[block] = by.squared(room)
             except Outside as outside:
                 _refuse(points, name, rule, block.start, outside)
     return _checked(result, points, mean, name)
@@ -188,7 +188,7 @@ def _checked(
     result: FloatArray, points: FloatArray, mean: FloatArray, name: str
 ) -> float | FloatArray:
     """The scores in the shape of the points; a score that is not finite has an entry to blame."""
-    if not np.isfinite(result).all():
+    if not every(np.isfinite(result)):
         row = first_index(~np.isfinite(result))[0]
         require(np.isfinite(points), points, name, "be finite")
         invalid(name, "be near enough to mean for its square to be a number", index=row)

@@ -23,6 +23,10 @@ __all__ = ["CellMechanism", "Geometric", "RandomRound", "Round", "Suppress"]
 
 IntArray = npt.NDArray[np.int64]
 
+#: Multiples of more than a million are no protection but a summary, and a window of counts is held
+#: in memory a base at a time.
+_LARGEST_BASE = 2**20
+
 
 class CellMechanism(ABC):
     """Base of the mechanisms that release something of each cell, whatever the others hold."""
@@ -48,7 +52,7 @@ class Round(CellMechanism):
     Parameters
     ----------
     base : int
-        At least 2; 3, 5 and 10 are usual.
+        From 2 to 2**20; 3, 5 and 10 are usual.
 
     Examples
     --------
@@ -60,7 +64,7 @@ class Round(CellMechanism):
     base: int
 
     def __post_init__(self) -> None:
-        as_count(self.base, "base", least=2)
+        as_count(self.base, "base", least=2, most=_LARGEST_BASE)
 
     @property
     def grain(self) -> int:  # type: ignore[override]
@@ -91,7 +95,7 @@ class RandomRound(CellMechanism):
     Parameters
     ----------
     base : int
-        At least 2; 3 and 5 are usual.
+        From 2 to 2**20; 3 and 5 are usual.
 
     Examples
     --------
@@ -104,7 +108,7 @@ class RandomRound(CellMechanism):
     random = True
 
     def __post_init__(self) -> None:
-        as_count(self.base, "base", least=2)
+        as_count(self.base, "base", least=2, most=_LARGEST_BASE)
 
     @property
     def grain(self) -> int:  # type: ignore[override]

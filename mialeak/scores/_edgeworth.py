@@ -9,7 +9,13 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, require
 from mialeak.scores._linear import as_target
-from mialeak.scores._releases import Piece, as_columns, cubic_function, map_releases
+from mialeak.scores._releases import (
+    Piece,
+    as_columns,
+    cubic_function,
+    cubic_table,
+    map_releases,
+)
 
 __all__ = ["edgeworth_score", "edgeworth_terms"]
 
@@ -89,13 +95,14 @@ def edgeworth_terms(
     c1, c2, c3 = coefficients
 
     def terms(piece: Piece) -> FloatArray:
-        x = np.subtract(piece.rows, centre, dtype=np.float64)
-        x *= scale
-        total: FloatArray = x * c3
-        for c in (c2, c1):
-            total += c
-            total *= x
-        total += constants
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = np.subtract(piece.rows, centre, dtype=np.float64)
+            x *= scale
+            total: FloatArray = x * c3
+            for c in (c2, c1):
+                total += c
+                total *= x
+            total += constants
         return total
 
     return np.asarray(map_releases(releases, centre.size, terms))
@@ -164,7 +171,8 @@ def edgeworth_score(
     centre, scale, constants, coefficients = _polynomials(
         target, mean, std, skewness, excess_kurtosis, n, order
     )
-    score = cubic_function([centre, scale, *coefficients], math.fsum(constants), centre.size)
+    table = cubic_table([centre, scale, *coefficients], centre.size)
+    score = cubic_function(table, math.fsum(constants))
     return map_releases(releases, centre.size, score)
 
 
@@ -184,10 +192,12 @@ def _polynomials(
     a, s = (target - mean) / std, 1.0 / math.sqrt(n)
     c0, c1, c2, c3 = np.zeros(d), s * a, np.zeros(d), np.zeros(d)
     if order >= 2:
-        curved = 0.5 * s * s * (1.0 + l3 * a)
-        c0, c2 = curved - 0.5 * s * s * a * a, -curved
+        half = 0.5 * s * s
+        skew = l3 * a
+        c2 = -half * (1.0 + skew)
+        c0 = -half * a * a - c2
     if order >= 3:
-        cube = s * s * s
-        c1 = c1 + cube * (a - 0.5 * l3 + a * (0.5 * l3 * a - l3 * l3 + 0.5 * l4))
-        c3 = cube * (l3 / 3.0 + a * (0.5 * l3 * l3 - l4 / 6.0))
+        cube, square = s * s * s, l3 * l3
+        c1 += cube * (a - 0.5 * l3 + a * (0.5 * (skew + l4) - square))
+        c3 = cube * (l3 / 3.0 + a * (0.5 * square - l4 / 6.0))
     return mean, math.sqrt(n) / std, c0, (c1, c2, c3)

@@ -14,12 +14,17 @@ from mialeak.marginals._counts import (
     MOST_ROWS,
     as_probability,
     count_tolerance,
+    require_genotype,
+    require_genotype_means,
     require_possible_target,
 )
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import Piece, map_releases, padded
 
 __all__ = ["bernoulli_score", "genotype_score"]
+
+#: u, v, w of a factor that is 1 whatever is released.
+_ONE = [1.0, 0.0, 1.0]
 
 
 def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | FloatArray:
@@ -78,15 +83,11 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     p = as_probability(p, "p", target.size)
     as_count(n, "n", least=2)
     require((target == 0.0) | (target == 1.0), target, "target", "be 0 or 1")
-    ones = target == 1.0
-    require_possible_target(np.where(ones, p, 1.0 - p) > 0.0, target, p)
-    fixed = (p == 0.0) | (p == 1.0)
-    rows = [
-        np.where(ones & ~fixed, 0.0, 1.0),
-        np.where(fixed, 0.0, np.where(ones, 1.0, -1.0)),
-        1.0 / np.where(ones, p, 1.0 - p),
-    ]
-    table = padded(rows, [1.0, 0.0, 1.0], target.size)
+    zero = 1.0 - target
+    chance = np.abs(zero - p)
+    require_possible_target(chance > 0.0, target, p)
+    table = padded([zero, target - zero, 1.0 / chance], _ONE, target.size)
+    fixed = _drop_fixed(table, p)
 
     def score(piece: Piece) -> FloatArray:
         out = np.empty(piece.rows.shape[0])
@@ -99,10 +100,20 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     return map_releases(releases, target.size, score)
 
 
-def _require_fixed(piece: Piece, fixed: npt.NDArray[np.bool_], value: FloatArray) -> None:
+def _drop_fixed(table: FloatArray, p: FloatArray) -> npt.NDArray[np.intp]:
+    """The columns that do not vary, in which the factors of `table` become 1."""
+    fixed: npt.NDArray[np.intp] = ((p == 0.0) | (p == 1.0)).nonzero()[0]
+    if fixed.size:
+        table[:, fixed] = np.resize(_ONE, len(table))[:, None]
+    return fixed
+
+
+def _require_fixed(piece: Piece, fixed: npt.NDArray[np.intp], value: FloatArray) -> None:
     """Columns of which only one value is possible have it."""
-    if fixed.any():
-        good = (piece.rows == value) | ~fixed | np.isnan(piece.rows)
+    if fixed.size:
+        good = np.ones(piece.rows.shape, bool)
+        given = piece.rows[:, fixed]
+        good[:, fixed] = (given == value[fixed]) | np.isnan(given)
         piece.require(good, "be possible; all rows have the same value in this column")
 
 
@@ -168,39 +179,35 @@ def genotype_score(
     n = as_count(n, "n", least=2, most=MOST_ROWS)
     if decimals is not None:
         law = Genotype(p, decimals=decimals)
-        return map_releases(
-            releases,
-            target.size,
-            lambda piece: law._log_ratio(piece, target, n).sum(axis=1),
-        )
-    law = Genotype(p)
-    law.require_target(target)
-    fixed = (p == 0.0) | (p == 1.0)
-    table = padded(_genotype_factors(target, p, n, fixed), [1.0, 0.0, 1.0] * 2, target.size)
+
+        def rounded(piece: Piece) -> FloatArray:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return np.asarray(law._log_ratio(piece, target, n).sum(axis=1))
+
+        return map_releases(releases, target.size, rounded)
+    require_genotype(target, p)
+    table = padded(_genotype_factors(target, p, n), _ONE * 2, target.size)
+    fixed = _drop_fixed(table, p)
 
     def score(piece: Piece) -> FloatArray:
         out = np.empty(piece.rows.shape[0])
         tolerance = count_tolerance(piece.rows.dtype, n)
         kernels.log_quadratic_sums(piece.rows, float(n), tolerance, table, out)
         if np.isnan(out).any():
-            law.require_counts(piece, n)
+            require_genotype_means(piece, n)
         _require_fixed(piece, fixed, 2.0 * p)
         return out
 
     return map_releases(releases, target.size, score)
 
 
-def _genotype_factors(
-    target: FloatArray, p: FloatArray, n: int, fixed: npt.NDArray[np.bool_]
-) -> list[FloatArray]:
+def _genotype_factors(target: FloatArray, p: FloatArray, n: int) -> list[Any]:
     """u, v, w of the two factors: draws with and without the allele, less those taken already."""
     draws = 2.0 * n
-    rows: list[FloatArray] = []
+    rows: list[Any] = []
     for allele in (0, 1):
-        one = target > allele  # this allele of the target is the alternate one
-        taken = np.where(allele == 1, np.where(target == 1.0, 0.0, 1.0), 0.0)
-        u = np.where(one, -taken, draws - taken)
-        v = np.where(one, 1.0, -1.0)
-        w = 1.0 / ((draws - allele) * np.where(one, p, 1.0 - p))
-        rows += [np.where(fixed, 1.0, u), np.where(fixed, 0.0, v), np.where(fixed, 1.0, w)]
+        zero = 1.0 * (target <= allele)  # this allele of the target is not the alternate one
+        taken = target != 1.0 if allele else 0.0
+        w = 1.0 / ((draws - allele) * np.abs(zero - p))
+        rows += [draws * zero - taken, 1.0 - 2.0 * zero, w]
     return rows

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_floats, invalid
+from mialeak._arrays import FloatArray, as_count, as_floats, contiguous, invalid
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
 from mialeak.mean._score import as_mean, kernel_blocks, squared_distances
-from mialeak.scores._releases import Piece, as_columns, cubic_function, map_releases
+from mialeak.scores._releases import (
+    Piece,
+    as_columns,
+    cubic_function,
+    cubic_table,
+    map_releases,
+)
 
 __all__ = ["as_target", "by_rows", "covariance_score", "outside_range", "scalar_product_score"]
 
@@ -81,12 +88,13 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     target = as_target(target, columns=mean.size)
     n = as_count(n, "n", least=2)
     by = whitening(cov, mean)
-    half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
     deviation = target - mean
     weights = by.weights(deviation)
     if weights is not None:
-        score = cubic_function([mean, 1.0, weights], -half, mean.size)
-        return map_releases(releases, mean.size, score)
+        table = cubic_table([mean, 1.0, weights], mean.size)
+        half = 0.5 * _score_at(target, table, mean, by) / n
+        return map_releases(releases, mean.size, cubic_function(table, -half))
+    half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
 
     def inner(piece: Piece) -> FloatArray:
         return by_rows(
@@ -96,12 +104,21 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     return np.subtract(map_releases(releases, mean.size, inner), half)[()]
 
 
+def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: Whitening) -> float:
+    """The squared distance of the target, as the score of a release that equals it."""
+    (distance,) = cubic_function(table, 0.0)(Piece(contiguous(target)[None], 0, True)).tolist()
+    if not math.isfinite(distance):
+        squared_distances(target, mean, by, "target")  # says why
+    return float(distance)
+
+
 def by_rows(piece: Piece, by: Whitening, function: Any) -> FloatArray:
     """`function` of blocks of rows as float64; a row outside the range of cov is refused."""
     result = np.empty(piece.rows.shape[0])
     for block in kernel_blocks(piece.rows, matrix=not isinstance(by, Diagonal)):
         try:
-            result[block] = function(piece.rows[block].astype(np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                result[block] = function(piece.rows[block].astype(np.float64))
         except Outside as outside:
             outside_range(piece, block.start, outside)
     return result
@@ -165,5 +182,5 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     """
     target = as_target(target)
     reference = as_columns(reference, "reference", target.size)
-    score = cubic_function([0.0, 1.0, target - reference], 0.0, target.size)
-    return map_releases(releases, target.size, score)
+    table = cubic_table([0.0, 1.0, target - reference], target.size)
+    return map_releases(releases, target.size, cubic_function(table, 0.0))

@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid, refuse_masked
+from mialeak._arrays import (
+    FloatArray,
+    as_floats,
+    contiguous,
+    every,
+    first_index,
+    for_columns,
+    invalid,
+    refuse_masked,
+)
 from mialeak._blocks import row_blocks
 from mialeak._kernels import scores as kernels
 
-__all__ = ["Piece", "as_columns", "cubic_function", "map_releases", "padded"]
+__all__ = ["Piece", "as_columns", "cubic_function", "cubic_table", "map_releases", "padded"]
 
 #: Entries of a piece: what a strided or memory-mapped matrix is copied by, and how long Ctrl-C
 #: waits (a millisecond or two).
@@ -54,7 +63,7 @@ def map_releases(
         return np.concatenate(parts or [_of_none(columns, function)])
     array = _as_releases(releases, columns)
     single = array.ndim == 1
-    matrix = np.atleast_2d(array)
+    matrix = array[None] if single else array
     parts = [_checked(piece, function) for piece in _pieces(matrix, 0, single)]
     whole = np.concatenate(parts or [_of_none(columns, function)])
     result: float | FloatArray = whole[0] if single else whole
@@ -81,14 +90,12 @@ def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
 
 def _pieces(matrix: npt.NDArray[Any], start: int, single: bool) -> Iterator[Piece]:
     for block in row_blocks(*matrix.shape, elements=_PIECE):
-        part = np.require(matrix[block], requirements=["C", "A"])
-        yield Piece(np.asarray(part), start + block.start, single)
+        yield Piece(contiguous(np.asarray(matrix[block])), start + block.start, single)
 
 
 def _checked(piece: Piece, function: Callable[[Piece], FloatArray]) -> FloatArray:
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = function(piece)
-    if not np.isfinite(result).all():
+    result = function(piece)
+    if not every(np.isfinite(result)):
         piece.require(np.isfinite(piece.rows), "be finite")
     return result
 
@@ -102,24 +109,28 @@ def as_columns(values: Any, name: str, columns: int) -> FloatArray:
             f"be a number or have {columns} entries, one for each of target; "
             f"its shape is {array.shape}",
         )
-    return np.broadcast_to(array, (columns,))
+    return for_columns(array, columns)
 
 
 def padded(rows: list[Any], neutral: list[float], columns: int) -> FloatArray:
     """What a kernel reads of the columns: `rows`, each followed by its neutral number."""
     table = np.empty((len(rows), kernels.padded_columns(columns)))
-    for row, values, rest in zip(table, rows, neutral, strict=True):
-        row[:columns] = values
-        row[columns:] = rest
+    table.T[columns:] = neutral
+    for row, values in zip(table[:, :columns], rows, strict=True):
+        row[:] = values
     return table
 
 
-def cubic_function(rows: list[Any], constant: float, columns: int) -> Callable[[Piece], FloatArray]:
-    """``constant + sum of x (c1 + x (c2 + x c3))`` of ``x = (release - mean) scale``.
+def cubic_table(rows: list[Any], columns: int) -> FloatArray:
+    """What :func:`cubic_function` knows of columns: mean, scale, c1 and, if not 0, c2 and c3."""
+    table = np.zeros((5, kernels.padded_columns(columns)))
+    for row, values in zip(table[:, :columns], rows, strict=False):
+        row[:] = values
+    return table
 
-    `rows`: mean, scale, c1 and, if not 0, c2 and c3.
-    """
-    table = padded([*rows, 0.0, 0.0][:5], [0.0] * 5, columns)
+
+def cubic_function(table: FloatArray, constant: float) -> Callable[[Piece], FloatArray]:
+    """``constant + sum of x (c1 + x (c2 + x c3))`` of ``x = (release - mean) scale``."""
 
     def score(piece: Piece) -> FloatArray:
         out = np.empty(piece.rows.shape[0])

@@ -14,13 +14,13 @@ __all__ = ["at_least_zero", "plain", "positive"]
 def positive(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name)
     require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
-    return array
+    return array[()]  # NumPy computes with a scalar faster than with an array of no dimension
 
 
 def at_least_zero(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name)
     require(array >= 0.0, array, name, "be at least 0")
-    return array
+    return array[()]
 
 
 def plain(values: Any) -> float | FloatArray:
