@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -312,6 +313,39 @@ def test_methods_name_bad_input():
 def test_words_are_no_scores():
     with pytest.raises(TypeError, match="in_scores must be an array of real numbers"):
         audit(["high"], [0.0])
+
+
+class TestCost:
+    def test_two_copies_and_what_does_not_grow(self):
+        def beyond(size, **kwargs):
+            scores = np.random.default_rng(0).normal(size=(2, size)) + [[1.0], [0.0]]
+            tracemalloc.start()
+            try:
+                audit(*scores, delta=1e-5, **kwargs)
+                return tracemalloc.get_traced_memory()[1] - scores.nbytes
+            finally:
+                tracemalloc.stop()
+
+        beyond(1000)  # what the first call imports
+        assert beyond(600_000) < beyond(20_000) + 1_500_000
+
+    def test_each_score_is_sorted_once(self, monkeypatch):
+        sizes = []
+
+        def counted(sort):
+            def call(values, *args, **kwargs):
+                sizes.append(np.size(values))
+                return sort(values, *args, **kwargs)
+
+            return call
+
+        for name in ("sort", "argsort"):
+            monkeypatch.setattr(np, name, counted(getattr(np, name)))
+        scores = normal_scores(3)
+        assert audit(*scores, delta=1e-5).advantage.low > 0
+        assert [size for size in sizes if size >= min(map(np.size, scores))] == [
+            np.size(side) for side in scores
+        ]
 
 
 class TestMeasuredCurve:

@@ -37,8 +37,9 @@ class TestPValue:
         value = one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
         assert value == pytest.approx(truth, rel=1e-12)
 
-    def test_many_guesses(self):
-        m, r, v, epsilon, delta = 100_000, 20_000, 15_100, 1.0, 1e-7
+    @pytest.mark.parametrize(("v", "epsilon"), [(15_100, 1.0), (14_000, 1.0), (19_900, 0.0)])
+    def test_many_guesses(self, v, epsilon):
+        m, r, delta = 100_000, 20_000, 1e-7
         q = 1 / (1 + np.exp(-epsilon))
         below = stats.binom.cdf(v - 1, r, q) - stats.binom.cdf(v - 1 - np.arange(1, v + 1), r, q)
         truth = stats.binom.sf(v - 1, r, q) + 2 * m * delta * np.max(below / np.arange(1, v + 1))

@@ -61,11 +61,11 @@ class Shift:
     slope: Callable[[Any], Any]
     start: float = 0.0
 
-    def gap(self, v: Any, u: Any) -> FloatArray:
-        """The parameter at which ``v = h(u)``; -inf if v is below h(0)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gap: FloatArray = self.scale(np.maximum(v - self.start, 0.0)) - self.scale(u)
-        return gap
+    def above_start(self, v: Any) -> FloatArray:
+        """The scale at the power above h(0): beyond s(u) by the parameter at which ``v = h(u)``."""
+        with np.errstate(divide="ignore"):
+            scaled: FloatArray = self.scale(np.maximum(v - self.start, 0.0))
+        return scaled
 
 
 def calibrated_bound(order: Order, shift: Shift, alpha: float, direction: Direction) -> float:
@@ -175,12 +175,12 @@ def _simulate(
         if tail is None or least is None:
             continue
         gaps = np.full((tail.levels.size, draws), np.inf)
-        inner = values[1 - place].at(tail.ranks, bool(place))
+        inner = tail.shift.scale(values[1 - place].at(tail.ranks, bool(place)))
         for row, hits in zip(gaps, least, strict=True):
             some = hits <= tail.n_hits
             if some.any():
                 outer = values[place].at(hits[some], bool(place))
-                row[:] = tail.shift.gap(outer, inner[some]).min(axis=0)
+                row[:] = (tail.shift.above_start(outer) - inner[some]).min(axis=0)
         yield place, tail.levels.tolist(), gaps
 
 
@@ -198,8 +198,11 @@ class _OrderStatistics:
     ) -> _OrderStatistics:
         """Draw them by their spacings."""
         ranks = np.unique(needed)
-        steps = np.diff(np.concatenate([[0], ranks, [size + 1]])).astype(np.float64)
-        sums = np.cumsum(rng.standard_gamma(steps[:, None], (steps.size, draws)), axis=0)
+        steps = np.diff(np.concatenate([[0], ranks, [size + 1]])).tolist()
+        sums = np.empty((len(steps), draws))
+        for row, step in zip(sums, steps, strict=True):
+            rng.standard_gamma(step, out=row)
+        np.cumsum(sums, axis=0, out=sums)
         return cls(size, ranks, sums[:-1] / sums[-1])
 
     def at(self, ranks: IntArray, from_above: bool) -> FloatArray:

@@ -21,6 +21,8 @@ __all__ = ["OneRunResult", "one_run_audit", "one_run_p_value"]
 
 #: Guesses on either side of which a default choice has at least this many.
 _FEWEST = 8
+#: Of the means in the term with delta, so many are looked at before more are.
+_FIRST = 256
 _TOLERANCE, _MARGIN = 1e-10, 1e-9
 
 
@@ -126,7 +128,8 @@ def one_run_audit(
 
     **Accuracy.**  Tails and probabilities to 1e-13; the bound is rounded down by 1e-9.
 
-    **Cost.**  O(m log m), and O(m) for each of some ten steps of a search if delta > 0.
+    **Cost.**  One sort, and for each choice one p-value or a search of some ten; if delta > 0, each
+    takes as many probabilities as there are guesses between the count and its mean, twice or more.
 
     Examples
     --------
@@ -152,6 +155,8 @@ def one_run_audit(
     for plus, minus in choices:
         correct = int(rising[size] - rising[size - plus] + minus - rising[minus])
         share = (1.0 - level) / len(choices)
+        if best[0] >= 0.0 and _p_value(correct, plus + minus, best[0], size, slip) > share:
+            continue  # proves less
         epsilon = _epsilon(correct, plus + minus, size, slip, share)
         best = max(best, (epsilon, (plus, minus), correct))
     epsilon, chosen, correct = best
@@ -199,10 +204,24 @@ def _p_value(correct: int, guesses: int, epsilon: float, canaries: int, delta: f
     tail = float(betaincc(guesses - correct + 1, correct, wrong))
     if delta == 0.0:
         return tail
-    missed = np.arange(guesses - correct + 1, guesses + 1, dtype=np.float64)
-    below = np.cumsum(np.exp(binom_logpmf(missed, float(guesses), wrong)))
-    slope = float(np.max(below / np.arange(1, correct + 1)))
-    return min(tail + 2.0 * canaries * delta * slope, 1.0)
+    return min(tail + 2.0 * canaries * delta * _slope(correct, guesses, wrong), 1.0)
+
+
+def _slope(correct: int, guesses: int, wrong: float) -> float:
+    """The largest mean of the first of P(B = correct-1), P(B = correct-2), ...
+
+    These rise to the mode and then fall, and so do their means: one that has a lower mean after it
+    is the largest.
+    """
+    count = min(_FIRST, correct)
+    while True:
+        terms = np.arange(1.0, count + 1.0)
+        below = np.cumsum(np.exp(binom_logpmf(guesses - correct + terms, float(guesses), wrong)))
+        means = below / terms
+        peak = int(np.argmax(means))
+        if count == correct or (peak < count - 1 and means[peak] > 0.0):
+            return float(means[peak])
+        count = min(4 * count, correct)
 
 
 def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: float) -> float:

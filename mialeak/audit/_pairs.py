@@ -125,23 +125,27 @@ class Pairs:
 
         some = self._some(self.hits > 0)
         test, log_levels = PairTest.of(some, curves), np.log(some.levels)
-        left = np.arange(some.hits.size)
 
-        def evidence(parameter: float) -> float:
-            nonlocal left
-            each = log_levels[left] - np.log(np.maximum(test.p_values(parameter, left), 1e-300))
-            most = float(each.max(initial=-np.inf))
-            if most >= 0.0:  # p-values rise: pairs that are silent here are silent from here on
-                left = left[each >= 0.0]
-            return most
+        def evidence(parameter: float, which: npt.NDArray[np.intp]) -> FloatArray:
+            p = np.maximum(test.p_values(parameter, which), 1e-300)
+            found: FloatArray = log_levels[which] - np.log(p)
+            return found
 
-        if not evidence(0.0) >= 0.0:
-            return 0.0
-        low = 0.0
-        while evidence(high) >= 0.0:
-            low, high = high, 2.0 * high
-        root: float = brentq(evidence, low, high, xtol=_TOLERANCE)
-        return max(root - _MARGIN, 0.0)
+        def root(low: float, high: float, which: npt.NDArray[np.intp]) -> float:
+            while evidence(high, which)[0] >= 0.0:
+                low, high = high, 2.0 * high
+            found: float = brentq(lambda x: evidence(x, which)[0], low, high, xtol=_TOLERANCE)
+            return found
+
+        left, bound = np.arange(some.hits.size), 0.0
+        while left.size:  # p-values rise: pairs that are silent here are silent from here on
+            each = evidence(bound, left)
+            loudest = int(np.argmax(each))
+            if each[loudest] > _TOLERANCE:
+                bound = root(bound, max(high, bound), left[[loudest]])
+                each[loudest] = 0.0
+            left = left[each > _TOLERANCE]
+        return max(bound - _MARGIN, 0.0)
 
 
 @dataclass(frozen=True)
