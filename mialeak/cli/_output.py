@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mialeak._document import Document
 
-__all__ = ["check_extras", "give", "panels", "print_json"]
+__all__ = ["check_extras", "give", "judge", "panels", "print_json"]
 
 _OVER = 2
 
@@ -41,6 +41,15 @@ def check_extras(options: argparse.Namespace) -> None:
         except ImportError as error:
             message = f'{what} matplotlib: pip install "mialeak[{extra}]"'
             raise ImportError(message) from error
+
+
+def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
+    """Whether a value is over the limit, if there is one, and the sentence that says so."""
+    if limit is None:
+        return False, ""
+    over = value > limit
+    relation = "above" if over else "within"
+    return over, f"{subject}, {value:.4g}, is {relation} the limit {limit:g}."
 
 
 def give(

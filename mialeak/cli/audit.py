@@ -110,11 +110,7 @@ def run(options: argparse.Namespace) -> int:
         result = separate = audit(*scores, **common)
         document, draw = _document(result), lambda: _figure(separate)
     limit = options.max_epsilon
-    over, verdict = limit is not None and result.epsilon_lower > limit, ""
-    if limit is not None:
-        relation = "above" if over else "within"
-        proved = f"What is proved, {result.epsilon_lower:.4g}, is {relation} the limit"
-        verdict = f"{proved} {limit:g}."
+    over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
     content = result.to_dict()
     content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
     return _output.give(

@@ -89,11 +89,8 @@ def run(options: argparse.Namespace) -> int:
     from mialeak.cli._mean_document import document
 
     exact = _exact(report, options)
-    limit, highest = options.max_leakage, float(report.leakage.max())
-    over, verdict = limit is not None and highest > limit, ""
-    if limit is not None:
-        relation = "above" if over else "within"
-        verdict = f"The riskiest row, {highest:.4g}, is {relation} the limit {limit:g}."
+    limit = options.max_leakage
+    over, verdict = _output.judge("The riskiest row", float(report.leakage.max()), limit)
     content = report.to_dict(target=options.target, top=options.top)
     content["exact"] = None if exact is None else exact.to_dict()
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}

@@ -129,11 +129,7 @@ def _verdict(report: TableReport, limit: float | None) -> tuple[bool, str]:
         name, leakage = "upper end of the interval", report.estimate.high
     else:
         name, leakage = "average by the others' frequencies", float(report.margins.average.upper)
-    if limit is None:
-        return False, ""
-    over = leakage > limit
-    relation = "above" if over else "within"
-    return over, f"The {name}, {leakage:.4g}, is {relation} the limit {limit:g}."
+    return _output.judge(f"The {name}", leakage, limit)
 
 
 def _samples(report: TableReport, target: float) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_choice, invalid
 from mialeak.audit import AuditResult, audit
 from mialeak.plotting._axes import Scale, add_legend, check_scale, figure_of, new_axes
-from mialeak.plotting._band import Band, blocks
 from mialeak.plotting._tradeoff import TradeOffDisplay
 from mialeak.tradeoff import TradeOff
 
@@ -164,15 +163,7 @@ class AuditDisplay:
         return self
 
     def _plot_curve(self, scale: Scale) -> None:
-        curve, band = self.result.tradeoff, self.result.band
-        first, _ = blocks(curve)
-        measured = TradeOffDisplay(
-            fpr=curve.roc.fpr[first],
-            power=curve.roc.power[first],
-            name="measured",
-            advantage=curve.advantage,
-            band=Band(*band),
-        )
+        measured = TradeOffDisplay._measured(self.result.tradeoff, self.result.band)
         least = min(1.0 / self.result.n_out, 0.5)
         self.curves_.append(measured.plot(self.ax_, scale=scale, least_fpr=least))
         if self.result.epsilon_lower > 0.0:

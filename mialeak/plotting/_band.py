@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import FloatArray
+from mialeak.audit._intervals import Band
 from mialeak.tradeoff import EmpiricalTradeOff
 
 __all__ = ["Band", "blocks", "pointwise_band"]
@@ -16,15 +15,6 @@ __all__ = ["Band", "blocks", "pointwise_band"]
 #: A curve with more than `_MANY` points is thinned to about this many levels of either rate, on
 #: either scale.
 _MANY, _LEVELS = 3000, 300
-
-
-class Band(NamedTuple):
-    """Where the power may be: between `lower` and `upper` from each `fpr` up to the next."""
-
-    fpr: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    name: str
 
 
 def blocks(curve: EmpiricalTradeOff) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -143,7 +143,7 @@ class TradeOffDisplay:
         if not isinstance(tradeoff, TradeOff):
             invalid("tradeoff", f"be a TradeOff, not {type(tradeoff).__name__}", error=TypeError)
         if isinstance(tradeoff, EmpiricalTradeOff):
-            display = cls._measured(tradeoff, _CONFIDENCE, name)
+            display = cls._measured(tradeoff, pointwise_band(tradeoff, _CONFIDENCE), name)
             return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
         advantage = np.asarray(tradeoff.advantage)
         if advantage.ndim:
@@ -229,14 +229,15 @@ class TradeOffDisplay:
         95% pointwise band (Clopper-Pearson)
         exact (advantage 0.383)
         """
-        if confidence is not None:
-            confidence = as_share(confidence, "confidence")
-        display = cls._measured(EmpiricalTradeOff(in_scores, out_scores), confidence, name)
+        share = None if confidence is None else as_share(confidence, "confidence")
+        curve = EmpiricalTradeOff(in_scores, out_scores)
+        band = None if share is None else pointwise_band(curve, share)
+        display = cls._measured(curve, band, name)
         return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
 
     @classmethod
     def _measured(
-        cls, curve: EmpiricalTradeOff, confidence: float | None, name: str | None
+        cls, curve: EmpiricalTradeOff, band: Band | None, name: str | None = None
     ) -> TradeOffDisplay:
         first, _ = blocks(curve)
         return cls(
@@ -244,7 +245,7 @@ class TradeOffDisplay:
             power=curve.roc.power[first],
             name="measured" if name is None else name,
             advantage=curve.advantage,
-            band=None if confidence is None else pointwise_band(curve, confidence),
+            band=band,
         )
 
     def plot(
