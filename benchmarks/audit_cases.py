@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import coverage
 import numpy as np
-from coverage import peers
 from speed_case import SpeedCase
 
 from mialeak.audit import audit
@@ -32,7 +32,7 @@ def ours(inside: Any, outside: Any) -> float:
 
 def jax_privacy(inside: Any, outside: Any) -> float:
     """Its bound for both directions, all thresholds."""
-    auditor = peers().CanaryScoreAuditor(inside, outside)
+    auditor = coverage.jax_privacy().CanaryScoreAuditor(inside, outside)
     return float(auditor.epsilon_clopper_pearson(0.05, 1e-5, one_sided=False))
 
 
@@ -56,7 +56,7 @@ AUDIT_CASES = (
         quick_size=1000,
         setup=normal_scores,
         ours=ours,
-        rivals={} if peers() is None else {"jax-privacy": jax_privacy},
+        rivals={} if coverage.jax_privacy() is None else {"jax-privacy": jax_privacy},
     ),
     closed_form("`dp_leakage_bound`", dp_leakage_bound),
     closed_form("`epsilon_for_leakage`", epsilon_for_leakage),
