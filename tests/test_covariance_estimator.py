@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -250,23 +251,40 @@ def test_a_memory_mapped_copy_learns_on(structure, tmp_path):
     )
 
 
+def peak(act):
+    """Most bytes that are in use at a time."""
+    tracemalloc.start()
+    act()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
 @pytest.mark.parametrize(
     "parameters",
     [{}, {"structure": "diagonal"}, {"structure": "block", "blocks": [20, 30]}],
     ids=["full", "diagonal", "block"],
 )
 def test_memory_does_not_grow_with_the_rows(parameters):
-    import tracemalloc
-
     block = correlated(200, 50)
-    peaks = []
-    for repeat in (2, 40):
-        found = StreamingCovariance(**parameters)
-        tracemalloc.start()
-        found.fit(block for _ in range(repeat))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0]
+    few, many = (
+        peak(lambda: StreamingCovariance(**parameters).fit(block for _ in range(repeat)))  # noqa: B023
+        for repeat in (2, 40)
+    )
+    assert many < 1.2 * few
+
+
+def test_memory_of_a_low_rank_is_below_three_times_its_input():
+    """And hardly grows with the rows to score: their distances have to be kept."""
+    x = np.random.default_rng(0).normal(size=(200, 1000))
+    references, candidates = x[:100], x[100:]
+    cov = StreamingCovariance(structure="low-rank", ridge=0.1)
+    assert peak(lambda: cov.fit(references).mahalanobis(candidates)) < 2.0 * x.nbytes
+    few, many = (
+        peak(lambda: cov.mahalanobis(np.broadcast_to(x[150], (t, 1000))))  # noqa: B023
+        for t in (4000, 14_000)
+    )
+    assert many < 1.01 * few
 
 
 # --- data frames, missing values ---------------------------------------------------------------

@@ -114,7 +114,7 @@ def _squares(lower: FloatArray) -> float:
 def _low_rank(moments: References, rule: Any, ridge: float) -> Factor:
     rows = centred(moments.rows, moments.centre, moments.rest)
     r, d = rows.shape
-    gram = blas.dsyrk(1.0, rows.T, trans=1, lower=1)
+    gram = blas.dsyrk(1.0, rows, lower=1)
     share = float(rule or 0.0) if not isinstance(rule, str) else 0.0
     if isinstance(rule, str):
         norms = np.diagonal(gram) / r  # X X^T/r has the spectrum of S, and zeros for the rest
