@@ -131,6 +131,21 @@ def test_bad_files_and_options_are_named(capsys, files, tmp_path):
     assert "required: OUT" in refused(capsys, files[0])
 
 
+def test_scores_that_do_not_fit_are_named(capsys, files, tmp_path):
+    scores, member = str(tmp_path / "scores.npy"), str(tmp_path / "member.npy")
+    np.save(scores, np.arange(4.0))
+    np.save(member, [0, 1])
+    message = refused(capsys, scores, member, "--one-run")
+    assert message == f"{member} must have one flag for each score; it has 2 for 4"
+    np.save(member, [0, 1, 2, 1])
+    assert refused(capsys, scores, member, "--one-run").startswith(f"{member} must hold 0 and 1")
+    np.save(scores, [])
+    for pair in ((scores, files[1]), (files[0], scores)):
+        assert refused(capsys, *pair) == f"{scores} must hold at least one score"
+    message = refused(capsys, *files[:2], "--confidence", "1")
+    assert message.startswith("--confidence must be strictly between 0 and 1; got 1")
+
+
 def test_a_page(files, tmp_path, capsys):
     path = tmp_path / "audit.html"
     assert main(["audit", *files[:2], "--max-epsilon", "0.5", "--html", str(path)]) == 2
