@@ -267,9 +267,14 @@ def test_layers_that_torch_func_cannot_take_are_named():
     got = per_sample_gradients(model, CROSS_ENTROPY, x, y, parameters="all")
     want = one_by_one(model, x, y, list(model.parameters()))
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
-    # and what torch itself says of inputs that do not fit is left alone
+
+
+def test_what_torch_says_of_inputs_and_targets_that_do_not_fit_is_left_alone():
+    model, (x, y) = conv_net(), some()
     with pytest.raises(RuntimeError, match="shape"):
-        per_sample_gradients(torch.nn.Linear(4, 3), CROSS_ENTROPY, x[:, 0, :3], y)
+        per_sample_gradients(model, CROSS_ENTROPY, x[..., :5], y)
+    with pytest.raises(RuntimeError, match="dtype"):
+        per_sample_gradients(model, CROSS_ENTROPY, x, y.float())
 
 
 def test_losses_of_more_than_one_number_are_refused():
@@ -293,7 +298,8 @@ def test_frozen_models_have_gradients_all_the_same():
 def test_models_and_names_that_do_not_fit_are_refused():
     model, (x, y) = conv_net(), some()
     arguments = (CROSS_ENTROPY, x, y)
-    refused("model must have parameters", per_sample_gradients, torch.nn.ReLU(), *arguments)
+    for function in (per_sample_gradients, layer_gradients):
+        refused("model must have parameters", function, torch.nn.ReLU(), *arguments)
     message = "parameters must name parameters of model; got parameters[0] = '9.weight'. They are"
     refused(message, per_sample_gradients, model, *arguments, parameters=["9.weight"])
     message = "parameters must be 'last', 'all' or a sequence of names; got parameters = 'first'"

@@ -161,6 +161,15 @@ def test_no_steps_and_no_targets_are_allowed(score, participation):
         assert attack.update(nobody, np.ones((*shape[:-1], 3))).shape == shape
 
 
+def test_reprs_tell_what_there_is():
+    attack = CovarianceAttack(REFERENCE, 8)
+    attack.update(ROWS[0], ROWS[1])
+    want = "(batch_size=8, score='covariance', participation='every-step', n_steps_seen_=1)"
+    assert repr(attack) == "CovarianceAttack" + want
+    factors = LayerGradients(np.ones((4, 2)), np.ones((4, 3)), bias=False)
+    assert repr(factors) == "LayerGradients(errors (4, 2), inputs (4, 3), bias=False)"
+
+
 def test_scores_come_after_a_step():
     refused(ValueError, "scores() must come after update()", CovarianceAttack(REFERENCE, 8).scores)
 

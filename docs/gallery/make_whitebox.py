@@ -1,17 +1,19 @@
 """Make ``whitebox.npz`` and ``whitebox.json``: attacks on models trained on Fashion-MNIST.
 
-The pages of the gallery only draw what is stored here.  To make it again, a quarter of an hour on
-one core (Debian has the images in its package dataset-fashion-mnist):
+The pages of the gallery only draw what is stored here.  To make it again, half an hour on one
+core (Debian has the images in its package dataset-fashion-mnist):
 
     python docs/gallery/make_whitebox.py --data /usr/share/datasets/fashion-mnist
 
-Three experiments with batches of 64, a learning rate of 1e-3 and cross-entropy.  Mean and
-covariance are those of 1000 reference gradients at the first model; the targets are the easiest,
-the median and the hardest of all other training images.  In each run each target is in or out by
-itself, in one batch of those that the run passes over.
+Batches are of 64, the learning rate is 1e-3, the loss is cross-entropy.  Mean and covariance are
+those of 1000 reference gradients at the first model; the targets are the easiest, the median and
+the hardest of all other training images.
 
-linear   300 steps (a third of an epoch) of a layer of 7,850 parameters, all attacked
-conv     100 steps of a small convolutional net, its last layer of 4,010 parameters attacked
+linear   300 steps (a third of an epoch) of a layer of 7,850 parameters, all attacked; in each run
+         each target is in or out by itself, in one batch of those that the run passes over
+conv     the same on a small convolutional net, its last layer of 4,010 parameters attacked
+step     one step at the first model of either, a target in the place of one row or not; with
+         covariances from 1000 and from 20,000 gradients
 dp       one step of DP-SGD, by Opacus, of the linear layer at three noise levels
 """
 
@@ -47,6 +49,8 @@ BATCH, RATE, REFERENCES = 64, 1e-3, 1000
 CLIP, NOISES = 1.0, (0.5, 1.0, 2.0)
 #: Shrinkage of the covariance where only one is shown, and all that are compared.
 SHRINKAGE, SHRINKAGES = 0.1, (0.001, 0.01, 0.1, 0.5)
+#: References that all but tell the covariance, and its shrinkage then.
+KNOWN, LITTLE = 20_000, 0.001
 #: For DP-SGD: next to nothing beside its noise, which makes the covariance regular.
 RIDGE = 1e-9
 CROSS_ENTROPY = torch.nn.CrossEntropyLoss()
@@ -103,9 +107,7 @@ class Setting:
         """Fitted to the reference rows; a ridge in proportion to the mean variance."""
         options = {"shrinkage": SHRINKAGE, **options}
         estimator = StreamingCovariance(structure=structure, **options)
-        for rows in self.blocks(self.reference_rows):
-            estimator.partial_fit(rows)
-        return estimator
+        return estimator.fit(self.blocks(self.reference_rows))
 
     def restart(self) -> None:
         """Put the parameters of the start back."""
@@ -125,26 +127,21 @@ def memberships(rng: np.random.Generator, runs: int) -> np.ndarray:
     return np.stack([rng.permutation(half) for _ in range(3)], axis=1)
 
 
-def attacks(setting: Setting, shrinkages: tuple[float, ...]) -> dict[str, CovarianceAttack]:
-    """What is compared on one model."""
-    made = {}
-    for shrinkage in shrinkages:
-        estimator = setting.reference(shrinkage=shrinkage)
-        made[f"covariance {shrinkage:g}"] = CovarianceAttack(
-            estimator, BATCH, participation="one-step"
-        )
-        if shrinkage == SHRINKAGE:
-            made["glir"] = CovarianceAttack(
-                estimator, BATCH, score="glir", participation="one-step"
-            )
+def estimators(setting: Setting, shrinkages: tuple[float, ...]) -> dict[str, StreamingCovariance]:
+    """What the covariance is taken for."""
     last = setting.model[-1]
     blocks = [last.in_features] * last.out_features + [last.out_features]
-    for name, options in {"diagonal": {}, "block": {"blocks": blocks}}.items():
-        estimator = setting.reference(name, **options)
-        made[f"covariance {name}"] = CovarianceAttack(estimator, BATCH, participation="one-step")
-    made["scalar-product"] = CovarianceAttack(
-        setting.reference("diagonal"), BATCH, score="scalar-product", participation="one-step"
-    )
+    low_rank = {f"{a:g}": setting.reference(shrinkage=a) for a in shrinkages}
+    block = setting.reference("block", blocks=blocks)
+    return {**low_rank, "diagonal": setting.reference("diagonal"), "block": block}
+
+
+def attacks(found: dict[str, StreamingCovariance]) -> dict[str, CovarianceAttack]:
+    """What is compared on one model."""
+    options = {"participation": "one-step"}
+    made = {f"covariance {name}": CovarianceAttack(found[name], BATCH, **options) for name in found}
+    for score in ("glir", "scalar-product"):
+        made[score] = CovarianceAttack(found[f"{SHRINKAGE:g}"], BATCH, score=score, **options)
     return made
 
 
@@ -176,39 +173,78 @@ def linear_run(setting: Setting, rows: np.ndarray) -> tuple[LayerGradients, np.n
     path = recorder.parameters_[:-1]
     inputs = setting.x[setting.targets].flatten(1).numpy()
     outputs = path[:, :7840].reshape(-1, 10, 784) @ inputs.T + path[:, 7840:, None]
-    errors = softmax(outputs, axis=1).transpose(0, 2, 1)
-    errors[:, np.arange(3), setting.y[setting.targets].numpy()] -= 1.0
+    errors = errors_of(setting, outputs.transpose(0, 2, 1))
     return LayerGradients(errors, inputs), recorder.batch_gradients_
+
+
+def errors_of(setting: Setting, outputs: np.ndarray) -> np.ndarray:
+    """Derivative of the targets' losses in the outputs (S, 3, 10) of the last layer."""
+    errors = softmax(outputs, axis=-1)
+    errors[:, np.arange(3), setting.y[setting.targets].numpy()] -= 1.0
+    return errors
 
 
 def conv_run(setting: Setting, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Some steps: what feeds the last layer changes, so that gradients are dense."""
     setting.restart()
-    model, x, y = setting.model, setting.x[setting.targets], setting.y[setting.targets]
-    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    gradients = []
+    model, x = setting.model, setting.x[setting.targets]
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, foreach=False)
+    fed, outputs = [], []
     with ParameterRecorder(model, optimizer) as recorder:
         for batch in rows:
-            gradients.append(layer_gradients(model, CROSS_ENTROPY, x, y).dense())
+            with torch.no_grad():
+                fed.append(model[:-1](x))
+                outputs.append(model[-1](fed[-1]))
             optimizer.zero_grad()
             CROSS_ENTROPY(model(setting.x[batch]), setting.y[batch]).backward()
             optimizer.step()
-    return np.stack(gradients), recorder.batch_gradients_
+    errors = errors_of(setting, torch.stack(outputs).numpy())
+    inputs = torch.cat(fed).numpy()
+    dense = LayerGradients(errors.reshape(len(inputs), -1), inputs).dense()
+    return dense.reshape(len(rows), 3, -1), recorder.batch_gradients_
 
 
 def play(setting: Setting, run: Any, runs: int, steps: int, seed: int) -> dict[str, np.ndarray]:
     """Scores (runs, 3) of each attack, and who was in."""
     rng = np.random.default_rng(seed)
     member = memberships(rng, runs)
-    made = attacks(setting, SHRINKAGES if run is linear_run else SHRINKAGES[1:3])
+    made = attacks({f"{SHRINKAGE:g}": setting.reference()})
     found = []
     for game in range(runs):
         rows = setting.order(rng, member[game], steps)
         found.append(combined(made, *run(setting, rows)))
-        if game in (0, 9) or (game + 1) % 50 == 0:
+        if game in (0, 9) or (game + 1) % 25 == 0:
             print(f"{time.strftime('%T')} {run.__name__} {game + 1} of {runs}", flush=True)
     stored = {name: np.stack([one[name] for one in found]) for name in found[0]}
     return {**stored, "member": member}
+
+
+def play_step(setting: Setting, rounds: int, seed: int) -> dict[str, np.ndarray]:
+    """Scores (3, 2, rounds), out and in, of one step at the start; areas (3,) by theory."""
+    setting.restart()
+    rng = np.random.default_rng(seed)
+    known, pool = np.split(rng.permutation(setting.pool), [KNOWN])
+    at = setting.targets
+    targets = layer_gradients(setting.model, CROSS_ENTROPY, setting.x[at], setting.y[at]).dense()
+    released = np.empty((3, 2, rounds, targets.shape[1]))
+    for game in range(rounds):
+        (rows,) = setting.blocks(rng.choice(pool, BATCH, replace=False))
+        released[:, :, game] = rows.mean(axis=0)
+        released[:, 1, game] += (targets - rows[0]) / BATCH
+    found = estimators(setting, SHRINKAGES)
+    found["known"] = StreamingCovariance(shrinkage=LITTLE).fit(setting.blocks(known))
+    made = attacks(found)
+    games = np.broadcast_to(targets[:, None, None, None], (3, 2, rounds, 1, targets.shape[1]))
+    stored = {}
+    for name, attack in made.items():
+        scores = attack.update(
+            games.reshape(-1, 1, targets.shape[1]), released.reshape(-1, targets.shape[1])
+        )
+        stored[name] = scores.reshape(3, 2, rounds)
+    for name, estimator in found.items():
+        law = mean_tradeoff(targets, estimator.mean_, estimator, BATCH)
+        stored[f"theory {name}"] = np.asarray(law.auc)
+    return stored
 
 
 def dp_step(setting: Setting, rows: np.ndarray, noise: float, generator: Any) -> np.ndarray:
@@ -281,15 +317,16 @@ def store(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run all three experiments and store them."""
+    """Run all experiments and store them."""
     parser = argparse.ArgumentParser(description="Attack models trained on Fashion-MNIST.")
     parser.add_argument("--data", type=Path, default=Path("/usr/share/datasets/fashion-mnist"))
     parser.add_argument("--seed", type=int, default=2025)
     parser.add_argument("--linear-runs", type=int, default=100)
     parser.add_argument("--linear-steps", type=int, default=300)
-    parser.add_argument("--conv-runs", type=int, default=60)
-    parser.add_argument("--conv-steps", type=int, default=100)
-    parser.add_argument("--dp-rounds", type=int, default=200)
+    parser.add_argument("--conv-runs", type=int, default=100)
+    parser.add_argument("--conv-steps", type=int, default=300)
+    parser.add_argument("--step-rounds", type=int, default=1000)
+    parser.add_argument("--dp-rounds", type=int, default=1000)
     options = vars(parser.parse_args())
     data, seed = options.pop("data"), options["seed"]
     torch.set_num_threads(1)
@@ -298,6 +335,7 @@ def main() -> None:
 
     about = {
         **options,
+        "references": (REFERENCES, KNOWN),
         "shrinkages": SHRINKAGES,
         "noises": NOISES,
         "clip_norm": CLIP,
@@ -321,6 +359,9 @@ def main() -> None:
         found |= {"counts": counts, "edges": edges, "distances": distances}
         found |= {"images": images[setting.shown], "labels": labels[setting.shown]}
         arrays |= {f"{name}: {key}": value for key, value in found.items()}
+        found = play_step(setting, options["step_rounds"], seed)
+        arrays |= {f"{name} step: {key}": value for key, value in found.items()}
+        print(f"{time.strftime('%T')} {name} step", flush=True)
         if name == "linear":
             setting.restart()
             found = play_dp(setting, options["dp_rounds"], seed)

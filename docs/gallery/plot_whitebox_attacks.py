@@ -30,21 +30,24 @@ TARGETS = ("easy", "medium", "hard")
 # ----------
 #
 # A layer of 7,850 parameters, all of them attacked, and a small convolutional net, of which the
-# last layer of 4,010 parameters is attacked. Batches have 64 images, the learning rate is 1e-3. The
-# mean and the covariance of gradients come from 1000 reference images at the first model. Targets
-# are the image furthest from the reference in units of its covariance, the median and the nearest.
-# In each run a target is in one of the batches, or in none.
+# last layer of 4,010 parameters is attacked. Batches have 64 images, the learning rate is 1e-3.
+# Targets are the image furthest from the reference in units of its covariance, the median and the
+# nearest. In each run a target is in one of the batches, or in none.
 #
-# 1000 gradients in 7,850 dimensions leave most of the covariance unknown: as printed, the attack
-# would invert a matrix of rank 999. Here it is shrunk, a tenth of it replaced by a multiple of the
-# identity. And since a target is in one step that the attacker does not know, the scores of the
-# steps combine as the log of the mean of their exponentials; the paper adds them up.
+# The mean and the covariance of gradients come from 1000 reference images at the first model, as in
+# the paper. 1000 gradients in 7,850 dimensions leave most of the covariance unknown: as printed,
+# the attack would invert a matrix of rank 999. Here it is shrunk, a tenth of it replaced by a
+# multiple of the identity. And since a target is in one step that the attacker does not know, the
+# scores of the steps combine as the log of the mean of their exponentials; the paper adds them up.
 
 ATTACKS = {
     "covariance": "covariance 0.1, log mean exp",
-    "covariance, summed": "covariance 0.1, sum",
     "GLiR": "glir, largest",
     "scalar product": "scalar-product, largest",
+}
+SUMMED = {
+    "covariance, summed": "covariance 0.1, sum",
+    "GLiR, summed": "glir, sum",
     "scalar product, summed": "scalar-product, sum",
 }
 
@@ -55,74 +58,131 @@ def curve(model, attack, target):
     return EmpiricalTradeOff(scores[member], scores[~member])
 
 
-def table(model, attacks):
+def table(model):
     """Areas under the curves, a row an attack."""
+    print(f"{about[f'{model}_runs']} runs of {about[f'{model}_steps']} steps")
     print(f"{'AUC':26s}" + "".join(f"{name:>8s}" for name in TARGETS))
-    for label, attack in attacks.items():
+    for label, attack in {**ATTACKS, **SUMMED}.items():
         areas = [curve(model, attack, k).auc for k in range(3)]
         print(f"{label:26s}" + "".join(f"{area:8.2f}" for area in areas))
 
 
 GRID = np.linspace(0.0, 1.0, 501)
-figure, panels = plt.subplots(2, 3, figsize=(10, 6.6), sharex=True, sharey=True)
-for row, model in zip(panels, ("linear", "conv"), strict=True):
-    for k, axes in enumerate(row):
-        for label in ("covariance", "GLiR", "scalar product"):
-            axes.plot(GRID, curve(model, ATTACKS[label], k).power(GRID), label=label)
-        axes.plot([0, 1], [0, 1], ":", color="grey")
-        axes.set_title(f"{model} model, {TARGETS[k]} target", fontsize=10)
-    row[0].set_ylabel("power")
-for axes in panels[1]:
-    axes.set_xlabel("false-positive rate")
-panels[0, 0].legend()
-figure.tight_layout()
+
+
+def draw(curve_of):
+    """The curves of the attacks, a row a model and a column a target."""
+    figure, panels = plt.subplots(2, 3, figsize=(10, 6.6), sharex=True, sharey=True)
+    for row, model in zip(panels, ("linear", "conv"), strict=True):
+        for k, axes in enumerate(row):
+            for label, attack in ATTACKS.items():
+                axes.plot(GRID, curve_of(model, attack, k).power(GRID), label=label)
+            axes.plot([0, 1], [0, 1], ":", color="grey")
+            axes.set_title(f"{model} model, {TARGETS[k]} target", fontsize=10)
+        row[0].set_ylabel("power")
+    for axes in panels[1]:
+        axes.set_xlabel("false-positive rate")
+    panels[0, 0].legend()
+    figure.tight_layout()
+
+
+draw(curve)
 
 # %%
 # The linear layer. Half of the runs are in and half out, so that an area near 1/2 has a standard
 # error of about 0.06.
 
-print(f"{about['linear_runs']} runs of {about['linear_steps']} steps")
-table("linear", ATTACKS)
+table("linear")
 
 # %%
 # The convolutional net. Its lower layers learn as well, so that what feeds the last layer moves
 # while mean and covariance stay those of the first model.
 
-print(f"{about['conv_runs']} runs of {about['conv_steps']} steps")
-table("conv", ATTACKS)
+table("conv")
 
 # %%
-# On the easy target the covariance attack makes no mistake and the scalar product is hardly better
-# than a coin. On the medium target it is ahead of either form of the scalar product too, but by no
-# more than one standard error or two. On the hard target nothing beats a coin beyond doubt in so
-# few runs: its gradient is among the most usual.
+# On the easy target the covariance attack makes next to no mistake and the scalar product is hardly
+# better than a coin. To sum the steps, as the paper does, buries the one step with that target
+# under the noise of all others. On the medium target of the linear layer the covariance attack is
+# ahead, by one standard error or two. On that of the net, and on the hard targets, nothing beats a
+# coin beyond doubt: the one step in question is lost among the others.
 #
-# To sum the steps, as the paper does, buries the one step with an easy target under the noise of
-# all others. For the medium target of the linear layer the sum does as well: a log mean of
-# exponentials follows the largest score, and where the covariance is uncertain so is that.
+# One step
+# --------
+#
+# What if the attacker knows the step? One batch at the first model, with the target in the place of
+# one image or without it.
+
+
+def known_step(model, attack, target):
+    """The measured trade-off where the step is known."""
+    out, into = stored[f"{model} step: {attack.split(',')[0]}"][target]
+    return EmpiricalTradeOff(into, out)
+
+
+draw(known_step)
 
 # %%
+# Beside each measured area stands the one that ``mean_tradeoff`` predicts from the same mean and
+# covariance: of 1000 references, shrunk by more or less, in one block for each class, or reduced to
+# the variances; and of 20,000 references, shrunk by a thousandth.
+
+SHRINKAGES = about["shrinkages"]
+FORMS = {f"shrunk by {a:g}": f"{a:g}" for a in SHRINKAGES}
+FORMS |= {"a block a class": "block", "variances only": "diagonal", "20,000 references": "known"}
+OTHERS = {"GLiR": "glir", "scalar product": "scalar-product"}
+
+
+def predicted(model):
+    """Measured areas, and those by theory."""
+    print(f"{model} model, {about['step_rounds']} rounds in and out")
+    print(f"{'AUC':20s}" + "".join(f"{name:>9s} theory" for name in TARGETS))
+    for label, name in {**FORMS, **OTHERS}.items():
+        law = stored.get(f"{model} step: theory {name}")
+        line = f"{label:20s}"
+        for k in range(3):
+            area = known_step(model, name if law is None else f"covariance {name}", k).auc
+            line += f"{area:9.3f}" + (" " * 7 if law is None else f"{law[k]:7.3f}")
+        print(line)
+
+
+predicted("linear")
+
+# %%
+# Standard errors are at most 0.013.
+
+predicted("conv")
+
+# %%
+# Here the covariance attack is far ahead of the scalar product on every target: 0.99 against 0.64
+# on the medium one of the linear layer, 0.97 against 0.62 on that of the net. GLiR with the same
+# covariance is as good on the easy and the medium target and behind on the hard one: it uses the
+# length of the batch gradient as well, and so pays twice for a covariance that is not known.
+#
 # What ridge and structure change
 # -------------------------------
 #
-# Theory asks for independent coordinates, or for the whole covariance. Here the coordinates depend
-# on each other strongly (neighbouring pixels, the ten classes), and 1000 references do not tell the
-# covariance of thousands of parameters. Three remedies: more or less shrinkage of the whole, one
-# block for each class, or variances alone.
-
-SHRINKAGES = about["shrinkages"]
-FORMS = {f"shrunk by {a:g}": f"covariance {a:g}, log mean exp" for a in SHRINKAGES}
-FORMS |= {"a block a class": "covariance block, log mean exp"}
-FORMS |= {"variances only": "covariance diagonal, log mean exp"}
-table("linear", FORMS)
-
-# %%
-# Variances alone give away most of the attack: an easy target is easy since it leaves the
-# directions in which gradients vary together. More shrinkage helps the medium target, and so do
-# blocks, which have fewer numbers to learn from the same references: 784 x 784 a class. The scores
-# are far larger in size than log likelihood ratios can be, whatever the form, for the variance of
-# directions that the references do not reach is underestimated. They rank; a threshold has to be
-# calibrated on targets known to be out.
+# Theory asks for many independent coordinates, or for Gaussian ones with the whole covariance, and
+# for that covariance to be known. Which of these fails?
+#
+# *The covariance is not known.* With 20,000 references prediction and measurement on the net agree
+# to a few thousandths, with gradients far from Gaussian. With 1000 and little shrinkage the
+# prediction is success next to certain whatever the target: variances in directions that the
+# references do not reach are taken for too small. Such scores rank targets well and are far larger
+# in size than log likelihood ratios can be: thresholds have to be calibrated on targets known to be
+# out. Too much shrinkage hides what is known: the attacks get worse, and of the hard targets less
+# is predicted than is found.
+#
+# *The coordinates depend on each other.* Variances alone are the theory of independent coordinates.
+# It promises certainty, and on the medium and the hard target the attack is no better than the
+# scalar product: a target is easy since it leaves the directions in which neighbouring pixels vary
+# together. A block for each class has fewer numbers to learn from the same references. That makes
+# up, on the linear layer, for the dependence between classes that it forgets, but for the hard
+# target, and not on the net.
+#
+# *The covariance has no full rank*, at whatever number of references: the ten errors of an example
+# add up to zero, which leaves nine tenths of the directions. A ridge or shrinkage makes it regular,
+# and costs nothing there, for targets do not move in the other directions either.
 
 # %%
 # DP-SGD
@@ -151,6 +211,7 @@ panels[0].legend()
 figure.tight_layout()
 
 # %%
-# Measured areas have a standard error of about 0.03. Clipping has taken most of the difference
-# between the targets away, and noise takes the rest: with noise multiplier s the leakage score of
-# one step is at most about 1/s**2 whatever the target.
+# Measured areas have a standard error of 0.02 at most, powers of 0.03. Here prediction and
+# measurement agree: the noise of DP-SGD is known, and it is most of the covariance. Clipping has
+# taken most of the difference between the targets away, and noise takes the rest: with noise
+# multiplier s the leakage score of one step is at most about 1/s**2 whatever the target.

@@ -41,8 +41,9 @@ figure.tight_layout()
 
 # %%
 # From top to bottom the easiest, the median and the hardest three. The easiest are those that a
-# person would stop at: trousers that are shorts, cut off at the top of the frame and as wide as it.
-# The hardest are plain trousers, one like the other, the most regular class there is.
+# person would stop at: trousers that are shorts, as wide as the frame, and for the net a pullover
+# in broad stripes. The hardest are plain trousers, one like the other, the most regular class
+# there is.
 
 for model, about in MODELS.items():
     figure, grid = plt.subplots(3, 3, figsize=(5, 5.6))
