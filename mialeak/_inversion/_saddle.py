@@ -202,11 +202,11 @@ class SaddlePointInversion:
         result[..., np.isnan(flat)] = np.nan
         finite = np.flatnonzero(np.isfinite(flat))
         if finite.size:
-            self._reach(flat[finite])
-            saddles = np.array([contour.saddle for contour in self._contours])
+            contours = self._reach(flat[finite])
+            saddles = np.array([contour.saddle for contour in contours])
             which = np.searchsorted(0.5 * (saddles[1:] + saddles[:-1]), flat[finite])
             for k in np.unique(which):
-                contour, places = self._contours[k], finite[which == k]
+                contour, places = contours[k], finite[which == k]
                 seen = self._in_reach(contour, flat[places])
                 part = self._integral(contour, flat[places], kernel, anchor)
                 result[..., places] = np.where(seen, part, -np.inf)
@@ -218,24 +218,30 @@ class SaddlePointInversion:
         bound = contour.log_moment - self._local(0.0)[0] - contour.theta * x
         return np.asarray(bound > _FLOOR - np.abs(x))
 
-    def _reach(self, x: FloatArray) -> None:
-        """Contours outward from 0 until each x has its own or is out of reach."""
-        if not self._contours:
+    def _reach(self, x: FloatArray) -> list[Contour]:
+        """Contours outward from 0 until each x has its own or is out of reach.
+
+        The list is a new one: another thread may be at work with that which there was.
+        """
+        contours = list(self._contours)
+        if not contours:
             spread = self._local(0.0)[2]
             for direction in (-1, 1):
                 theta = self._next(0.0, direction, _START / spread)
-                self._contours.insert(len(self._contours), self._contour(theta))
+                contours.append(self._contour(theta))
         for direction in (-1, 1):
             beyond = x
-            while len(self._contours) < _MOST_CONTOURS:
-                last = self._contours[0 if direction < 0 else -1]
+            while len(contours) < _MOST_CONTOURS:
+                last = contours[0 if direction < 0 else -1]
                 further = direction * (beyond - last.saddle) > 0.5 * _LADDER * last.spread
                 beyond = beyond[further & self._in_reach(last, beyond)]
                 theta = self._next(last.theta, direction, _LADDER / last.spread)
                 if not beyond.size or theta == last.theta:
                     break
-                place = 0 if direction < 0 else len(self._contours)
-                self._contours.insert(place, self._contour(theta))
+                place = 0 if direction < 0 else len(contours)
+                contours.insert(place, self._contour(theta))
+        self._contours = contours
+        return contours
 
     def _next(self, theta: float, direction: int, step: float) -> float:
         """`step` outward and not onto the pole at 1, or half the way to the end of the strip."""

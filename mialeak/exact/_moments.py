@@ -129,12 +129,11 @@ class RatioMoments:
         first = _FREQUENCY / self.spread
         reach = first if most_t <= first else 2.0 * most_t
         made = packed(self.families, most_theta, reach, wider)
-        # One that serves less is kept if it is cheaper.
-        self._tables = [
+        # One that serves less is kept if it is cheaper.  A new list: threads may read the old one.
+        kept = [
             table
             for table in self._tables
             if table.most_t > made.most_t or 2 * table.weight.size < made.weight.size
         ]
-        self._tables.append(made)
-        self._tables.sort(key=lambda table: table.most_t)
+        self._tables = sorted([*kept, made], key=lambda table: table.most_t)
         return made
