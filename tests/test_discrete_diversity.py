@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -40,6 +41,19 @@ def test_diversities_of_equal_atoms():
         assert diversity(p) == pytest.approx(math.sqrt(count - 1), rel=1e-14)
         assert gini_simpson(p) == pytest.approx(1 - 1 / count, rel=1e-14)
         assert shannon_entropy(p) == pytest.approx(math.log(count), rel=1e-14)
+
+
+def test_diversities_are_their_sums_in_forty_digits():
+    p = np.random.default_rng(6).dirichlet(np.full(200, 0.1))
+    with mpmath.workdps(40):
+        law = [mpmath.mpf(float(x)) for x in p / math.fsum(p)]
+        spread = float(mpmath.fsum(mpmath.sqrt(x * (1 - x)) for x in law))
+        simpson = float(mpmath.fsum(x * (1 - x) for x in law))
+        entropy = float(-mpmath.fsum(x * mpmath.log(x) for x in law))
+    p = [float(x) for x in law]
+    assert diversity(p) == pytest.approx(spread, rel=1e-14)
+    assert gini_simpson(p) == pytest.approx(simpson, rel=1e-14)
+    assert shannon_entropy(p) == pytest.approx(entropy, rel=1e-14)
 
 
 def test_nearly_certain_laws_keep_their_digits():
