@@ -300,6 +300,20 @@ def test_poisson_participation_has_a_right_answer():
     assert plain == pytest.approx(0.616, abs=0.08)
 
 
+def test_a_fixed_reference_shifts_the_score_of_a_step_by_columns_over_rows():
+    # a target and a batch at the mean itself, of which the reference knows only an estimate
+    rng = np.random.default_rng(14)
+    d, r, b = 40, 800, 64
+    scores = [
+        CovarianceAttack(StreamingCovariance().fit(rng.normal(size=(r, d))), b).update(
+            np.zeros(d), np.zeros(d)
+        )
+        for _ in range(50)
+    ]
+    error = np.sqrt(2 / d / 50)  # of a chi-square with d degrees of freedom, 50 times
+    assert np.mean(scores) / (d / r) == pytest.approx(1.0, abs=3 * error + 2 * d / r)
+
+
 # --- what the papers have wrong ----------------------------------------------------------------
 
 
