@@ -252,7 +252,7 @@ def test_a_lattice_that_does_not_bend_away_has_its_jumps():
 
 def test_an_answer_with_a_large_error_is_refused_and_the_enclosure_is_not():
     curve = exact_tradeoff([1, 1, 0.3], [Bernoulli([0.3, 0.4]), Normal([0.0], [1.0])], 50)
-    message = "marginals must have more columns: of these few the curve has an error of 0.08"
+    message = "marginals must have more columns, or likelier values: the error is 0.08 here"
     with pytest.raises(ValueError, match=message):
         _ = curve.advantage
     with pytest.raises(ValueError, match=message):

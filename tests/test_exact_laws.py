@@ -20,7 +20,6 @@ from mialeak import (
     Presence,
     SubsampledTradeOff,
     exact_tradeoff,
-    gaussian_mean_tradeoff,
     mean_tradeoff,
 )
 from mialeak.exact import RatioArrays
@@ -285,14 +284,6 @@ def test_few_columns_of_very_many_rows_need_no_return():
     assert curve.error < 1e-6
     assert abs(curve.advantage - limit.advantage) < 1e-5
     assert type(curve.to_dict()["advantage"]) is float
-
-
-def test_few_normal_columns_are_sent_to_their_closed_form():
-    with pytest.raises(ValueError, match="marginals must have at least 6 columns if all are norm"):
-        exact_tradeoff([1.0], Normal([0.0], [1.0]), 10)
-    law = Normal(np.zeros(6), np.ones(6))
-    exact = gaussian_mean_tradeoff(np.ones(6), np.zeros(6), 1.0, 10)
-    assert abs(exact_tradeoff(np.ones(6), law, 10).power(0.1) - exact.power(0.1)) < 1e-12
 
 
 @pytest.mark.parametrize("copies", [1, 2, 5])

@@ -19,6 +19,8 @@ MOST_ATOMS, MOST_SMALL, MOST_LARGE = 1 << 20, 1 << 13, 1 << 20
 _PAIRS, _HOPE = 4, 4
 #: Log ratios that agree to this share of the largest are one.
 _SAME = 4e-15
+#: Outcomes of a coordinate less likely than this, as a share of the likeliest, are left out.
+_RARE = 1e-40
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def _coordinates(table: Table) -> list[tuple[Atoms, int]]:
         for lane in range(8):
             copies = int(table.copies[8 * tile + lane])
             weight, ratio = table.weight[first:last, lane], table.ratio[first:last, lane]
-            kept = weight > 0.0
+            kept = weight > _RARE * weight.max()
             if copies and kept.any():
                 order = np.argsort(ratio[kept], kind="stable")
                 out, log = weight[kept][order], ratio[kept][order]

@@ -151,7 +151,7 @@ class ContourLaw(RatioLaw):
         else:
             log_delta = self.inversion.log_put(-x)
         lost = self.lost if direction == "out" else 0.0
-        return np.minimum(np.where(finite, np.exp(log_delta), 0.0) + lost, 1.0)
+        return np.where(finite, np.exp(log_delta), 0.0) + lost
 
     @cached_property
     def auc(self) -> float:

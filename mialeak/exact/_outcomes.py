@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
 from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
@@ -18,14 +19,18 @@ from mialeak.marginals._counts import require_genotype, require_possible_target
 from mialeak.marginals._lattice import _sum_law
 from mialeak.special import binom_logpmf
 
-__all__ = ["Family", "NormalPart", "families_of"]
+__all__ = ["Family", "NormalPart", "families_of", "log_of"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: Rows at most: counts stay exact in float64, twice.
 _MOST_ROWS = 2**50
-#: Lattice outcomes less likely than this have lost their relative accuracy to underflow.
-_LEAST = 1e-290
+#: Listed outcomes less likely than this have lost their relative accuracy to underflow; a value of
+#: the target less likely than that leaves no room for the outcomes beside the likeliest.
+_LEAST, _LEAST_VALUE = 1e-290, 1e-250
+#: Standard deviations from the mean of a normal column at most: the curve has long been 1, and the
+#: exponents of its law still have digits behind the point.
+_FARTHEST = 1e5
 
 
 class Family(ABC):
@@ -43,8 +48,8 @@ class Family(ABC):
         How far from a lattice the log ratios are, ``spread^2 l''/l'``; 0 if not known.
     last : (G,) ndarray
         Largest count; the smallest is 0.
-    lost : (G,) ndarray
-        Probability, out, of an outcome that the target makes impossible.
+    lost, kept : (G,) ndarray
+        Probability, out, of an outcome that the target makes impossible; one minus that.
     least, most : (G,) ndarray
         Smallest and largest log ratio.
     smooth : bool
@@ -58,6 +63,7 @@ class Family(ABC):
     bend: FloatArray
     last: FloatArray
     lost: FloatArray
+    kept: FloatArray
     least: FloatArray
     most: FloatArray
     smooth: bool = False
@@ -69,9 +75,15 @@ class Family(ABC):
     def reach(self, deviations: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and last count within so many standard deviations, by Bernstein's inequality."""
         w = deviations * deviations
-        away = w / 6.0 + np.sqrt(w * w / 36.0 + w * self.spread**2)
+        away = w / 6.0 + np.hypot(w / 6.0, deviations * self.spread)
         low = np.maximum(np.floor(self.centre - away), 0.0)
         return low, np.minimum(np.ceil(self.centre + away), self.last)
+
+
+def log_of(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Log of ``p = 1 - q``, of which the smaller has its digits."""
+    with np.errstate(divide="ignore"):
+        return np.where(p < 0.5, np.log(p), np.log1p(-q))
 
 
 class _Bits(Family):
@@ -93,8 +105,8 @@ class _Bits(Family):
         self.ratio_spread = np.sqrt(other / (n * own))
         self.bend = other
         self.least, self.most = -np.log(n * own), -np.log(own)
-        with np.errstate(divide="ignore"):
-            self.lost = np.exp(n * np.where(own < 0.5, np.log1p(-own), np.log(other)))
+        log_lost = n * log_of(other, own)
+        self.lost, self.kept = np.exp(log_lost), -np.expm1(log_lost)
 
     def outcomes(self, which: IntArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
         weight = np.exp(binom_logpmf(k, self._n, self._p[which]))
@@ -111,17 +123,21 @@ class _Genotypes(Family):
     """Sums of 2n draws, the target's share 0, 1 or 2 of them."""
 
     def __init__(self, p: FloatArray, target: FloatArray, n: int):
+        q = 1.0 - p
         # p and target, or 1 - p and 2 - target
         turned = (target == 2.0) | ((target == 1.0) & (p > 0.5))
-        p, target = np.where(turned, 1.0 - p, p), np.where(turned, 2.0 - target, target)
-        pairs, copies = np.unique(np.stack([p, target], axis=1), axis=0, return_counts=True)
-        self._p, self._target = pairs.T
+        p, q, target = (
+            np.where(turned, q, p),
+            np.where(turned, p, q),
+            np.where(turned, 2.0 - target, target),
+        )
+        rows, copies = np.unique(np.stack([p, q, target], axis=1), axis=0, return_counts=True)
+        self._p, self._q, self._target = p, q, target = rows.T
         self.copies = copies.astype(np.float64)
         self._draws = 2.0 * n
-        p, q = self._p, 1.0 - self._p
         self.centre, self.spread = 2.0 * n * p, np.sqrt(2.0 * n * p * q)
         self.last = np.full(p.shape, 2.0 * n)
-        hetero = np.abs(1.0 - 2.0 * p) / np.sqrt(2.0 * n * p * q) + 1.0 / (2.0 * n)
+        hetero = np.abs(q - p) / np.sqrt(2.0 * n * p * q) + 1.0 / (2.0 * n)
         self.ratio_spread = np.where(self._target == 1.0, hetero, np.sqrt(2.0 * p / (n * q)))
         self.bend = np.where(self._target == 1.0, 0.5, p)
         every = np.arange(p.size)
@@ -130,15 +146,18 @@ class _Genotypes(Family):
         self.most = self.outcomes(every, most)[1]
         ends = np.where(one, 1.0, 2.0 * n - 2.0), 2.0 * n - np.where(one, 1.0, 2.0)
         self.least = np.minimum(*(self.outcomes(every, end)[1] for end in ends))
-        none = np.log1p(-p) * 2.0 * n
-        full = 2.0 * n * np.log(p)
-        single = np.logaddexp(full, np.log(2.0 * n) + np.log1p(-p) + (2.0 * n - 1.0) * np.log(p))
-        self.lost = np.exp(np.where(self._target == 1.0, np.logaddexp(none, full), single))
+        log_p, log_q = log_of(p, q), log_of(q, p)
+        none, full = 2.0 * n * log_q, 2.0 * n * log_p
+        single = np.logaddexp(full, np.log(2.0 * n) + log_q + (2.0 * n - 1.0) * log_p)
+        log_lost = np.where(one, np.logaddexp(none, full), single)
+        self.lost = np.exp(log_lost)
+        # at least two of the other allele: without the cancellation
+        self.kept = np.where(one, -np.expm1(log_lost), betainc(2.0, 2.0 * n - 1.0, q))
 
     def outcomes(self, which: IntArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
-        p, draws, one = self._p[which], self._draws, self._target[which] == 1.0
-        weight = np.exp(binom_logpmf(k, draws, p))
-        q = 1.0 - p
+        p, q, draws = self._p[which], self._q[which], self._draws
+        one, rare = self._target[which] == 1.0, p <= q
+        weight = np.exp(binom_logpmf(np.where(rare, k, draws - k), draws, np.where(rare, p, q)))
         first = np.where(one, (k - draws * p) / (draws * p), (draws * p - k) / (draws * q))
         rest = np.where(one, draws - k, draws - k - 1.0)
         second = (rest - (draws - 1.0) * q) / ((draws - 1.0) * q)
@@ -153,10 +172,11 @@ class _Listed(Family):
     def __init__(self, laws: list[tuple[FloatArray, FloatArray]], copies: FloatArray):
         """`laws`: the probabilities out and in of a coordinate's outcomes."""
         self.copies = copies
-        kept, self.lost = [], np.empty(len(laws))
+        kept, self.lost, self.kept = [], np.empty(len(laws)), np.empty(len(laws))
         for place, (out, inside) in enumerate(laws):
             both = (out > _LEAST) & (inside > 0.0)
             self.lost[place] = out[(out > _LEAST) & ~both].sum()
+            self.kept[place] = out[both].sum()
             kept.append((out[both], np.log(inside[both] / out[both])))
         sizes = np.array([out.size for out, _ in kept])
         self._first = np.concatenate([[0], np.cumsum(sizes)])
@@ -211,12 +231,13 @@ class NormalPart:
 
     def local(self, theta: float) -> tuple[float, float, float]:
         """``K, K', K''``."""
-        v = theta / self._rest
-        u = 1.0 + v
-        half = 0.5 * self.columns
-        k = theta * self._slope - half * np.log1p(v) - self._pull * v / u
-        first = self._slope - half / (u * self._rest) - self._pull / (u * u * self._rest)
-        second = half / (u * self._rest) ** 2 + 2.0 * self._pull / (u**3 * self._rest**2)
+        rest, whole = self._rest, self._rest + theta
+        half, far = 0.5 * self.columns, 0.5 * self.distance
+        step = np.log1p(1.0 / rest)
+        # The terms in Q put together: they cancel, wholly where theta is 1.
+        k = half * (theta * step - np.log1p(theta / rest)) + far * theta * (theta - 1.0) / whole
+        first = half * (step - 1.0 / whole) + far * (theta * (rest + whole) - rest) / whole**2
+        second = half / whole**2 + 2.0 * far * (self.n / whole) * (rest / whole) / whole
         return float(k), float(first), float(second)
 
     def wave(self, theta: float, t: FloatArray) -> npt.NDArray[np.complex128]:
@@ -239,7 +260,10 @@ def families_of(
         start += part.size
         if isinstance(part, Normal):
             columns += part.size
-            distance += float(np.sum(((row - part.mean) / part.std) ** 2))
+            away = np.abs((row - part.mean) / part.std)
+            rule = f"be within {_FARTHEST:g} standard deviations of the mean of a normal column"
+            require(away <= _FARTHEST, row, "target", rule)
+            distance += float(np.sum(away**2))
         else:
             families += _families(part, row, n)
     normal = NormalPart(columns, distance, n) if columns else None
@@ -257,6 +281,9 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[Family]:
         if not free.any():
             return []
         p, row = part.p[free], target[free]
+        q = 1.0 - p
+        own = np.where(row == 1.0, 2.0 * p * q, np.where(row == 2.0, p, q) ** 2)
+        _require_likely(own, row)
         if part.decimals is None:
             return [_Genotypes(p, row, n)]
         return [_rounded(p, row, n, part.decimals)]
@@ -266,12 +293,18 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[Family]:
     return [_lattice(part, target, n)]
 
 
+def _require_likely(own: FloatArray, target: Any) -> None:
+    rule = f"have values whose probability is at least {_LEAST_VALUE:g}"
+    require(own >= _LEAST_VALUE, target, "target", rule)
+
+
 def _bits(part: Bernoulli | Presence, target: FloatArray, n: int) -> list[Family]:
     require((target == 0.0) | (target == 1.0), target, "target", "be 0 or 1")
     p = part.p
     one, zero = (p, 1.0 - p) if isinstance(part, Bernoulli) else (p * (2.0 - p), (1.0 - p) ** 2)
     own, other = np.where(target == 1.0, one, zero), np.where(target == 1.0, zero, one)
     require_possible_target(own > 0.0, target, p)
+    _require_likely(own, target)
     free = other > 0.0
     return [_Bits(own[free], other[free], n)] if free.any() else []
 
@@ -305,6 +338,7 @@ def _lattice(part: Lattice, target: FloatArray, n: int) -> Family:
         if not at.size or chances[at[0]] == 0.0:
             rule = "be one of the values with positive probability"
             invalid("target", rule, index=j, value=target[j])
+        _require_likely(chances[at], target[j])
         key = (values.tobytes(), chances.tobytes(), int(at[0]))
         if key in seen:
             copies[seen[key]] += 1.0

@@ -50,7 +50,10 @@ _MOST_PHASE = 4e6
 
 
 class Returns(NamedTuple):
-    """Where it was looked from, intervals, and what is left out of them relative to a tail."""
+    """Where it was looked from, intervals, and what is left out of them relative to a tail.
+
+    `left` is inf if the law is nearly one atom, and has no inversion.
+    """
 
     start: float
     windows: list[tuple[float, float]]
@@ -75,6 +78,8 @@ def find_returns(moments: RatioMoments) -> Returns:
     spread = moments.local(_TILT)[2]
     step = _STEP / spread
     period = float(2.0 * np.pi / np.median(witnesses.slope))
+    if step > period:  # nearly one atom: no frequency is without a return
+        return Returns(_START / spread, [], np.inf)
     most_t = _MOST_PHASE / witnesses.widest
     scan, work = _NODES, _WORK
     cheap = 8.0 * float(table.first[min(_FIRST_TILES, table.first.size - 1)])

@@ -129,9 +129,9 @@ def _family_tiles(family: Family, most_theta: float, most_t: float, wider: float
         weight[first[start] : first[stop]] = np.where(some, w, 0.0)
         ratio[first[start] : first[stop]] = np.where(some, r, 0.0)
         start = stop
-    lost = np.where(real, family.lost[which], 0.0)
+    lost, kept = np.where(real, family.lost[which], 0.0), family.kept[which]
     total = np.add.reduceat(weight, first[:-1]).ravel()
-    scale = np.where(real, (1.0 - lost) / np.where(total > 0.0, total, 1.0), 1.0)
+    scale = np.where(real, kept / np.where(total > 0.0, total, 1.0), 1.0)
     weight *= np.repeat(scale.reshape(tiles, lanes), rows, axis=0)
     ends = []
     for edge, limit in ((low, np.zeros(low.shape)), (high, family.last)):

@@ -1,320 +1,38 @@
-"""The curve of a released mean at finite n."""
+"""From target, marginals and n to the curve of a released mean, by the first method that can."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid
-from mialeak._results import Bounds, Kind
+from mialeak._arrays import as_choice, as_count, as_floats, invalid
 from mialeak.exact._atoms import Atoms, atoms_of, halves_of
-from mialeak.exact._enclosure import TailEnclosure, enclosed_power
-from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioArrays, RatioLaw
+from mialeak.exact._curve import ExactTradeOff
+from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._outcomes import families_of
+from mialeak.exact._outcomes import families_of, log_of
 from mialeak.exact._returns import find_returns
 from mialeak.exact._tables import packed
 from mialeak.marginals import as_joint
 from mialeak.mean._tradeoff import sampled_rows
-from mialeak.tradeoff import SubsampledTradeOff, TradeOff
-from mialeak.tradeoff._base import as_probability
 
-__all__ = ["ExactTradeOff", "RatioArrays", "exact_tradeoff"]
+__all__ = ["exact_tradeoff"]
 
 Method = Literal["auto", "atoms", "halves", "inversion"]
-World = Literal["out", "in"]
 
 #: Outcomes of all coordinates together above which atoms are not even counted.
 _FEW_OUTCOMES = 1 << 15
 #: Different coordinates likewise: with two outcomes each, a half of them has 2**24 atoms.
 _FEW_COLUMNS = 48
+#: Log of the probability of a release that the target can be in: below the first atoms underflow,
+#: below the second a column all those releases are nearly alike, which no inversion can tell.
+_LEAST_KEPT, _LEAST_KEPT_COLUMN = -600.0, -12.0
 #: Range of counts for atoms: probabilities below 1e-40 are left out.
 _ATOM_RANGE = 1.6
-#: An answer with a larger error is none: few columns, lattice and normal together, come to that.
-_WORST_ERROR = 1e-2
-#: Of fewer normal columns alone the moment function falls off too slowly to be inverted.
-_FEW_NORMAL = 6
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class ExactTradeOff(TradeOff):
-    """The trade-off of a released mean at finite n; made by :func:`exact_tradeoff`.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that the mean is taken over.
-    sampling_rate : float
-        Their share of all rows.
-    kind : str
-        "exact".
-
-    See Also
-    --------
-    exact_tradeoff : how it is computed, and how accurately.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mialeak import Bernoulli, exact_tradeoff
-    >>> curve = exact_tradeoff(np.ones(50), Bernoulli(np.linspace(0.3, 0.7, 50)), 100)
-    >>> curve
-    ExactTradeOff(advantage=0.293828, rows=100, sampling_rate=1, method='inversion')
-    >>> f"{curve.power(1e-12):.6e} {curve.threshold(0.01):.6f}"
-    '1.302886e-10 1.456424'
-    """
-
-    _law: RatioLaw = field(repr=False)
-    _moments: RatioMoments = field(repr=False)
-    rows: int
-    sampling_rate: float = 1.0
-    kind: Kind = field(default="exact", init=False)
-
-    @property
-    def method(self) -> str:
-        """How it is computed: "atoms", "meet in the middle" or "inversion"."""
-        return self._law.method
-
-    @property
-    def error(self) -> float:
-        """Error of the answers given so far: relative to those below 1e-3, else absolute.
-
-        It contains what wraps around and what the trapezoid rule leaves, the returns of the moment
-        function that are left out, counts beyond those kept, and rounding.
-        """
-        return self._law.error
-
-    @property
-    def impossible(self) -> float:
-        """Probability, in the world *out*, of a release that rules the target out."""
-        return self.sampling_rate * self._law.lost if self.sampling_rate == 1.0 else 0.0
-
-    @property
-    def auc(self) -> float:
-        """Area under the curve of power against fpr."""
-        rate = self.sampling_rate
-        return rate * self._law.auc + (1.0 - rate) * 0.5
-
-    def threshold(self, fpr: Any) -> float | FloatArray:
-        """The log likelihood ratio above which the best attack with this fpr guesses "in".
-
-        Where the law has an atom there, the attack draws lots on it.
-
-        Parameters
-        ----------
-        fpr : array_like
-            In [0, 1].
-
-        Returns
-        -------
-        float or ndarray
-        """
-        return _plain(self._outer(self._law.at_fpr(as_probability(fpr, "fpr"))[0]))
-
-    def cdf(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
-        """P(log likelihood ratio <= log_ratio).
-
-        Parameters
-        ----------
-        log_ratio : array_like
-        world : {"out", "in"}
-
-        Returns
-        -------
-        float or ndarray
-        """
-        return self._tail(log_ratio, world, 0)
-
-    def sf(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
-        """P(log likelihood ratio > log_ratio), without the cancellation.
-
-        Parameters
-        ----------
-        log_ratio : array_like
-        world : {"out", "in"}
-
-        Returns
-        -------
-        float or ndarray
-        """
-        return self._tail(log_ratio, world, 1)
-
-    def _tail(self, log_ratio: Any, world: str, side: int) -> float | FloatArray:
-        x = self._inner(as_floats(log_ratio, "log_ratio"))
-        out = np.exp(self._law.log_tails(x, 0)[side])
-        if self._world(world) == 0:
-            return _plain(out)
-        inside = np.exp(self._law.log_tails(x, 1)[side])
-        return _plain(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out)
-
-    def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
-        """Density of the log likelihood ratio; that of the inversion, atoms smoothed.
-
-        Parameters
-        ----------
-        log_ratio : array_like
-        world : {"out", "in"}
-
-        Returns
-        -------
-        float or ndarray
-
-        Raises
-        ------
-        TypeError
-            If the law is one of few atoms.
-        """
-        y = as_floats(log_ratio, "log_ratio")
-        x = self._inner(y)
-        log_density = self._law.log_density(x)
-        rate = self.sampling_rate
-        # l' = log(1 - r + r e^l), so that dl'/dl = r e^(l - l')
-        with np.errstate(invalid="ignore"):
-            density = np.exp(log_density - x + y) / rate
-        density = np.where(np.isfinite(x), density, 0.0)
-        return _plain(density * np.exp(y) if self._world(world) else density)
-
-    def to_arrays(self, points: int = 1001) -> RatioArrays:
-        """The law of the log likelihood ratio: its atoms, or its cdf at `points` places.
-
-        Parameters
-        ----------
-        points : int, optional
-            Ignored if all atoms are known.
-
-        Returns
-        -------
-        RatioArrays
-        """
-        points = as_count(points, "points", least=2, most=10**7)
-        if isinstance(self._law, AtomLaw):
-            x = self._law.atoms.ratio
-        else:
-            (_, low, left), (_, high, right) = self._moments.local(0.0), self._moments.local(1.0)
-            x = np.linspace(low - 9.0 * left, high + 9.0 * right, points)
-        y = self._outer(x)
-        return RatioArrays(y, np.asarray(self.cdf(y, "out")), np.asarray(self.cdf(y, "in")))
-
-    def enclosure(self, fpr: Any, *, reach: float = 3000.0) -> Bounds:
-        """An interval that holds the power, whatever the moment function does at high frequency.
-
-        Parameters
-        ----------
-        fpr : array_like
-            In [0, 1].
-        reach : float, optional
-            Highest frequency used, in units of one over the standard deviation of the log ratio;
-            the width is about ``2.5 / reach`` at most.
-
-        Returns
-        -------
-        Bounds
-            By Prawitz's inequality: rigorous but for rounding, for which 1e-13 and 4e-16 for the
-            square root of the number of coordinates are added on either side.
-        """
-        fpr = as_probability(fpr, "fpr")
-        reach = float(as_floats(reach, "reach"))
-        if not 10.0 <= reach <= 1e6:
-            invalid("reach", "be between 10 and 1e6", value=reach)
-        flat = fpr.ravel()
-        rounding = self._rounding
-        out, inside = (TailEnclosure(self._moments, w, reach, rounding) for w in (0, 1))
-        bounds = enclosed_power(out, inside, self._law.lost, flat)
-        rate = self.sampling_rate
-        lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
-        return Bounds(_plain(lower.reshape(fpr.shape)), _plain(upper.reshape(fpr.shape)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; "type" names the class."""
-        return {
-            "type": type(self).__name__,
-            "advantage": float(self.advantage),
-            "auc": self.auc,
-            "error": self.error,
-            "impossible": self.impossible,
-            "rows": self.rows,
-            "sampling_rate": self.sampling_rate,
-            "method": self.method,
-            "kind": self.kind,
-        }
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(advantage={self.advantage:.6g}, rows={self.rows}, "
-            f"sampling_rate={self.sampling_rate:.6g}, method={self.method!r})"
-        )
-
-    @property
-    def _rounding(self) -> float:
-        coordinates = sum(float(f.copies.sum()) for f in self._moments.families) + 1.0
-        return 4e-16 * float(np.sqrt(coordinates)) + 3e-17 * coordinates
-
-    @staticmethod
-    def _world(world: str) -> int:
-        return int(as_choice(world, "world", get_args(World)) == "in")
-
-    def _outer(self, x: FloatArray) -> FloatArray:
-        """The log ratio of the release from that of the sample, ``log(1 - r + r e^l)``."""
-        rate = self.sampling_rate
-        if rate == 1.0:
-            return x
-        with np.errstate(divide="ignore", over="ignore"):
-            near = np.log1p(rate * np.expm1(np.minimum(x, 500.0)))
-        return np.where(x > 500.0, x + np.log(rate), near)
-
-    def _inner(self, y: FloatArray) -> FloatArray:
-        rate = self.sampling_rate
-        if rate == 1.0:
-            return y
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            grown = np.expm1(np.minimum(y, 500.0)) / rate
-            near = np.where(grown >= -1.0, np.log1p(np.maximum(grown, -1.0)), -np.inf)
-        return np.where(y > 500.0, y - np.log(rate), near)
-
-    @cached_property
-    def _whole(self) -> ExactTradeOff:
-        """The curve if the target is known to be in the sample."""
-        return ExactTradeOff(self._law, self._moments, self.rows)
-
-    @cached_property
-    def _thinned(self) -> SubsampledTradeOff:
-        return SubsampledTradeOff(self._whole, self.sampling_rate)
-
-    def _sound(self, answer: FloatArray) -> FloatArray:
-        """`answer`, unless its error is too large to call it one."""
-        if self.error > _WORST_ERROR:
-            rule = f"have more columns: of these few the curve has an error of {self.error:.1g}"
-            remedy = 'Without normal columns method="halves" is exact; enclosure() holds the power'
-            invalid("marginals", rule, remedy=remedy)
-        return answer
-
-    def _power(self, fpr: FloatArray) -> FloatArray:
-        rate = self.sampling_rate
-        return self._sound(rate * self._law.at_fpr(fpr)[1] + (1.0 - rate) * fpr)
-
-    def _fnr(self, fpr: FloatArray) -> FloatArray:
-        rate = self.sampling_rate
-        return self._sound(rate * self._law.at_fpr(fpr)[2] + (1.0 - rate) * (1.0 - fpr))
-
-    def _fpr(self, power: FloatArray) -> FloatArray:
-        if self.sampling_rate == 1.0:
-            return self._sound(self._law.at_power(power))
-        return self._thinned._fpr(power)
-
-    def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        if self.sampling_rate == 1.0:
-            return self._sound(self._law.delta(epsilon, direction))
-        return self._thinned._delta(epsilon, direction)
-
-    def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
-        if self.sampling_rate != 1.0:
-            return self._thinned._epsilon(delta, direction)
-        if isinstance(self._law, AtomLaw):
-            return self._law.curve._epsilon(delta, direction)
-        return super()._epsilon(delta, direction)
+#: Of fewer normal columns alone the moment function falls off too slowly to be inverted: of nine it
+#: takes seconds, of eight more nodes than there are, whenever the target is close to the mean.
+_FEW_NORMAL = 10
 
 
 def exact_tradeoff(
@@ -420,30 +138,30 @@ def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:
     if not families and normal is None:
         one = np.ones(1)
         return AtomLaw(Atoms(np.zeros(1), one, one), 0.0)
+    log_kept = sum(float(f.copies @ log_of(f.kept, f.lost)) for f in families)
     if method != "inversion" and normal is None:
         few = (
             sum(f.copies.size for f in families) <= _FEW_COLUMNS
+            and log_kept > _LEAST_KEPT
             and sum(float(np.sum(f.spread + 1.0)) for f in families) <= _FEW_OUTCOMES
         )
         if few and method in ("auto", "atoms"):
             atoms = atoms_of(packed(families, 1.0, np.inf, _ATOM_RANGE))
             if atoms is not None:
-                return AtomLaw(atoms, -float(np.expm1(_log_kept(families))))
+                return AtomLaw(atoms, -float(np.expm1(log_kept)))
         if few and method in ("auto", "halves"):
             sizes = () if method == "auto" else (1 << 17, 1 << 21)
             halves = halves_of(packed(families, 1.0, np.inf), *sizes)
             if halves is not None:
                 contours = ContourLaw(moments, find_returns(moments), (rest, np.inf))
                 return HalvesLaw(halves, contours)
+    columns = sum(float(f.copies.sum()) for f in families)
+    if normal is None and log_kept < _LEAST_KEPT_COLUMN * columns:
+        rule = "have likelier values: releases that it can be in have a probability below"
+        invalid("target", f"{rule} 1e{np.ceil(log_kept / np.log(10.0)):.0f} without it")
     if method in ("atoms", "halves"):
         invalid("method", "be possible: the law has too many atoms", value=method)
-    return ContourLaw(moments, find_returns(moments), (rest, np.inf))
-
-
-def _log_kept(families: Any) -> float:
-    return sum(float(f.copies @ np.log1p(-f.lost)) for f in families)
-
-
-def _plain(values: Any) -> float | FloatArray:
-    result: float | FloatArray = np.asarray(values)[()]
-    return result
+    returns = find_returns(moments)
+    if np.isinf(returns.left):
+        invalid("marginals", "vary: all but always every row is the same, and the release with it")
+    return ContourLaw(moments, returns, (rest, np.inf))

@@ -1,0 +1,186 @@
+"""The exact curve where values are next to certain or next to impossible, or targets far away."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import exact_truth
+import mpmath
+import numpy as np
+import pytest
+
+from mialeak import (
+    Bernoulli,
+    GaussianMeanTradeOff,
+    Genotype,
+    Lattice,
+    Normal,
+    exact_tradeoff,
+    gaussian_mean_tradeoff,
+)
+
+#: Next to 0 and next to 1; of the last the complement is one unit in the last place.
+EXTREME = [1e-5, 1e-12, 1e-20, 1e-100, 1.0 - 1e-5, 1.0 - 1e-12, 1.0 - 2.0**-53]
+
+
+def assert_enumerated(law, curve):
+    """Advantage, power below 1e-3 of every vertex, and what is impossible, as in rationals."""
+    assert curve.method == "atoms"
+    assert curve.error < 1e-13
+    assert curve.advantage == pytest.approx(float(exact_truth.advantage(law)), abs=1e-13)
+    assert curve.impossible == pytest.approx(float(sum(a for a, b in law if not b)), rel=1e-13)
+    for fpr, power in exact_truth.vertices(law)[1:-1]:
+        if 1e-280 < fpr < 1e-3:
+            assert curve.power(float(fpr)) == pytest.approx(float(power), rel=1e-12)
+    for direction in ("in", "out"):
+        truth = exact_truth.delta(law, Fraction(1), inward=direction == "in")
+        assert curve.delta(0.0, direction=direction) == pytest.approx(float(truth), abs=1e-13)
+
+
+@pytest.mark.parametrize("p", EXTREME)
+@pytest.mark.parametrize("target", [0.0, 1.0])
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (9, 1), (4, 2)])
+def test_bits_next_to_certain_are_those_of_enumeration(p, target, n, d):
+    law = exact_truth.releases([exact_truth.bits(Fraction(p), int(target), n)] * d)
+    assert_enumerated(law, exact_tradeoff(np.full(d, target), Bernoulli(np.full(d, p)), n))
+
+
+@pytest.mark.parametrize("p", EXTREME)
+@pytest.mark.parametrize("target", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (5, 1), (3, 2)])
+def test_genotypes_next_to_certain_are_those_of_enumeration(p, target, n, d):
+    law = exact_truth.releases([exact_truth.genotypes(Fraction(p), int(target), n)] * d)
+    if p == 1e-100 and target == 2.0 and d == 2:
+        n, message = 3, "target must have likelier values: releases that it can be in have a prob"
+        with pytest.raises(ValueError, match=message):
+            exact_tradeoff(np.full(d, target), Genotype(np.full(d, p)), n)
+    else:
+        assert_enumerated(law, exact_tradeoff(np.full(d, target), Genotype(np.full(d, p)), n))
+
+
+@pytest.mark.parametrize("p", [1e-16, 1e-20, 1e-100])
+def test_what_all_but_never_happens_has_few_atoms(p):
+    """Thirty equal genotypes: only the release without an allele is likelier with the target."""
+    n, d = 10, 30
+    curve = exact_tradeoff(np.zeros(d), Genotype(np.full(d, p)), n)
+    assert curve.method == "atoms"
+    with mpmath.workdps(250):
+        q = 1 - mpmath.mpf(p)
+        truth = float(q ** (d * (2 * n - 2)) - q ** (d * 2 * n))
+    assert curve.advantage == pytest.approx(truth, rel=1e-12)
+
+
+def test_a_value_of_the_target_is_refused_where_its_outcomes_underflow():
+    message = r"target must have values whose probability is at least 1e-250; got target\[0\] = "
+    likely, rare = 1.001e-250, 0.999e-250
+    assert exact_tradeoff([1.0], Bernoulli([likely]), 10).power(1e-200) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=message + "1.0"):
+        exact_tradeoff([1.0], Bernoulli([rare]), 10)
+    assert exact_tradeoff([2.0], Genotype([likely**0.5]), 10).advantage == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=message + "2.0"):
+        exact_tradeoff([2.0], Genotype([rare**0.5]), 10)
+    assert exact_tradeoff([1.0], Lattice([0, 1], [1.0, likely]), 10).advantage == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=message + "1.0"):
+        exact_tradeoff([1.0], Lattice([0, 1], [1.0, rare]), 10)
+
+
+def test_atoms_underflow_together_on_one_side_of_the_cut_only():
+    n, d = 4, 3
+    p = np.exp(np.array([-199.0, -201.5]) - np.log(n))
+    law = exact_truth.releases([exact_truth.bits(Fraction(p[0]), 1, n)] * d)
+    assert_enumerated(law, exact_tradeoff(np.ones(d), Bernoulli(np.full(d, p[0])), n))
+    rule = "target must have likelier values: releases that it can be in have a probability below"
+    with pytest.raises(ValueError, match=f"{rule} 1e-262 without it"):
+        exact_tradeoff(np.ones(d), Bernoulli(np.full(d, p[1])), n)
+
+
+def test_too_many_releases_that_are_nearly_alike_are_refused():
+    """Whichever side of the cut says why."""
+    d, n = 60, 100
+    spread = np.linspace(0.95, 1.05, d) / n
+    with pytest.raises(ValueError, match="target must have likelier values"):
+        exact_tradeoff(np.ones(d), Bernoulli(np.exp(-12.1) * spread), n)
+    with pytest.raises(ValueError, match="marginals must vary: all but always"):
+        exact_tradeoff(np.ones(d), Bernoulli(np.exp(-11.9) * spread), n)
+
+
+@pytest.mark.parametrize("kind", [Bernoulli, Genotype])
+@pytest.mark.parametrize("p", [1e-9, 1e-12, 1e-20])
+def test_a_release_that_is_nearly_always_the_same_is_refused_at_once(kind, p):
+    start = time.process_time()
+    with pytest.raises(ValueError, match="marginals must vary: all but always every row is the sa"):
+        exact_tradeoff(np.zeros(100), kind(p * np.linspace(1.0, 2.0, 100)), 1000)
+    assert time.process_time() - start < 2.0
+
+
+def test_many_columns_whose_release_is_all_but_impossible_have_a_curve():
+    """Their probability out is e^-900, of which the logarithm is kept."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.005, 0.05, 60_000)
+    target = (rng.random(p.size) < p).astype(float)
+    curve = exact_tradeoff(target, Bernoulli(p), 30)
+    assert curve._moments.local(0.0)[0] < -600.0
+    assert curve.error < 1e-9
+    assert curve.power(1e-100) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("p", [1e-12, 1e-9, 1e-7])
+@pytest.mark.parametrize("n", [2, 10, 1000])
+def test_no_delta_and_no_advantage_is_above_one(p, n):
+    for d in (1, 2, 3, 5):
+        curve = exact_tradeoff(np.ones(d), Bernoulli(np.full(d, p)), n)
+        assert curve.advantage <= 1.0
+        assert np.all(np.asarray(curve.delta([0.0, 1.0], direction="out")) <= 1.0)
+
+
+# --- normal columns ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 1000])
+@pytest.mark.parametrize("size", [0.0, 0.1, 2.0, 1e3, 1e5])
+def test_ten_normal_columns_have_the_gaussian_curve_however_far_the_target(n, size):
+    d, grid = 10, np.array([1e-6, 0.01, 0.3, 0.9])
+    curve = exact_tradeoff(np.full(d, size), Normal(np.zeros(d), 1.0), n)
+    truth = GaussianMeanTradeOff(d * size**2 / n, n=n, columns=d)
+    np.testing.assert_allclose(curve.power(grid), truth.power(grid), rtol=1e-10)
+    np.testing.assert_allclose(curve.fnr(grid), truth.fnr(grid), rtol=1e-9)
+    assert curve.advantage == pytest.approx(truth.advantage, abs=1e-12)
+
+
+def test_a_target_further_off_is_refused():
+    law = Normal(np.zeros(10), 2.0)
+    far = np.append(np.zeros(9), 2.002e5)
+    message = r"target must be within 100000 standard deviations of the mean of a normal column; "
+    with pytest.raises(ValueError, match=message + r"got target\[9\] = 200200"):
+        exact_tradeoff(far, law, 10)
+    assert exact_tradeoff(0.998 * far, law, 10).power(1e-9) == pytest.approx(1.0)
+
+
+def test_few_normal_columns_are_sent_to_their_closed_form():
+    with pytest.raises(ValueError, match="marginals must have at least 10 columns if all are norm"):
+        exact_tradeoff(np.ones(9), Normal(np.zeros(9), 1.0), 10)
+    exact = gaussian_mean_tradeoff(np.ones(10), np.zeros(10), 1.0, 10)
+    curve = exact_tradeoff(np.ones(10), Normal(np.zeros(10), 1.0), 10)
+    assert abs(curve.power(0.1) - exact.power(0.1)) < 1e-12
+
+
+@pytest.mark.parametrize("theta", [-0.9, 0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("distance", [1.0, 1e10])
+def test_the_normal_moment_function_is_that_of_its_formula(theta, distance):
+    """K, K' and K'' with 60 digits; K(1) = 0."""
+    from mialeak.exact._outcomes import NormalPart
+
+    d, n = 12, 2
+    with mpmath.workdps(60):
+        m, q, half = mpmath.mpf(n - 1), mpmath.mpf(distance), mpmath.mpf(d) / 2
+
+        def k(s):
+            u = 1 + s / m
+            slope = half * mpmath.log(n / m) + q / 2
+            return s * slope - half * mpmath.log(u) - n * q / 2 * (1 - 1 / u)
+
+        truth = [float(mpmath.diff(k, mpmath.mpf(theta), order)) for order in (0, 1, 2)]
+    found = NormalPart(d, distance, n).local(theta)
+    scale = abs(truth[2]) if theta == 1.0 else 0.0
+    np.testing.assert_allclose(found, truth, rtol=1e-14, atol=1e-16 * scale)
