@@ -211,7 +211,7 @@ panels[0].legend()
 figure.tight_layout()
 
 # %%
-# Measured areas have a standard error of 0.02 at most, powers of 0.03. Here prediction and
+# Measured areas have a standard error of 0.013 at most, powers of 0.02. Here prediction and
 # measurement agree: the noise of DP-SGD is known, and it is most of the covariance. Clipping has
 # taken most of the difference between the targets away, and noise takes the rest: with noise
 # multiplier s the leakage score of one step is at most about 1/s**2 whatever the target.
