@@ -31,6 +31,7 @@ from estimator_cases import ESTIMATOR_CASES
 from exact_cases import EXACT_CASES
 from game_cases import GAME_CASES
 from mechanism_cases import MECHANISM_CASES
+from single_cases import SINGLE_CASES
 from speed_case import EPS, SpeedCase
 from whitebox_cases import WHITEBOX_CASES
 
@@ -336,6 +337,7 @@ CASES = (
     *GAME_CASES,
     *WHITEBOX_CASES,
     *MECHANISM_CASES,
+    *SINGLE_CASES,
     SpeedCase(
         name="`table_leakage`, Adult: 32,561 rows, 6,493 cells",
         size=32_561,

@@ -53,7 +53,9 @@ def worst_errors(case: SpeedCase, points: int) -> dict[str, float]:
 
 def per_unit(seconds: float, case: SpeedCase) -> str:
     """A time as the table shows it."""
-    return f"{seconds * 1e3:.0f} ms" if case.unit == "call" else f"{seconds * 1e9:.3g} ns"
+    if case.unit == "call":
+        return f"{seconds * 1e3:.0f} ms"
+    return f"{seconds * 1e9:.3g} ns" if seconds < 1e-6 else f"{seconds * 1e6:.3g} us"
 
 
 def eps(error: float) -> str:

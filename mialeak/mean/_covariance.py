@@ -53,15 +53,16 @@ class Whitening(Protocol):
 
 
 class Diagonal:
-    """Uncorrelated columns; `slack` is how far a column without variance may be off."""
+    """Uncorrelated columns; one that does not vary may be off by the rounding of its mean."""
 
-    def __init__(self, variances: FloatArray, slack: FloatArray):
+    def __init__(self, variances: FloatArray, mean: FloatArray):
         self._fixed = (variances == 0.0).nonzero()[0]
         self.rank = variances.size - self._fixed.size
-        self._slack = slack[self._fixed]
         with np.errstate(divide="ignore", over="ignore"):
             self._weights = 1.0 / variances
-        self._weights[self._fixed] = 0.0
+        if self._fixed.size:
+            self._weights[self._fixed] = 0.0
+            self._slack = _CONSTANT * np.abs(mean[self._fixed])
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` for each row v."""
@@ -270,9 +271,9 @@ def whitening(
     term = _array_of(form, mean.size, names[0])
     other = None if noise is None else variances_or_matrix(noise, mean.size, names[1])
     total = _weighted_sum(term, factor, other, noise_factor)
-    slack = _CONSTANT * np.abs(mean)
     if total.ndim == 1:
-        return Diagonal(total, slack)
+        return Diagonal(total, mean)
+    slack = _CONSTANT * np.abs(mean)
     if other is not None:
         for matrix, name in zip((term, other), names, strict=True):
             if matrix.ndim == 2:
