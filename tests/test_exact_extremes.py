@@ -134,6 +134,28 @@ def test_no_delta_and_no_advantage_is_above_one(p, n):
         assert np.all(np.asarray(curve.delta([0.0, 1.0], direction="out")) <= 1.0)
 
 
+@pytest.mark.parametrize(("d", "method"), [(1, "atoms"), (3, "halves"), (100, "inversion")])
+def test_a_ratio_that_is_no_number_has_no_tail(d, method):
+    curve = exact_tradeoff(np.ones(d), Bernoulli(np.linspace(0.3, 0.5, d)), 30, method=method)
+    for world in ("out", "in"):
+        assert np.array_equal(np.isnan(curve.cdf([np.nan, 0.1], world)), [True, False])
+        assert np.array_equal(np.isnan(curve.sf([np.nan, 0.1], world)), [True, False])
+
+
+def test_what_would_take_hours_or_all_memory_is_refused():
+    with pytest.raises(
+        ValueError, match="n must be at most 16777216 for genotypes with decimals: "
+    ):
+        exact_tradeoff([1.0], Genotype([0.5], decimals=2), 2**24 + 1)
+    message = (
+        "n must be at most 524288 for a lattice of 2 steps: the work grows with its square; got"
+    )
+    with pytest.raises(ValueError, match=f"{message} n = 524290"):
+        exact_tradeoff([1.0], Lattice([0, 1, 2], [0.3, 0.3, 0.4]), 524_290)
+    with pytest.raises(ValueError, match=message):
+        Lattice([0, 1, 2], [0.3, 0.3, 0.4]).log_likelihood_ratio([1.0], [1.0], 524_290)
+
+
 # --- normal columns ------------------------------------------------------------------------------
 
 

@@ -129,11 +129,12 @@ class ExactTradeOff(TradeOff):
 
     def _tail(self, log_ratio: Any, world: str, side: int) -> float | FloatArray:
         x = self._inner(as_floats(log_ratio, "log_ratio"))
-        out = np.exp(self._law.log_tails(x, 0)[side])
-        if self._world(world) == 0:
-            return _plain(out)
-        inside = np.exp(self._law.log_tails(x, 1)[side])
-        return _plain(self.sampling_rate * inside + (1.0 - self.sampling_rate) * out)
+        known = ~np.isnan(x)
+        result = np.exp(self._law.log_tails(np.where(known, x, 0.0), 0)[side])
+        if self._world(world):
+            inside = np.exp(self._law.log_tails(np.where(known, x, 0.0), 1)[side])
+            result = self.sampling_rate * inside + (1.0 - self.sampling_rate) * result
+        return _plain(np.where(known, result, np.nan))
 
     def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
         """Density of the log likelihood ratio; that of the inversion, atoms smoothed.

@@ -23,8 +23,8 @@ __all__ = ["Family", "NormalPart", "families_of", "log_of"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Rows at most: counts stay exact in float64, twice.
-_MOST_ROWS = 2**50
+#: Rows at most: counts stay exact in float64, twice; where every count of a column is listed.
+_MOST_ROWS, _MOST_LISTED = 2**50, 2**24
 #: Listed outcomes less likely than this have lost their relative accuracy to underflow; a value of
 #: the target less likely than that leaves no room for the outcomes beside the likeliest.
 _LEAST, _LEAST_VALUE = 1e-290, 1e-250
@@ -311,6 +311,9 @@ def _bits(part: Bernoulli | Presence, target: FloatArray, n: int) -> list[Family
 
 def _rounded(p: FloatArray, target: FloatArray, n: int, decimals: int) -> Family:
     """Genotypes whose mean is published with so many decimals: counts in cells."""
+    if n > _MOST_LISTED:
+        rule = f"be at most {_MOST_LISTED} for genotypes with decimals: every count is listed"
+        invalid("n", rule, value=n)
     ten = 10**decimals
     if 8 * n * ten >= 2**62:
         invalid("decimals", f"be fewer for n = {n}: such means are not rounded", value=decimals)

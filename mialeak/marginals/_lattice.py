@@ -22,6 +22,8 @@ _DENOMINATOR, _OFF = 10_000, 1e-9
 _STRAY = 1e-6
 #: Probabilities below this are taken from the law tilted towards the release.
 _RARE = 1e-250
+#: Steps of a sum at most: a quarter of an hour.
+_MOST_STEPS = 2**20
 #: A tilt at most, in exponents a step: beyond it only the outermost value is left.
 _MOST_TILT = 600.0
 
@@ -230,6 +232,9 @@ def _log(x: float) -> float:
 
 def _sum_law(law: FloatArray, n: int) -> FloatArray:
     """The law of the sum of n, by repeated squaring from the leading bit on."""
+    if n * (law.size - 1) > _MOST_STEPS:
+        rule = f"be at most {_MOST_STEPS // (law.size - 1)} for a lattice of {law.size - 1} steps"
+        invalid("n", f"{rule}: the work grows with its square", value=n + 1)
     total = np.ones(1)
     for bit in bin(n)[2:]:
         total = np.convolve(total, total)
