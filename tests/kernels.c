@@ -2,8 +2,9 @@
  * Runs every kernel on the points that come on standard input, for same_bits.py.
  *
  * Argument: the name of an instruction set.  In: count, then the columns c, n, p, law (count
- * doubles each; a multiple of 256).  Out: excess, shortfall, sf, mad, logpmf, then four sums for
- * each gamma and n, then the three kinds of scores of p as a matrix of 256 columns.
+ * doubles each; a multiple of 256, at least 16,384).  Out: excess, shortfall, sf, mad, logpmf, then
+ * four sums for each gamma and n, then what the other families make of p, as a matrix of 256
+ * columns or as whatever they take.
  */
 #include "mialeak.h"
 
@@ -33,6 +34,124 @@ static void write_scores(const mial_kernels *kernels, size_t rows, const double 
     fwrite(out, 8, rows, stdout);
     kernels->log_quadratic_sums(rows, COLUMNS, releases, 0, 1000.0, 1.0, ratio[0], out);
     fwrite(out, 8, rows, stdout);
+}
+
+enum { ROWS = 64, WIDTH = 256 };
+
+static void put(const double *values, size_t count) { fwrite(values, 8, count, stdout); }
+
+static void put_places(const int32_t *places, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        double place = places[i];
+        put(&place, 1);
+    }
+}
+
+/* Moments of columns, deviations and norms of rows. */
+static void write_moments(const mial_kernels *kernels, const double *x, double *out) {
+    double sums[4 * WIDTH] = {0}, two[2 * WIDTH] = {0};
+    const double *centre = x + WIDTH, *rest = x + 2 * WIDTH, *weights = x + 3 * WIDTH;
+    kernels->column_powers(ROWS, WIDTH, x, 0, WIDTH, 1, centre, rest, 4, sums);
+    put(sums, 4 * WIDTH);
+    kernels->centre_rows(ROWS, WIDTH, x, 0, WIDTH, 1, centre, rest, out, two);
+    put(out, ROWS * WIDTH);
+    put(two, 2 * WIDTH);
+    kernels->row_norms(ROWS, WIDTH, x, 0, WIDTH, 1, centre, rest, weights, out);
+    put(out, ROWS);
+}
+
+/* Draws of a binomial law, and the means they make. */
+static void write_draws(const mial_kernels *kernels, const double *unit, double *out) {
+    static double weights[1000], share[1000], means[ROWS * WIDTH];
+    static uint32_t order[1000];
+    static uint64_t words[1000], bits[ROWS * WIDTH];
+    double first;
+    size_t size = kernels->binomial_window(1000.0, 0.3, 1000, &first);
+    int64_t place[ROWS];
+    kernels->binomial_weights(1000.0, 0.3, first, size, weights);
+    put(weights, size);
+    kernels->alias_words(size, weights, share, order, words);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        bits[i] = (uint64_t)(unit[i] * 0x1p63);
+    kernels->alias_ahead(size, words, ROWS * WIDTH);
+    kernels->alias_draws(ROWS * WIDTH, bits, size, words, first, out);
+    put(out, ROWS * WIDTH);
+    for (int i = 0; i < ROWS; i++)
+        place[i] = ROWS - 1 - i;
+    kernels->lattice_means(WIDTH, ROWS, out, unit, unit + WIDTH, 1000.0, place, WIDTH, means);
+    put(means, ROWS * WIDTH);
+}
+
+/* Poisson probabilities, sums over the 1,820 ways of putting 12 rows into 5 cells, noise. */
+static void write_enumeration(const mial_kernels *kernels, size_t count, const double *unit,
+                              double *out) {
+    enum { CELLS = 5, VECTORS = 1820, LABELS = 7, PADDED = 8 };
+    static int64_t labels[VECTORS], vectors[VECTORS * CELLS];
+    const int64_t start[CELLS] = {0, 0, 0, 0, 12};
+    double *k = malloc(8 * count), *mean = malloc(8 * count);
+    double sums[LABELS * 2 * PADDED] = {0}, more[3 * 2 * PADDED] = {0}, room[WIDTH];
+    for (size_t i = 0; i < count; i++) {
+        k[i] = (double)(i % 500);
+        mean[i] = 500.0 * unit[i];
+    }
+    const double *const inputs[] = {k, mean};
+    kernels->poisson_pmf(count, inputs, out);
+    put(out, count);
+    kernels->count_vectors(VECTORS, CELLS, start, vectors);
+    for (size_t i = 0; i < VECTORS; i++)
+        labels[i] = (vectors[CELLS * i] + 2 * vectors[CELLS * i + 3]) % LABELS;
+    kernels->enumerate_labels(VECTORS, CELLS, CELLS, start, unit, unit + 100, labels, sums);
+    put(sums, LABELS * 2 * PADDED);
+    kernels->enumerate_kernel(VECTORS, CELLS, CELLS - 1, start, unit, unit + 100, unit + 200, 3,
+                              more);
+    put(more, 3 * 2 * PADDED);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        out[i] = unit[i];
+    kernels->geometric_blur(ROWS, WIDTH, 0.3, room, out);
+    put(out, ROWS * WIDTH);
+    free(mean);
+    free(k);
+}
+
+/* Both ways of cutting atoms. */
+static void write_cuts(const mial_kernels *kernels, const double *unit, const double *law,
+                       double *out) {
+    enum { FEW = 120, ATOMS = 600 };
+    double cumulative[ATOMS + 1] = {0.0}, room[ATOMS / 256 + 1];
+    int32_t cut[ATOMS + 1];
+    kernels->cut_layer(FEW, 1, unit, law, out, cut);
+    put(out + 1, FEW);
+    put_places(cut, FEW + 1);
+    for (int i = 0; i < ATOMS; i++)
+        cumulative[i + 1] = cumulative[i] + law[i];
+    for (int i = 1; i <= ATOMS; i++)
+        cumulative[i] /= cumulative[ATOMS];
+    kernels->cut_path(ATOMS, cumulative, 1000.0, 1e-4, out, room, cut);
+    put(out, ATOMS + 1);
+    put_places(cut, ATOMS + 1);
+}
+
+/* Moment functions of two tiles. */
+static void write_waves(const mial_kernels *kernels, const double *unit) {
+    enum { TILES = 2, LONGEST = 7, ALL = 11, NODES = 77 };
+    static double scratch[40 * LONGEST], tilted[24 * TILES], product[24 * NODES];
+    const int64_t first[] = {0, 4, ALL};
+    double weight[8 * ALL], ratio[8 * ALL], lost[8 * TILES], copies[8 * TILES], sums[3];
+    for (int i = 0; i < 8 * ALL; i++) {
+        weight[i] = floor(1000.0 * unit[i]) / 8192.0;
+        ratio[i] = 4.0 * unit[i + 100] - 2.0;
+    }
+    for (int i = 0; i < 8 * TILES; i++) {
+        lost[i] = 1.0;
+        copies[i] = i % 4;
+        for (int64_t j = first[i / 8]; j < first[i / 8 + 1]; j++)
+            lost[i] -= weight[8 * j + i % 8];
+    }
+    kernels->moment_sums(TILES, first, weight, ratio, lost, copies, 0.5, scratch, tilted, sums);
+    put(sums, 3);
+    kernels->moment_wave(TILES, first, weight, ratio, copies, 0.5, 3.0, 0.37, NODES, 512.0, tilted,
+                         scratch, product);
+    put(product, 24 * NODES);
 }
 
 int main(int argc, char **argv) {
@@ -70,5 +189,12 @@ int main(int argc, char **argv) {
             fwrite(sums, 8, 4, stdout);
         }
     write_scores(kernels, count / 256, columns[2], out);
+    write_moments(kernels, columns[2], out);
+    write_draws(kernels, columns[2], out);
+    write_enumeration(kernels, count, columns[2], out);
+    write_cuts(kernels, columns[2], columns[3], out);
+    write_waves(kernels, columns[2]);
+    for (int j = 0; j < 6; j++)
+        free(columns[j]);
     return 0;
 }

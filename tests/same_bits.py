@@ -2,7 +2,8 @@
 
 Builds the kernels with each C compiler found, and for 64-bit ARM where a cross compiler and qemu
 are (Debian: clang, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user), runs every instruction
-set on the same points and prints a table.  Exits with 1 unless all hashes agree.
+set on the same points and prints a table; then the package itself with one, two and three workers.
+Exits with 1 unless all hashes of each kind agree.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import bits
 import numpy as np
+from fresh import in_fresh_python
 
 ROOT = Path(__file__).parents[1]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno"]
@@ -41,6 +43,18 @@ def points() -> bytes:
     return np.uint64(bits.POINTS).tobytes() + b"".join(column.tobytes() for column in columns)
 
 
+def package() -> set[str]:
+    """The hashes of tests/bits.py, a row for each instruction set and number of workers."""
+    seen = set()
+    for isa in (*X86, "neon"):
+        for workers in (1, 2, 3):
+            run = in_fresh_python(f"import bits; print(bits.digest({workers}))", isa)
+            if run.returncode == 0:
+                seen.add(run.stdout)
+                print(f"{f'package, {workers} workers':20} {isa:8} {run.stdout[:16]}")
+    return seen
+
+
 def main() -> int:
     """Print the table; 1 if two rows differ."""
     data, seen = points(), set()
@@ -64,8 +78,9 @@ def main() -> int:
                 results = np.frombuffer(run.stdout, "<f8") + 0.0  # one sign for zero
                 seen.add(hashlib.sha256(results.tobytes()).hexdigest())
                 print(f"{name:20} {isa:8} {hashlib.sha256(results.tobytes()).hexdigest()[:16]}")
-    print("all the same" if len(seen) == 1 else f"{len(seen)} different results")
-    return 0 if len(seen) == 1 else 1
+    found = len(seen), len(package())
+    print("all the same" if found == (1, 1) else f"{found[0]} and {found[1]} different results")
+    return 0 if found == (1, 1) else 1
 
 
 if __name__ == "__main__":
