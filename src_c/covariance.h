@@ -216,9 +216,11 @@ static void centre_rows(size_t rows, size_t columns, const void *x, int narrow,
             panel_rows(&view, start, count, column, size, from, row);
             if (count == PANEL_ROWS) {
                 centre_panel(PANEL_ROWS, whole, row, known[0], known[1], known[2], known[3], to);
-                for (size_t i = 0; i < size; i++, place += rows)
+                for (size_t i = 0; i < size; i++, place += rows) {
+                    PREFETCH(place + PANEL_ROWS); /* too far from the last for a guess */
                     for (size_t r = 0; r < PANEL_ROWS; r++)
                         place[r] = to[r][i];
+                }
             } else {
                 centre_panel(count, whole, row, known[0], known[1], known[2], known[3], to);
                 for (size_t i = 0; i < size; i++, place += rows)
