@@ -13,28 +13,21 @@
 /* From this n p (and n q) on GAMMA_EVEN and GAMMA_ODD hold, and e(n) by STIRLING_WIDE.  Below it
  * e(k) comes from a table. */
 #define MAD_LARGE_MEAN 16.0
+/* From here on four terms of the series will do: the fifth is below 2^-60. */
+#define MAD_WIDE_MEAN 1024.0
 /* Up to here m = 0 and E|B - np| = 2 n p q^n.  At n p = 1 both m = 0 and m = 1 give that value. */
 #define MAD_SMALL_MEAN 1.0
 
 INLINE vi domain_n(vd n) {
-    vi whole = eq((n + 0x1p52) - 0x1p52, n) | le(all(0x1p52), n);
+    vi whole = eq((n - 0x1p53) + 0x1p53, n); /* in the range, that is */
     return le(all(0.0), n) & le(n, all(0x1p53)) & whole;
 }
 INLINE vi domain_p(vd p) { return le(all(0.0), p) & le(p, all(1.0)); }
 
-INLINE size_t count_lanes(vi mask, size_t lanes) {
-    size_t total = 0;
-    double bits[MIAL_LANES];
-    store(bits, pick(mask, all(1.0), all(0.0)));
-    for (size_t i = 0; i < lanes; i++)
-        total += bits[i] != 0.0;
-    return total;
-}
-
-/* How many of the lanes at `place` of `count` are real elements, not padding. */
-INLINE size_t real_lanes(size_t place, size_t count) {
-    size_t left = count - place;
-    return left < MIAL_LANES ? left : MIAL_LANES;
+/* How many of the lanes of the vector from `place` of `count` on have the mask set; no padding. */
+INLINE size_t count_lanes(vi mask, size_t place, size_t count) {
+    unsigned real = count - place < MIAL_LANES ? (1u << (count - place)) - 1 : ~0u;
+    return (size_t)count_bits(lane_bits(mask) & real);
 }
 
 /* k = m + 1, n - k and k - n p, where m is the floor of the exact product. */
@@ -90,7 +83,7 @@ INLINE vd gamma_remainder(const vd even[5], const vd odd[5], vd t, vd w) {
  *             = t (even(t^2, x^2) + t x (1/4 - x^2) odd(t^2, x^2)):
  * no logarithm, and the exponent in [-0.008, 0.008].
  */
-static void mad_large(size_t count, double (*columns)[CHUNK]) {
+static void mad_large(size_t count, double *const *columns) {
     double x_of[CHUNK], t_of[CHUNK], r_of[CHUNK], exponent[CHUNK];
     double *out = columns[2];
     for (size_t i = 0; i < count; i += MIAL_LANES) {
@@ -128,13 +121,49 @@ static void mad_large(size_t count, double (*columns)[CHUNK]) {
 }
 
 /*
+ * n p >= MAD_WIDE_MEAN, p <= 1/2; 2 eps.  The same in the first terms of R, both arguments being
+ * small: with s = 1/(n p q) = t + r, d = q - p and v = p q,
+ *   t^2 - r^2 = s^2 d,  t^3 + r^3 = s^3 (1 - 3 v),  t^4 - r^4 = s^4 d (1 - 2 v),  1/n = s v,
+ * and with y = x^2, w = x (1/4 - y),
+ *   R(t, x) = t (y/2 - 1/24) + t^2 w/6 + t^3 (7/2880 - y/24 + y^2/12) + t^4 w (y/20 - 7/240) + ...,
+ *   e(n) = 1/(12 n) - 1/(360 n^3) + ...
+ */
+static void mad_wide(size_t count, double *const *columns) {
+    double x_of[CHUNK], s_of[CHUNK], exponent[CHUNK];
+    double *out = columns[2];
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd n = load(columns[0] + i), p = load(columns[1] + i);
+        pair mean = two_product(n, p);
+        vd variance = mean.high * (1.0 - p);
+        store(x_of + i, above_half(mean));
+        store(s_of + i, 1.0 / variance);
+        store(out + i, variance * TWO_OVER_PI);
+    }
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd p = load(columns[1] + i), q = 1.0 - p, v = p * q;
+        vd x = load(x_of + i), y = x * x, around = 0.25 - y;
+        vd s = load(s_of + i), odd = s * x * (q - p) * around; /* s d w */
+        vd first = (v * (1.0 / 12.0) + 1.0 / 24.0) - y * 0.5;
+        vd third = (1.0 - 3.0 * v) * (7.0 / 2880.0 + y * (y * (1.0 / 12.0) - 1.0 / 24.0)) +
+                   v * v * v * (1.0 / 360.0);
+        vd fourth = odd * (1.0 - 2.0 * v) * (y * (1.0 / 20.0) - 7.0 / 240.0);
+        store(exponent + i, s * ((first - odd * (1.0 / 6.0)) - s * s * (third + fourth)));
+        store(out + i, vsqrt(load(out + i)));
+    }
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd e = load(exponent + i), scale = load(out + i); /* |e| < 2^-13 */
+        store(out + i, scale + scale * (e + e * e * (0.5 + e * (1.0 / 6.0))));
+    }
+}
+
+/*
  * 1 < n p < MAD_LARGE_MEAN, p <= 1/2, so 2 <= k <= 16 and n - k >= 1.  2 q k b(k; n, p), with b by
  * Loader's saddle point form:
  *   b = sqrt(n/(2 pi k (n-k))) exp(e(n) - e(k) - e(n-k) - D),
  *   D = k G((k-np)/k) + (n-k) G(-(k-np)/(n-k)).
  * Nothing cancels; the exponent, in [-0.9, 0.1], is small and its rounding errors smaller.
  */
-static void mad_medium(size_t count, double (*columns)[CHUNK]) {
+static void mad_medium(size_t count, double *const *columns) {
     double delta_of[CHUNK], over_n_of[CHUNK], over_k_of[CHUNK], over_rest_of[CHUNK];
     double k_of[CHUNK], lost_of[CHUNK], exponent[CHUNK];
     double *out = columns[2];
@@ -173,7 +202,7 @@ static void mad_medium(size_t count, double (*columns)[CHUNK]) {
 }
 
 /* n p <= MAD_SMALL_MEAN, p <= 1/2: 2 n p exp(n log1p(-p)), the exponent as a pair. */
-static void mad_small(size_t count, double (*columns)[CHUNK]) {
+static void mad_small(size_t count, double *const *columns) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
         pair mean = two_product(n, p);
@@ -182,53 +211,49 @@ static void mad_small(size_t count, double (*columns)[CHUNK]) {
     }
 }
 
+enum { MAD_SMALL, MAD_MEDIUM, MAD_LARGE, MAD_WIDE };
 static const method MAD_METHODS[MAX_METHODS] = {
-    {0}, {mad_small, 2, 1, 1}, {mad_medium, 2, 1, 0}, {mad_large, 2, 1, 1}};
+    {mad_small, 2, 1, 1}, {mad_medium, 2, 1, 0}, {mad_large, 2, 1, 1}, {mad_wide, 2, 1, 1}};
 
-/* E|B - np| into column 2, with columns 0 and 1 to work in; n and p, which may lie there, hold a
- * whole number of eight lanes.  Returns the number of elements outside the domain. */
-NOINLINE size_t mad_chunk_from(size_t count, const double *n_of, const double *p_of,
-                               double (*columns)[CHUNK]) {
-    int64_t kind[CHUNK];
+/* out = E|B - np|; all three have room for a whole number of eight lanes, and the first two hold
+ * it.  Returns the number of elements outside the domain. */
+NOINLINE size_t mad_chunk(size_t count, const double *n_of, const double *p_of, double *out) {
+    double n_own[CHUNK], p_own[CHUNK];
+    members of[MAX_METHODS];
     size_t invalid = 0;
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(n_of + i), p = load(p_of + i);
-        vi good = domain_n(n) & domain_p(p);
-        if (any(~good))
-            invalid += count_lanes(~good & ~is_nan(n) & ~is_nan(p), real_lanes(i, count));
+        prefetch(n_of, i);
+        prefetch(p_of, i);
         p = pick(lt(all(0.5), p), 1.0 - p, p);
+        vi good = domain_n(n) & le(all(0.0), p);
+        if (any(~good))
+            invalid += count_lanes(~good & ~is_nan(n) & ~is_nan(p), i, count);
         vd mean = n * p;
-        vi below = lt(mean, all(MAD_LARGE_MEAN));
-        /* 1, 2 or 3 for small, medium and large: a mask counts as -1 */
-        vi number = 3 + below + le(mean, all(MAD_SMALL_MEAN));
-        store_bits(kind + i, number & good & lt(all(0.0), mean));
-        store(columns[0] + i, n);
-        store(columns[1] + i, p);
-        store(columns[2] + i, pick(good, all(0.0), all((double)NAN)));
+        vi inside = good & lt(all(0.0), mean), small = le(mean, all(MAD_SMALL_MEAN));
+        vi low = lt(mean, all(MAD_LARGE_MEAN)), close = lt(mean, all(MAD_WIDE_MEAN));
+        enlist(&of[MAD_SMALL], i, inside & small);
+        enlist(&of[MAD_MEDIUM], i, inside & low & ~small);
+        enlist(&of[MAD_LARGE], i, inside & close & ~low);
+        enlist(&of[MAD_WIDE], i, inside & ~close);
+        store(n_own + i, n);
+        store(p_own + i, p);
+        store(out + i, pick(good, all(0.0), all((double)NAN)));
     }
-    run_methods(count, kind, MAD_METHODS, columns);
+    double *const columns[] = {n_own, p_own, out};
+    run_methods(count, of, MAD_METHODS, columns);
     return invalid;
 }
 
-/* The same of columns 0 and 1. */
-INLINE size_t mad_chunk(size_t count, double (*columns)[CHUNK]) {
-    return mad_chunk_from(count, columns[0], columns[1], columns);
-}
-
 static size_t binom_mad(size_t count, const double *const *inputs, double *out) {
-    double columns[MAX_COLUMNS][CHUNK];
+    double columns[3][CHUNK];
     size_t invalid = 0, start = 0;
-    for (; start + CHUNK <= count; start += CHUNK) {
-        const double *n = inputs[0] + start, *p = inputs[1] + start;
-        prefetch_next(n);
-        prefetch_next(p);
-        invalid += mad_chunk_from(CHUNK, n, p, columns);
-        memcpy(out + start, columns[2], sizeof columns[2]);
-    }
+    for (; start + CHUNK <= count; start += CHUNK)
+        invalid += mad_chunk(CHUNK, inputs[0] + start, inputs[1] + start, out + start);
     if (start < count) {
         fill(columns[0], inputs[0] + start, count - start);
         fill(columns[1], inputs[1] + start, count - start);
-        invalid += mad_chunk(count - start, columns);
+        invalid += mad_chunk(count - start, columns[0], columns[1], columns[2]);
         memcpy(out + start, columns[2], (count - start) * sizeof *out);
     }
     return invalid;
@@ -358,7 +383,7 @@ static size_t binom_logpmf(size_t count, const double *const *inputs, double *ou
             vi whole = eq(floor_positive(vmin(vabs(k), beyond)), vmin(vabs(k), beyond));
             vi bad = ~(domain_n(n) & domain_p(p) & whole) & ~missing;
             if (any(bad))
-                invalid += count_lanes(bad, real_lanes(i, size));
+                invalid += count_lanes(bad, i, size);
             vi impossible = lt(k, all(0.0)) | lt(n, k) | (eq(p, all(0.0)) & lt(all(0.0), k)) |
                             (eq(p, all(1.0)) & lt(k, n));
             vi sure = ~impossible & (eq(p, all(0.0)) | eq(p, all(1.0)) | eq(n, all(0.0)));

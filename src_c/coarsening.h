@@ -81,7 +81,7 @@ INLINE void cut_costs(size_t size, const double *cumulative, double to, double n
         columns[0][i] = n;
         columns[1][i] = mass < 0.0 ? 0.0 : mass > 1.0 ? 1.0 : mass;
     }
-    mad_chunk(padded, columns);
+    mad_chunk(padded, columns[0], columns[1], columns[2]);
     for (size_t i = 0; i < size; i++)
         columns[2][i] = cost[i] + (columns[2][i] / (2.0 * n) - reward);
 }

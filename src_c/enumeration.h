@@ -53,7 +53,7 @@ static size_t poisson_pmf(size_t count, const double *const *inputs, double *out
             vi missing = is_nan(k) | is_nan(mean);
             vi good = domain_n(k) & lt(k, all(0x1p31)) & le(all(0.0), mean) & lt(mean, all(0x1p53));
             if (any(~good))
-                invalid += count_lanes(~good & ~missing, real_lanes(i, size));
+                invalid += count_lanes(~good & ~missing, i, size);
             vi sure = eq(mean, all(0.0)) | (lt(mean, all(POISSON_UNDERFLOW)) & lt(all(1.0), k));
             vi done = ~good | sure;
             vd value = poisson_inside(pick(done, all(1.0), k), pick(done, all(1.0), mean));

@@ -26,11 +26,11 @@ INLINE double leakage_scale(double n, double gamma) {
 /* Column 2 of `columns` from columns 0 (n) and 1 (p), in the domain: the numerator of the above. */
 INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
     if (gamma == 1.0) {
-        mad_chunk(size, columns);
+        mad_chunk(size, columns[0], columns[1], columns[2]);
         return;
     }
     double tails[MAX_COLUMNS][CHUNK];
-    int64_t kind[CHUNK];
+    members of[MAX_METHODS];
     double factor = gamma < GAMMA_TOP ? gamma : GAMMA_TOP;
     for (size_t i = 0; i < size; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
@@ -43,9 +43,9 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
                                    pick(plain, all(0.0), mean.low)}, all(factor));
         c.high = pick(beyond, all(0x1p53), pick(tiny, rough, c.high));
         vd distance = (gamma - 1.0) * mean.high;
-        tail_prepare(tails, kind, i, n, p, c, distance, lt(all(1.0), all(0.0)));
+        tail_prepare(tails, of, i, n, p, c, distance, lt(all(1.0), all(0.0)));
     }
-    run_methods(size, kind, TAIL_METHODS, tails);
+    tail_run(size, of, tails);
     memcpy(columns[2], tails[TAIL_FIRST], sizeof columns[2]);
 }
 

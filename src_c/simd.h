@@ -56,9 +56,7 @@ INLINE vi eq(vd a, vd b) { return MASK(a == b); }
 INLINE vi is_nan(vd a) { return MASK(a != a); }
 
 INLINE vd load(const double *x) { vd v; memcpy(&v, x, sizeof v); return v; }
-INLINE vi load_bits(const int64_t *x) { vi v; memcpy(&v, x, sizeof v); return v; }
 INLINE void store(double *x, vd v) { memcpy(x, &v, sizeof v); }
-INLINE void store_bits(int64_t *x, vi v) { memcpy(x, &v, sizeof v); }
 
 /* a where the mask is set, else b */
 INLINE vd pick(vi mask, vd a, vd b) {
@@ -124,7 +122,7 @@ INLINE vd look_up(const double *table, vd x) {
 #endif
 }
 
-/* How many bits are set, and the place of the lowest: of sets of elements, 64 a word. */
+/* How many bits are set, and the place of the lowest. */
 INLINE int count_bits(uint64_t word) {
 #if defined(__GNUC__)
     return __builtin_popcountll(word);
@@ -142,6 +140,17 @@ INLINE int lowest_bit(uint64_t word) {
     return count_bits((word & (~word + 1)) - 1);
 #endif
 }
+
+#if defined(MIAL_X86) && MIAL_LANES == 8
+#define MIAL_PACKS
+/* The lanes of x whose bits are set, one after the other; and back, into the lanes of x. */
+INLINE vd pack(vd x, unsigned bits) {
+    return (vd)_mm512_maskz_compress_pd((__mmask8)bits, (__m512d)x);
+}
+INLINE vd unpack(vd dense, vd x, unsigned bits) {
+    return (vd)_mm512_mask_expand_pd((__m512d)x, (__mmask8)bits, (__m512d)dense);
+}
+#endif
 
 /* An unevaluated sum high + low with |low| <= ulp(high)/2. */
 typedef struct {

@@ -34,7 +34,7 @@ enum { TAIL_N, TAIL_P, TAIL_J, TAIL_F, TAIL_F_REST, TAIL_DISTANCE, TAIL_FIRST, T
 
 /* 0 <= c < 1 above the mean: E(B-c)+ = (1-c) n p + c E(B-1)+, and E(B-1)+ = n p - 1 + q^n without
  * cancellation as (e^-y - 1 + y) - n G(p), y = -n log q. */
-static void tail_upper_first(size_t count, double (*columns)[CHUNK]) {
+static void tail_upper_first(size_t count, double *const *columns) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[TAIL_N] + i), p = load(columns[TAIL_P] + i);
         vd c = load(columns[TAIL_F] + i), c_rest = load(columns[TAIL_F_REST] + i);
@@ -50,7 +50,7 @@ static void tail_upper_first(size_t count, double (*columns)[CHUNK]) {
 }
 
 /* 0 <= c < 1 below the mean: only B = 0 counts, with probability e^-y. */
-static void tail_lower_first(size_t count, double (*columns)[CHUNK]) {
+static void tail_lower_first(size_t count, double *const *columns) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[TAIL_N] + i), p = load(columns[TAIL_P] + i);
         pair exponent = log_none(law_of(n, p));
@@ -130,7 +130,7 @@ INLINE tail_sums integrate(const profile *f, vd width, vi upper, int near, int b
 }
 
 /* 1 <= j <= n-1 */
-static void tail_inside(size_t count, double (*columns)[CHUNK]) {
+static void tail_inside(size_t count, double *const *columns) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[TAIL_N] + i), p = load(columns[TAIL_P] + i);
         vd j = load(columns[TAIL_J] + i);
@@ -172,14 +172,15 @@ static void tail_inside(size_t count, double (*columns)[CHUNK]) {
     }
 }
 
+enum { TAIL_UPPER_FIRST, TAIL_LOWER_FIRST, TAIL_INSIDE };
 static const method TAIL_METHODS[MAX_METHODS] = {
-    {0}, {tail_upper_first, 6, 2, 0}, {tail_lower_first, 6, 2, 0}, {tail_inside, 6, 2, 0}};
+    {tail_upper_first, 6, 2, 0}, {tail_lower_first, 6, 2, 0}, {tail_inside, 6, 2, 0}};
 
 /*
  * Given n, p (in the domain), c as a pair in [-2^54, 2^54] and distance = c - n p for the elements
  * from `i`, writes the input columns and the number of the method; `done` lanes get a tail of 0.
  */
-INLINE void tail_prepare(double (*columns)[CHUNK], int64_t *kind, size_t i, vd n, vd p, pair c,
+INLINE void tail_prepare(double (*columns)[CHUNK], members *of, size_t i, vd n, vd p, pair c,
                          vd distance, vi done) {
     vi upper = le(all(0.0), distance);
     vd bounded = vmax(vmin(c.high, n), all(0.0));
@@ -191,7 +192,9 @@ INLINE void tail_prepare(double (*columns)[CHUNK], int64_t *kind, size_t i, vd n
                  (~upper & lt(c.high, all(0.0)));
     done = done | outside | eq(mean, all(0.0)) | eq(p, all(1.0)) |
            (lt(mean, all(TAIL_UNDERFLOW)) & ~zero);
-    vi number = 3 + (zero & (upper - 1)); /* 1 upper, 2 lower, 3 inside; a mask counts as -1 */
+    enlist(&of[TAIL_UPPER_FIRST], i, ~done & zero & upper);
+    enlist(&of[TAIL_LOWER_FIRST], i, ~done & zero & ~upper);
+    enlist(&of[TAIL_INSIDE], i, ~done & ~zero);
     store(columns[TAIL_N] + i, n);
     store(columns[TAIL_P] + i, p);
     store(columns[TAIL_J] + i, j);
@@ -200,7 +203,13 @@ INLINE void tail_prepare(double (*columns)[CHUNK], int64_t *kind, size_t i, vd n
     store(columns[TAIL_DISTANCE] + i, distance);
     store(columns[TAIL_FIRST] + i, all(0.0));
     store(columns[TAIL_ABOVE] + i, pick(upper, all(0.0), all(1.0)));
-    store_bits(kind + i, number & ~done);
+}
+
+INLINE void tail_run(size_t count, members *of, double (*columns)[CHUNK]) {
+    double *lines[MAX_COLUMNS];
+    for (int j = 0; j < MAX_COLUMNS; j++)
+        lines[j] = columns[j];
+    run_methods(count, of, TAIL_METHODS, lines);
 }
 
 enum tail_result { TAIL_EXCESS, TAIL_SHORTFALL, TAIL_SF };
@@ -221,7 +230,7 @@ INLINE vd tail_result_of(enum tail_result wanted, double (*columns)[CHUNK], size
 INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *const *inputs,
                          double *out) {
     double columns[MAX_COLUMNS][CHUNK], raw[3][CHUNK];
-    int64_t kind[CHUNK];
+    members of[MAX_METHODS];
     size_t invalid = 0;
     for (size_t start = 0; start < count; start += CHUNK) {
         size_t size = count - start < CHUNK ? count - start : CHUNK;
@@ -232,7 +241,7 @@ INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *co
             vi missing = is_nan(c) | is_nan(n) | is_nan(p);
             vi bad = ~(domain_n(n) & domain_p(p)) & ~missing;
             if (any(bad))
-                invalid += count_lanes(bad, real_lanes(i, size));
+                invalid += count_lanes(bad, i, size);
             vi done = bad | missing;
             n = pick(done, all(1.0), n);
             p = pick(done, all(0.5), p);
@@ -241,10 +250,10 @@ INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *co
             vd distance = above_mean(law_of(n, p), bounded).high;
             distance = pick(infinite, c, distance);
             bounded.high = pick(infinite, vmax(vmin(c, all(0x1p54)), all(-0x1p54)), bounded.high);
-            tail_prepare(columns, kind, i, n, p, bounded, distance, done);
+            tail_prepare(columns, of, i, n, p, bounded, distance, done);
             store(raw[0] + i, pick(done, all((double)NAN), all(0.0)));
         }
-        run_methods(size, kind, TAIL_METHODS, columns);
+        tail_run(size, of, columns);
         for (size_t i = 0; i < size; i += MIAL_LANES) {
             vd nan_or_zero = load(raw[0] + i);
             vd value = tail_result_of(wanted, columns, i);

@@ -285,7 +285,12 @@ _LAW_SEAMS: dict[str, Sampler] = {
     "n at 2^53": count_seam(2.0**53),
 }
 
-MAD_SEAMS = {**_LAW_SEAMS, "larger mean at 2^17": larger_mean_seam(2.0**17)}
+MAD_SEAMS = {
+    **_LAW_SEAMS,
+    "n p = 1024": mean_seam(1024),
+    "n (1-p) = 1024": mean_seam(1024, upper=True),
+    "larger mean at 2^17": larger_mean_seam(2.0**17),
+}
 
 EXCESS_SEAMS = {
     **{name: _with_cuts(draw, _excess_is_normal) for name, draw in _LAW_SEAMS.items()},
