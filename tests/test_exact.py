@@ -17,6 +17,7 @@ from mialeak import (
 )
 from mialeak.exact import ExactTradeOff
 from mialeak.exact._atoms import halves_of
+from mialeak.exact._enclosure import TailEnclosure
 from mialeak.exact._laws import ContourLaw
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._tables import packed
@@ -114,6 +115,16 @@ def test_the_enclosure_of_a_smooth_law_narrows_with_its_reach():
         widths.append(np.max(bounds.width))
     assert widths[1] < 0.005
     assert 5.0 < widths[0] / widths[1] < 20.0
+
+
+@pytest.mark.parametrize("world", [0, 1])
+def test_rounding_is_added_to_an_enclosure_on_either_side(world):
+    p, z = bits_case(50)
+    moments = exact_tradeoff(z, Bernoulli(p), 100)._moments
+    x = np.array([-0.5, 0.0, 0.5])
+    without, rounded = (TailEnclosure(moments, world, 100.0, r)(x) for r in (0.0, 1e-3))
+    np.testing.assert_allclose(without[0] - rounded[0], 1e-3, rtol=1e-9)
+    np.testing.assert_allclose(rounded[1] - without[1], 1e-3, rtol=1e-9)
 
 
 # --- two methods -------------------------------------------------------------------------------
