@@ -273,7 +273,9 @@ def _parquet_blocks(path: Path, entries: int) -> Iterator[tuple[Any, Any]]:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             names = np.array(file.schema_arrow.names, dtype=object)
             rows = max(1, entries // max(1, names.size))
+            missing = file.metadata.num_rows
             for batch in file.iter_batches(rows):
+                missing -= batch.num_rows
                 columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
                 dtype = np.result_type(*columns) if columns else np.float64
                 matrix = np.empty((batch.num_rows, names.size), dtype, order="F")
@@ -282,6 +284,8 @@ def _parquet_blocks(path: Path, entries: int) -> Iterator[tuple[Any, Any]]:
                 yield names, matrix
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
+    if missing:  # a page that pyarrow left out without a word
+        raise ValueError(f"{path} is a damaged Parquet file ({missing} rows are missing)")
 
 
 def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: Any) -> None:

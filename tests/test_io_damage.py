@@ -111,13 +111,15 @@ def test_a_cut_file_is_refused_unless_it_is_text(tmp_path, suffix, read):
     ("suffix", "read"), [(s, r) for s, r in READERS if s in (".npz", ".parquet")]
 )
 def test_a_changed_bit_is_seen_by_the_checksums_or_changes_nothing(tmp_path, suffix, read):
+    """The footer of a Parquet file, which says what its columns are, has no checksum."""
     path = tmp_path / f"file{suffix}"
     whole = WHOLE[suffix]
+    footer = 8 + int.from_bytes(whole[-8:-4], "little") if suffix == ".parquet" else 0
     path.write_bytes(whole)
     expected = repr(read(path))
 
     @damaged
-    @given(st.integers(0, len(whole) - 1), st.integers(0, 7))
+    @given(st.integers(0, len(whole) - footer - 1), st.integers(0, 7))
     def check(place, bit):
         changed = bytearray(whole)
         changed[place] ^= 1 << bit
@@ -129,6 +131,16 @@ def test_a_changed_bit_is_seen_by_the_checksums_or_changes_nothing(tmp_path, suf
         assert repr(found) == expected
 
     check()
+
+
+def test_rows_that_a_damaged_page_header_takes_away_are_missed(tmp_path):
+    """pyarrow reads on without a word."""
+    path = tmp_path / "file.parquet"
+    changed = bytearray(WHOLE[".parquet"])
+    changed[5] ^= 2
+    path.write_bytes(changed)
+    with pytest.raises(ValueError, match="damaged Parquet file"):
+        read_rows(path)
 
 
 # --- saved objects -----------------------------------------------------------------------------
