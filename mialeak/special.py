@@ -41,9 +41,9 @@ Notes
 -----
 De Moivre's identity [1]_: ``2 n p (1 - p) b(m; n - 1, p)`` with ``m = floor(n p)`` and b the
 probability mass function.  With p the smaller of p and 1 - p, it is evaluated as
-``2 n p exp(n log1p(-p))`` up to ``n p = 1``, in Loader's saddle-point form [2]_ up to 16, and beyond
-from Stirling's series of the gamma function around ``n p`` [3]_, with the distance of ``m + 1/2``
-to the exact product: neither a large n nor a rounded floor costs digits.
+``2 n p exp(n log1p(-p))`` up to ``n p = 1``, in Loader's saddle-point form [2]_ up to 16, and
+beyond from Stirling's series of the gamma function around ``n p`` [3]_, with the distance of
+``m + 1/2`` to the exact product: neither a large n nor a rounded floor costs digits.
 
 **Accuracy**: within 4 eps (2.5 where n p and n (1 - p) are at least 16), eps = 2**-52, for n to
 2**53 and p from 1e-300 to 1 - 2**-53, against ball arithmetic.  **Cost**: constant in n.

@@ -134,7 +134,7 @@ def test_a_changed_bit_is_seen_by_the_checksums_or_changes_nothing(tmp_path, suf
 
 
 def test_rows_that_a_damaged_page_header_takes_away_are_missed(tmp_path):
-    """pyarrow reads on without a word."""
+    """Pyarrow reads on without a word."""
     path = tmp_path / "file.parquet"
     changed = bytearray(WHOLE[".parquet"])
     changed[5] ^= 2
