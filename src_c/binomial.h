@@ -13,7 +13,7 @@
 /* From this n p (and n q) on GAMMA_EVEN and GAMMA_ODD hold, and e(n) by STIRLING_WIDE.  Below it
  * e(k) comes from a table. */
 #define MAD_LARGE_MEAN 16.0
-/* From here on four terms of the series will do: the fifth is below 2^-60. */
+/* From here on four terms of the series will do: the rest is below 2^-59. */
 #define MAD_WIDE_MEAN 1024.0
 /* Up to here m = 0 and E|B - np| = 2 n p q^n.  At n p = 1 both m = 0 and m = 1 give that value. */
 #define MAD_SMALL_MEAN 1.0

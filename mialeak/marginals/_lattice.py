@@ -22,7 +22,7 @@ _DENOMINATOR, _OFF = 10_000, 1e-9
 _STRAY = 1e-6
 #: Probabilities below this are taken from the law tilted towards the release.
 _RARE = 1e-250
-#: Steps of a sum at most: a quarter of an hour.
+#: Steps of a sum at most: a few minutes (12 s for a quarter of them).
 _MOST_STEPS = 2**20
 #: A tilt at most, in exponents a step: beyond it only the outermost value is left.
 _MOST_TILT = 600.0
