@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -199,6 +200,19 @@ def test_importing_the_package_loads_numpy_only():
     *loaded, place = done.stdout.split()
     assert set(loaded) - sys.stdlib_module_names == {"mialeak"}
     assert place == mialeak.__file__  # conftest.py: the one that is tested here, in a checkout too
+
+
+def test_sources_without_kernels_say_what_to_do(tmp_path):
+    for name in ["__init__.py", "_version.py", "special.py", "_kernels/__init__.py"]:
+        copy = tmp_path / "mialeak" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text((PACKAGE / name).read_text())
+    code = "import mialeak; mialeak.binom_mad"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    last = run.stderr.decode().splitlines()[-1]
+    assert last.startswith(f"ImportError: there are no compiled kernels in {tmp_path}")
+    assert "start Python in another folder" in last
 
 
 def test_every_public_name_is_there():
