@@ -30,8 +30,8 @@ INLINE size_t whole_lanes(size_t count) {
     return (count + MIAL_LANES - 1) / MIAL_LANES * MIAL_LANES;
 }
 
-/* What is `ahead` elements and a chunk further on comes from memory while this one is worked on;
- * past the end that does nothing. */
+/* Fetches what lies a chunk and `ahead` elements further on, while this chunk is worked on; past the
+ * end of an array a prefetch does nothing. */
 INLINE void prefetch(const double *source, size_t ahead) {
     PREFETCH((const char *)source + (CHUNK + ahead) * sizeof *source);
 }
@@ -129,7 +129,8 @@ NOINLINE void run_some(choice *of, const method *with, double *const *columns) {
         unpack_column(of, dense[j], columns[j]);
 }
 
-/* A total method of so many runs on all elements, where they lie, and the others write over it. */
+/* Whether a total method with `size` of `count` members runs on all elements in place, which saves
+ * packing; the other methods then write over what it made of theirs. */
 INLINE int majority(size_t size, size_t count) { return 4 * size > 3 * count; }
 
 /* Runs each method on its members; the output columns of elements that are nobody's are right

@@ -64,7 +64,7 @@ static void cut_layer(size_t atoms, size_t groups, const double *cost, const dou
 #define SHARP_SHARE 0.3663
 #define SHARP_LEAST 5.0
 
-/* No group of mass between `least` and `most` costs less, reward not counted. */
+/* A lower bound on the cost of any group of mass between `least` and `most`, reward not counted. */
 INLINE double least_cost(double least, double most, double n) {
     if (n < SHARP_LEAST || least * n < 1.0 || (1.0 - most) * n < 1.0)
         return 0.0;
@@ -91,7 +91,8 @@ INLINE void cut_costs(size_t size, const double *cumulative, double to, double n
  * E|B - n x|/(2 n) - reward: cost[j] that of the first j atoms, last_cut[j] where their last group
  * begins.
  *
- * cumulative: atoms + 1 masses, from 0 up.  room: atoms/CHUNK + 1.
+ * cumulative: atoms + 1 masses, from 0 up.  room (scratch): atoms/CHUNK + 1, the least cost of each
+ * finished block of 256.
  * Cuts are tried 256 at a time, from the nearest on; a block whose least cost before and least cost
  * of a group of that mass are no better than what is known is passed over.  Ties go to the last cut.
  */

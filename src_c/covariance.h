@@ -135,7 +135,7 @@ INLINE void power_columns(int orders, const matrix_view *x, size_t start, size_t
 
 INLINE void power_sums(int orders, const matrix_view *x, size_t rows, size_t columns,
                        const double *centre, const double *rest, double *sums) {
-    /* Where a column's elements lie side by side, few columns at a time: their pages. */
+    /* Where a column's elements lie side by side each column is on other pages: few at a time. */
     size_t sweep = x->column_step == 1 ? SWEEP : PANEL;
     for (size_t left = 0; left < columns; left += sweep) {
         size_t right = columns - left < sweep ? columns : left + sweep;
@@ -217,7 +217,7 @@ static void centre_rows(size_t rows, size_t columns, const void *x, int narrow,
             if (count == PANEL_ROWS) {
                 centre_panel(PANEL_ROWS, whole, row, known[0], known[1], known[2], known[3], to);
                 for (size_t i = 0; i < size; i++, place += rows) {
-                    PREFETCH(place + PANEL_ROWS); /* too far from the last for a guess */
+                    PREFETCH(place + PANEL_ROWS); /* the hardware does not foresee so long a stride */
                     for (size_t r = 0; r < PANEL_ROWS; r++)
                         place[r] = to[r][i];
                 }

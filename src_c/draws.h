@@ -21,7 +21,7 @@ enum { DRAWS_LINE = 8 };
 
 #define DRAWS_FULL ((UINT64_C(1) << 48) - 1)
 
-/* Numbers this much less likely than the mode are left out: 64 random bits do not tell. */
+/* Numbers this much less likely than the mode are left out: 64 random bits cannot resolve them. */
 #define DRAWS_NEGLIGIBLE 0x1p-70
 
 /* ---- binomial probabilities by their ratios ---- */
@@ -117,7 +117,7 @@ static void alias_words(size_t size, const double *weights, double *share, uint3
     }
 }
 
-/* Have a table in the cache by the time that `draws` of it begin, if it is worth it. */
+/* Fetches a table into the cache before `draws` draws from it, unless it is too long to pay. */
 static void alias_ahead(size_t size, const uint64_t *words, size_t draws) {
     if (size / 8 > 2 * draws)
         return;

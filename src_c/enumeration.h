@@ -20,7 +20,7 @@ enum {
 
 /* ---- Poisson probabilities ---- */
 
-/* P(N >= 2) of a mean below this underflows to 0; and mean/k could, which its logarithm needs. */
+/* For a mean below this P(N >= 2) underflows to 0, and is not computed: mean/k could underflow too. */
 #define POISSON_UNDERFLOW 0x1p-960
 
 /* Whole 0 <= k < 2^31, 0 < mean < 2^53, in Loader's form:

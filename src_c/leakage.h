@@ -72,8 +72,8 @@ INLINE size_t leakage_load(size_t size, const double *p, double n, double total,
  * sums = the leakage of the atoms p[0..count)/total and their mass, each as high + low.
  *
  * n >= 1 whole, gamma > 0 finite and total > 0 are not checked.
- * One pass, no memory; errors of the sums below 2^-100 of the sum of the rounded terms.
- * Same as: sums[0] = (abs-deviation form above).sum(); sums[2] = (p/total).sum()
+ * One pass, no memory; each sum errs by less than 2^-100 of the sum of the terms as rounded.
+ * Same as: the formula on top of this file for sums[0] + sums[1]; sums[2] + sums[3] = (p/total).sum()
  */
 static int leakage_sum(size_t count, const double *p, double n, double gamma, double total,
                        double sums[4], size_t *bad_index) {

@@ -16,11 +16,11 @@
 #include "numerics.h"
 
 enum {
-    WAVE_BLOCK = 32, /* nodes after which a rotating phasor starts afresh: 32 roundings at most */
+    WAVE_BLOCK = 32, /* nodes after which a phasor is computed anew: 32 roundings at most */
     WAVE_UNROLL = 4, /* nodes whose sums stay in registers beside a phasor and its rotation */
 };
 
-/* Where theta l stays within, nothing has to be scaled. */
+/* While all |theta l| are at most this, no e^(theta l) over- or underflows: the shift is 0. */
 #define MOMENT_MODEST 300.0
 /* A product below 2^-RESCALE is scaled up by as much, and that is counted. */
 #define RESCALE 64.0
@@ -87,7 +87,7 @@ INLINE void moments_part(size_t rows, const double *weight, const double *ratio,
 }
 
 /*
- * sums: K(theta), K'(theta), K''(theta).  tilted: for mial_moment_wave, one a tile.
+ * sums: K(theta), K'(theta), K''(theta).  tilted: one tilted_tile a tile, which moment_wave needs.
  *
  * scratch: eight doubles for each row of the longest tile.
  * Assumed: weights of a lane and `lost` sum to 1; |theta l| below 1e300.

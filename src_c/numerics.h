@@ -54,7 +54,7 @@ INLINE pair pair_add(pair a, pair b) {
     return quick_sum(sum.high, sum.low + (a.low + b.low));
 }
 
-/* The same where the signs differ: no bits lost to cancellation. */
+/* a - b as accurately where the two nearly cancel, where pair_add would lose bits. */
 INLINE pair pair_subtract(pair a, pair b) {
     pair high = two_sum(a.high, -b.high), low = two_sum(a.low, -b.low);
     pair sum = quick_sum(high.high, high.low + low.high);

@@ -221,7 +221,7 @@ INLINE void ratio_tile(int rows, int factors, const double *const *tile, const d
                 product[r] = product[r] * ratio;
             }
         for (int r = 0; r < rows; r++) {
-            /* A lane takes the slow way for its own sake, not for a neighbour's. */
+            /* A lane goes the slow way by its own numbers alone, or its bits would depend on neighbours. */
             vi slow = MASK((outside[r] & ~RATIO_TOP_BITS) != 0) | MASK(stray[r] < 0);
             vd value = log_positive(pick(slow, all(1.0), product[r]));
             if (any(slow)) {

@@ -178,7 +178,8 @@ static const method TAIL_METHODS[MAX_METHODS] = {
 
 /*
  * Given n, p (in the domain), c as a pair in [-2^54, 2^54] and distance = c - n p for the elements
- * from `i`, writes the input columns and the number of the method; `done` lanes get a tail of 0.
+ * from `i` on, writes the input columns and enlists each element with its method.  Those whose
+ * smaller side is 0, and `done` lanes, need none: their output columns are written here.
  */
 INLINE void tail_prepare(double (*columns)[CHUNK], members *of, size_t i, vd n, vd p, pair c,
                          vd distance, vi done) {

@@ -35,8 +35,9 @@ class Table:
         As the kernels want them.
     most_theta, most_t : float
         ``M(theta + it)`` is right up to here; ``most_t`` is inf if every count is there.
-    low, high : (tiles, 8) ndarray
-        Probability and log ratio at either end of each range; 0 and 0 if no outcome was left out.
+    ends : pair of (mass, ratio), each (tiles, 8) ndarray
+        At the lower and the upper end of each range of counts: about the probability left out
+        beyond it (0 if none was), and the log ratio there.
     """
 
     first: IntArray
