@@ -142,11 +142,13 @@ _ONE_THREAD = _OneThread()
 
 
 def _loaded() -> tuple[str, ...]:
+    """Those of them that are loaded."""
     return tuple(name for name in _BRINGS_BLAS if name in sys.modules)
 
 
 @functools.cache
 def _blas(loaded: tuple[str, ...]) -> Any:
+    """The BLAS libraries of this process; looked for once for each set of packages `loaded`."""
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()

@@ -33,7 +33,7 @@ _SPAN_FLOOR = 2**16
 #: Rows turned into Python objects at a time.
 _BLOCK = 2**16
 
-#: Marks of a missing value that are objects of a class of their own, known without its import.
+#: Classes whose objects mark a missing value, by name: pandas need not be imported to know them.
 _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 
 #: Column names listed in an error when none is like the one asked for.
@@ -179,7 +179,7 @@ def _from_strings(array: npt.NDArray[Any], name: Any) -> Factor:
     for start in range(0, len(array), _BLOCK):
         try:
             builder.add(array[start : start + _BLOCK].tolist())
-        except SystemError:  # what Python says of numbers that are no characters
+        except SystemError:  # what Python raises for code points beyond Unicode
             invalid(_column(name), "hold text; some of its characters do not exist")
     return builder.finish()
 

@@ -363,7 +363,7 @@ def _load_arrays(path: Path, *, mapped: bool = False) -> Any:
 
 
 def _archived(file: BinaryIO, archive: Any) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an .npz; zipfile would not miss one whose entry is damaged in its length."""
+    """All arrays of an .npz, whose number is checked: a damaged length hides one from zipfile."""
     arrays = {name: archive[name] for name in archive.files}
     file.seek(-_ZIP_END.size, os.SEEK_END)
     mark, entries = _ZIP_END.unpack(file.read())

@@ -113,8 +113,7 @@ def quantile(log_p: Any, df: Any, nc: Any, *, upper: Any = False) -> tuple[Float
     """``(x, x - df - nc)`` where the lower tail (upper, if `upper`) has log probability `log_p`.
 
     Newton's method for ``z = Phi^-1(P(X <= x))`` as a function of the signed root of ``-2 E0``,
-    with which z nearly agrees: 2 to 4 steps.  x is 0 where it would be
-    below 1e-282.
+    with which z nearly agrees: 2 to 4 steps.  x is 0 where it would be below 1e-282.
     """
     shape, (log_p, df, nc, upper) = _flat(log_p, df, nc, upper)
     upper = upper != 0.0

@@ -13,7 +13,7 @@ __all__ = ["Function", "LogMoment", "MomentFunction"]
 ComplexArray = npt.NDArray[np.complex128]
 LogMoment = Callable[[ComplexArray], ComplexArray]
 
-#: Trials until K falls by about as much as its curvature is read from.
+#: Trials at most for the t at which K has fallen by about 0.02, from which its curvature is read.
 _STEPS = 100
 
 

@@ -27,7 +27,8 @@ _FIRST_STEP = 0.8
 #: Distance of the first contours from the pole at 0, of any from the one at 1, and of neighbours,
 #: in the same units.
 _START, _APART, _LADDER = 0.5, 0.1, 2.5
-#: A saddle within this share of a period from the mean has all mass one period away.
+#: If the saddle is nearer to the mean than this share of a period, f has reached its limit, all the
+#: mass, a period away: that is subtracted.
 _NEAR = 0.7
 #: Nodes of a chunk, how many of its last must be gone, and nodes at most on a contour.
 _CHUNK, _LAST, _MOST_NODES = 16, 4, 1 << 18
@@ -46,8 +47,8 @@ class SaddlePointInversion:
     Parameters
     ----------
     law : MomentFunction or callable
-        Or ``K(s)`` for an array of complex s, its imaginary part modulo 2 pi if not close to the
-        real axis.  ``e^K(0) < 1``: the law lacks mass (that of likelihood ratios of -inf).
+        As a callable ``K(s)`` of an array of complex s; away from the real axis its imaginary part
+        may be off by multiples of 2 pi.  ``e^K(0)`` below 1 means that the rest is at l = -inf.
     strip : tuple of float, optional
         Open interval of real s, 0 within, where K is finite.
     windows : sequence of (float, float), optional
@@ -55,13 +56,13 @@ class SaddlePointInversion:
     reach : float, optional
         Where the first range of t ends at the latest: windows hold all that matters beyond.
     left : float, optional
-        Relative size of what the windows leave out: more is not asked of the trapezoid rule.
+        Relative size of what the windows leave out: a step whose halving changes less will do.
     support : tuple of float, optional
         Interval that holds all l.
 
     Notes
     -----
-    Relative accuracy 1e-13 where K is exact: its absolute error is a relative one here.
+    Relative accuracy 1e-13 if K is exact.  An absolute error of K is a relative one of the result.
     """
 
     def __init__(

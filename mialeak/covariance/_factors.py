@@ -33,11 +33,11 @@ _EPS = float(np.finfo(np.float64).eps)
 #: A correlation matrix is singular where a pivot of its Cholesky factor is below (16 + d) eps: the
 #: rounding of the factorisation, with room for that of a covariance computed from data.
 _PIVOT = 16
-#: Columns of a triangle that is solved with as it is: the fewest that keep BLAS busy, since what is
-#: left of them is what matrix products do not reach.
+#: Columns of a triangle that is not halved further: as few as keep BLAS busy, for all beside these
+#: triangles is done by matrix products.
 _CORNER = 32
-#: The part of a norm below which the low-rank form cancels too much of it, and its other, dearer
-#: form is taken, a sum of squares: ten bits of the 53 are lost above it.
+#: Where the low-rank form leaves less than this part of a norm, more than ten of its 53 bits have
+#: cancelled, and a dearer form is taken, a sum of squares.
 _CANCELLED = 2.0**-10
 
 

@@ -32,7 +32,7 @@ _LAST_INDEX = 2.0**53
 #: Each octave may take this part of the gap allowed.
 _SHARE = 1 / 16
 
-#: What rounding may feign of a rise or a bend, besides the errors of the terms.
+#: Relative rise or bend that is put down to rounding, besides the errors of the terms.
 _SLACK = 1e-13
 
 

@@ -36,11 +36,12 @@ LARGEST_WINDOW = 2.0**24
 #: How far from 1 a law may sum beyond its claimed rounding.
 _MASS_SLACK = 1e-9
 
-#: Atoms inside before mass that cannot be outside is no longer looked for.
+#: A window of this many atoms is not grown further to find mass that falling probabilities outside
+#: cannot hold: the law is refused.
 _PATIENCE = 2.0**18
 
-#: Places on each side where it is checked that probabilities fall, and how much of a rise rounding
-#: may feign.
+#: Places on each side where it is checked that probabilities fall, and the relative rise that is
+#: put down to rounding.
 _LOOKS = 64
 _SLACK = 1e-6
 

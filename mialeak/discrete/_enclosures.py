@@ -29,7 +29,7 @@ _CLOSE = 1e-12
 #: What the atoms left out may add to that.
 _CLOSE_OUTSIDE = 2e-13
 
-#: Atoms inside before those outside are summed as a convex sequence.
+#: Atoms a window holds before those outside of it are summed as a convex sequence.
 _LEAST_WINDOW = 2**12
 
 #: Relative errors are not taken from atoms rarer than this: all of them together weigh nothing.

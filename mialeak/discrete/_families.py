@@ -28,14 +28,13 @@ EPS = 2.0**-52
 #: The Stirling series below has a relative error under eps from here on.
 _STIRLING_FROM = 16.0
 
-#: Relative error in eps of a logarithm that is summed below, besides one of some eps absolute.
+#: Relative error in eps of each term of a log probability; :func:`from_terms` adds 8 eps absolute.
 _TERM_ROUNDING = 3.0
 
 #: The deviance is a series in odd powers of v = (x - mean)/(x + mean) for v up to here, where the
 #: last power is below eps; beyond, its terms cancel by no more than a factor 4.
 _SERIES_TO = 0.3
 _SERIES_ODD = 29
-
 
 #: Integers (as float64) to their probabilities and the relative errors of those.
 Pmf = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -142,7 +141,7 @@ def _binom(n: float, p: float) -> Family:
 
 
 def _nbinom(n: float, p: float) -> Family:
-    """r/(r+k) b(r; r+k, p) for a whole r, else a ratio of gamma functions."""
+    """n/(n+k) b(n; n+k, p) for a whole n, else a ratio of gamma functions."""
 
     def whole(k: FloatArray) -> tuple[FloatArray, FloatArray]:
         return from_terms(binom_logpmf(n, n + k, p), np.log1p(-k / (n + k)))
@@ -165,7 +164,7 @@ def _zipf(a: float) -> Family:
 
 
 def _yulesimon(alpha: float) -> Family:
-    """Alpha B(k, alpha+1), and k B(k, alpha+1) beyond k."""
+    """P(X = k) = alpha B(k, alpha+1) and P(X > k) = k B(k, alpha+1), B the beta function."""
     constant = math.lgamma(alpha + 1)
 
     def beyond(k: float) -> float:
@@ -180,7 +179,7 @@ def _yulesimon(alpha: float) -> Family:
 
 
 def _betanbinom(n: float, a: float, b: float) -> Family:
-    """C(n+k-1, k) B(a+n, b+k)/B(a, b)."""
+    """C(n+k-1, k) B(a+n, b+k)/B(a, b), B the beta function."""
     constant = log_gamma_ratio(np.array([a]), n) + log_gamma_ratio(np.array([b]), a)
     constant -= math.lgamma(n)
     return Family(

@@ -23,11 +23,11 @@ Term = Callable[[FloatArray], FloatArray]
 #: A series is summed when what it lacks is below this part of it.
 ENOUGH = 1e-13
 
-#: Atoms inside before those outside are summed as a convex sequence.
+#: Atoms a window holds before those outside of it are summed as a convex sequence.
 _LEAST_WINDOW = 2**14
 
-#: Where a tail is taken to be a power, and the largest part that the rest from there on, known
-#: from that power alone, may have in it.
+#: From here on a tail is extrapolated as a power of k, and the largest share of the tail that may
+#: come from that.
 _FAR = 2.0**50
 _GUESSED = 1e-3
 

@@ -24,8 +24,8 @@ __all__ = [
     "total_mass",
 ]
 
-#: Sums of a block in so many lanes, then exactly: the same bits on every machine, and an error
-#: below eps.
+#: A block is added up in so many lanes, and these exactly: the same bits on every machine, and an
+#: error below eps.
 _LANES = 4096
 
 #: What to do about probabilities that do not sum to 1.
@@ -43,7 +43,7 @@ def as_gamma(gamma: Any) -> float:
 def as_sizes(n: Any) -> tuple[list[float], tuple[int, ...]]:
     """`n` as a flat list of whole floats of at least 1, and its shape.
 
-    The list of an empty array holds a 1, so that the law is looked at all the same.
+    The list of an empty array holds a 1: a bad law is then refused all the same.
     """
     if isinstance(n, int) or not (hasattr(n, "__len__") or hasattr(n, "__array__")):
         return [float(as_count(n, "n", least=1))], ()

@@ -27,8 +27,8 @@ __all__ = ["discrete_tradeoff"]
 #: Outcomes that become corners of an exact curve, at most: 1 s, 0.5 GB.
 _MOST_CORNERS = 2**22
 
-#: Up to so many outcomes in all, none is left out; else those of each atom beyond the counts that
-#: have probability e^-60 on either side.
+#: Up to so many outcomes none is left out.  Of more, the smallest and the largest counts of each
+#: atom are, whose probability is at most e^-60 on either side.
 _FEW_OUTCOMES = 2**17
 _DROP = 60.0
 
@@ -41,9 +41,9 @@ _LARGEST = 1e300
 #: Outcomes gone through at a time.
 _CHUNK = 2**20
 
-#: Thresholds of an enclosed curve.  An atom with more outcomes than `_MANY_OUTCOMES` is asked for
-#: its tails at the thresholds instead, `_TAILS` tails in a second: with many such
-#: atoms there are fewer thresholds.
+#: Thresholds of an enclosed curve.  Of an atom with more than `_MANY_OUTCOMES` outcomes the tails
+#: at the thresholds are computed in place of the outcomes; at `_TAILS` a second, many such atoms
+#: leave time for fewer thresholds.
 _MOST_THRESHOLDS = 2**16
 _FEWEST_THRESHOLDS = 2**10
 _MANY_OUTCOMES = 2**17
@@ -189,7 +189,7 @@ def _tail_outcomes(mass: float, edge: float, n: float) -> tuple[Outcomes, Outcom
 
 
 def _distinct(p: FloatArray, n: float) -> Atoms:
-    """Atoms of one probability are one; the counts that have a probability worth the name."""
+    """Atoms of equal probability as one, each with the range of counts that are looked at."""
     p, multiplicity = np.unique(p[p > 0], return_counts=True)
     if p.size * (n + 1) <= _FEW_OUTCOMES:
         least, most = np.zeros_like(p), np.full_like(p, n)
@@ -279,7 +279,7 @@ def _binned(atoms: Atoms, n: float, thresholds: FloatArray) -> Outcomes:
 
 
 def _spread(merged: Outcomes, thresholds: FloatArray) -> Outcomes:
-    """The most telling outcomes that would merge into these: all at the thresholds around them."""
+    """The outcomes that tell most of those that merge into these: all moved to the thresholds."""
     low, high = thresholds[:-1], thresholds[1:]
     p_out, p_in = merged.p_out[1:], merged.p_in[1:]
     upper = np.clip((p_in - low * p_out) / (high - low), 0.0, p_out)

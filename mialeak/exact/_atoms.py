@@ -15,7 +15,7 @@ __all__ = ["Atoms", "Halves", "atoms_of", "halves_of"]
 
 #: Atoms that are sorted at most; of the smaller and of the larger half.
 MOST_ATOMS, MOST_SMALL, MOST_LARGE = 1 << 20, 1 << 13, 1 << 20
-#: Pairs sorted at once, and atoms hoped to be merged, in multiples of those.
+#: In multiples of those: pairs sorted at once, and atoms tried before any of equal ratio merge.
 _PAIRS, _HOPE = 4, 4
 #: Log ratios that agree to this share of the largest are one.
 _SAME = 4e-15

@@ -105,14 +105,12 @@ class ContourLaw(RatioLaw):
         )
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
-        """As said above."""
         lower, upper = self.inversion.log_tails(x, tilt=float(world))
         if world == 0 and self.lost > 0.0:
             lower = np.logaddexp(lower, np.log(self.lost))
         return lower, upper
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """As said above."""
         finite = self.inversion.log_tails(np.array(-np.inf))[1]
         with np.errstate(divide="ignore"):
             log_fpr = np.log(fpr)
@@ -130,7 +128,6 @@ class ContourLaw(RatioLaw):
         return x, power, np.exp(np.minimum(lower, 0.0))
 
     def at_power(self, power: FloatArray) -> FloatArray:
-        """As said above."""
         with np.errstate(divide="ignore"):
             log_power, log_fnr = np.log(power), np.log1p(-power)
         x = np.where(power > 0.0, -np.inf, np.inf)
@@ -143,7 +140,6 @@ class ContourLaw(RatioLaw):
         return np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        """As said above."""
         finite = epsilon < 1e300
         x = np.where(finite, epsilon, 0.0)
         if direction == "in":
@@ -171,7 +167,6 @@ class ContourLaw(RatioLaw):
         return float(1.0 - (total - mass / np.expm1(min(np.pi / step, 700.0))))
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """As said above."""
         return self.inversion.log_density(x)
 
 
@@ -195,7 +190,6 @@ class AtomLaw(RatioLaw):
         return gap + 64.0 * _EPS
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
-        """As said above."""
         below, above = self.atoms.tails[world]
         place = np.searchsorted(self.atoms.ratio, x, side="right")
         with np.errstate(divide="ignore"):
@@ -203,7 +197,7 @@ class AtomLaw(RatioLaw):
             return lower, np.log(above[place])
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """As said above; the threshold is an atom, at which an attack has to draw lots."""
+        """The threshold is an atom, at which an attack has to draw lots."""
         above = self.atoms.tails[0][1]
         place = np.searchsorted(-above, -fpr)  # the first with P(l > atom) <= fpr
         ratio = np.append(np.append(-np.inf, self.atoms.ratio), np.inf)
@@ -211,16 +205,13 @@ class AtomLaw(RatioLaw):
         return x, self.curve._power(fpr), self.curve._fnr(fpr)
 
     def at_power(self, power: FloatArray) -> FloatArray:
-        """As said above."""
         return self.curve._fpr(power)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        """As said above."""
         return self.curve._delta(epsilon, direction)
 
     @property
     def auc(self) -> float:
-        """As said above."""
         return self.curve.auc
 
     def log_density(self, x: FloatArray) -> FloatArray:
@@ -243,7 +234,6 @@ class HalvesLaw(RatioLaw):
         return _CUT_OFF * self.contours._coordinates + 256.0 * _EPS
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
-        """As said above."""
         lower, upper = self.halves.tails(np.asarray(x, np.float64), world)
         with np.errstate(divide="ignore"):
             return np.log(lower + (self.lost if world == 0 else 0.0)), np.log(upper)
@@ -285,7 +275,7 @@ class HalvesLaw(RatioLaw):
         return high
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """As said above: between atoms, and near a threshold, the curve's slope is e^x."""
+        """Between atoms, and near a threshold, the curve's slope is e^x."""
         x = self._threshold(fpr, 0)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
         with np.errstate(over="ignore"):
@@ -296,7 +286,6 @@ class HalvesLaw(RatioLaw):
         return x, np.clip(power, 0.0, 1.0), np.clip(fnr, 0.0, 1.0)
 
     def at_power(self, power: FloatArray) -> FloatArray:
-        """As said above."""
         x = self._threshold(power, 1)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
         gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
@@ -304,7 +293,6 @@ class HalvesLaw(RatioLaw):
         return np.where(power > 0.0, np.where(power < 1.0, fpr, 1.0 - self.lost), 0.0)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        """As said above."""
         finite = np.minimum(epsilon, 700.0)
         growth = np.exp(finite)
         if direction == "in":
@@ -315,9 +303,7 @@ class HalvesLaw(RatioLaw):
 
     @property
     def auc(self) -> float:
-        """As said above."""
         return self.contours.auc
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """As said above."""
         return self.contours.log_density(x)

@@ -23,7 +23,8 @@ __all__ = ["Family", "NormalPart", "families_of", "log_of"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Rows at most: counts stay exact in float64, twice; where every count of a column is listed.
+#: Rows at most: of all laws, for twice a count to be exact in float64; and where every count of a
+#: column is listed.
 _MOST_ROWS, _MOST_LISTED = 2**50, 2**24
 #: Listed outcomes less likely than this have lost their relative accuracy to underflow; a value of
 #: the target less likely than that leaves no room for the outcomes beside the likeliest.

@@ -27,9 +27,10 @@ __all__ = ["Returns", "find_returns"]
 _BENT = 45.0
 #: Standard deviation of a count from which that is so.
 _MANY = 4.0
-#: Where it is looked, and with what step in units of one over the standard deviation.
+#: Theta at which |M(theta + it)| is looked at, and the step of t in units of one over the standard
+#: deviation.
 _TILT, _STEP = 0.5, 0.4
-#: From here on, in the same units, on the second look; the first has seen what is before.
+#: Least t that is looked at, in the same units: every inversion covers what is before.
 _START = 9.0
 #: Off step by this many standard deviations (of the count) is out of sight.
 _OFF_STEP = 9.0
@@ -50,9 +51,9 @@ _MOST_PHASE = 4e6
 
 
 class Returns(NamedTuple):
-    """Where it was looked from, intervals, and what is left out of them relative to a tail.
+    """Least t that was looked at, intervals of t that matter, and what these leave out.
 
-    `left` is inf if the law is nearly one atom, and has no inversion.
+    `left` is relative to a tail; it is inf if the law is nearly one atom and has no inversion.
     """
 
     start: float

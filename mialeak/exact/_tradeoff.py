@@ -25,10 +25,10 @@ Method = Literal["auto", "atoms", "halves", "inversion"]
 _FEW_OUTCOMES = 1 << 15
 #: Different coordinates likewise: with two outcomes each, a half of them has 2**24 atoms.
 _FEW_COLUMNS = 48
-#: Log of the probability of a release that the target can be in: below the first atoms underflow,
-#: below the second a column all those releases are nearly alike, which no inversion can tell.
+#: Least log probability, out, of the releases that the target can be in.  Below the first their
+#: atoms underflow; below the second for each column they are too much alike to be inverted.
 _LEAST_KEPT, _LEAST_KEPT_COLUMN = -600.0, -12.0
-#: Range of counts for atoms: probabilities below 1e-40 are left out.
+#: Factor on the range of counts where atoms are listed: probabilities below 1e-40 are left out.
 _ATOM_RANGE = 1.6
 #: Of fewer normal columns alone the moment function falls off too slowly to be inverted: of nine it
 #: takes seconds, of eight more nodes than there are, whenever the target is close to the mean.

@@ -92,7 +92,7 @@ class Marginal(ABC):
 
     @abstractmethod
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
-        """The above for releases (t, d) that can refuse, all finite."""
+        """The same for :class:`Releases` with finite rows (t, d), and checked arguments."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class Whitening(Protocol):
         """``a^T C^-1 b`` for each pair of rows, which may be overwritten."""
 
     def weights(self, deviation: FloatArray) -> FloatArray | None:
-        """The vector ``C^-1 v``; None where a row has to be looked at: C is singular, or unseen."""
+        """The vector ``C^-1 v``; None if C is singular, or known by its distances only."""
 
 
 class Diagonal:

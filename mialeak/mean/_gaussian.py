@@ -24,8 +24,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Largest non-centrality and epsilon told from infinite ones: their products stay in the range.
 _MOST = 1e100
-#: The difference of two tails is taken as it is where the smaller is below this share of the other,
-#: and where both are zero.
+#: Logarithms: two tails are subtracted as they are where the smaller is less than half of the
+#: other, and where both underflow.
 _FAR_APART, _GONE = np.log(0.5), -750.0
 #: From here on the rounding of epsilon drowns the log of the smaller tail.  That tail matters for
 #: scores of this size only, and is then below 1e-6 of the other.

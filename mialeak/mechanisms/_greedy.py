@@ -14,7 +14,7 @@ __all__ = ["greedy_groups", "group_cost"]
 
 #: Atoms at most of which all pairs are looked at.
 _MOST_PAIRS = 1024
-#: Plain sums are trusted to this.
+#: Share of the budget that plain sums may fill: the rest is for their rounding.
 _SLACK = 1.0 - 1e-13
 
 

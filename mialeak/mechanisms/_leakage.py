@@ -21,8 +21,8 @@ from mialeak.mechanisms._statistics import Histogram, Maximum, Mean, Mode
 
 __all__ = ["as_law", "compare_mechanisms", "mechanism_leakage"]
 
-#: What treats cells alone is enumerated, for a fixed number of rows, if there are at most so many
-#: count vectors (a second of work); if it is random, counts of all cells.
+#: At a fixed number of rows a cell mechanism is answered exactly if it is not random and there are
+#: at most so many count vectors (a second of work), or if :func:`joint_leakage` holds so few.
 _FEW_VECTORS, _FEW_JOINT = 2**21, 2**20
 #: Cells of :func:`joint_leakage` at most: each is an axis of an array.
 _MOST_JOINT_CELLS = 12

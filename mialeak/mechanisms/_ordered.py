@@ -26,7 +26,7 @@ __all__ = ["best_cuts", "path_cuts"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Sums of costs are this close: budgets within it are tried and the result is looked at.
+#: Rounding of sums of costs: cuts that exceed the budget by less are tried, and summed exactly.
 _SLACK = 1e-12
 #: Steps of dynamic programming that the search for entropy may take: half a second.
 _WORK = 2e8

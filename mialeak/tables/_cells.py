@@ -1,8 +1,7 @@
 """From a table's columns to its cells: which distinct combinations there are, and how many rows.
 
 A frame's columns become factors (small codes), the codes of a row become one mixed-radix integer,
-and the integers are counted.  Nothing is sorted
-unless cells times levels outgrow the rows.
+and the integers are counted.  Nothing is sorted unless cells times levels outgrow the rows.
 """
 
 from __future__ import annotations

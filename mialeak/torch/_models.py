@@ -52,7 +52,7 @@ def chosen_names(model: Any, parameters: Parameters) -> list[str]:
 
 
 def refuse_mixing(model: Any) -> None:
-    """No layer that normalises over the batch, where one example has no gradient; no chance."""
+    """Refuse layers in which examples mix, so that one has no gradient, or that draw or change."""
     for name, module in model.named_modules():
         kind = type(module).__name__
         if "BatchNorm" in kind and (module.training or module.running_mean is None):

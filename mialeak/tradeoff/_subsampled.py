@@ -14,8 +14,8 @@ from mialeak.tradeoff._roots import increasing_root
 
 __all__ = ["SubsampledTradeOff"]
 
-#: Beyond this e^epsilon - 1 is e^epsilon to the last digit of every sum it enters, 1e-217 apart,
-#: and from 709 on it has no float64.
+#: Beyond this e^epsilon - 1 is taken for e^epsilon, of which it differs by 1e-217; beyond 709
+#: neither has a float64.
 _LARGE = 500.0
 #: Logarithms of ratios this small are rounding.
 _ROUNDING = 2.0**-51
@@ -125,7 +125,8 @@ class SubsampledTradeOff(TradeOff):
         return np.asarray(self.rate * self.base._fnr(fpr) + (1.0 - self.rate) * (1.0 - fpr))
 
     def _fpr(self, power: FloatArray) -> FloatArray:
-        # power <= f, and power >= fpr, and the base's power is at most 1.
+        # This curve is below the base's, whose power is at most 1, and above the diagonal: so the
+        # root is at least the base's fpr and (power - rate) / (1 - rate), and at most power.
         rate = np.asarray(self.rate)
         rest = np.where(rate < 1.0, 1.0 - rate, 1.0)
         low = np.maximum(self.base._fpr(power), np.where(rate < 1.0, (power - rate) / rest, 0.0))
