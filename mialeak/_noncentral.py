@@ -46,6 +46,7 @@ from scipy import special
 
 from mialeak._arrays import FloatArray
 from mialeak._inversion import cosine_and_sine
+from mialeak.tradeoff._normal import two_sum
 
 __all__ = ["deviance_share", "log_call", "log_density", "log_put", "log_tails", "quantile"]
 
@@ -142,15 +143,9 @@ def _flat(*arrays: Any) -> tuple[tuple[int, ...], list[Any]]:
 def _gap_of(x: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
     """``x - df - nc`` rounded once."""
     with np.errstate(invalid="ignore"):
-        first, lost = _two_sum(x, -nc)
-        second, lost_again = _two_sum(first, -df)
+        first, lost = two_sum(x, -nc)
+        second, lost_again = two_sum(first, -df)
         return np.where(np.isfinite(x), second + (lost + lost_again), x)
-
-
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 def _saddle(

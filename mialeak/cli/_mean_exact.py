@@ -45,8 +45,8 @@ class ExactRows:
 
     def __post_init__(self) -> None:
         if self.report.noise_std > 0.0:
-            invalid("exact", "go without noise: the law of a noisy mean is not known exactly",
-                    remedy="Leave out --noise-std")  # fmt: skip
+            rule = "go without noise: the law of a noisy mean is not known exactly"
+            invalid("exact", rule, remedy="Leave out --noise-std")
         for column in self.report.released.columns:
             if column.present > 2 and not _is_genotype(column):
                 rule = "find two values, or genotype counts 0, 1 and 2, in every column"

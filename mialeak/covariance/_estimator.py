@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.covariance import _dask, _files, _input, _learning, _shards
+from mialeak.covariance import _dask, _input, _learning, _saved, _shards
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._learning import Learnt, join
 from mialeak.covariance._matrix import covariance
@@ -264,7 +264,7 @@ class StreamingCovariance(Parameters):
         NotFittedError
             Before any row was seen.
         """
-        _files.save(path, self.get_params(), self._seen())
+        _saved.save(path, self.get_params(), self._seen())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -286,7 +286,7 @@ class StreamingCovariance(Parameters):
         ValueError
             If it is damaged, or holds something else.
         """
-        parameters, learnt = _files.load(path)
+        parameters, learnt = _saved.load(path)
         loaded = cls(**parameters)
         loaded._commit(learnt)
         return loaded

@@ -15,7 +15,7 @@ from scipy.linalg import blas, lapack
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import covariance as kernels
-from mialeak.covariance._moments import Rows, centred, norms
+from mialeak.covariance._moments import Rows, centred, squared_norms
 
 __all__ = [
     "BlocksFactor",
@@ -384,16 +384,16 @@ class LowRankFactor:
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` of each row v."""
-        whole = norms(deviations)
+        whole = squared_norms(deviations)
         seen = self._seen(deviations)
         self._triangle.solve(seen)
-        left = whole - norms(seen)
+        left = whole - squared_norms(seen)
         near = left < _CANCELLED * whole
         if near.any():
             w = np.array(seen[near], order="F")
             self._triangle.solve_back(w)
             outside = deviations[near] - w @ self._rows
-            left[near] = norms(outside) + (self._ridge / self._share) * norms(w)
+            left[near] = squared_norms(outside) + (self._ridge / self._share) * squared_norms(w)
         return np.asarray(left / self._ridge)
 
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:

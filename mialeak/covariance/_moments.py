@@ -38,7 +38,7 @@ __all__ = [
     "Rows",
     "centred",
     "moments_of",
-    "norms",
+    "squared_norms",
 ]
 
 #: A matrix of float64 or float32 in any layout.
@@ -107,7 +107,7 @@ def centred(
     return out
 
 
-def norms(rows: FloatArray) -> FloatArray:
+def squared_norms(rows: FloatArray) -> FloatArray:
     """Sum of the squares of each row."""
     none, out = np.zeros(rows.shape[1]), np.zeros(len(rows))
     kernels.row_norms(rows, none, none, np.ones(rows.shape[1]), out)
@@ -195,7 +195,7 @@ class Full(_Kept):
             1.0, v, beta=1.0, c=self.products, trans=1, lower=1, overwrite_c=1
         )
         if self.tails:
-            squares = norms(v)
+            squares = squared_norms(v)
             third, spread = self.third + squares @ v, spread + float(squares.sum())
             turned = blas.dsymv(1.0, self.products, step, lower=1)
             length = float(step @ step)

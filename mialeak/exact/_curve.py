@@ -14,7 +14,7 @@ from mialeak.exact._enclosure import TailEnclosure, enclosed_power
 from mialeak.exact._laws import AtomLaw, RatioArrays, RatioLaw
 from mialeak.exact._moments import RatioMoments
 from mialeak.tradeoff import SubsampledTradeOff, TradeOff
-from mialeak.tradeoff._base import as_probability
+from mialeak.tradeoff._base import as_probability, plain
 
 __all__ = ["ExactTradeOff"]
 
@@ -97,7 +97,7 @@ class ExactTradeOff(TradeOff):
         -------
         float or ndarray
         """
-        return _plain(self._outer(self._law.at_fpr(as_probability(fpr, "fpr"))[0]))
+        return plain(self._outer(self._law.at_fpr(as_probability(fpr, "fpr"))[0]))
 
     def cdf(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
         """P(log likelihood ratio <= log_ratio).
@@ -134,7 +134,7 @@ class ExactTradeOff(TradeOff):
         if self._world(world):
             inside = np.exp(self._law.log_tails(np.where(known, x, 0.0), 1)[side])
             result = self.sampling_rate * inside + (1.0 - self.sampling_rate) * result
-        return _plain(np.where(known, result, np.nan))
+        return plain(np.where(known, result, np.nan))
 
     def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
         """Density of the log likelihood ratio; that of the inversion, atoms smoothed.
@@ -161,7 +161,7 @@ class ExactTradeOff(TradeOff):
         with np.errstate(invalid="ignore"):
             density = np.exp(log_density - x + y) / rate
         density = np.where(np.isfinite(x), density, 0.0)
-        return _plain(density * np.exp(y) if self._world(world) else density)
+        return plain(density * np.exp(y) if self._world(world) else density)
 
     def to_arrays(self, points: int = 1001) -> RatioArrays:
         """The law of the log likelihood ratio: its atoms, or its cdf at `points` places.
@@ -211,7 +211,7 @@ class ExactTradeOff(TradeOff):
         bounds = enclosed_power(out, inside, self._law.lost, flat)
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
-        return Bounds(_plain(lower.reshape(fpr.shape)), _plain(upper.reshape(fpr.shape)))
+        return Bounds(plain(lower.reshape(fpr.shape)), plain(upper.reshape(fpr.shape)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
@@ -301,8 +301,3 @@ class ExactTradeOff(TradeOff):
         if isinstance(self._law, AtomLaw):
             return self._law.curve._epsilon(delta, direction)
         return super()._epsilon(delta, direction)
-
-
-def _plain(values: Any) -> float | FloatArray:
-    result: float | FloatArray = np.asarray(values)[()]
-    return result

@@ -16,7 +16,7 @@ from scipy.special import betainc
 from mialeak._arrays import FloatArray, invalid, require
 from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
 from mialeak.marginals._counts import require_genotype, require_possible_target
-from mialeak.marginals._lattice import _sum_law
+from mialeak.marginals._lattice import sum_law
 from mialeak.special import binom_logpmf
 
 __all__ = ["Family", "NormalPart", "families_of", "log_of"]
@@ -350,7 +350,7 @@ def _lattice(part: Lattice, target: FloatArray, n: int) -> Family:
         seen[key] = len(laws)
         dense = np.zeros(int(part._steps[j, -1]) + 1)
         dense[part._steps[j]] = chances
-        before = _sum_law(dense, n - 1)
+        before = sum_law(dense, n - 1)
         place = int(part._steps[j, at[0]])
         inside = np.zeros(before.size + dense.size - 1)
         inside[place : place + before.size] = before

@@ -66,14 +66,14 @@ class Rounds(Result):
         """The trade-off that the attack achieved; with several scores a round, choose one first."""
         if self._scored().ndim != 1:
             rule = f"be one for each round; its shape is {self._scored().shape}"
-            invalid("scores", rule, remedy="Give EmpiricalTradeOff a column of in_scores and one "
-                    "of out_scores")  # fmt: skip
+            remedy = "Give EmpiricalTradeOff a column of in_scores and one of out_scores"
+            invalid("scores", rule, remedy=remedy)
         return EmpiricalTradeOff(self.in_scores, self.out_scores)
 
     def _scored(self) -> FloatArray:
         if self.scores is None:
-            invalid("scores", "be there, but the game was played without an attack",
-                    remedy="Pass score= to play")  # fmt: skip
+            rule = "be there, but the game was played without an attack"
+            invalid("scores", rule, remedy="Pass score= to play")
         return self.scores
 
     def __repr__(self) -> str:

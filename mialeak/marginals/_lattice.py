@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
 from mialeak.marginals._base import Marginal, as_rows
 
-__all__ = ["Lattice", "lattice_steps"]
+__all__ = ["Lattice", "lattice_steps", "sum_law"]
 
 #: Values are multiples of their greatest common step if ratios of gaps are fractions with at most
 #: this denominator, to within the tolerance.
@@ -160,8 +160,8 @@ class Lattice(Marginal):
         for j in range(self.size):
             at = np.flatnonzero(self._steps[j] == place[j]) if near[j] else np.empty(0, int)
             if not at.size or self.probabilities[j, at[0]] == 0.0:
-                invalid("target", "be one of the values with positive probability", index=j,
-                        value=target[j])  # fmt: skip
+                rule = "be one of the values with positive probability"
+                invalid("target", rule, index=j, value=target[j])
             dense = np.zeros(int(self._steps[j, -1]) + 1)
             dense[self._steps[j]] = self.probabilities[j]
             k, where = np.unique(counts[:, j].astype(np.int64), return_inverse=True)
@@ -194,14 +194,14 @@ def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
     off = np.abs(gaps / unit - steps) > _OFF * steps
     if off.any() or common > _DENOMINATOR:
         place = int(np.argmax(off)) if off.any() else gaps.size - 1
-        invalid("values", "lie on a lattice: evenly spaced, some may be left out", index=place,
-                value=values[place])  # fmt: skip
+        rule = "lie on a lattice: evenly spaced, some may be left out"
+        invalid("values", rule, index=place, value=values[place])
     return steps.astype(np.int64), unit
 
 
 def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) -> FloatArray:
     """Log of P(S_{n-1} = k - place)/P(S_n = k) for each k; NaN where k is impossible."""
-    before = _sum_law(law, n - 1)
+    before = sum_law(law, n - 1)
     whole = np.convolve(before, law)
     result = np.full(counts.size, np.nan)
     for i, k in enumerate(counts):
@@ -214,7 +214,7 @@ def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) 
         tilted = law * np.exp(np.minimum(exponent - shift, 0.0))
         mass = float(tilted.sum())
         tilted /= mass
-        rest = _sum_law(tilted, n - 1)
+        rest = sum_law(tilted, n - 1)
         chance = _at(np.convolve(rest, tilted), k)
         if chance > 0.0:
             scale = tilt * place - shift - math.log(mass)
@@ -230,7 +230,7 @@ def _log(x: float) -> float:
     return math.log(x) if x > 0.0 else -math.inf
 
 
-def _sum_law(law: FloatArray, n: int) -> FloatArray:
+def sum_law(law: FloatArray, n: int) -> FloatArray:
     """The law of the sum of n, by repeated squaring from the leading bit on."""
     if n * (law.size - 1) > _MOST_STEPS:
         rule = f"be at most {_MOST_STEPS // (law.size - 1)} for a lattice of {law.size - 1} steps"

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, special
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, invalid, require
 from mialeak.mean._covariance import Full, variances_or_matrix, whitening
 from mialeak.mean._score import as_mean, as_points, kernel_blocks, squared_distances
+from mialeak.tradeoff._base import as_probability
 
 __all__ = ["easiest_target", "hardest_target", "noise_for_leakage", "samples_for_leakage"]
 
@@ -182,7 +183,7 @@ def easiest_target(p: Any) -> FloatArray:
     >>> easiest_target([0.1, 0.6])
     array([1., 0.])
     """
-    return (_as_frequencies(p) <= 0.5).astype(np.float64)
+    return (as_probability(p, "p") <= 0.5).astype(np.float64)
 
 
 def hardest_target(p: Any) -> FloatArray:
@@ -204,10 +205,4 @@ def hardest_target(p: Any) -> FloatArray:
     >>> hardest_target([0.1, 0.6])
     array([0., 1.])
     """
-    return (_as_frequencies(p) > 0.5).astype(np.float64)
-
-
-def _as_frequencies(p: Any) -> FloatArray:
-    array = as_floats(p, "p")
-    require((array >= 0.0) & (array <= 1.0), array, "p", "be between 0 and 1")
-    return array
+    return (as_probability(p, "p") > 0.5).astype(np.float64)

@@ -141,7 +141,7 @@ def squared_distances(
                 result[block] = by.squared(room)
             except Outside as outside:
                 _refuse(points, name, rule, block.start, outside)
-    return _checked(result, points, mean, name)
+    return _checked(result, points, name)
 
 
 def inner_products(
@@ -184,9 +184,7 @@ def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outsi
     )
 
 
-def _checked(
-    result: FloatArray, points: FloatArray, mean: FloatArray, name: str
-) -> float | FloatArray:
+def _checked(result: FloatArray, points: FloatArray, name: str) -> float | FloatArray:
     """The scores in the shape of the points; a score that is not finite has an entry to blame."""
     if not every(np.isfinite(result)):
         row = first_index(~np.isfinite(result))[0]

@@ -12,7 +12,12 @@ from mialeak.mean._covariance import Whitening, whitening
 from mialeak.mean._score import as_mean, as_points, inner_products, squared_distances
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
 
-__all__ = ["gaussian_release_tradeoff", "mean_tradeoff", "misspecified_advantage"]
+__all__ = [
+    "gaussian_release_tradeoff",
+    "mean_tradeoff",
+    "misspecified_advantage",
+    "sampled_rows",
+]
 
 
 def mean_tradeoff(

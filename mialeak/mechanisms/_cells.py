@@ -19,7 +19,7 @@ from mialeak._arrays import FloatArray, as_count, as_counts, as_float, invalid
 from mialeak._blocks import as_rng
 from mialeak._kernels import enumeration
 
-__all__ = ["CellMechanism", "Geometric", "RandomRound", "Round", "Suppress"]
+__all__ = ["CellMechanism", "Geometric", "IntArray", "RandomRound", "Round", "Suppress"]
 
 IntArray = npt.NDArray[np.int64]
 

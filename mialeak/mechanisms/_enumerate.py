@@ -20,6 +20,7 @@ from mialeak._blocks import map_blocks, progress_bar
 from mialeak._kernels import enumeration
 from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
 from mialeak.mechanisms._outcomes import Outcomes, as_outcomes, require_repeatable
+from mialeak.tradeoff._normal import two_sum
 
 __all__ = ["LIMIT", "Enumeration", "count_vectors", "enumerated_leakage"]
 
@@ -244,8 +245,6 @@ class _Sums:
             values[np.searchsorted(merged, self.names)] = self.values
             self.names, self.values = merged, values
             place = np.searchsorted(merged, names)
-        old, new = self.values[place, 0], part[:, 0]
-        high = old + new
-        back = high - old
-        self.values[place, 1] += ((old - (high - back)) + (new - back)) + part[:, 1]
+        high, low = two_sum(self.values[place, 0], part[:, 0])
+        self.values[place, 1] += low + part[:, 1]
         self.values[place, 0] = high

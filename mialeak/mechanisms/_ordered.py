@@ -21,6 +21,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._kernels import coarsening
 from mialeak.mechanisms._greedy import group_cost
+from mialeak.tradeoff._normal import two_sum
 
 __all__ = ["best_cuts", "path_cuts"]
 
@@ -41,10 +42,8 @@ def _cumulative(p: FloatArray) -> FloatArray:
     sums = [0.0]
     high = low = 0.0
     for x in p.tolist():
-        total = high + x
-        part = total - high
-        low += (high - (total - part)) + (x - part)
-        high = total
+        high, lost = two_sum(high, x)
+        low += lost
         sums.append(min(high + low, 1.0))
     sums[-1] = 1.0
     return np.array(sums)

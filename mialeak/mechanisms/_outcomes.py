@@ -17,6 +17,8 @@ IntArray = npt.NDArray[np.int64]
 #: Labels of a block are taken for places, without sorting, if they span at most so many each.
 _SPREAD = 2
 
+_NUMBER = "Number the outcomes, or give a row of probabilities for each count vector"
+
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -50,12 +52,9 @@ def as_outcomes(
     if found.ndim == 1:
         if found.dtype.kind not in "iub":
             rule = f"give integer labels, not {found.dtype}"
-            invalid("mechanism", rule, remedy=_ROUND, error=TypeError)
+            invalid("mechanism", rule, remedy=_NUMBER, error=TypeError)
         return _compact(found.astype(np.int64))
     return _as_kernel(found, counts)
-
-
-_ROUND = "Number the outcomes, or give a row of probabilities for each count vector"
 
 
 def _as_kernel(found: npt.NDArray[Any], counts: IntArray) -> Kernel:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, as_probabilities, invalid, require
-from mialeak.security._values import plain, positive
-from mialeak.tradeoff._base import as_probability
+from mialeak.security._values import positive
+from mialeak.tradeoff._base import as_probability, plain
 
 __all__ = ["divergence", "gamma_ratio", "max_accuracy", "security"]
 

@@ -9,9 +9,9 @@ from numpy.polynomial.polynomial import polyval
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_choice, require
-from mialeak.security._values import at_least_zero, plain, positive
+from mialeak.security._values import at_least_zero, positive
 from mialeak.tradeoff import GaussianTradeOff
-from mialeak.tradeoff._base import as_probability
+from mialeak.tradeoff._base import as_probability, plain
 from mialeak.tradeoff._roots import increasing_root
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the functions of this room take and give back."""
+"""What the functions of this room take."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, require
 
-__all__ = ["at_least_zero", "plain", "positive"]
+__all__ = ["at_least_zero", "positive"]
 
 
 def positive(values: Any, name: str) -> FloatArray:
+    """`values` as numbers above 0 and finite."""
     array = as_floats(values, name)
     require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
     return array[()]  # NumPy computes with a scalar faster than with an array of no dimension
 
 
 def at_least_zero(values: Any, name: str) -> FloatArray:
+    """`values` as numbers of at least 0, infinity among them."""
     array = as_floats(values, name)
     require(array >= 0.0, array, name, "be at least 0")
     return array[()]
-
-
-def plain(values: Any) -> float | FloatArray:
-    result: float | FloatArray = np.asarray(values)[()]
-    return result

@@ -11,7 +11,7 @@ from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require
 from mialeak._results import Kind, Result
 from mialeak.tradeoff._roots import increasing_root
 
-__all__ = ["Direction", "TradeOff", "as_frozen", "as_probability", "weakest"]
+__all__ = ["Direction", "TradeOff", "as_frozen", "as_probability", "plain", "weakest"]
 
 Direction = Literal["both", "in", "out"]
 
@@ -35,6 +35,12 @@ def as_frozen(values: FloatArray) -> Any:
     values = values.copy()
     values.setflags(write=False)
     return values
+
+
+def plain(values: Any) -> float | FloatArray:
+    """A number where `values` has no axes, else the array."""
+    result: float | FloatArray = np.asarray(values)[()]
+    return result
 
 
 def weakest(*kinds: Kind) -> Kind:
@@ -94,7 +100,7 @@ class TradeOff(Result, ABC):
         >>> f"{curve.power(1e-3):.6f}"
         '0.018298'
         """
-        return _plain(self._power(as_probability(fpr, "fpr")))
+        return plain(self._power(as_probability(fpr, "fpr")))
 
     def fnr(self, fpr: Any) -> float | FloatArray:
         """P(guess "out" | in) = 1 - power, without the cancellation.
@@ -116,7 +122,7 @@ class TradeOff(Result, ABC):
         >>> f"{GaussianTradeOff(30.0).fnr(0.5):.4e}"
         '4.9067e-198'
         """
-        return _plain(self._fnr(as_probability(fpr, "fpr")))
+        return plain(self._fnr(as_probability(fpr, "fpr")))
 
     def fpr(self, power: Any) -> float | FloatArray:
         """The least false-positive rate with which an attack reaches this power.
@@ -137,7 +143,7 @@ class TradeOff(Result, ABC):
         >>> f"{curve.power(curve.fpr(0.25)):.6f}"
         '0.250000'
         """
-        return _plain(self._fpr(as_probability(power, "power")))
+        return plain(self._fpr(as_probability(power, "power")))
 
     def delta(self, epsilon: Any, *, direction: Direction = "both") -> float | FloatArray:
         """The least delta with which the two worlds are (epsilon, delta)-indistinguishable.
@@ -166,7 +172,7 @@ class TradeOff(Result, ABC):
         result = self._delta(epsilon, one)
         if other:
             result = np.maximum(result, self._delta(epsilon, other))
-        return _plain(result)
+        return plain(result)
 
     def epsilon(self, delta: Any, *, direction: Direction = "both") -> float | FloatArray:
         """The least epsilon >= 0 with ``delta(epsilon) <= delta``; inf where there is none.
@@ -193,12 +199,12 @@ class TradeOff(Result, ABC):
         result = self._epsilon(delta, one)
         if other:
             result = np.maximum(result, self._epsilon(delta, other))
-        return _plain(result)
+        return plain(result)
 
     @property
     def advantage(self) -> float | FloatArray:
         """The largest power - fpr: the total variation distance of the two worlds."""
-        return _plain(self._delta(np.zeros(()), "in"))
+        return plain(self._delta(np.zeros(()), "in"))
 
     @property
     @abstractmethod
@@ -295,8 +301,3 @@ class TradeOff(Result, ABC):
 def _at_least(excess: FloatArray, enough: Any) -> FloatArray:
     """`excess`, positive also where it is zero but `enough`: the least argument is looked for."""
     return np.where(enough & ~(excess > 0.0), _SMALLEST, excess)
-
-
-def _plain(values: FloatArray) -> float | FloatArray:
-    result: float | FloatArray = np.asarray(values)[()]
-    return result
