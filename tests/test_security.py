@@ -285,6 +285,22 @@ class TestPrivacy:
         # epsilon has |log gamma| in it: its rounding is all that is lost
         assert back == pytest.approx(leakage, rel=1e-11, abs=1e-15)
 
+    @pytest.mark.parametrize("leakage", [1e-14, 1e-6, 0.3, 0.7, 1 - 1e-12])
+    @pytest.mark.parametrize("gamma", [1.0, 1.0 + 1e-9, 5.0])
+    @pytest.mark.parametrize("share", [0.0, 1e-9, 0.5, 1.0 - 1e-6])
+    def test_epsilon_for_leakage_keeps_its_digits(self, leakage, gamma, share):
+        delta = leakage * share
+        epsilon = epsilon_for_leakage(leakage, delta=delta, gamma=gamma)
+        with mp.workdps(50):
+            loss, slip, h = mp.mpf(leakage), mp.mpf(delta), 1 / mp.mpf(gamma)
+            if delta:
+                k = (loss - slip) / (1 - slip)
+                truth = mp.log((1 + h * k) / (1 - k)) - mp.log(h)
+            else:
+                root = mp.sqrt(loss * (1 - h + h * loss))
+                truth = 2 * mp.log((1 + root) / (1 - loss)) - mp.log(h)
+            assert abs(epsilon / truth - 1) < 4 * 2.0**-52
+
     def test_epsilon_for_leakage_at_its_ends(self):
         assert epsilon_for_leakage(0.1) == pytest.approx(4 * np.arctanh(0.1), rel=1e-15)
         assert epsilon_for_leakage([0.0, 1.0]).tolist() == [0, np.inf]

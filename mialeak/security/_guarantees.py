@@ -51,6 +51,12 @@ def dp_leakage_bound(
     -------
     float or ndarray
 
+    Raises
+    ------
+    ValueError
+        If epsilon is negative, delta outside [0, 1], gamma not positive and finite, anything NaN,
+        or form another word.
+
     See Also
     --------
     epsilon_for_leakage : the inverse.
@@ -67,6 +73,9 @@ def dp_leakage_bound(
     the supremum: leakage compares a release with the *average* over the target, not two
     neighbours, and tanh(epsilon/2) is never reached.  For delta > 0 the bound is that of two
     neighbours, valid and not sharp: it jumps at delta = 0.
+
+    **Accuracy.**  2 eps relative at gamma = 1; at another gamma besides what the rounding of
+    ``log h`` makes of it where a is small.
 
     Examples
     --------
@@ -107,7 +116,8 @@ def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> 
     Raises
     ------
     ValueError
-        If a leakage is below delta: no epsilon ensures it.
+        If a leakage is below delta: no epsilon ensures it; if leakage or delta is outside [0, 1],
+        or gamma not positive and finite.
 
     Notes
     -----
@@ -116,6 +126,8 @@ def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> 
 
         delta = 0:   2 log((1 + s)/(1 - L)) - log h,     4 atanh(L) at gamma = 1
         delta > 0:   log((1 + h k)/(1 - k)) - log h
+
+    **Accuracy.**  2 eps relative, for leakages down to 1e-14 and up to 1 - 1e-12.
 
     Examples
     --------
@@ -130,9 +142,13 @@ def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> 
     offset = np.abs(np.log(balance))
     h = np.exp(-offset)
     with np.errstate(divide="ignore"):
-        pure = 2.0 * (np.log1p(np.sqrt(share * (1.0 - h * (1.0 - share)))) - np.log1p(-share))
-        k = np.where(slip < 1.0, (share - slip) / np.where(slip < 1.0, 1.0 - slip, 1.0), 1.0)
-        pair = np.log1p(h * k) - np.log1p(-k)
+        log_rest = np.log1p(-share)
+        pure = 2.0 * (np.log1p(np.sqrt(share * (h * share - np.expm1(-offset)))) - log_rest)
+        some = slip < 1.0
+        k = np.where(some, (share - slip) / np.where(some, 1.0 - slip, 1.0), 1.0)
+        # log(1 - k), near 1 from 1 - k = (1 - L)/(1 - delta)
+        log_short = np.where(k < 0.5, np.log1p(-k), log_rest - np.log1p(-np.where(some, slip, 0.0)))
+        pair = np.log1p(h * k) - log_short
     return plain(np.where(slip > 0.0, pair, pure) + offset)
 
 
@@ -155,6 +171,11 @@ def noise_multiplier_for_leakage(
     float or ndarray
         Standard deviation of the normal noise on each sum, in units of the clipping norm; inf for
         a leakage of 0, and 0 for 1.
+
+    Raises
+    ------
+    ValueError
+        If leakage is outside [0, 1], or gamma or steps not positive and finite.
 
     Notes
     -----
@@ -204,6 +225,11 @@ def mutual_information_bound(
     Returns
     -------
     float or ndarray
+
+    Raises
+    ------
+    ValueError
+        If information is negative, gamma not positive and finite, or form another word.
 
     Notes
     -----
