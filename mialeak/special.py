@@ -32,6 +32,16 @@ Returns
 ndarray or scalar of float64
     In trials: between 0 and ``sqrt(n p (1 - p))``.
 
+Raises
+------
+TypeError
+    For anything but real numbers, as all ufuncs do.
+
+Warns
+-----
+RuntimeWarning
+    For arguments outside the domain, whose result is NaN.
+
 See Also
 --------
 binom_excess : the part above any threshold.
@@ -82,6 +92,16 @@ Returns
 ndarray or scalar of float64
     In trials.
 
+Raises
+------
+TypeError
+    For anything but real numbers, as all ufuncs do.
+
+Warns
+-----
+RuntimeWarning
+    For arguments outside the domain, whose result is NaN.
+
 See Also
 --------
 binom_shortfall : the other side, ``binom_excess(c, n, p) + c - n p``.
@@ -124,6 +144,16 @@ Returns
 ndarray or scalar of float64
     In trials.
 
+Raises
+------
+TypeError
+    For anything but real numbers, as all ufuncs do.
+
+Warns
+-----
+RuntimeWarning
+    For arguments outside the domain, whose result is NaN.
+
 See Also
 --------
 binom_excess : the other side, with the method.
@@ -157,6 +187,16 @@ Returns
 -------
 ndarray or scalar of float64
 
+Raises
+------
+TypeError
+    For anything but real numbers, as all ufuncs do.
+
+Warns
+-----
+RuntimeWarning
+    For arguments outside the domain, whose result is NaN.
+
 Notes
 -----
 The same quadrature as `binom_excess`, of which this is minus the slope in c.  **Accuracy**: 1e-13
@@ -186,6 +226,16 @@ Returns
 -------
 ndarray or scalar of float64
     In nats; -inf for k below 0 or above n, and where p is 0 or 1 and forbids k.
+
+Raises
+------
+TypeError
+    For anything but real numbers, as all ufuncs do.
+
+Warns
+-----
+RuntimeWarning
+    For arguments outside the domain, whose result is NaN.
 
 Notes
 -----

@@ -65,6 +65,11 @@ class StreamingCovariance(Parameters):
     feature_names_in_ : ndarray of str
         Names of the columns, where the rows came with names.
 
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, told when rows are first learnt, as scikit-learn does.
+
     See Also
     --------
     mialeak.leakage_score : takes such an object for its covariance.
@@ -339,7 +344,20 @@ class StreamingCovariance(Parameters):
         return white
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """:meth:`fit`, then :meth:`transform` of the same rows."""
+        """Learn from rows, and whiten the same rows.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d), or data frame
+            As for :meth:`fit`.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            As from :meth:`transform`.
+        """
         return self.fit(X, y).transform(X)
 
     def _score(self, X: Any, whiten: bool) -> Any:

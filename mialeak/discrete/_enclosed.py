@@ -82,11 +82,36 @@ class EnclosedTradeOff(TradeOff):
         return self.upper.auc
 
     def subsample(self, rate: Any) -> TradeOff:
-        """The upper curve if only a share `rate` of the rows goes into the release."""
+        """The upper curve if only a share `rate` of the rows goes into the release.
+
+        Parameters
+        ----------
+        rate : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        TradeOff
+        """
         return self.upper.subsample(rate)
 
     def compose(self, other: TradeOff) -> TradeOff:
-        """The upper curve of this release and an independent second one together."""
+        """The upper curve of this release and an independent second one together.
+
+        Parameters
+        ----------
+        other : PiecewiseTradeOff or EnclosedTradeOff
+
+        Returns
+        -------
+        PiecewiseTradeOff
+            Of kind "bound".
+
+        Raises
+        ------
+        TypeError
+            As :meth:`PiecewiseTradeOff.compose`.
+        """
         return self.upper.compose(other.upper if isinstance(other, EnclosedTradeOff) else other)
 
     def to_dict(self) -> dict[str, Any]:

@@ -351,6 +351,11 @@ class AverageTargetGame(_Game):
     marginals, n, sampling_rate, release_noise_cov, n_reference
         As for :class:`FixedTargetGame`.
 
+    Raises
+    ------
+    ValueError
+        As :class:`FixedTargetGame`, which also says when a TypeError is raised.
+
     See Also
     --------
     FixedTargetGame : the same target in all rounds.

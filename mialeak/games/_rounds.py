@@ -63,7 +63,17 @@ class Rounds(Result):
         return self._scored()[~self.member]
 
     def tradeoff(self) -> EmpiricalTradeOff:
-        """The trade-off that the attack achieved; with several scores a round, choose one first."""
+        """The trade-off that the attack achieved.
+
+        Returns
+        -------
+        EmpiricalTradeOff
+
+        Raises
+        ------
+        ValueError
+            If there was no attack, or it gave several scores a round: choose one first.
+        """
         if self._scored().ndim != 1:
             rule = f"be one for each round; its shape is {self._scored().shape}"
             remedy = "Give EmpiricalTradeOff a column of in_scores and one of out_scores"

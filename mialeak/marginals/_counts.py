@@ -146,6 +146,11 @@ class Bernoulli(_Probability):
     mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
         Moments; the last two are NaN where p is 0 or 1.
 
+    Raises
+    ------
+    ValueError
+        If a probability is outside [0, 1], or above 0 and below 2**-1000.
+
     Examples
     --------
     >>> import numpy as np
@@ -208,6 +213,11 @@ class Presence(_Probability):
     mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
         Moments; the last two are NaN where p is 0 or 1.
 
+    Raises
+    ------
+    ValueError
+        As :class:`Bernoulli`.
+
     Examples
     --------
     >>> import numpy as np
@@ -267,6 +277,11 @@ class Genotype(_Probability):
     ----------
     mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
         Moments of a count; the last two are NaN where p is 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        As :class:`Bernoulli`, and if `decimals` is not between 0 and 15.
 
     Examples
     --------

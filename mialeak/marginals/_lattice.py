@@ -44,6 +44,12 @@ class Lattice(Marginal):
     mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
         Moments; the last two are NaN where one value has all the probability.
 
+    Raises
+    ------
+    ValueError
+        If shapes do not match, values do not increase or lie on no lattice (gaps in ratios with
+        denominators up to 10,000), or probabilities are negative or do not sum to 1.
+
     Notes
     -----
     The likelihood ratio is that of two probabilities of sums, by convolution with positive terms

@@ -29,6 +29,11 @@ class Normal(Marginal):
     skewness, excess_kurtosis : ndarray, shape (d,)
         Zeros.
 
+    Raises
+    ------
+    ValueError
+        If shapes do not match, anything is NaN or infinite, or std is not greater than 0.
+
     Notes
     -----
     With y and v the released mean and the target in standard deviations, the likelihood ratio of a

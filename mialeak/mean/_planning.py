@@ -177,6 +177,11 @@ def easiest_target(p: Any) -> FloatArray:
     ndarray of float
         1 where ``p <= 1/2``, else 0.
 
+    Raises
+    ------
+    ValueError
+        If a probability is outside [0, 1].
+
     Examples
     --------
     >>> from mialeak import easiest_target
@@ -198,6 +203,11 @@ def hardest_target(p: Any) -> FloatArray:
     -------
     ndarray of float
         1 where ``p > 1/2``, else 0.
+
+    Raises
+    ------
+    ValueError
+        If a probability is outside [0, 1].
 
     Examples
     --------

@@ -38,11 +38,36 @@ class CellMechanism(ABC):
 
     @abstractmethod
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
-        """Signed measures over counts, rows of (R, W) that begin at `first`, over outcomes."""
+        """Signed measures over counts as measures over outcomes.
+
+        Parameters
+        ----------
+        measure : ndarray, shape (R, W)
+            A measure a row, on W consecutive counts.
+        first : ndarray of int, shape (R,)
+            The first count of each row.
+
+        Returns
+        -------
+        ndarray, shape (R, outcomes)
+        """
 
     @abstractmethod
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
-        """What is published in place of `counts`, an integer array of any shape."""
+        """What is published in place of counts.
+
+        Parameters
+        ----------
+        counts : array_like of int, any shape
+            At least 0.
+        rng : None, int or numpy.random.Generator, optional
+            For random mechanisms, as ``np.random.default_rng`` takes it.
+
+        Returns
+        -------
+        ndarray of int64
+            In the shape of `counts`.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,6 +78,11 @@ class Round(CellMechanism):
     ----------
     base : int
         From 2 to 2**20; 3, 5 and 10 are usual.
+
+    Raises
+    ------
+    ValueError
+        If the base is outside that range; TypeError if it is not an integer.
 
     Examples
     --------
@@ -96,6 +126,11 @@ class RandomRound(CellMechanism):
     ----------
     base : int
         From 2 to 2**20; 3 and 5 are usual.
+
+    Raises
+    ------
+    ValueError
+        As :class:`Round`.
 
     Examples
     --------
@@ -142,6 +177,11 @@ class Suppress(CellMechanism):
     zeros_shown : bool, default False
         Show that a cell is empty.  It tells more.
 
+    Raises
+    ------
+    ValueError
+        If the threshold is below 1; TypeError if it is not an integer.
+
     Examples
     --------
     >>> from mialeak import Suppress
@@ -182,6 +222,11 @@ class Geometric(CellMechanism):
     ----------
     epsilon : float
         Positive and finite.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive and finite.
 
     Examples
     --------

@@ -77,7 +77,22 @@ class Coarsening(Result):
         return len(self.labels) - self.groups
 
     def mapping(self, values: Iterable[Any]) -> dict[Any, int]:
-        """Value of each atom to its group: for ``Series.map`` of pandas, ``replace`` of polars."""
+        """Value of each atom to its group: for ``Series.map`` of pandas, ``replace`` of polars.
+
+        Parameters
+        ----------
+        values : iterable
+            What each atom stands for, in the order of `labels`.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        ValueError
+            If there is not one for each atom.
+        """
         names = list(values)
         if len(names) != self.labels.size:
             invalid("values", f"be {self.labels.size}, one for each atom; there are {len(names)}")

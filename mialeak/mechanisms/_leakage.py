@@ -186,6 +186,11 @@ def compare_mechanisms(
     dict
         Name to :class:`MechanismLeakage`, in the order given.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If `mechanisms` is no dict, and as :func:`mechanism_leakage`.
+
     Examples
     --------
     >>> from mialeak import Geometric, Round, Suppress, compare_mechanisms

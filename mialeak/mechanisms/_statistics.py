@@ -37,6 +37,11 @@ class Mean:
     values : array_like, shape (K,)
         The number of each atom; multiples of a common step, such as integers or one decimal.
 
+    Raises
+    ------
+    ValueError
+        If a value is NaN or infinite.
+
     Examples
     --------
     >>> from mialeak import Mean, mechanism_leakage

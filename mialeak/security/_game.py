@@ -28,6 +28,11 @@ def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
     float or ndarray
         gamma, 1 for the balanced game.
 
+    Raises
+    ------
+    ValueError
+        If nonmember_rate is not strictly between 0 and 1, or tpr_weight not positive and finite.
+
     Notes
     -----
     [AGP25] Definition 3.
@@ -55,6 +60,11 @@ def security(leakage: Any) -> float | FloatArray:
     float or ndarray
         1: no attack does better than the best guess without looking; 0: some attack is always
         right.  Unless gamma is 1, a security of 1 does not say that the worlds are equal.
+
+    Raises
+    ------
+    ValueError
+        If leakage is outside [0, 1].
 
     Notes
     -----
@@ -89,6 +99,11 @@ def max_accuracy(
     Returns
     -------
     float or ndarray
+
+    Raises
+    ------
+    ValueError
+        If leakage is outside [0, 1], or as :func:`gamma_ratio`.
 
     Notes
     -----

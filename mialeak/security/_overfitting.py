@@ -128,6 +128,13 @@ def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> in
     int
         The least n with ``max(1, gamma) (c + sqrt(d)/(2 sqrt n))/sqrt n <= epsilon``.
 
+    Raises
+    ------
+    TypeError
+        If d is not an integer.
+    ValueError
+        If c is negative, d below 1, epsilon not above 0 and at most 1, or gamma not positive.
+
     Notes
     -----
     [AGP25] Theorem 13.  ([AGP23] Corollary 4.1.1 says that n >= sqrt(d)/epsilon is enough whatever

@@ -128,13 +128,28 @@ class LayerGradients:
         return f"LayerGradients({shapes}, bias={self.bias})"
 
     def dense(self) -> FloatArray:
-        """The gradients themselves, shape (k, columns) or (S, k, columns)."""
+        """The gradients themselves.
+
+        Returns
+        -------
+        ndarray, shape (k, columns) or (S, k, columns)
+        """
         outer = self.errors[..., :, None] * self.inputs[:, None, :]
         flat = outer.reshape(*outer.shape[:-2], outer.shape[-2] * outer.shape[-1])
         return np.concatenate([flat, self.errors], axis=-1) if self.bias else flat
 
     def clip(self, clip_norm: float) -> LayerGradients:
-        """The same, each scaled down to the norm `clip_norm` where it is longer."""
+        """The same, each scaled down to a norm where it is longer, as DP-SGD does.
+
+        Parameters
+        ----------
+        clip_norm : float
+            Above 0.
+
+        Returns
+        -------
+        LayerGradients
+        """
         size = np.sqrt(np.vecdot(self.inputs, self.inputs) + self.bias)
         scale = _shrink(norms(self.errors) * size, as_norm(clip_norm, "clip_norm"))
         return LayerGradients(self.errors * scale[..., None], self.inputs, bias=self.bias)
