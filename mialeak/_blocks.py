@@ -240,6 +240,6 @@ def progress_bar(progress: bool, total: int | None, unit: str) -> Iterator[Calla
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
-        raise ImportError("progress=True takes tqdm: pip install 'mialeak[progress]'") from error
+        raise ImportError('progress=True takes tqdm: pip install "mialeak[progress]"') from error
     with tqdm(total=total, unit=f" {unit}", unit_scale=True) as bar:
         yield bar.update

@@ -10,6 +10,8 @@ import os
 import platform
 from typing import Any, Literal
 
+from mialeak._arrays import as_choice
+
 __all__ = ["show_config"]
 
 #: What the extras bring: reported when there.
@@ -47,8 +49,7 @@ def show_config(mode: Literal["stdout", "dicts"] = "stdout") -> dict[str, Any] |
     >>> config["kernel"]["isa"] in config["kernel"]["available"]
     True
     """
-    if mode not in ("stdout", "dicts"):
-        raise ValueError(f"mode must be 'stdout' or 'dicts'; got mode = {mode!r}")
+    as_choice(mode, "mode", ("stdout", "dicts"))
     config = _collect()
     if mode == "dicts":
         return config

@@ -218,7 +218,7 @@ def _pyarrow(path: Path) -> tuple[Any, Any]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ImportError(
-            f"{path} takes pyarrow to read: pip install 'mialeak[dataframe]'"
+            f'{path} takes pyarrow to read: pip install "mialeak[dataframe]"'
         ) from error
     return pa, pq
 

@@ -241,6 +241,6 @@ def test_no_progress_shows_nothing_and_needs_no_tqdm(capsys, monkeypatch):
 
 def test_missing_tqdm_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    message = r"progress=True takes tqdm: pip install 'mialeak\[progress\]'"
+    message = r'progress=True takes tqdm: pip install "mialeak\[progress\]"'
     with pytest.raises(ImportError, match=message), progress_bar(True, 20, "round"):
         pytest.fail("work was begun")

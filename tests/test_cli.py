@@ -394,5 +394,5 @@ def test_a_forced_kernel_is_told():
 
 
 def test_the_mode_of_the_configuration_is_checked():
-    with pytest.raises(ValueError, match="mode must be 'stdout' or 'dicts'; got mode = 'dict'"):
+    with pytest.raises(ValueError, match='mode must be "stdout" or "dicts"; got mode = \'dict\''):
         mialeak.show_config(mode="dict")

@@ -220,7 +220,7 @@ def test_progress_is_shown_by_rounds(capsys):
 
 def test_missing_tqdm_is_told_before_anything_is_drawn(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r"pip install 'mialeak\[progress\]'"):
+    with pytest.raises(ImportError, match=r'pip install "mialeak\[progress\]"'):
         GAME.play(3, score=lambda releases: pytest.fail("played"), progress=True)
 
 

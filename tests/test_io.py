@@ -199,7 +199,7 @@ def test_parquet_without_pyarrow_names_the_command(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"takes pyarrow to read: pip install 'mialeak\[datafr"):
+    with pytest.raises(ImportError, match=r'takes pyarrow to read: pip install "mialeak\[datafr'):
         read_table(path)
 
 

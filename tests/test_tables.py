@@ -338,7 +338,7 @@ def test_a_missing_extra_is_named_with_its_command(monkeypatch, package):
         table_leakage(pd.DataFrame(SMALL))
     assert str(caught.value) == (
         "frame is a DataFrame, which takes narwhals and pyarrow "
-        "(pip install 'mialeak[dataframe]'); a plain dict of columns takes neither"
+        '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
     )
 
 

@@ -46,8 +46,9 @@ european = data.counts[people == "EUR"].astype(float)
 one = exposed(european)
 pooled = exposed(data.counts.astype(float))
 for name, (model, attack) in (("EUR", one), ("all", pooled)):
-    print(f"{name}: exact for the model {model.mean():.3f}, attack {attack.mean():.3f}, "
-          f"correlation {np.corrcoef(model, attack)[0, 1]:.2f}")  # fmt: skip
+    agreement = np.corrcoef(model, attack)[0, 1]
+    means = f"exact for the model {model.mean():.3f}, attack {attack.mean():.3f}"
+    print(f"{name}: {means}, correlation {agreement:.2f}")
 
 # %%
 # The only thing that the model has wrong is that SNPs depend on one another. Within Europe that is

@@ -205,7 +205,7 @@ def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArra
     own, other = (some - 1.0) / (n - 1.0), some / (n - 1.0)
     if variance == 0.0:
         with np.errstate(divide="ignore"):
-            squares = 1.0 / own - 1.0
+            squares = (n - some) / (some - 1.0)  # 1/own - 1
     else:
         added = n * variance * (some / n) * (1.0 - some / n) / a
         shares, lost = other**2 / (other + added), other * added / (other + added)

@@ -176,7 +176,7 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
         from sklearn.cluster import KMeans, MiniBatchKMeans
         from sklearn.preprocessing import KBinsDiscretizer
     except ImportError as error:
-        message = "discretize takes scikit-learn: pip install 'mialeak[sklearn]'"
+        message = 'discretize takes scikit-learn: pip install "mialeak[sklearn]"'
         raise ImportError(message) from error
     if data.shape[1] == 1:
         edges = _edges(KBinsDiscretizer, data, bins, method)

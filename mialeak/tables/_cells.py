@@ -118,7 +118,7 @@ def _from_native(frame: Any, columns: Sequence[Any] | None) -> dict[Any, Factor]
     except ImportError as error:
         raise ImportError(
             f"frame is a {type(frame).__name__}, which takes narwhals and pyarrow "
-            "(pip install 'mialeak[dataframe]'); a plain dict of columns takes neither"
+            '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
         ) from error
     try:
         table = nw.from_native(frame, eager_only=True)
