@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from mialeak.audit import OneRunResult, one_run_audit, one_run_p_value
+from mialeak.audit._one_run import _halves
 from mialeak.tradeoff import GaussianTradeOff
 
 
@@ -102,8 +103,35 @@ class TestBound:
 
     def test_the_default_choices_are_halves(self):
         scores, member = responses(np.random.default_rng(2), 100, 3.0)
-        halves = [(50, 50), (25, 25), (12, 12)]
+        halves = [(50, 50), (25, 25)]
         assert one_run_audit(scores, member) == one_run_audit(scores, member, guesses=halves)
+
+    @pytest.mark.parametrize("error", [0.5, 0.05, 1e-7])
+    @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 1e-3, 0.9])
+    @pytest.mark.parametrize("m", [2, 3, 99, 2000, 20_000])
+    def test_each_default_choice_but_the_first_can_prove_an_epsilon_of_2(self, m, delta, error):
+        choices = _halves(m, delta, error)
+        halves = [m >> i for i in range(1, len(choices) + 1)]
+        assert [pair for pair, _ in choices] == [(half, half) for half in halves]
+        assert sum(share for _, share in choices) == pytest.approx(error, rel=1e-12)
+        for (half, _), share in choices[1:]:
+            assert stats_p_value(m, 2 * half, 2 * half, 2.0, delta) <= share * (1 + 1e-9)
+        shares = np.array([share for _, share in choices])
+        growth = min(1 + 2 * m * delta, 1.25)
+        assert shares[1:] / shares[:-1] == pytest.approx(growth)
+        half, weights = m >> (len(choices) + 1), growth ** np.arange(len(choices) + 1.0)
+        if half:  # the next one cannot
+            next_share = error * weights[-1] / weights.sum()
+            assert stats_p_value(m, 2 * half, 2 * half, 2.0, delta) > next_share * (1 - 1e-9)
+
+    def test_choices_that_prove_nothing_take_no_share_of_the_error(self):
+        """With 2 m delta = 0.4 few guesses are worth little, and down to 8 there would be 11."""
+        rng = np.random.default_rng(8)
+        member = rng.integers(0, 2, 20_000)
+        scores = rng.normal(0.95 * member)
+        halves = [(20_000 >> i, 20_000 >> i) for i in range(1, 12)]
+        all_of_them = one_run_audit(scores, member, delta=1e-5, guesses=halves).epsilon_lower
+        assert one_run_audit(scores, member, delta=1e-5).epsilon_lower > 1.1 * all_of_them
 
     def test_lower_scores_of_members_are_told_by_a_flag(self):
         scores, member = responses(np.random.default_rng(3), 300, 2.0)

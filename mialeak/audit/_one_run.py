@@ -19,8 +19,10 @@ from mialeak.tradeoff._empirical import as_scores
 
 __all__ = ["OneRunResult", "one_run_audit", "one_run_p_value"]
 
-#: Guesses on either side of which a default choice has at least this many.
-_FEWEST = 8
+#: The epsilon that each default choice can prove, if all its guesses are right.
+_REACH = 2.0
+#: By how much at most the share of the error grows from one default choice to the next.
+_GROWTH = 1.25
 #: Of the means in the term with delta, so many are looked at before more are.
 _FIRST = 256
 _TOLERANCE, _MARGIN = 1e-10, 1e-9
@@ -95,7 +97,9 @@ def one_run_audit(
         ``(k_plus, k_minus)``: the canaries with the `k_plus` largest scores are guessed *in*, those
         with the `k_minus` smallest *out*, and the others are abstained from.  **State them before
         seeing the scores.**  Several choices share the error equally (Bonferroni).  By default
-        those are m/2, m/4, m/8, ... on either side, down to 8.
+        those are m/2, m/4, m/8, ... on either side, as far as each proves an epsilon of 2 if all
+        its guesses are right; the share grows by 2 m delta, and no more than 25%, from one to the
+        next, since delta weighs the most where guesses are few.
     higher_is_member : bool
         Whether larger scores speak for *in*.  Decide before seeing the scores.
     rng : int, Generator or SeedSequence
@@ -145,16 +149,15 @@ def one_run_audit(
     """
     values, flags = _canaries(scores, member)
     slip, level = as_slip(delta), as_share(confidence, "confidence")
-    choices = _choices(guesses, values.size)
+    choices = _choices(guesses, values.size, slip, 1.0 - level)
     if not higher_is_member:
         values = -values
     shuffled = as_rng(rng).permutation(values.size)
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     rising = np.concatenate([[0], np.cumsum(flags[order])])  # members among the smallest k
-    size, best = values.size, (-1.0, choices[0], 0)
-    for plus, minus in choices:
+    size, best = values.size, (-1.0, choices[0][0], 0)
+    for (plus, minus), share in choices:
         correct = int(rising[size] - rising[size - plus] + minus - rising[minus])
-        share = (1.0 - level) / len(choices)
         if best[0] >= 0.0 and _p_value(correct, plus + minus, best[0], size, slip) > share:
             continue  # proves less
         epsilon = _epsilon(correct, plus + minus, size, slip, share)
@@ -253,12 +256,31 @@ def _canaries(scores: Any, member: Any) -> tuple[FloatArray, npt.NDArray[np.int6
     return values, flags.astype(np.int64)
 
 
-def _choices(guesses: Any, size: int) -> list[tuple[int, int]]:
+def _choices(
+    guesses: Any, size: int, delta: float, error: float
+) -> list[tuple[tuple[int, int], float]]:
+    """Pairs of guesses, and the share of the error of each; from nothing but these numbers."""
     if guesses is None:
-        halves = [size // 2]
-        while halves[-1] // 2 >= _FEWEST:
-            halves.append(halves[-1] // 2)
-        return [(half, half) for half in halves]
+        return _halves(size, delta, error)
+    pairs = _pairs(guesses, size)
+    return [(pair, error / len(pairs)) for pair in pairs]
+
+
+def _halves(size: int, delta: float, error: float) -> list[tuple[tuple[int, int], float]]:
+    """The default choices."""
+    growth = min(1.0 + 2.0 * size * delta, _GROWTH)
+    halves, shares = [size // 2], [error]
+    while half := halves[-1] // 2:
+        weights = growth ** np.arange(len(halves) + 1.0)
+        more = (error * weights / weights.sum()).tolist()
+        if _p_value(2 * half, 2 * half, _REACH, size, delta) > more[-1]:
+            break
+        halves, shares = [*halves, half], more
+    return [((half, half), share) for half, share in zip(halves, shares, strict=True)]
+
+
+def _pairs(guesses: Any, size: int) -> list[tuple[int, int]]:
+    """The choices stated, checked."""
     rule = "be a pair (k_plus, k_minus) or a sequence of pairs"
     if not isinstance(guesses, Iterable):
         invalid("guesses", rule, value=guesses, error=TypeError)
