@@ -167,7 +167,7 @@ def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
     if values.dtype.kind == "O":
         try:
             return values.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     invalid(name, f"be an array of real numbers, not of dtype {values.dtype}", error=TypeError)
 

@@ -60,6 +60,11 @@ def test_arrays_without_masked_entries_and_subclasses_are_plain_views():
         assert np.shares_memory(plain, X)
 
 
+def test_integers_beyond_all_floats_are_no_numbers():
+    with pytest.raises(TypeError, match="X must be an array of real numbers, not of dtype object"):
+        as_floats([10**400], "X")
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 95.0])
 def test_a_share_is_strictly_between_0_and_1(value):
     message = f"confidence must be strictly between 0 and 1; got confidence = {value}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -72,6 +73,15 @@ class TestPairs:
         ]
         value = p_value(k, n, r, m, indistinguishable(delta), epsilon)
         assert value == pytest.approx(sum(pieces), rel=1e-8)
+
+    @pytest.mark.parametrize("case", [(5, 7, 1, 711), (10, 11, 48, 948)])
+    def test_no_p_value_is_so_small_that_the_integral_claims_more(self, case):
+        """The nodes miss some of it: a level just below the exact one must reject nothing."""
+        k, n, r, m = case
+        orders = [comb(j + r - 1, j) * comb(n - j + m - r, n - j) for j in range(k, n + 1)]
+        exact = float(Fraction(sum(orders), comb(n + m, n)))
+        columns = ([value] for value in (k, r, n, m, 0.999 * exact, True))
+        assert Pairs(*map(np.array, columns)).bound(indistinguishable(0.0), 2.0) == 0
 
     @pytest.mark.parametrize(
         ("curves", "parameter"), [(GAUSSIAN, 0.7), (ADVANTAGE, 0.2), (indistinguishable(0.02), 1.0)]

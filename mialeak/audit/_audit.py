@@ -255,13 +255,14 @@ def audit(
     takes the place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is
     proved.
 
-    **Accuracy.**  P-values of "simultaneous" are integrals by a trapezoid rule, right to 1e-9 of
-    their value (of the advantage 1e-4, where all scores of a world are beyond the rank); the
-    bounds are rounded down by 1e-7.  With other draws a calibrated bound differs by about a
-    fifteenth of its standard deviation.
+    **Accuracy.**  P-values of "simultaneous" are integrals by a trapezoid rule, short of the truth
+    by 1e-12 at most, which is added (those of the advantage are right to 1e-4 of their value, where
+    all scores of a world are beyond the rank); the bounds are rounded down by 1e-7.  With other
+    draws a calibrated bound differs by about a fifteenth of its standard deviation.
 
-    **Cost.**  One sort, two sorted copies of the scores, and 50 ms; areas, band and measured curve
-    are found when asked for.
+    **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms; areas, band and measured
+    curve are found when asked for.  Beyond a confidence of 0.98 "calibrated" takes 20/(1 -
+    confidence) draws: 0.3 s and 30 MB at 0.999, 3 s and 270 MB at 0.9999.
 
     Examples
     --------

@@ -127,7 +127,7 @@ class Pairs:
         test, log_levels = PairTest.of(some, curves), np.log(some.levels)
 
         def evidence(parameter: float, which: npt.NDArray[np.intp]) -> FloatArray:
-            p = np.maximum(test.p_values(parameter, which), 1e-300)
+            p = test.p_values(parameter, which) + 2.0 * _OUTSIDE  # what the nodes leave out
             found: FloatArray = log_levels[which] - np.log(p)
             return found
 

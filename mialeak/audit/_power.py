@@ -107,7 +107,7 @@ def audit_power(
     found between the last two by halving, to 10%.  The power grows with the size, up to what
     simulation adds.
 
-    **Cost.**  Some ten sizes; 30 ms for each audit simulated.
+    **Cost.**  Five to ten sizes; for each audit simulated 10 ms of "runs", 1 to 4 of "one-run".
 
     Examples
     --------

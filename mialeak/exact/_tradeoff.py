@@ -55,7 +55,8 @@ def exact_tradeoff(
     method : {"auto", "atoms", "halves", "inversion"}, optional
         "auto" takes the first that is possible: all atoms, if there are at most 2**20; the atoms
         of two halves of the columns, if at most 2**13 and 2**20; the inversion of the moment
-        function.  "halves" takes up to 2**17 and 2**21, at 10 ms a threshold.
+        function.  "halves" takes up to 2**17 and 2**21: at these 16 ms a threshold, and 2 at the
+        others.
 
     Returns
     -------
