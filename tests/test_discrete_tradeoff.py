@@ -174,6 +174,34 @@ def test_both_sides_of_leaving_counts_out(monkeypatch):
     np.testing.assert_allclose(part.power(1e-15), whole.power(1e-15), rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [5, 20, 1000, 3000, 10**5, 10**7])
+@pytest.mark.parametrize("p", [[0.5, 0.3, 0.2], [0.9, 0.1], [0.5, 0.5], [1e-9, 0.5, 0.5 - 1e-9]])
+def test_epsilon_at_delta_zero_is_the_largest_ratio_however_unlikely(p, n):
+    """All rows may be the rarest atom; none may be the target's."""
+    curve = discrete_tradeoff(p, n)
+    assert curve.epsilon(0.0, direction="in") == pytest.approx(-math.log(min(p)), rel=1e-13)
+    assert curve.epsilon(0.0, direction="out") == np.inf
+    sure = discrete_tradeoff([1.0], n)
+    assert sure.epsilon(0.0) == sure.delta(0.0) == 0.0
+
+
+@pytest.mark.parametrize("delta", [1e-20, 1e-24, 1e-27, 1e-35, 1e-60])
+def test_no_epsilon_is_too_small_where_counts_are_left_out(delta):
+    p, n = [0.5, 0.3, 0.2], 10**6
+    epsilon = discrete_tradeoff(p, n).epsilon(delta, direction="in")
+    assert max_leakage(p, n, gamma=math.exp(epsilon)) <= delta * (1 + 1e-6)
+    if delta > 1e-26:  # above what is left out it is no larger than needed
+        assert max_leakage(p, n, gamma=math.exp(0.999 * epsilon)) > delta
+
+
+def test_an_enclosed_curve_promises_no_epsilon_where_delta_is_zero():
+    curve = discrete_tradeoff([0.5, 0.3, 0.2], 2**40)
+    assert curve.kind == "bound"
+    assert curve.epsilon(0.0, direction="in") >= -math.log(0.2)
+    assert curve.epsilon(0.0, direction="out") == np.inf
+    assert curve.epsilon(1e-20) < 1.0
+
+
 # --- enclosed curves ------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import exact_truth
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 from mialeak import (
     Bernoulli,
@@ -206,3 +207,56 @@ def test_the_normal_moment_function_is_that_of_its_formula(theta, distance):
     found = NormalPart(d, distance, n).local(theta)
     scale = abs(truth[2]) if theta == 1.0 else 0.0
     np.testing.assert_allclose(found, truth, rtol=1e-14, atol=1e-16 * scale)
+
+
+LAWS = {
+    "bits": (Bernoulli, lambda p, z, n: -np.log(np.where(z == 1, p, 1 - p))),
+    "genotypes": (
+        Genotype,
+        lambda p, z, n: np.where(
+            z == 1, -np.log(2 * p * (1 - p) * (2 - 1 / n)), -2 * np.log(np.where(z == 2, p, 1 - p))
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize(("d", "n"), [(1, 6), (1, 4000), (3, 1000), (3, 6000), (30, 10**5)])
+def test_epsilon_at_delta_zero_is_the_largest_ratio_however_unlikely(kind, d, n):
+    """By which the release is likelier with the target in it: that all rows are as the target."""
+    law, largest = LAWS[kind]
+    p = np.linspace(0.2, 0.7, d)
+    z = np.arange(d) % (2 if kind == "bits" else 3) * 1.0
+    curve, most = exact_tradeoff(z, law(p), n), float(np.sum(largest(p, z, n)))
+    assert curve.epsilon(0.0, direction="in") == pytest.approx(most, rel=1e-12)
+    assert curve.epsilon(0.0, direction="out") == curve.epsilon(0.0) == np.inf
+    assert curve.epsilon([0.0, 1.0]).tolist() == [np.inf, 0.0]
+    half = curve.subsample(0.5)
+    assert half.epsilon(0.0, direction="in") == pytest.approx(np.log1p(0.5 * np.expm1(most)))
+    assert half.epsilon(0.0, direction="out") == pytest.approx(np.log(2.0), rel=1e-13)
+
+
+@pytest.mark.parametrize("n", [8, 60, 3000])
+def test_listed_laws_promise_no_epsilon_where_outcomes_are_too_unlikely(n):
+    lattice = exact_tradeoff([0.0], Lattice([[0.0, 1.0, 2.0]], [[0.2, 0.3, 0.5]]), n)
+    assert lattice.epsilon(0.0, direction="in") == pytest.approx(-np.log(0.2), rel=1e-12)
+    assert lattice.epsilon(0.0, direction="out") == np.inf
+    rounded = exact_tradeoff([2.0], Genotype([0.3], decimals=1), n)
+    known = rounded.epsilon(0.0, direction="out")
+    assert known < np.inf if n == 60 else known == np.inf  # every cell of 60 rows can hold it
+    known = rounded.epsilon(0.0, direction="in")
+    assert known < -np.log(0.09) if n == 60 else known == pytest.approx(-np.log(0.09), rel=1e-12)
+
+
+def test_rounding_to_cells_that_all_hold_the_target_bounds_epsilon():
+    curve = exact_tradeoff([1.0], Genotype([0.4], decimals=0), 4)
+    k = np.arange(9)
+    cell = np.round(k / 4)
+    out, inside = stats.binom.pmf(k, 8, 0.4), stats.binom.pmf(k - 1, 6, 0.4)
+    ratios = [inside[cell == c].sum() / out[cell == c].sum() for c in (0, 1, 2)]
+    assert curve.epsilon(0.0, direction="out") == pytest.approx(-np.log(min(ratios)), rel=1e-12)
+    assert curve.epsilon(0.0, direction="in") == pytest.approx(np.log(max(ratios)), rel=1e-12)
+
+
+def test_where_nothing_is_random_no_epsilon_is_needed():
+    assert exact_tradeoff([1.0], Bernoulli([1.0]), 9).epsilon(0.0) == 0.0

@@ -178,9 +178,16 @@ def test_composition_of_randomised_response_adds_its_epsilons():
     np.testing.assert_allclose(many.vertices.fpr[1], 0.25**10, rtol=1e-14)
 
 
+def test_composition_keeps_the_largest_ratios_of_outcomes_that_underflow():
+    rare = PiecewiseTradeOff([1e-200], [1e-199])
+    for _ in range(2):
+        rare = rare.compose(rare)
+    assert rare.epsilon(0.0, direction="in") == pytest.approx(4 * np.log(10), rel=1e-13)
+
+
 def test_composition_that_is_too_long_or_of_two_kinds_is_refused():
     long = PiecewiseTradeOff(np.linspace(0, 1, 3001), np.sqrt(np.linspace(0, 1, 3001)))
-    with pytest.raises(TypeError, match="3001 times 3001 segments are more than 4194304 pairs"):
+    with pytest.raises(TypeError, match="3000 times 3000 segments are more than 4194304 pairs"):
         long.compose(long)
     with pytest.raises(
         TypeError, match="PiecewiseTradeOff and GaussianTradeOff cannot be composed"

@@ -21,14 +21,15 @@ from mialeak.discrete._series import checked_blocks
 from mialeak.discrete._sums import DIVIDE, block_mass
 from mialeak.special import binom_logpmf, binom_sf
 from mialeak.tradeoff import PiecewiseTradeOff
+from mialeak.tradeoff._corners import corners_of_atoms
 
 __all__ = ["discrete_tradeoff"]
 
 #: Outcomes that become corners of an exact curve, at most: 1 s, 0.5 GB.
 _MOST_CORNERS = 2**22
 
-#: Up to so many outcomes none is left out.  Of more, the smallest and the largest counts of each
-#: atom are, whose probability is at most e^-60 on either side.
+#: Up to so many outcomes each is told apart.  Of more, the smallest and the largest counts of each
+#: atom are not, whose probability is at most e^-60 on either side.
 _FEW_OUTCOMES = 2**17
 _DROP = 60.0
 
@@ -59,6 +60,12 @@ class Outcomes(NamedTuple):
 
     p_out: FloatArray
     p_in: FloatArray
+
+
+#: More than all counts that are left out, at their most telling.
+_LEFT_OUT = Outcomes(
+    2 * math.exp(-_DROP) * np.array([1, 0]), 2 * math.exp(-_DROP) * np.array([0, 1])
+)
 
 
 class Atoms(NamedTuple):
@@ -118,9 +125,9 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     with a mass of 1e-15 outside, or 2**18 of them, are looked at; the rest may at best give the
     target away whenever it appears.
 
-    **Accuracy**: 1e-14 of fpr and power (counts beyond probability e^-60 are left out, save for
-    small K n).  **Cost**: linear in K; about 0.2 s for K = 10,000 and n = 100,000, a curve
-    of 570,000 corners.
+    **Accuracy**: 1e-14 of fpr and power; counts beyond probability e^-60 are not told apart, save
+    for small K n, and no delta or epsilon is too small for it.  **Cost**: linear in K; about 0.2 s
+    for K = 10,000 and n = 100,000, a curve of 570,000 corners.
 
     Examples
     --------
@@ -149,17 +156,18 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     atoms = _distinct(probabilities, size)
     outcomes = atoms.most - atoms.least + 1
     if float(outcomes.sum()) <= _MOST_CORNERS:
-        lower = upper = _grouped(atoms, size)
+        corners = _grouped(atoms, size)
+        if beyond is None:
+            return PiecewiseTradeOff._of(corners_of_atoms(*corners), "exact")
+        lower = upper = Outcomes(*corners[:2])
     else:
         many = int(np.count_nonzero(outcomes > _MANY_OUTCOMES))
         count = min(_MOST_THRESHOLDS, max(_TAILS // max(many, 1), _FEWEST_THRESHOLDS))
         thresholds = _thresholds(atoms, size, count)
         lower = _binned(atoms, size, thresholds)
         upper = _spread(lower, thresholds)
-    if upper is lower and beyond is None:
-        return PiecewiseTradeOff.from_laws(*lower)
     more, less = ((beyond[0],), (beyond[1],)) if beyond is not None else ((), ())
-    return EnclosedTradeOff(_curve(upper, *more), _curve(lower, *less))
+    return EnclosedTradeOff(_curve(upper, _LEFT_OUT, *more), _curve(lower, *less))
 
 
 def _window(law: CountableLaw) -> tuple[FloatArray, float, float]:
@@ -192,7 +200,7 @@ def _distinct(p: FloatArray, n: float) -> Atoms:
     """Atoms of equal probability as one, each with the range of counts that are looked at."""
     p, multiplicity = np.unique(p[p > 0], return_counts=True)
     if p.size * (n + 1) <= _FEW_OUTCOMES:
-        least, most = np.zeros_like(p), np.full_like(p, n)
+        least, most = np.where(p < 1, 0.0, n), np.full_like(p, n)
     else:
         low, high = _poisson_range(n * p)
         other_low, other_high = _poisson_range(n * (1 - p))
@@ -238,16 +246,45 @@ def _chunks(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, Outcomes]]:
         first = last
 
 
-def _grouped(atoms: Atoms, n: float) -> Outcomes:
-    """All outcomes, those of one likelihood ratio put together."""
-    ratios, outcomes = zip(*_chunks(atoms, n), strict=True)
-    ratio = np.concatenate(ratios)
-    p_out, p_in = (np.concatenate(some) for some in zip(*outcomes, strict=True))
+def _grouped(atoms: Atoms, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Probabilities and log ratios of all outcomes, those of one likelihood ratio put together.
+
+    Outcomes without probability are left out, save for the most telling ones of either side: they
+    have one that no float64 is as small as, and decide which epsilon holds where delta is 0.
+    """
+    chunks = [*_chunks(atoms, n), *_tails(atoms, n)]
+    ratio = np.concatenate([ratio for ratio, _ in chunks])
+    p_out, p_in = (np.concatenate(some) for some in zip(*(law for _, law in chunks), strict=True))
     order = np.argsort(ratio)
     ratio = ratio[order]
-    new = np.append(True, np.diff(ratio) > _TIE * ratio[1:])
-    starts = np.flatnonzero(new)
-    return Outcomes(np.add.reduceat(p_out[order], starts), np.add.reduceat(p_in[order], starts))
+    starts = np.flatnonzero(np.append(True, np.diff(ratio) > _TIE * ratio[1:]))
+    p_out, p_in = np.add.reduceat(p_out[order], starts), np.add.reduceat(p_in[order], starts)
+    some = (p_out > 0.0) | (p_in > 0.0)
+    some[[0, -1]] = True
+    with np.errstate(divide="ignore"):
+        return p_out[some], p_in[some], np.log(ratio[starts][some])
+
+
+def _tails(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, Outcomes]]:
+    """The counts beyond the ranges, spread to the two ends of where their likelihood ratios lie."""
+    p, mass, least, _ = (part[(atoms.least > 0) & (atoms.p < 1)] for part in atoms)
+    rest = n - least
+    p_out, p_in = mass * binom_sf(rest, n, 1 - p), mass * binom_sf(rest, n - 1, 1 - p)
+    yield from _ends(np.zeros_like(p), (least - 1) / (n * p), p_out, p_in)
+    p, mass, _, most = (part[atoms.most < n] for part in atoms)
+    p_out, p_in = mass * binom_sf(most, n, p), mass * binom_sf(most - 1, n - 1, p)
+    yield from _ends((most + 1) / (n * p), np.minimum(1 / p, _LARGEST), p_out, p_in)
+
+
+def _ends(
+    low: FloatArray, high: FloatArray, p_out: FloatArray, p_in: FloatArray
+) -> Iterator[tuple[FloatArray, Outcomes]]:
+    """Outcomes of ratios between `low` and `high` told as if each were at one of the two."""
+    width = high - low
+    upper = np.divide(p_in - low * p_out, width, where=width > 0, out=np.zeros_like(width))
+    upper = np.clip(upper, 0.0, p_out)
+    for ratio, part in ((low, p_out - upper), (high, upper)):
+        yield ratio, Outcomes(part, ratio * part)
 
 
 def _thresholds(atoms: Atoms, n: float, count: int) -> FloatArray:

@@ -298,6 +298,11 @@ class ExactTradeOff(TradeOff):
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self.sampling_rate != 1.0:
             return self._thinned._epsilon(delta, direction)
+        last = np.full(delta.shape, self._moments.last(direction))
+        if not delta.any():
+            return last
         if isinstance(self._law, AtomLaw):
-            return self._law.curve._epsilon(delta, direction)
-        return super()._epsilon(delta, direction)
+            found = self._law.curve._epsilon(delta, direction)
+        else:
+            found = super()._epsilon(delta, direction)
+        return np.where(delta > 0.0, found, last)

@@ -49,6 +49,18 @@ class RatioMoments:
         slack = 1e-13 * (abs(low) + abs(high)) if self.normal is None else 0.0
         return low - slack, high + slack
 
+    def last(self, direction: str) -> float:
+        """The epsilon that holds where delta is 0: from outcomes however unlikely."""
+        if direction == "out":
+            ruled_out = self.normal is not None or any(f.ruled_out for f in self.families)
+            return (
+                np.inf
+                if ruled_out
+                else sum((float(f.copies @ -f.least) for f in self.families), 0.0)
+            )
+        high = self.normal.most if self.normal is not None else 0.0
+        return high + sum(float(f.copies @ f.highest) for f in self.families)
+
     def local(self, theta: float) -> tuple[float, float, float]:
         """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""
         sums = np.zeros(3)

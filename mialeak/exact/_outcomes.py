@@ -53,6 +53,10 @@ class Family(ABC):
         Probability, out, of an outcome that the target makes impossible; one minus that.
     least, most : (G,) ndarray
         Smallest and largest log ratio.
+    highest : (G,) ndarray
+        The largest that any outcome has, however unlikely, or a bound of it.
+    ruled_out : bool
+        Whether some outcome, however unlikely, rules the target out.
     smooth : bool
         Whether probability and ratio are smooth in the count.
     """
@@ -67,6 +71,8 @@ class Family(ABC):
     kept: FloatArray
     least: FloatArray
     most: FloatArray
+    highest: FloatArray
+    ruled_out: bool = True
     smooth: bool = False
 
     @abstractmethod
@@ -106,6 +112,7 @@ class _Bits(Family):
         self.ratio_spread = np.sqrt(other / (n * own))
         self.bend = other
         self.least, self.most = -np.log(n * own), -np.log(own)
+        self.highest = self.most
         log_lost = n * log_of(other, own)
         self.lost, self.kept = np.exp(log_lost), -np.expm1(log_lost)
 
@@ -144,7 +151,7 @@ class _Genotypes(Family):
         every = np.arange(p.size)
         one = self._target == 1.0
         most = np.where(one, float(n), 0.0)
-        self.most = self.outcomes(every, most)[1]
+        self.most = self.highest = self.outcomes(every, most)[1]
         ends = np.where(one, 1.0, 2.0 * n - 2.0), 2.0 * n - np.where(one, 1.0, 2.0)
         self.least = np.minimum(*(self.outcomes(every, end)[1] for end in ends))
         log_p, log_q = log_of(p, q), log_of(q, p)
@@ -170,8 +177,10 @@ class _Genotypes(Family):
 class _Listed(Family):
     """Outcomes that were worked out one by one."""
 
-    def __init__(self, laws: list[tuple[FloatArray, FloatArray]], copies: FloatArray):
-        """`laws`: the probabilities out and in of a coordinate's outcomes."""
+    def __init__(
+        self, laws: list[tuple[FloatArray, FloatArray]], copies: FloatArray, own: FloatArray
+    ):
+        """`laws`: the probabilities out and in of a coordinate's outcomes; `own` the target's."""
         self.copies = copies
         kept, self.lost, self.kept = [], np.empty(len(laws)), np.empty(len(laws))
         for place, (out, inside) in enumerate(laws):
@@ -192,6 +201,10 @@ class _Listed(Family):
         self.bend = np.zeros(sizes.shape)
         self.least = np.minimum.reduceat(self._ratio, self._first[:-1])
         self.most = np.maximum.reduceat(self._ratio, self._first[:-1])
+        # No outcome is likelier than that with the target in it by more than 1/own.
+        faint = np.array([bool(np.any(out <= _LEAST)) for out, _ in laws])
+        self.highest = np.where(faint, -np.log(own), self.most)
+        self.ruled_out = bool(np.any(faint) or np.any(self.lost > 0.0))
 
     def _mean(self, values: FloatArray) -> FloatArray:
         total = np.add.reduceat(self._weight, self._first[:-1])
@@ -329,13 +342,18 @@ def _rounded(p: FloatArray, target: FloatArray, n: int, decimals: int) -> Family
         inside = np.exp(binom_logpmf(k - int(z), 2 * n - 2, share))
         inside[(k < z) | (k - z > 2 * n - 2)] = 0.0
         laws.append((np.add.reduceat(out, starts), np.add.reduceat(inside, starts)))
-    return _Listed(laws, copies.astype(np.float64))
+    share, z = pairs.T
+    own = np.where(
+        z == 1.0, 2.0 * share * (1.0 - share), np.where(z == 2.0, share, 1.0 - share) ** 2
+    )
+    return _Listed(laws, copies.astype(np.float64), own)
 
 
 def _lattice(part: Lattice, target: FloatArray, n: int) -> Family:
     """Sums of n values on a lattice, by direct convolution."""
     laws: list[tuple[FloatArray, FloatArray]] = []
     copies: list[float] = []
+    own: list[float] = []
     seen: dict[Any, int] = {}
     for j, (values, chances) in enumerate(zip(part.values, part.probabilities, strict=True)):
         at = np.flatnonzero(np.abs(values - target[j]) <= 1e-9 * (1.0 + np.abs(values)))
@@ -356,4 +374,5 @@ def _lattice(part: Lattice, target: FloatArray, n: int) -> Family:
         inside[place : place + before.size] = before
         laws.append((np.convolve(before, dense), inside))
         copies.append(1.0)
-    return _Listed(laws, np.array(copies))
+        own.append(float(chances[at[0]]))
+    return _Listed(laws, np.array(copies), np.array(own))

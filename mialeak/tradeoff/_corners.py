@@ -114,22 +114,26 @@ class Side:
     """One direction of a curve: ``delta(eps) = max over i of gap_i - (e^eps - 1) cost_i``.
 
     `cost` and `gap` belong to the corners; `level`, ascending, is for each segment the -epsilon at
-    which its two ends tie.
+    which its two ends tie.  `last` is epsilon where delta is 0: the largest log ratio, of outcomes
+    whose probability is no float64 too.
     """
 
     cost: FloatArray
     gap: FloatArray
     level: FloatArray
+    last: float
 
     @classmethod
     def of(cls, corners: Corners, direction: str) -> Side:
         """The side that answers for "in" or "out"."""
+        slope = corners.log_slope
         if direction == "in":
-            return cls(corners.fpr, corners.gap, -corners.log_slope)
-        cost, gap, level = corners.fnr[::-1], corners.gap[::-1], corners.log_slope[::-1]
+            last = np.inf if corners.power[0] > 0.0 else max(float(slope[0]), 0.0)
+            return cls(corners.fpr, corners.gap, -slope, last)
+        cost, gap, level = corners.fnr[::-1], corners.gap[::-1], slope[::-1]
         # Corners with power = 1 cost nothing; only the last, of least fpr, is of use.
         start = int(np.searchsorted(cost, 0.0, side="right")) - 1
-        return cls(cost[start:], gap[start:], level[start:])
+        return cls(cost[start:], gap[start:], level[start:], max(-float(slope[-1]), 0.0))
 
     @cached_property
     def _tied(self) -> FloatArray:
@@ -142,7 +146,7 @@ class Side:
     def delta(self, epsilon: FloatArray) -> FloatArray:
         """Search for the corner, and evaluate."""
         nearest = np.searchsorted(self.level, -epsilon)
-        best: FloatArray = np.full(epsilon.shape, max(self.gap[0], 0.0))
+        best: FloatArray = np.full(epsilon.shape, max(0.0, self.gap[0]))
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             growth = np.expm1(np.minimum(epsilon, _LARGE))
             for corner in self._around(nearest):
@@ -164,7 +168,7 @@ class Side:
                 ratio = over / cost
                 needed = np.where(ratio < np.inf, np.log1p(ratio), np.log(over) - np.log(cost))
                 best = np.maximum(best, np.where(over > 0.0, needed, 0.0))
-        return best
+        return np.where(delta > 0.0, best, self.last)
 
     def _around(self, nearest: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         """The corner found and its neighbours: rounding may move a tie by one."""

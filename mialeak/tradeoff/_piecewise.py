@@ -226,7 +226,8 @@ class PiecewiseTradeOff(TradeOff):
         p_in = np.multiply.outer(ours[1], theirs[1]).ravel()
         with np.errstate(invalid="ignore"):  # impossible in the one and certain in the other
             log_ratio = np.add.outer(ours[2], theirs[2]).ravel()
-        some = (p_out > 0.0) | (p_in > 0.0)
+        ends = (log_ratio == np.nanmax(log_ratio)) | (log_ratio == np.nanmin(log_ratio))
+        some = (p_out > 0.0) | (p_in > 0.0) | ends
         corners = corners_of_atoms(p_out[some], p_in[some], log_ratio[some])
         return self._of(corners, weakest(self.kind, other.kind))
 
@@ -273,9 +274,7 @@ def _atoms(corners: Corners) -> tuple[FloatArray, FloatArray, FloatArray]:
     fpr, power, tnr, fnr, _, log_slope = corners
     p_out = np.where(fpr[1:] < 0.5, np.diff(fpr), -np.diff(tnr))
     p_in = np.where(power[1:] < 0.5, np.diff(power), -np.diff(fnr))
-    certain = power[0]  # outcomes that only the target makes possible
-    return (
-        np.append(0.0, p_out),
-        np.append(certain, p_in),
-        np.append(np.inf, log_slope),
-    )
+    if power[0] == 0.0:
+        return p_out, p_in, log_slope
+    # Outcomes that only the target makes possible.
+    return np.append(0.0, p_out), np.append(power[0], p_in), np.append(np.inf, log_slope)
