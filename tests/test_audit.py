@@ -278,6 +278,33 @@ class TestAwkwardScores:
         )
         assert shaped.to_dict() == flat.to_dict()
 
+    @pytest.mark.parametrize(
+        ("library", "kind"),
+        [("pandas", "Series"), ("polars", "Series"), ("pyarrow", "array"), ("torch", "tensor")],
+    )
+    def test_scores_of_any_library(self, library, kind):
+        make = getattr(pytest.importorskip(library), kind)
+        inside, outside = normal_scores(0)
+        given = audit(make(inside), make(outside), method="simultaneous")
+        assert given.to_dict() == audit(inside, outside, method="simultaneous").to_dict()
+
+    @pytest.mark.parametrize("method", ["calibrated", "simultaneous"])
+    def test_what_fails_with_delta_near_1_is_not_refuted(self, method):
+        inside, outside = np.arange(100) + 100, np.arange(100)
+        for delta in (0.97, 1 - 1e-12, np.nextafter(1.0, 0.0)):
+            assert audit(inside, outside, delta=delta, method=method).epsilon_lower == 0
+
+    def test_bounds_fall_with_confidence_to_nothing(self):
+        inside, outside = normal_scores(0)
+        levels = (1e-9, 0.5, 0.95, 0.9999999, 1 - 1e-11, np.nextafter(1.0, 0.0))
+        results = [audit(inside, outside, confidence=x, method="simultaneous") for x in levels]
+        for name in ("epsilon_lower", "mu_lower"):
+            bounds = [getattr(result, name) for result in results]
+            assert bounds == sorted(bounds, reverse=True)
+            assert bounds[3] > bounds[-1] == 0
+        lows = [result.advantage.low for result in results]
+        assert lows == sorted(lows, reverse=True)
+
     def test_the_scores_are_left_as_they_are(self):
         inside, outside = normal_scores(0)
         kept = inside.copy(), outside.copy()

@@ -148,9 +148,10 @@ class TestBound:
         assert np.mean(bounds) == pytest.approx(100, abs=4)
         assert len(set(bounds)) > 10
 
-    def test_flags_may_be_truths(self):
+    def test_flags_may_be_of_any_kind(self):
         scores, member = responses(np.random.default_rng(4), 100, 2.0)
-        assert one_run_audit(scores, member == 1) == one_run_audit(scores, member.astype(float))
+        for kind in (bool, np.int8, np.uint64, np.float16, ">i4", object):
+            assert one_run_audit(scores, member.astype(kind)) == one_run_audit(scores, member)
 
     def test_infinite_scores_are_scores(self):
         member = np.arange(40) % 2
