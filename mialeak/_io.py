@@ -86,9 +86,13 @@ def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None =
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    if path.is_fifo():
+        raise ValueError(f"{path} must be a file, not a pipe: it is read more than once")
     if suffix in (".csv", ".tsv"):
         _check_text(path)
-        return _read_csv(path, columns, delimiter or ("\t" if suffix == ".tsv" else ","))
+        if delimiter is None:
+            delimiter = "\t" if suffix == ".tsv" else ","
+        return _read_csv(path, columns, delimiter)
     if suffix in (".parquet", ".pq"):
         _check_magic(path, b"PAR1")
         return _read_parquet(path, columns)

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -76,6 +77,29 @@ def test_the_reader_may_leave_early():
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("Publishing")
     assert done.stderr == ""
+
+
+def test_without_stdout_the_exit_code_is_the_answer(table):
+    command = [sys.executable, "-m", "mialeak", "table", table]
+    closed = ["sh", "-c", '"$@" >&-', "sh", *command]
+    done = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_answer_is_written_over_a_file_that_is_read(table, tmp_path, capsys):
+    before = Path(table).read_bytes()
+    links = tmp_path / "link.png"
+    links.symlink_to(table)
+    for option, path in (("html", table), ("plot", str(links))):
+        message = f"--{option} must be a file of its own; got {path!r}"
+        assert refused(capsys, "table", table, f"--{option}", path) == message
+        assert refused(capsys, "mean", table, f"--{option}", path) == message
+        for files in ((table, "out.csv"), ("in.csv", table)):
+            assert refused(capsys, "audit", *files, f"--{option}", path) == message
+    assert Path(table).read_bytes() == before
+    both = str(tmp_path / "both.svg")
+    message = f"--html must be a file of its own; got {both!r}"
+    assert refused(capsys, "curve", "--mu", "1", "--plot", both, "--html", both) == message
 
 
 def test_names_that_the_terminal_cannot_write_are_escaped(tmp_path):

@@ -143,7 +143,9 @@ def test_a_picture_is_written(tmp_path, capsys, suffix, magic):
 def test_a_picture_that_cannot_be_written_is_an_error(tmp_path, capsys):
     path = str(tmp_path / "none" / "curve.png")
     assert refused(capsys, "--mu", "1", "--plot", path) == f"{path}: No such file or directory"
-    assert "'xyz' is not supported" in refused(capsys, "--mu", "1", "--plot", "curve.xyz")
+    for name in ("curve.xyz", "curve", "curve.html", "."):
+        message = f"--plot must end in .png, .svg or .pdf; got {name!r} (see mialeak curve --help)"
+        assert refused(capsys, "--mu", "1", "--plot", name) == message
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, capsys):

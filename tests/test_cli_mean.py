@@ -334,10 +334,14 @@ USAGE = "mean takes a FILE or --example, one of them (see mialeak mean --help)"
     [
         ([], USAGE),
         (["FILE", "--example", "adult"], USAGE),
-        (["FILE", "--noise-std", "-1"], "--noise-std must be at least 0 and finite; got -1" + SEE),
+        (
+            ["FILE", "--noise-std", "1e300"],
+            "--noise-std must be between 0 and 1e100; got 1e300" + SEE,
+        ),
+        (["FILE", "--noise-std", "-1"], "--noise-std must be between 0 and 1e100; got -1" + SEE),
         (
             ["FILE", "--noise-std", "nan"],
-            "--noise-std must be at least 0 and finite; got nan" + SEE,
+            "--noise-std must be between 0 and 1e100; got nan" + SEE,
         ),
         (
             ["FILE", "--rate", "0"],

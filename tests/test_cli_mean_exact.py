@@ -87,6 +87,13 @@ def test_a_column_that_is_the_same_for_all_says_nothing(table, capsys):
     assert with_it["rows"] == without["rows"]
 
 
+def test_where_all_columns_are_the_same_for_all_nothing_leaks(table, capsys):
+    assert main(["mean", table, "--columns", "same", "--exact", "--top", "1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["exact"]["rows"]
+    assert row["leakage"] == row["limit"] == row["error"] == 0.0
+    assert all(point["power"] == point["fpr"] for point in row["power"])
+
+
 @pytest.mark.parametrize(("rate", "power"), [("1", 1.0), ("0.5", 0.505)])
 def test_a_row_alone_in_its_kind_is_told_for_certain(tmp_path, columns, capsys, rate, power):
     alone = np.arange(ROWS) == 7

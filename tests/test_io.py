@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -170,7 +171,16 @@ def test_a_missing_file_is_an_oserror(tmp_path):
         read_table(tmp_path / "t.csv")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match=r"pipe\.csv must be a file, not a pipe"):
+        read_table(tmp_path / "pipe.csv")
+
+
 def test_a_delimiter_is_one_character(write):
+    with pytest.raises(ValueError, match="must be one character; got ''"):
+        read_table(write("a.csv", "a,b\n1,2\n"), delimiter="")
     with pytest.raises(ValueError, match="delimiter must be one character; got ', '"):
         read_table(write("t.csv", "a,b\n"), delimiter=", ")
 

@@ -66,9 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = argparse.Namespace()
     try:
         _parse(argv, options)
+        _output.check_files(options)
         _output.check_extras(options)
         code: int = options.run(options)
-        sys.stdout.flush()
+        print(end="", flush=True)  # into nothing where there is no stdout
     except BrokenPipeError:
         # The reader has gone: nothing more can be said, not even at exit, when Python flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

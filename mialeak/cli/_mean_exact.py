@@ -87,6 +87,8 @@ class ExactRows:
             power = report.rate + (1.0 - report.rate) * fpr
             return _told(place, report.rate, report.rate, 0.0, power)
         free = variance > 0.0
+        if not free.any():
+            return _told(place, 0.0, 0.0, 0.0, fpr)
         limit = mean_tradeoff(
             target[free], mean[free], variance[free], n, sampling_rate=report.rate
         )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import math
 from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "FINITE",
     "LEVEL",
+    "NOISE",
     "PART",
     "POSITIVE",
     "SHARE",
@@ -39,7 +38,10 @@ SHARE: tuple[str, Holds] = ("be between 0 and 1", lambda x: 0.0 <= x <= 1.0)
 LEVEL: tuple[str, Holds] = ("be strictly between 0 and 1", lambda x: 0.0 < x < 1.0)
 PART: tuple[str, Holds] = ("be above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
 POSITIVE: tuple[str, Holds] = ("be at least 0", lambda x: x >= 0.0)
-FINITE: tuple[str, Holds] = ("be at least 0 and finite", lambda x: 0.0 <= x < math.inf)
+NOISE: tuple[str, Holds] = ("be between 0 and 1e100", lambda x: 0.0 <= x <= 1e100)
+
+#: What a picture can be.
+_PICTURES = (".png", ".svg", ".pdf")
 
 
 def number(kind: tuple[str, Holds]) -> Callable[[str], float]:
@@ -144,10 +146,17 @@ def add_top(add: Any, default: int) -> None:
     )
 
 
+def _picture(text: str) -> str:
+    """The name of a picture, for argparse."""
+    if not text.lower().endswith(_PICTURES):
+        raise argparse.ArgumentTypeError(f"must end in .png, .svg or .pdf; got {text!r}")
+    return text
+
+
 def add_outputs(add: Any) -> None:
     """Describe what else the answer can be than text."""
     add("--json", action="store_true", help="print JSON")
-    add("--plot", metavar="FILE", help="draw a picture: .png, .svg, .pdf")
+    add("--plot", type=_picture, metavar="FILE", help="draw a picture: .png, .svg, .pdf")
     add("--html", metavar="FILE", help="write a report as a page that needs no network")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mialeak._document import Document
 
-__all__ = ["check_extras", "give", "judge", "panels", "print_json"]
+__all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json"]
 
 _OVER = 2
 
@@ -26,6 +26,17 @@ _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
 _NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json"}
+
+
+def check_files(options: argparse.Namespace) -> None:
+    """Raise ValueError if a file would be written over one that is read, or over the other."""
+    read = (getattr(options, name, None) for name in ("file", "inside", "outside"))
+    taken = {Path(path).resolve() for path in read if path}
+    for name in ("plot", "html"):
+        path = getattr(options, name, None)
+        if path and Path(path).resolve() in taken:
+            raise ValueError(f"--{name} must be a file of its own; got {path!r}")
+        taken.add(Path(path or "").resolve())
 
 
 def check_extras(options: argparse.Namespace) -> None:

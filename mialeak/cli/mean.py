@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
     add("--categories", metavar="A,B", help="columns of numbers that are names of categories")
     add(
         "--noise-std",
-        type=_options.number(_options.FINITE),
+        type=_options.number(_options.NOISE),
         default=0.0,
         metavar="S",
         help="of the noise on each mean, in standard deviations of its column (default: 0)",
