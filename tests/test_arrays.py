@@ -9,7 +9,7 @@ import pytest
 
 import mialeak
 from mialeak import StreamingCovariance
-from mialeak._arrays import as_choice, as_floats, as_share
+from mialeak._arrays import all_finite, as_choice, as_floats, as_share, within
 from mialeak.audit import audit, audit_power, one_run_audit
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -105,3 +105,29 @@ TAKES_RNG = {
 def test_every_rng_is_refused_in_the_same_words(name, rng, error):
     with pytest.raises(error, match=r"rng must be what np\.random\.default_rng takes"):
         TAKES_RNG[name](rng)
+
+
+@pytest.mark.parametrize(
+    "layout", [np.asarray, np.asfortranarray, lambda x: np.repeat(x, 2, -1)[..., ::2]]
+)
+@pytest.mark.parametrize("bad", [np.nan, -0.5, 1.5, np.inf, -np.inf])
+def test_one_number_outside_is_seen_wherever_it_stands(bad, layout):
+    for shape in [(), (1,), (7,), (3, 4)]:
+        values = layout(np.full(shape, 0.5))
+        assert within(values, 0.5, 0.5)
+        assert within(values, 0.0, 1.0)
+        values[(-1,) * values.ndim] = bad
+        assert not within(values, 0.0, 1.0)
+    assert within(np.empty(0), 0.0, 1.0)
+    assert within(np.empty((0, 3)), 0.0, 1.0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_large_numbers_are_finite_and_infinite_ones_are_not(bad):
+    for shape in [(), (1,), (9,), (3, 3)]:
+        values = np.full(shape, -1e308)
+        assert all_finite(values)
+        values[(-1,) * values.ndim] = bad
+        assert not all_finite(values)
+    assert all_finite(np.empty(0))
+    assert not all_finite(np.array([np.inf, -np.inf]))

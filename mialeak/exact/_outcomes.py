@@ -15,7 +15,7 @@ from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
 from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
-from mialeak.marginals._counts import require_genotype, require_possible_target
+from mialeak.marginals._counts import require_counts, require_genotype, require_possible_target
 from mialeak.marginals._lattice import sum_law
 from mialeak.special import binom_logpmf
 
@@ -313,7 +313,7 @@ def _require_likely(own: FloatArray, target: Any) -> None:
 
 
 def _bits(part: Bernoulli | Presence, target: FloatArray, n: int) -> list[Family]:
-    require((target == 0.0) | (target == 1.0), target, "target", "be 0 or 1")
+    require_counts(target, 1)
     p = part.p
     one, zero = (p, 1.0 - p) if isinstance(part, Bernoulli) else (p * (2.0 - p), (1.0 - p) ** 2)
     own, other = np.where(target == 1.0, one, zero), np.where(target == 1.0, zero, one)

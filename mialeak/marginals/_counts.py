@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_floats, every, for_columns, invalid, require
+from mialeak._arrays import (
+    FloatArray,
+    as_count,
+    as_floats,
+    every,
+    for_columns,
+    invalid,
+    require,
+    within,
+)
 from mialeak.marginals._base import Marginal, Releases, as_parameter, as_rows
 from mialeak.special import binom_logpmf
 
@@ -20,6 +29,7 @@ __all__ = [
     "Presence",
     "as_probability",
     "count_tolerance",
+    "require_counts",
     "require_genotype",
     "require_genotype_means",
     "require_possible_target",
@@ -27,8 +37,9 @@ __all__ = [
 
 #: Rows at most where counts are told from their mean: kernels round exactly up to here.
 MOST_ROWS = 2**45
-#: Smallest probability but 0: its inverse is finite, with room.
-_LEAST = 2.0**-1000
+#: Smallest probability but 0, its inverse finite with room, and largest but 1.
+_LEAST, _BELOW_ONE = 2.0**-1000, 1.0 - 2.0**-53
+_NO_COLUMNS = np.arange(0)
 #: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
 #: the rounding of float sums; the nearest count is never in doubt.
 _STRAY = 1e-6
@@ -36,19 +47,20 @@ _STRAY = 1e-6
 COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
 
 
-def as_probability(values: Any, name: str, columns: int) -> FloatArray:
-    """Probabilities of `columns` coordinates, or one for all."""
+def as_probability(values: Any, name: str, columns: int) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Probabilities of `columns` coordinates, or one for all; and the columns that do not vary."""
     array = as_floats(values, name)
     if array.shape not in ((), (columns,)):
         rule = f"be a number or have {columns} entries, one for each of target"
         invalid(name, f"{rule}; its shape is {array.shape}")
+    p = for_columns(array, columns)
+    if within(array, _LEAST, _BELOW_ONE):
+        return p, _NO_COLUMNS
     _require_probability(array, name)
-    return for_columns(array, columns)
+    return p, ((p == 0.0) | (p == 1.0)).nonzero()[0]
 
 
 def _require_probability(array: FloatArray, name: str) -> None:
-    if every((array >= _LEAST) & (array <= 1.0)):
-        return
     require((array >= 0.0) & (array <= 1.0), array, name, "be between 0 and 1")
     require((array == 0.0) | (array >= _LEAST), array, name, "be 0 or at least 2**-1000")
 
@@ -78,11 +90,19 @@ def count_tolerance(dtype: npt.DTypeLike, n: int) -> float:
     return tolerance
 
 
+def require_counts(target: FloatArray, most: int) -> None:
+    """Refuse a target that is not whole, from 0 to 1 or 2."""
+    if not (within(target, 0.0, most) and every(np.rint(target) == target)):
+        rule = "be 0 or 1" if most == 1 else "be 0, 1 or 2"
+        require(np.isin(target, np.arange(most + 1)), target, "target", rule)
+
+
 def require_genotype(target: FloatArray, p: FloatArray) -> None:
     """Refuse a target that is not 0, 1 or 2, or has probability 0."""
-    none, both = target == 0.0, target == 2.0
-    require(none | (target == 1.0) | both, target, "target", "be 0, 1 or 2")
-    require_possible_target(((p > 0.0) | none) & ((p < 1.0) | both), target, p)
+    require_counts(target, 2)
+    if not within(p, _LEAST, _BELOW_ONE):
+        possible = ((p > 0.0) | (target == 0.0)) & ((p < 1.0) | (target == 2.0))
+        require_possible_target(possible, target, p)
 
 
 def require_genotype_means(releases: Releases, n: int) -> None:
@@ -119,7 +139,7 @@ def _bit_log_ratio(
     releases: Releases, target: FloatArray, one: FloatArray, zero: FloatArray, p: FloatArray
 ) -> FloatArray:
     """Log of release/one or (1 - release)/zero, `one` and `zero` the probabilities of the bit."""
-    require((target == 0.0) | (target == 1.0), target, "target", "be 0 or 1")
+    require_counts(target, 1)
     chance = np.where(target == 1.0, one, zero)
     require_possible_target(chance > 0.0, target, p)
     rows = releases.rows

@@ -7,13 +7,22 @@ for itself unless something is added to it; by its ``whitening_``, if it has one
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import FloatArray, as_floats, first_index, for_columns, invalid, require
+from mialeak._arrays import (
+    FloatArray,
+    as_floats,
+    first_index,
+    for_columns,
+    invalid,
+    require,
+    within,
+)
 
 __all__ = ["Diagonal", "Full", "Outside", "Whitening", "variances_or_matrix", "whitening"]
 
@@ -27,6 +36,7 @@ _RANGE = 1e-8
 _CONSTANT = 1e-12
 #: Two entries of a symmetric matrix may differ by rounding.
 _SYMMETRIC = 1e-10
+_LARGEST = sys.float_info.max
 
 
 class Outside(Exception):
@@ -55,11 +65,11 @@ class Whitening(Protocol):
 class Diagonal:
     """Uncorrelated columns; one that does not vary may be off by the rounding of its mean."""
 
+    @np.errstate(divide="ignore", over="ignore")
     def __init__(self, variances: FloatArray, mean: FloatArray):
         self._fixed = (variances == 0.0).nonzero()[0]
         self.rank = variances.size - self._fixed.size
-        with np.errstate(divide="ignore", over="ignore"):
-            self._weights = 1.0 / variances
+        self._weights = 1.0 / variances
         if self._fixed.size:
             self._weights[self._fixed] = 0.0
             self._slack = _CONSTANT * np.abs(mean[self._fixed])
@@ -73,7 +83,8 @@ class Diagonal:
         if self._fixed.size:
             for rows in (one, other):
                 _check_fixed(rows, self._fixed, self._slack, self.rank)
-        return np.multiply(one, other, out=one) @ self._weights
+        one *= other
+        return one @ self._weights
 
     def weights(self, deviation: FloatArray) -> FloatArray | None:
         """The vector ``C^-1 v``, if every column varies."""
@@ -216,23 +227,26 @@ def as_form(cov: Any, columns: int, name: str) -> FloatArray | Estimator:
         if known != columns:
             invalid(name, f"be fitted to {columns} columns; it was fitted to {known}")
         return Estimator(cov, columns)
-    array = as_floats(cov, name, finite=True)
+    array = as_floats(cov, name)
     if array.shape not in ((), (columns,), (columns, columns)):
         invalid(
             name,
             f"be a number, {columns} variances or a {columns} by {columns} matrix, to go with "
             f"{columns} columns; its shape is {array.shape}",
         )
-    if array.ndim == 2:
-        _require_symmetric(array, name)
-        diagonal = np.diagonal(array)
-        bad = diagonal < 0.0
-        if bad.any():
-            j = first_index(bad)[0]
-            invalid(name, "have variances of at least 0", index=(j, j), value=diagonal[j])
-        return array
-    require(array >= 0.0, array, name, "be at least 0 (a variance)")
-    return for_columns(array, columns)
+    if array.ndim < 2:
+        if not within(array, 0.0, _LARGEST):
+            require(np.isfinite(array), array, name, "be finite")
+            require(array >= 0.0, array, name, "be at least 0 (a variance)")
+        return for_columns(array, columns)
+    require(np.isfinite(array), array, name, "be finite")
+    _require_symmetric(array, name)
+    diagonal = np.diagonal(array)
+    bad = diagonal < 0.0
+    if bad.any():
+        j = first_index(bad)[0]
+        invalid(name, "have variances of at least 0", index=(j, j), value=diagonal[j])
+    return array
 
 
 def _require_symmetric(matrix: FloatArray, name: str) -> None:
@@ -266,19 +280,20 @@ def whitening(
 ) -> Whitening:
     """What whitens by ``factor * cov + noise_factor * noise``."""
     form = as_form(cov, mean.size, names[0])
-    if isinstance(form, Estimator) and noise is None and factor == 1.0:
-        return form.whitening()
+    if noise is None and factor == 1.0:
+        return form.whitening() if isinstance(form, Estimator) else _of_array(form, mean, names[0])
     term = _array_of(form, mean.size, names[0])
-    other = None if noise is None else variances_or_matrix(noise, mean.size, names[1])
-    total = _weighted_sum(term, factor, other, noise_factor)
-    if total.ndim == 1:
-        return Diagonal(total, mean)
-    slack = _CONSTANT * np.abs(mean)
-    if other is not None:
-        for matrix, name in zip((term, other), names, strict=True):
-            if matrix.ndim == 2:
-                Full(matrix, slack, name)  # for its checks: a sum may hide what a term lacks
-    return Full(total, slack, names[0])
+    if noise is None:
+        return _of_array(factor * term, mean, names[0])
+    other = variances_or_matrix(noise, mean.size, names[1])
+    for matrix, name in zip((term, other), names, strict=True):
+        if matrix.ndim == 2:
+            _of_array(matrix, mean, name)  # for its checks: a sum may hide what a term lacks
+    return _of_array(_weighted_sum(term, factor, other, noise_factor), mean, names[0])
+
+
+def _of_array(cov: FloatArray, mean: FloatArray, name: str) -> Whitening:
+    return Diagonal(cov, mean) if cov.ndim == 1 else Full(cov, _CONSTANT * np.abs(mean), name)
 
 
 def variances_or_matrix(cov: Any, columns: int, name: str) -> FloatArray:
@@ -293,10 +308,8 @@ def _array_of(form: FloatArray | Estimator, columns: int, name: str) -> FloatArr
 
 
 def _weighted_sum(
-    cov: FloatArray, factor: float, noise: FloatArray | None, noise_factor: float
+    cov: FloatArray, factor: float, noise: FloatArray, noise_factor: float
 ) -> FloatArray:
-    if noise is None:
-        return cov if factor == 1.0 else factor * cov
     if cov.ndim == noise.ndim:
         return factor * cov + noise_factor * noise
     matrix, variances = np.asarray(factor * cov), np.asarray(noise_factor * noise)

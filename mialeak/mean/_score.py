@@ -7,7 +7,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_floats, every, first_index, invalid, require
+from mialeak._arrays import (
+    FloatArray,
+    all_finite,
+    as_count,
+    as_floats,
+    first_index,
+    invalid,
+    require,
+)
 from mialeak._blocks import row_blocks
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
 
@@ -104,7 +112,7 @@ def leakage_score(
     n = as_count(n, "n", least=2)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)
-    return np.asarray(squared_distances(points, mean, by, "target") / n)[()]
+    return squared_distances(points, mean, by, "target") / n
 
 
 def as_mean(mean: Any) -> FloatArray:
@@ -126,6 +134,7 @@ def as_points(points: Any, mean: FloatArray, name: str) -> FloatArray:
     return array
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def squared_distances(
     points: FloatArray, mean: FloatArray, by: Whitening, name: str, rule: str = _RULE
 ) -> float | FloatArray:
@@ -133,17 +142,20 @@ def squared_distances(
     flat = points.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
     room = None
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
-            rows = flat[block]
-            room = np.subtract(rows, mean, out=None if room is None else room[: rows.shape[0]])
-            try:
-                result[block] = by.squared(room)
-            except Outside as outside:
-                _refuse(points, name, rule, block.start, outside)
-    return _checked(result, points, name)
+    for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
+        rows = flat[block]
+        room = rows - mean if room is None else np.subtract(rows, mean, room[: rows.shape[0]])
+        try:
+            result[block] = by.squared(room)
+        except Outside as outside:
+            _refuse(points, name, rule, block.start, outside)
+    if not all_finite(result):
+        _blame(result, points, name)
+    shaped: FloatArray = result.reshape(points.shape[:-1])
+    return shaped[()]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def inner_products(
     points: FloatArray, others: FloatArray, mean: FloatArray, by: Whitening, names: tuple[str, str]
 ) -> float | FloatArray:
@@ -155,9 +167,8 @@ def inner_products(
         invalid(names[1], f"broadcast with {names[0]}; {shapes}")
     flat, flat_other = one.reshape(-1, mean.size), other.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
-            result[block] = by.inner(flat[block] - mean, flat_other[block] - mean)
+    for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
+        result[block] = by.inner(flat[block] - mean, flat_other[block] - mean)
     shaped: FloatArray = result.reshape(one.shape[:-1])
     return shaped[()]
 
@@ -165,10 +176,8 @@ def inner_products(
 def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
     """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
     rows, columns = flat.shape
-    elements = _BLOCK
-    if matrix:
-        elements = max(elements, min(_MATRIX_ROWS * columns, _MATRIX_BLOCK))
-    return row_blocks(rows, columns, elements=elements)
+    least = min(_MATRIX_ROWS * columns, _MATRIX_BLOCK) if matrix else 0
+    return row_blocks(rows, columns, elements=max(_BLOCK, least))
 
 
 def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outside) -> NoReturn:
@@ -184,11 +193,8 @@ def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outsi
     )
 
 
-def _checked(result: FloatArray, points: FloatArray, name: str) -> float | FloatArray:
-    """The scores in the shape of the points; a score that is not finite has an entry to blame."""
-    if not every(np.isfinite(result)):
-        row = first_index(~np.isfinite(result))[0]
-        require(np.isfinite(points), points, name, "be finite")
-        invalid(name, "be near enough to mean for its square to be a number", index=row)
-    shaped: FloatArray = result.reshape(points.shape[:-1])
-    return shaped[()]
+def _blame(result: FloatArray, points: FloatArray, name: str) -> NoReturn:
+    """Refuse the entry by which a score is not finite."""
+    require(np.isfinite(points), points, name, "be finite")
+    row = first_index(~np.isfinite(result))[0]
+    invalid(name, "be near enough to mean for its square to be a number", index=row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -106,7 +107,7 @@ def mean_tradeoff(
     if n_reference is not None:
         factor += rows / as_count(n_reference, "n_reference", least=1)
     by = whitening(cov, mean, factor=factor, noise=release_noise_cov, noise_factor=rows)
-    shift = np.asarray(_shift(target, assumed_target, mean, by)) / np.sqrt(rows)
+    shift = _shift(target, assumed_target, mean, by) / math.sqrt(rows)
     if sampling != "rows":
         return GaussianTradeOff(rows / n * shift, kind="asymptotic")
     curve = GaussianTradeOff(shift, kind="asymptotic")

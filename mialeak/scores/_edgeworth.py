@@ -12,7 +12,7 @@ from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
     Piece,
     as_columns,
-    cubic_function,
+    cubic_sums,
     cubic_table,
     map_releases,
 )
@@ -172,8 +172,10 @@ def edgeworth_score(
         target, mean, std, skewness, excess_kurtosis, n, order
     )
     table = cubic_table([centre, scale, *coefficients], centre.size)
-    score = cubic_function(table, math.fsum(constants))
-    return map_releases(releases, centre.size, score)
+    constant = math.fsum(constants.tolist())
+    return map_releases(
+        releases, centre.size, lambda piece: cubic_sums(piece.rows, table, constant)
+    )
 
 
 def _polynomials(
@@ -190,7 +192,8 @@ def _polynomials(
     n = as_count(n, "n", least=2)
     order = as_count(order, "order", least=1, most=3)
     a, s = (target - mean) / std, 1.0 / math.sqrt(n)
-    c0, c1, c2, c3 = np.zeros(d), s * a, np.zeros(d), np.zeros(d)
+    c0 = c2 = c3 = np.zeros(d)
+    c1 = s * a
     if order >= 2:
         half = 0.5 * s * s
         skew = l3 * a

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, require
+from mialeak._arrays import FloatArray, as_count
 from mialeak._kernels import scores as kernels
 from mialeak.marginals import Genotype
 from mialeak.marginals._counts import (
     MOST_ROWS,
     as_probability,
     count_tolerance,
+    require_counts,
     require_genotype,
     require_genotype_means,
     require_possible_target,
@@ -23,8 +24,15 @@ from mialeak.scores._releases import Piece, map_releases, padded
 
 __all__ = ["bernoulli_score", "genotype_score"]
 
-#: u, v, w of a factor that is 1 whatever is released.
-_ONE = [1.0, 0.0, 1.0]
+#: u, v, w of a factor that is 1 whatever is released, and of two.
+_ONE = np.array([[1.0], [0.0], [1.0]])
+_ONES = np.concatenate([_ONE, _ONE])
+#: The two factors of a genotype's ratio, of one allele each: draws taken before it.  For genotypes
+#: 0, 1 and 2: whether this allele is not the alternate one, the sign of the count in the factor,
+#: and draws that are taken.
+_BEFORE = np.array([[0.0], [1.0]])
+_ZERO = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+_FACTORS = np.stack([_ZERO, 1.0 - 2.0 * _ZERO, [[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]])
 
 
 def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | FloatArray:
@@ -80,41 +88,38 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     array([ 0.4055, -0.1178])
     """
     target = as_target(target)
-    p = as_probability(p, "p", target.size)
+    p, fixed = as_probability(p, "p", target.size)
     as_count(n, "n", least=2)
-    require((target == 0.0) | (target == 1.0), target, "target", "be 0 or 1")
+    require_counts(target, 1)
     zero = 1.0 - target
     chance = np.abs(zero - p)
-    require_possible_target(chance > 0.0, target, p)
-    table = padded([zero, target - zero, 1.0 / chance], _ONE, target.size)
-    fixed = _drop_fixed(table, p)
+    if fixed.size:
+        require_possible_target(chance > 0.0, target, p)
+    table, factor = padded(_ONE, target.size)
+    factor[0], factor[1], factor[2] = zero, target - zero, 1.0 / chance
+    if fixed.size:
+        factor[:, fixed] = _ONE
 
     def score(piece: Piece) -> FloatArray:
         out = np.empty(piece.rows.shape[0])
         kernels.log_linear_sums(piece.rows, table, out)
-        _require_fixed(piece, fixed, p)
-        if np.isnan(out).any():
-            piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
+        if fixed.size:
+            _require_fixed(piece, fixed, p)
         return out
 
-    return map_releases(releases, target.size, score)
+    def blame(piece: Piece, scores: FloatArray) -> None:
+        if np.isnan(scores).any():
+            piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
 
-
-def _drop_fixed(table: FloatArray, p: FloatArray) -> npt.NDArray[np.intp]:
-    """The columns that do not vary, in which the factors of `table` become 1."""
-    fixed: npt.NDArray[np.intp] = ((p == 0.0) | (p == 1.0)).nonzero()[0]
-    if fixed.size:
-        table[:, fixed] = np.resize(_ONE, len(table))[:, None]
-    return fixed
+    return map_releases(releases, target.size, score, blame)
 
 
 def _require_fixed(piece: Piece, fixed: npt.NDArray[np.intp], value: FloatArray) -> None:
     """Columns of which only one value is possible have it."""
-    if fixed.size:
-        good = np.ones(piece.rows.shape, bool)
-        given = piece.rows[:, fixed]
-        good[:, fixed] = (given == value[fixed]) | np.isnan(given)
-        piece.require(good, "be possible; all rows have the same value in this column")
+    good = np.ones(piece.rows.shape, bool)
+    given = piece.rows[:, fixed]
+    good[:, fixed] = (given == value[fixed]) | np.isnan(given)
+    piece.require(good, "be possible; all rows have the same value in this column")
 
 
 def genotype_score(
@@ -175,7 +180,7 @@ def genotype_score(
     '0.3325'
     """
     target = as_target(target)
-    p = as_probability(p, "p", target.size)
+    p, fixed = as_probability(p, "p", target.size)
     n = as_count(n, "n", least=2, most=MOST_ROWS)
     if decimals is not None:
         law = Genotype(p, decimals=decimals)
@@ -186,28 +191,29 @@ def genotype_score(
 
         return map_releases(releases, target.size, rounded)
     require_genotype(target, p)
-    table = padded(_genotype_factors(target, p, n), _ONE * 2, target.size)
-    fixed = _drop_fixed(table, p)
+    table, factors = padded(_ONES, target.size)
+    _fill_genotype_factors(factors, target, p, n)
+    if fixed.size:
+        factors[:, fixed] = _ONES
 
     def score(piece: Piece) -> FloatArray:
         out = np.empty(piece.rows.shape[0])
         tolerance = count_tolerance(piece.rows.dtype, n)
         kernels.log_quadratic_sums(piece.rows, float(n), tolerance, table, out)
-        if np.isnan(out).any():
-            require_genotype_means(piece, n)
-        _require_fixed(piece, fixed, 2.0 * p)
+        if fixed.size:
+            _require_fixed(piece, fixed, 2.0 * p)
         return out
 
-    return map_releases(releases, target.size, score)
+    def blame(piece: Piece, scores: FloatArray) -> None:
+        if np.isnan(scores).any():
+            require_genotype_means(piece, n)
+
+    return map_releases(releases, target.size, score, blame)
 
 
-def _genotype_factors(target: FloatArray, p: FloatArray, n: int) -> list[Any]:
+def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:
     """u, v, w of the two factors: draws with and without the allele, less those taken already."""
     draws = 2.0 * n
-    rows: list[Any] = []
-    for allele in (0, 1):
-        zero = 1.0 * (target <= allele)  # this allele of the target is not the alternate one
-        taken = target != 1.0 if allele else 0.0
-        w = 1.0 / ((draws - allele) * np.abs(zero - p))
-        rows += [draws * zero - taken, 1.0 - 2.0 * zero, w]
-    return rows
+    zero, factors[1::3], taken = _FACTORS.take(target.astype(np.intp), axis=2)
+    factors[0::3] = draws * zero - taken
+    factors[2::3] = 1.0 / ((draws - _BEFORE) * np.abs(zero - p))

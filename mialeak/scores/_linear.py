@@ -13,7 +13,7 @@ from mialeak.mean._score import as_mean, kernel_blocks, squared_distances
 from mialeak.scores._releases import (
     Piece,
     as_columns,
-    cubic_function,
+    cubic_sums,
     cubic_table,
     map_releases,
 )
@@ -93,7 +93,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     if weights is not None:
         table = cubic_table([mean, 1.0, weights], mean.size)
         half = 0.5 * _score_at(target, table, mean, by) / n
-        return map_releases(releases, mean.size, cubic_function(table, -half))
+        return map_releases(releases, mean.size, lambda piece: cubic_sums(piece.rows, table, -half))
     half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
 
     def inner(piece: Piece) -> FloatArray:
@@ -106,10 +106,10 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
 
 def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: Whitening) -> float:
     """The squared distance of the target, as the score of a release that equals it."""
-    (distance,) = cubic_function(table, 0.0)(Piece(contiguous(target)[None], 0, True)).tolist()
+    distance: float = cubic_sums(contiguous(target)[None], table, 0.0).item()
     if not math.isfinite(distance):
         squared_distances(target, mean, by, "target")  # says why
-    return float(distance)
+    return distance
 
 
 def by_rows(piece: Piece, by: Whitening, function: Any) -> FloatArray:
@@ -183,4 +183,4 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     target = as_target(target)
     reference = as_columns(reference, "reference", target.size)
     table = cubic_table([0.0, 1.0, target - reference], target.size)
-    return map_releases(releases, target.size, cubic_function(table, 0.0))
+    return map_releases(releases, target.size, lambda piece: cubic_sums(piece.rows, table, 0.0))

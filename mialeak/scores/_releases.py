@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,17 @@ import numpy.typing as npt
 
 from mialeak._arrays import (
     FloatArray,
+    all_finite,
     as_floats,
     contiguous,
-    every,
     first_index,
     for_columns,
     invalid,
     refuse_masked,
 )
-from mialeak._blocks import row_blocks
 from mialeak._kernels import scores as kernels
 
-__all__ = ["Piece", "as_columns", "cubic_function", "cubic_table", "map_releases", "padded"]
+__all__ = ["Piece", "as_columns", "cubic_sums", "cubic_table", "map_releases", "padded"]
 
 #: Entries of a piece: what a strided or memory-mapped matrix is copied by, and how long Ctrl-C
 #: waits (a millisecond or two).
@@ -47,38 +46,41 @@ class Piece:
         invalid("releases", rule, index=index, value=self.rows[row, column], remedy=remedy)
 
 
-def map_releases(
-    releases: Any, columns: int, function: Callable[[Piece], FloatArray]
-) -> float | FloatArray:
-    """``function`` of every piece, put together; a result that is not finite has its entry blamed.
+#: The results of a piece, and what refuses it if one of them is not finite.
+Function = Callable[[Piece], FloatArray]
+Blame = Callable[[Piece, FloatArray], None]
 
-    One release (d,) gives one result, a matrix or an iterator a row of results for each.
+
+def map_releases(
+    releases: Any, columns: int, function: Function, blame: Blame | None = None
+) -> float | FloatArray:
+    """``function`` of every piece, put together.
+
+    One release (d,) gives one result, a matrix or an iterator a row of results for each.  Where a
+    result is not finite `blame` may refuse the piece; then entries that are not finite are refused.
     """
     if hasattr(releases, "__next__"):
         parts, start = [], 0
         for block in releases:
             matrix = np.atleast_2d(_as_releases(block, columns))
-            parts += [_checked(piece, function) for piece in _pieces(matrix, start, False)]
+            parts += _results(matrix, start, False, function, blame)
             start += matrix.shape[0]
-        return np.concatenate(parts or [_of_none(columns, function)])
+        return _joined(parts, columns, function)
     array = _as_releases(releases, columns)
-    single = array.ndim == 1
-    matrix = array[None] if single else array
-    parts = [_checked(piece, function) for piece in _pieces(matrix, 0, single)]
-    whole = np.concatenate(parts or [_of_none(columns, function)])
-    result: float | FloatArray = whole[0] if single else whole
-    return result
-
-
-def _of_none(columns: int, function: Callable[[Piece], FloatArray]) -> FloatArray:
-    """The result for no releases at all: its shape is right."""
-    return function(Piece(np.empty((0, columns)), 0, False))
+    if array.ndim == 1:
+        (part,) = _results(array[None], 0, True, function, blame)
+        one: float | FloatArray = part[0]
+        return one
+    return _joined(_results(array, 0, False, function, blame), columns, function)
 
 
 def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
-    refuse_masked(values, "releases")
-    single = isinstance(values, np.ndarray) and values.dtype == np.float32
-    array = values if single else as_floats(values, "releases")
+    array: npt.NDArray[Any]
+    if isinstance(values, np.ndarray) and values.dtype == np.float32:
+        refuse_masked(values, "releases")
+        array = values
+    else:
+        array = as_floats(values, "releases")
     if array.ndim not in (1, 2) or array.shape[-1] != columns:
         invalid(
             "releases",
@@ -88,16 +90,29 @@ def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
     return array
 
 
-def _pieces(matrix: npt.NDArray[Any], start: int, single: bool) -> Iterator[Piece]:
-    for block in row_blocks(*matrix.shape, elements=_PIECE):
-        yield Piece(contiguous(np.asarray(matrix[block])), start + block.start, single)
+def _results(
+    matrix: npt.NDArray[Any], start: int, single: bool, function: Function, blame: Blame | None
+) -> list[FloatArray]:
+    rows, columns = matrix.shape
+    step = max(1, _PIECE // columns)
+    results = []
+    for first in range(0, rows, step):
+        block = contiguous(np.asarray(matrix[first : first + step]))
+        piece = Piece(block, start + first, single)
+        result = function(piece)
+        if not all_finite(result):
+            if blame:
+                blame(piece, result)
+            piece.require(np.isfinite(block), "be finite")
+        results.append(result)
+    return results
 
 
-def _checked(piece: Piece, function: Callable[[Piece], FloatArray]) -> FloatArray:
-    result = function(piece)
-    if not every(np.isfinite(result)):
-        piece.require(np.isfinite(piece.rows), "be finite")
-    return result
+def _joined(parts: list[FloatArray], columns: int, function: Function) -> FloatArray:
+    """The results of all pieces; of none, what has the right shape."""
+    if not parts:
+        return function(Piece(np.empty((0, columns)), 0, False))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def as_columns(values: Any, name: str, columns: int) -> FloatArray:
@@ -112,29 +127,25 @@ def as_columns(values: Any, name: str, columns: int) -> FloatArray:
     return for_columns(array, columns)
 
 
-def padded(rows: list[Any], neutral: list[float], columns: int) -> FloatArray:
-    """What a kernel reads of the columns: `rows`, each followed by its neutral number."""
-    table = np.empty((len(rows), kernels.padded_columns(columns)))
-    table.T[columns:] = neutral
-    for row, values in zip(table[:, :columns], rows, strict=True):
-        row[:] = values
-    return table
+def padded(neutral: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
+    """What a kernel reads of the columns, to be filled, and beyond them `neutral`, shape (k, 1).
+
+    The first array is for the kernel, the second its part for the columns, shape (k, columns).
+    """
+    table = neutral.repeat(kernels.padded_columns(columns), axis=1)
+    return table, table[:, :columns]
 
 
 def cubic_table(rows: list[Any], columns: int) -> FloatArray:
-    """What :func:`cubic_function` knows of columns: mean, scale, c1 and, if not 0, c2 and c3."""
+    """What :func:`cubic_sums` knows of columns: mean, scale, c1 and, if not 0, c2 and c3."""
     table = np.zeros((5, kernels.padded_columns(columns)))
-    for row, values in zip(table[:, :columns], rows, strict=False):
-        row[:] = values
+    for row, values in enumerate(rows):
+        table[row, :columns] = values
     return table
 
 
-def cubic_function(table: FloatArray, constant: float) -> Callable[[Piece], FloatArray]:
-    """``constant + sum of x (c1 + x (c2 + x c3))`` of ``x = (release - mean) scale``."""
-
-    def score(piece: Piece) -> FloatArray:
-        out = np.empty(piece.rows.shape[0])
-        kernels.cubic_sums(piece.rows, table, constant, out)
-        return out
-
-    return score
+def cubic_sums(rows: npt.NDArray[Any], table: FloatArray, constant: float) -> FloatArray:
+    """``constant + sum of x (c1 + x (c2 + x c3))`` of ``x = (row - mean) scale``, for each row."""
+    out = np.empty(rows.shape[0])
+    kernels.cubic_sums(rows, table, constant, out)
+    return out

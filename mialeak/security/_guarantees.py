@@ -84,7 +84,7 @@ def dp_leakage_bound(
     '0.244919 0.462123'
     """
     eps = at_least_zero(epsilon, "epsilon")
-    slip, balance = as_probability(delta, "delta"), positive(gamma, "gamma")
+    slip, balance = as_probability(delta, "delta")[()], positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(balance, 1.0)
         with np.errstate(over="ignore"):

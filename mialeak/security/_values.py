@@ -13,13 +13,13 @@ __all__ = ["at_least_zero", "positive"]
 
 def positive(values: Any, name: str) -> FloatArray:
     """`values` as numbers above 0 and finite."""
-    array = as_floats(values, name)
+    array = as_floats(values, name)[()]  # a scalar is faster than an array of no axis
     require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
-    return array[()]  # NumPy computes with a scalar faster than with an array of no dimension
+    return array
 
 
 def at_least_zero(values: Any, name: str) -> FloatArray:
     """`values` as numbers of at least 0, infinity among them."""
-    array = as_floats(values, name)
+    array = as_floats(values, name)[()]
     require(array >= 0.0, array, name, "be at least 0")
-    return array[()]
+    return array

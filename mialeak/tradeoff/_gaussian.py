@@ -76,7 +76,7 @@ class GaussianTradeOff(TradeOff):
     _in_leads = True
 
     def __post_init__(self) -> None:
-        mu = as_floats(self.mu, "mu")
+        mu = as_floats(self.mu, "mu")[()]
         require(mu >= 0.0, mu, "mu", "be at least 0")
         object.__setattr__(self, "mu", as_frozen(mu))
 
