@@ -1,7 +1,7 @@
 """The lines and branches of src_c that ran, from what gcov recorded in build/.
 
-Every instruction set has its own copy of a line: it ran if one of them did, and of its branches the
-copy counts of which most were taken.
+Every instruction set has its own copy of a line.  It ran if one of the copies did; its branches are
+those of the copy that took the largest share of them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,10 @@ def main() -> None:
                 ran[name.name][line["line_number"]] += line["count"]
                 branches = [branch["count"] > 0 for branch in line["branches"]]
                 place = name.name, line["line_number"]
-                best = sum(branches), len(branches)
-                if (
-                    branches
-                    and best[0] / best[1]
-                    > (taken.get(place, (-1, 1))[0]) / (taken.get(place, (-1, 1))[1])
-                ):
-                    taken[place] = best
+                some, size = sum(branches), len(branches)
+                most, of = taken.get(place, (-1, 1))
+                if some * of > most * size:
+                    taken[place] = some, size
     print(f"{'file':20} {'lines':>6} {'ran':>7} {'branches':>9} {'taken':>7}  not run")
     totals = collections.Counter()
     for name, lines in sorted(ran.items()):

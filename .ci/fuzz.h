@@ -15,8 +15,9 @@ typedef struct {
     size_t size;
 } bytes;
 
-/* Two tables of kernels and NULL; which of a family's kernels; a count, mostly small; how many
- * rows, or other things, are to differ: 1 to 16; the rest of the bytes. */
+/* What tries a family.  tables: one or two tables of kernels, then NULL.  which: tells apart the
+ * kernels of the family.  count: elements, mostly few.  distinct: how many of them, or of the rows,
+ * differ, 1 to 16.  in: the bytes that are left. */
 typedef void family(const mial_kernels *const *tables, unsigned which, size_t count,
                     size_t distinct, bytes *in);
 

@@ -30,11 +30,14 @@ from mialeak._columns import Factor, FactorBuilder, choose_columns
 
 __all__ = ["read_blocks", "read_state", "read_table", "write_state"]
 
+#: How files begin.
+_PARQUET, _NPY, _ZIP = b"PAR1", b"\x93NUMPY", b"PK\x03\x04"
+
 #: How the content of a file shows what it is.
 _MAGIC = {
-    b"PAR1": "Parquet",
-    b"\x93NUMPY": "NumPy .npy",
-    b"PK\x03\x04": "a zip archive (such as .npz or .xlsx)",
+    _PARQUET: "Parquet",
+    _NPY: "NumPy .npy",
+    _ZIP: "a zip archive (such as .npz or .xlsx)",
     b"\x1f\x8b": "gzip",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
@@ -94,10 +97,10 @@ def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None =
             delimiter = "\t" if suffix == ".tsv" else ","
         return _read_csv(path, columns, delimiter)
     if suffix in (".parquet", ".pq"):
-        _check_magic(path, b"PAR1")
+        _check_magic(path, _PARQUET)
         return _read_parquet(path, columns)
     if suffix in (".npy", ".npz"):
-        _check_magic(path, b"\x93NUMPY" if suffix == ".npy" else b"PK\x03\x04")
+        _check_magic(path, _NPY if suffix == ".npy" else _ZIP)
         arrays = _read_arrays(path)
         return {name: arrays[name] for name in choose_columns(list(arrays), columns)}
     raise ValueError(f"{path} must end in .csv, .tsv, .parquet, .npy or .npz to say what it is")
@@ -258,13 +261,13 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        _check_magic(path, b"PAR1")
+        _check_magic(path, _PARQUET)
         yield from _parquet_blocks(path, entries)
     elif suffix == ".npy":
-        _check_magic(path, b"\x93NUMPY")
+        _check_magic(path, _NPY)
         yield None, _load_arrays(path, mapped=True)
     elif suffix == ".npz":
-        _check_magic(path, b"PK\x03\x04")
+        _check_magic(path, _ZIP)
         for array in _load_arrays(path).values():
             yield None, array
     else:
@@ -326,7 +329,8 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
         If it is damaged, or was written for another kind or by a later version.
     """
     path = Path(path)
-    _check_magic_of_state(path, kind)
+    if not _head(path).startswith(_ZIP):
+        raise ValueError(f"{path} is no file that a {kind} was saved to")
     with path.open("rb") as file:
         try:
             arrays = _archived(file, np.load(file, allow_pickle=False))
@@ -343,11 +347,6 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
             f"{path} is of version {found[1]} of its form; this mialeak reads version {version}"
         )
     return header, arrays
-
-
-def _check_magic_of_state(path: Path, kind: str) -> None:
-    if not _head(path).startswith(b"PK\x03\x04"):
-        raise ValueError(f"{path} is no file that a {kind} was saved to")
 
 
 def _load_arrays(path: Path, *, mapped: bool = False) -> Any:

@@ -213,8 +213,6 @@ _LOGPMF_REGIONS = (
 )
 
 _TOP = 2.0**53
-_TINY = 1e-300
-_NEAR_1 = 1 - 2.0**-53
 
 _MAD_EDGES = (
     ((0, 0.5), 0.0),

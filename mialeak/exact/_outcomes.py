@@ -103,7 +103,7 @@ class _Bits(Family):
         own, other = pairs.T
         self.copies = copies.astype(np.float64)
         self._n = float(n)
-        self._own, self._other = own, other
+        self._own = own
         self._flipped = own > 0.5  # the count is then of the other value
         self._p = np.where(self._flipped, other, own)
         self.centre = n * self._p
