@@ -117,3 +117,9 @@ class TestMeans:
             mean_samples_needed(1.0, 3, 0.0)
         with pytest.raises(TypeError, match="d must be an integer"):
             mean_samples_needed(1.0, 3.0, 0.1)
+
+    def test_more_rows_than_can_be_counted_are_refused(self):
+        assert mean_samples_needed(0.0, 4, 2.0**-48) == 2**48
+        for c, epsilon in ((1.0, 1e-10), (1e200, 0.1), (0.0, 5e-324)):
+            with pytest.raises(ValueError, match=r"epsilon must be within reach of 2\*\*53 rows"):
+                mean_samples_needed(c, 1, epsilon)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_share, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, as_share, invalid
 from mialeak._results import Kind, Result
 from mialeak.audit._order import Order
 from mialeak.audit._pairs import Curves, Pairs
@@ -135,7 +136,8 @@ def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> in
     TypeError
         If d is not an integer.
     ValueError
-        If c is negative, d below 1, epsilon not above 0 and at most 1, or gamma not positive.
+        If c is negative, d below 1, epsilon not above 0 and at most 1, gamma not positive, or more
+        than 2**53 rows would be needed.
 
     Notes
     -----
@@ -156,11 +158,22 @@ def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> in
     if not 0.0 < allowed <= 1.0:
         invalid("epsilon", "be above 0 and at most 1", value=allowed)
     allowed /= max(1.0, balance)
-    root = (constant + np.sqrt(constant**2 + 2.0 * allowed * np.sqrt(dimension))) / (2.0 * allowed)
-    near = max(int(np.ceil(root**2 * (1.0 - 1e-12))), 1)
-    while (constant + np.sqrt(dimension / near) / 2.0) / np.sqrt(near) > allowed * (1.0 + 1e-15):
-        near += 1
-    return near
+    width = math.sqrt(dimension)
+    # With r = 1/sqrt(n): c r + sqrt(d) r^2/2 = epsilon; its root, up to rounding, is 1/`root`.
+    spread = math.hypot(constant, math.sqrt(2.0 * allowed * width))
+    root = (constant / 2.0 + spread / 2.0) / allowed
+    if not root < math.sqrt(MAX_COUNT):
+        invalid("epsilon", "be within reach of 2**53 rows", value=epsilon)
+    low = math.floor(root * root * (1.0 - 1e-12))
+    high = math.ceil(root * root * (1.0 + 1e-12)) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        side = math.sqrt(middle)
+        if (constant + width / side / 2.0) / side > allowed * (1.0 + 1e-15):
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _excess(gamma: float) -> Curves:
