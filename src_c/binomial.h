@@ -10,10 +10,9 @@
 #include "chunks.h"
 #include "numerics.h"
 
-/* From this n p (and n q) on GAMMA_EVEN and GAMMA_ODD hold, and e(n) by STIRLING_WIDE.  Below it
- * e(k) comes from a table. */
+/* From this n p (and n q) on e(k) and e(n-k) have a series.  Below it e(k) comes from a table. */
 #define MAD_LARGE_MEAN 16.0
-/* From here on four terms of the series will do: the rest is below 2^-59. */
+/* From here on four terms of a series will do: the rest is below 2^-59. */
 #define MAD_WIDE_MEAN 1024.0
 /* Up to here m = 0 and E|B - np| = 2 n p q^n.  At n p = 1 both m = 0 and m = 1 give that value. */
 #define MAD_SMALL_MEAN 1.0
@@ -48,70 +47,69 @@ INLINE mode mode_above(vd n, pair mean) {
     return (mode){k, n - k, step - at.low};
 }
 
-/* m + 1/2 - n p. */
-INLINE vd above_half(pair mean) {
-    vd beyond = nearest_to(mean).low;
-    return as_double((as_bits(beyond) & INT64_MIN) | as_bits(all(0.5))) - beyond;
-}
-
 /*
  * Each method runs in short loops over the chunk: the chain of dependent operations of one element
  * is longer than a processor looks ahead, and short loops let it work on several at once.  Square
- * roots and divisions stand in different loops, for one unit makes both.
+ * roots and most divisions stand in different loops, for one unit makes both.
  */
-
-INLINE vd five_of(const vd c[5], vd x) {
-    vd x2 = x * x;
-    return (c[0] + c[1] * x) + x2 * ((c[2] + c[3] * x) + x2 * c[4]);
-}
-
-/* R(t, x) of GAMMA_EVEN and GAMMA_ODD at x, given w = x (1/4 - x^2). */
-INLINE vd gamma_remainder(const vd even[5], const vd odd[5], vd t, vd w) {
-    vd t2 = t * t;
-    return t * (five_of(even, t2) + w * t * five_of(odd, t2));
-}
-
-/* Below it the first terms in t and t^2 are all of R(t, x), to 2^-59. */
-#define REMAINDER_SHORT 0x1p-17
 
 /*
- * n p >= MAD_LARGE_MEAN, p <= 1/2; 2 eps.  De Moivre's 2 q k b(k; n, p) in gamma functions, with
- * x = m + 1/2 - n p in [-1/2, 1/2] and t = 1/(n p), r = 1/(n q), is
- *   sqrt(2 n p q/pi) exp(e(n) - R(t, x) - R(r, -x)),
- *   R(1/z, x) = log Gamma(z + x + 1/2) - (z + x) log z + z - log(2 pi)/2
- *             ~ sum_j (-1)^(j+1) B_(j+1)(x + 1/2) t^j/(j (j+1))      [DLMF 5.11.8]
- *             = t (even(t^2, x^2) + t x (1/4 - x^2) odd(t^2, x^2)):
- * no logarithm, and the exponent in [-0.008, 0.008].
+ * 1 < n p and p <= 1/2, so k >= 2 and n - k >= 1: 2 q k b(k; n, p), with b by Loader's saddle point
+ * form,
+ *   b = sqrt(n/(2 pi k (n-k))) exp(e(n) - e(k) - e(n-k) - D),
+ *   D = k G(u) + (n-k) G(-v),  u = delta/k,  v = delta/(n-k),  delta = k - n p in (0, 1],
+ * and n q = (n-k) (1 + v), so that sqrt(2 q k (1 + v)/pi) stands before the exponential.  Nothing
+ * cancels.
  */
-static void mad_large(size_t count, double *const *columns) {
-    double x_of[CHUNK], t_of[CHUNK], r_of[CHUNK], exponent[CHUNK];
-    double *out = columns[2];
+typedef struct {
+    double k[CHUNK], delta[CHUNK], over_k[CHUNK], over_rest[CHUNK];
+} saddle;
+
+/* Fills `at` and, in column 2, the square of what stands before the exponential. */
+INLINE void saddle_fill(saddle *at, size_t count, double *const *columns) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd n = load(columns[0] + i), p = load(columns[1] + i), q = 1.0 - p;
-        pair mean = two_product(n, p);
-        vd variance = mean.high * q, inverse = 1.0 / variance;
-        store(x_of + i, above_half(mean));
-        store(t_of + i, inverse * q);
-        store(r_of + i, inverse * p);
-        store(out + i, variance * TWO_OVER_PI);
+        vd n = load(columns[0] + i), p = load(columns[1] + i);
+        mode above = mode_above(n, two_product(n, p));
+        vd inverse = 1.0 / (above.k * above.rest); /* one division for two reciprocals */
+        vd over_rest = inverse * above.k;
+        store(at->k + i, above.k);
+        store(at->delta + i, above.delta);
+        store(at->over_k + i, inverse * above.rest);
+        store(at->over_rest + i, over_rest);
+        store(columns[2] + i,
+              (1.0 - p) * above.k * TWO_OVER_PI * (1.0 + above.delta * over_rest));
     }
+}
+
+/* From this n - k on the first terms of e(n-k) - e(n) + (n-k) G(-v) are all of it, to 2^-59. */
+#define REST_FAR 0x1p19
+
+/* Those terms.  1/(n-k) - 1/n = (p + delta/n)/(n-k), and 1/n is near enough q/(n-k) in that. */
+INLINE vd far_side(vd p, vd delta, vd over_rest) {
+    vd v = delta * over_rest;
+    return over_rest * (p + (1.0 - p) * v) * (1.0 / 12.0) +
+           delta * v * (0.5 - v * (1.0 / 3.0));
+}
+
+/* n p >= MAD_LARGE_MEAN, so u <= 1/17 and v <= 1/15; 2 eps.  The exponent is in [-0.071, 0]. */
+static void mad_large(size_t count, double *const *columns) {
+    saddle at;
+    double exponent[CHUNK], *out = columns[2];
+    saddle_fill(&at, count, columns);
     for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd x = load(x_of + i), t = load(t_of + i), r = load(r_of + i);
-        vd y = x * x, over_n = t * load(columns[1] + i);
-        vd even[5] = {polynomial(GAMMA_EVEN[0], 2, y), polynomial(GAMMA_EVEN[1], 3, y),
-                      polynomial(GAMMA_EVEN[2], 4, y), polynomial(GAMMA_EVEN[3], 5, y),
-                      polynomial(GAMMA_EVEN[4], 4, y)};
-        vd odd[5] = {all(GAMMA_ODD[0][0]), polynomial(GAMMA_ODD[1], 2, y),
-                     polynomial(GAMMA_ODD[2], 3, y), polynomial(GAMMA_ODD[3], 4, y),
-                     polynomial(GAMMA_ODD[4], 2, y)};
-        vd w = x * (0.25 - y);
-        vd below = gamma_remainder(even, odd, t, w);
-        vd above = r * (even[0] - w * r * odd[0]);
-        vi wide = lt(all(REMAINDER_SHORT), r);
-        if (any(wide))
-            above = pick(wide, gamma_remainder(even, odd, r, -w), above);
-        vd whole = over_n * POLYNOMIAL(STIRLING_WIDE, over_n * over_n);
-        store(exponent + i, whole - (below + above));
+        vd n = load(columns[0] + i), p = load(columns[1] + i), delta = load(at.delta + i);
+        vd over_k = load(at.over_k + i), over_rest = load(at.over_rest + i);
+        vd u = delta * over_k, v = delta * over_rest;
+        vd lower = stirling_large(over_k) +
+                   delta * u * (0.5 + u * POLYNOMIAL(DEVIANCE_TAIL_ABOVE, u));
+        vd upper = far_side(p, delta, over_rest);
+        vi close = lt(all(1.0 / REST_FAR), over_rest);
+        if (any(close)) {
+            vd remainders = stirling_large(over_rest) - stirling_large(1.0 / n);
+            vd whole = remainders + delta * v * (0.5 - v * POLYNOMIAL(DEVIANCE_TAIL_BELOW, -v));
+            upper = pick(close, whole, upper);
+        }
+        store(exponent + i, -(lower + upper));
         store(out + i, vsqrt(load(out + i)));
     }
     for (size_t i = 0; i < count; i += MIAL_LANES) {
@@ -120,9 +118,43 @@ static void mad_large(size_t count, double *const *columns) {
     }
 }
 
+/* 1 < n p < MAD_LARGE_MEAN, so k <= 16; 2 eps.  The exponent is in [-0.8, 0]. */
+static void mad_medium(size_t count, double *const *columns) {
+    saddle at;
+    double exponent[CHUNK], *out = columns[2];
+    saddle_fill(&at, count, columns);
+    for (size_t i = 0; i < count; i += MIAL_LANES) {
+        vd n = load(columns[0] + i), p = load(columns[1] + i), delta = load(at.delta + i);
+        vd k = load(at.k + i), over_rest = load(at.over_rest + i);
+        vd u = delta * load(at.over_k + i), v = delta * over_rest;
+        vd lower = look_up(STIRLING_SMALL, k) + delta * deviance_slope(u, 1.0 / (2.0 - u));
+        vd upper = far_side(p, delta, over_rest);
+        vi close = lt(all(1.0 / REST_FAR), over_rest);
+        if (any(close)) {
+            vd remainders = stirling(n - k, over_rest) - stirling(n, 1.0 / n);
+            vd whole = remainders - delta * deviance_slope(-v, 1.0 / (2.0 + v));
+            upper = pick(close, whole, upper);
+        }
+        store(exponent + i, -(lower + upper));
+    }
+    const vd lost = all(0.5 * TWO_OVER_PI_LOW / TWO_OVER_PI); /* by the root, relative */
+    for (size_t i = 0; i < count; i += MIAL_LANES)
+        store(out + i, vsqrt(load(out + i)) * exp_moderate(load(exponent + i), lost));
+}
+
+/* m + 1/2 - n p. */
+INLINE vd above_half(pair mean) {
+    vd beyond = nearest_to(mean).low;
+    return as_double((as_bits(beyond) & INT64_MIN) | as_bits(all(0.5))) - beyond;
+}
+
 /*
- * n p >= MAD_WIDE_MEAN, p <= 1/2; 2 eps.  The same in the first terms of R, both arguments being
- * small: with s = 1/(n p q) = t + r, d = q - p and v = p q,
+ * n p >= MAD_WIDE_MEAN, p <= 1/2; 2 eps.  The same in gamma functions, with x = m + 1/2 - n p in
+ * [-1/2, 1/2], t = 1/(n p) and r = 1/(n q):
+ *   sqrt(2 n p q/pi) exp(e(n) - R(t, x) - R(r, -x)),
+ *   R(1/z, x) = log Gamma(z + x + 1/2) - (z + x) log z + z - log(2 pi)/2
+ *             ~ sum_j (-1)^(j+1) B_(j+1)(x + 1/2) z^-j/(j (j+1))      [DLMF 5.11.8].
+ * Four terms will do; with s = 1/(n p q) = t + r, d = q - p and v = p q,
  *   t^2 - r^2 = s^2 d,  t^3 + r^3 = s^3 (1 - 3 v),  t^4 - r^4 = s^4 d (1 - 2 v),  1/n = s v,
  * and with y = x^2, w = x (1/4 - y),
  *   R(t, x) = t (y/2 - 1/24) + t^2 w/6 + t^3 (7/2880 - y/24 + y^2/12) + t^4 w (y/20 - 7/240) + ...,
@@ -154,51 +186,6 @@ static void mad_wide(size_t count, double *const *columns) {
         vd e = load(exponent + i), scale = load(out + i); /* |e| < 2^-13 */
         store(out + i, scale + scale * (e + e * e * (0.5 + e * (1.0 / 6.0))));
     }
-}
-
-/*
- * 1 < n p < MAD_LARGE_MEAN, p <= 1/2, so 2 <= k <= 16 and n - k >= 1.  2 q k b(k; n, p), with b by
- * Loader's saddle point form:
- *   b = sqrt(n/(2 pi k (n-k))) exp(e(n) - e(k) - e(n-k) - D),
- *   D = k G((k-np)/k) + (n-k) G(-(k-np)/(n-k)).
- * Nothing cancels; the exponent, in [-0.9, 0.1], is small and its rounding errors smaller.
- */
-static void mad_medium(size_t count, double *const *columns) {
-    double delta_of[CHUNK], over_n_of[CHUNK], over_k_of[CHUNK], over_rest_of[CHUNK];
-    double k_of[CHUNK], lost_of[CHUNK], exponent[CHUNK];
-    double *out = columns[2];
-    for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd n = load(columns[0] + i), p = load(columns[1] + i);
-        vd q = 1.0 - p, q_low = (1.0 - q) - p;
-        mode at = mode_above(n, two_product(n, p));
-        vd nk = n * at.k;
-        vd inverse = 1.0 / (nk * at.rest); /* one division for three reciprocals */
-        vd over_rest = inverse * nk;
-        /* What rounding took from the factor before the exponential, relative: from q (1/q is near
-         * enough n/(n-k) for that), from 1/(n-k) and from sqrt(2/pi). */
-        pair one = two_product(at.rest, over_rest);
-        vd lost = q_low * (n * over_rest) + 0.5 * ((1.0 - one.high) - one.low);
-        store(delta_of + i, at.delta);
-        store(k_of + i, at.k);
-        store(over_n_of + i, inverse * (at.k * at.rest));
-        store(over_k_of + i, inverse * (n * at.rest));
-        store(over_rest_of + i, over_rest);
-        store(lost_of + i, lost + SQRT_2_OVER_PI_LOW / SQRT_2_OVER_PI);
-        store(out + i, vsqrt(nk * over_rest) * (q * SQRT_2_OVER_PI));
-    }
-    for (size_t i = 0; i < count; i += MIAL_LANES) {
-        vd n = load(columns[0] + i), k = load(k_of + i), over_rest = load(over_rest_of + i);
-        vd delta = load(delta_of + i);
-        vd u = delta * load(over_k_of + i), v = delta * over_rest;
-        vd two_u = 2.0 - u, two_v = 2.0 + v;
-        vd both = 1.0 / (two_u * two_v); /* one division for two */
-        vd deviance = delta * (deviance_slope(u, both * two_v) - deviance_slope(-v, both * two_u));
-        vd remainders = (stirling(n, load(over_n_of + i)) - look_up(STIRLING_SMALL, k)) -
-                        stirling(n - k, over_rest);
-        store(exponent + i, remainders - deviance);
-    }
-    for (size_t i = 0; i < count; i += MIAL_LANES)
-        store(out + i, load(out + i) * exp_moderate(load(exponent + i), load(lost_of + i)));
 }
 
 /* n p <= MAD_SMALL_MEAN, p <= 1/2: 2 n p exp(n log1p(-p)), the exponent as a pair. */

@@ -53,8 +53,12 @@ typedef struct {
 /* The lanes of the vector from element `place` on are members where the mask is set; vectors come
  * in order, none left out. */
 INLINE void enlist(members *set, size_t place, vi mask) {
+#if defined(MIAL_PACKS)
+    ((uint8_t *)set->word)[place / 8] = (uint8_t)lane_bits(mask);
+#else
     uint64_t bits = (uint64_t)lane_bits(mask) << place % 64;
     set->word[place / 64] = place % 64 ? set->word[place / 64] | bits : bits;
+#endif
 }
 
 /* Strikes out the padding beyond `count`, and returns the number of members. */

@@ -32,13 +32,15 @@ static const double EXP_TAIL[11] = {
     0x1.1f72fc730b4ffp-29,
 };
 
-/* the same for |r| <= 0.008; error 4.1e-16 */
-static const double EXP_TAIL_NEAR[5] = {
+/* the same for -0.071 <= r <= 0; error 3.0e-18 */
+static const double EXP_TAIL_NEAR[7] = {
     0x1.0000000000000p-1,
-    0x1.5555555553197p-3,
-    0x1.5555555554376p-5,
-    0x1.111133275b706p-7,
-    0x1.6c16e38260bb1p-10,
+    0x1.55555555554c1p-3,
+    0x1.5555555534a7ep-5,
+    0x1.111110e5e2f22p-7,
+    0x1.6c168b0ce3166p-10,
+    0x1.9ff6d2fca3c86p-13,
+    0x1.94c8b6ecc090cp-16,
 };
 
 /* (G(u)/u^2 - 1/2)/u, G(u) = -log(1-u) - u, |u| <= 1/15; error 9.1e-15 */
@@ -54,6 +56,30 @@ static const double DEVIANCE_TAIL[9] = {
     0x1.77885f126efa7p-4,
 };
 
+/* the same for 0 <= u <= 1/17; error 5.2e-16 */
+static const double DEVIANCE_TAIL_ABOVE[8] = {
+    0x1.555555555554cp-2,
+    0x1.0000000004be2p-2,
+    0x1.9999998c66ab0p-3,
+    0x1.55555c50e650dp-3,
+    0x1.24907a0c756ecp-3,
+    0x1.0040da3f2509ap-3,
+    0x1.bd22e28473848p-4,
+    0x1.fda9a71705642p-4,
+};
+
+/* the same for -1/15 <= u <= 0; error 8.5e-16 */
+static const double DEVIANCE_TAIL_BELOW[8] = {
+    0x1.5555555555546p-2,
+    0x1.fffffffff1985p-3,
+    0x1.99999987d4f54p-3,
+    0x1.55554cf7137edp-3,
+    0x1.2490581a0f816p-3,
+    0x1.ff8219b060754p-4,
+    0x1.be3059a579209p-4,
+    0x1.433a5af12b6e6p-4,
+};
+
 /* x e(x), e the Stirling remainder, in 1/x^2, x >= 15; error 6.3e-18 */
 static const double STIRLING[5] = {
     0x1.5555555555555p-4,
@@ -61,32 +87,6 @@ static const double STIRLING[5] = {
     0x1.a019fd42ce472p-11,
     -0x1.3808ba4090cfdp-11,
     0x1.ae6975c70b8fap-11,
-};
-
-/* the same for x >= 32; error 6.0e-18 */
-static const double STIRLING_WIDE[4] = {
-    0x1.5555555555555p-4,
-    -0x1.6c16c16ba8e82p-9,
-    0x1.a019df48e5db0p-11,
-    -0x1.37378467b288ep-11,
-};
-
-/* see binomial.h; error in R(t, x) 1.5e-17 */
-static const double GAMMA_EVEN[5][5] = {
-    {-0x1.5555555555555p-5, 0x1.0000000000000p-1},
-    {0x1.3e93e93e7cdf5p-9, -0x1.555555553b685p-5, 0x1.55555555388f0p-4},
-    {-0x1.93192e9acec87p-11, 0x1.ddddda3be3d3ep-7, -0x1.5555527fb8022p-5, 0x1.11110e4f7c70ap-5},
-    {0x1.359b001aed2b9p-11, -0x1.79dd5381d91ebp-7, 0x1.2aa240c13f7a6p-5, -0x1.554ab0cfaa05dp-5, 0x1.2486ad5a282bbp-6},
-    {-0x1.ae4b8b385df1dp-11, 0x1.06c5d01bdba39p-6, -0x1.98659e8f4e724p-5, 0x1.89f043a4ec84fp-5},
-};
-
-/* see binomial.h; error in R(t, x) 2.0e-17 */
-static const double GAMMA_ODD[5][4] = {
-    {0x1.5555555555552p-3},
-    {-0x1.dddddddd5e310p-6, 0x1.99999999180d0p-5},
-    {0x1.f7df75d6f641ep-7, -0x1.249243ffd0fbcp-5, 0x1.861858d07a5f0p-6},
-    {-0x1.0ee3818f55f0bp-6, 0x1.53da8abe4537ap-5, -0x1.38d4a8b0fb5fcp-5, 0x1.c7001228c8b30p-7},
-    {0x1.da1ef99c6b182p-6, -0x1.e04e292a47864p-5},
 };
 
 /* e(0), unused, and e(1) to e(16) */

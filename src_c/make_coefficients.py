@@ -16,70 +16,11 @@ def fit(function, low, high, degree):
     return coefficients[::-1], error
 
 
-def fit_surface(function, s_end, y_end, degrees, share):
-    """Rows of coefficients: function(s, y) is near the sum of s**j times a polynomial in y.
-
-    Row j has degree ``degrees[j]``.  The error is the largest of ``share(s, y)`` times the
-    function's, on a grid over [0, s_end] x [0, y_end].
-    """
-    count, size = len(degrees), 2 * max(degrees) + 2
-    s_grid = [s_end * (1 + mp.cos(mp.pi * (2 * i + 1) / (2 * count))) / 2 for i in range(count)]
-    powers = mp.inverse(mp.matrix([[s**j for j in range(count)] for s in s_grid]))
-    y_grid = [y_end * (1 + mp.cos(mp.pi * (2 * i + 1) / (2 * size))) / 2 for i in range(size)]
-    values = powers * mp.matrix([[function(s, y) for y in y_grid] for s in s_grid])
-    rows = []
-    for j, degree in enumerate(degrees):
-        row = [values[j, i] for i in range(size)]
-        rows.append(chebyshev_to_powers(chebyshev_series(row, degree), y_end))
-    error = max(
-        abs(mp.fsum(s**j * mp.polyval(row[::-1], y) for j, row in enumerate(rows)) - function(s, y))
-        * share(s, y)
-        for s in [*s_grid, s_end]
-        for y in y_grid
-    )
-    return rows, error
-
-
-def chebyshev_series(values, degree):
-    """The first coefficients of the interpolant of values at the Chebyshev nodes, from the top."""
-    size = len(values)
-    return [
-        mp.fsum(v * mp.cos(mp.pi * k * (2 * i + 1) / (2 * size)) for i, v in enumerate(values))
-        * (2 if k else 1)
-        / size
-        for k in range(degree + 1)
-    ]
-
-
-def chebyshev_to_powers(series, end):
-    """Coefficients, lowest first, of the Chebyshev series of 2 y/end - 1."""
-    before, now = [mp.mpf(1)], [mp.mpf(-1), 2 / end]
-    total = [mp.mpf(0)] * len(series)
-    for value in series:
-        for i, c in enumerate(before):
-            total[i] += value * c
-        longer = [mp.mpf(0), *(4 / end * c for c in now)]
-        for i, c in enumerate(now):
-            longer[i] -= 2 * c
-        for i, c in enumerate(before):
-            longer[i] -= c
-        before, now = now, longer
-    return total
-
-
 def show(name, comment, values):
     print(f"/* {comment} */")
     print(f"static const double {name}[{len(values)}] = {{")
     for value in values:
         print(f"    {float(value).hex()},")
-    print("};\n")
-
-
-def show_rows(name, comment, rows):
-    print(f"/* {comment} */")
-    print(f"static const double {name}[{len(rows)}][{max(map(len, rows))}] = {{")
-    for row in rows:
-        print(f"    {{{', '.join(float(value).hex() for value in row)}}},")
     print("};\n")
 
 
@@ -116,34 +57,6 @@ def stirling_scaled(y):
         return mp.mpf(1) / 12 - y / 360
     x = 1 / mp.sqrt(y)
     return x * stirling(x)
-
-
-def gamma_remainder(t, x):
-    """R(t, x) = log Gamma(z + x + 1/2) - (z + x) log z + z - log(2 pi)/2 with z = 1/t."""
-    z = 1 / t
-    return mp.loggamma(z + x + mp.mpf(1) / 2) - (z + x) * mp.log(z) + z - mp.log(2 * mp.pi) / 2
-
-
-def even_share(s, y):
-    """What gamma_even is multiplied by: t for s = t**2."""
-    return mp.sqrt(s)
-
-
-def odd_share(s, y):
-    """What gamma_odd is multiplied by: t**2 x (1/4 - x**2), the odd part being 0 at x = 1/2."""
-    return s * mp.sqrt(y) * (mp.mpf(1) / 4 - y)
-
-
-def gamma_even(s, y):
-    """The even part of R(t, x) in x, over its share; s = t**2, y = x**2."""
-    t, x = mp.sqrt(s), mp.sqrt(y)
-    return (gamma_remainder(t, x) + gamma_remainder(t, -x)) / 2 / even_share(s, y)
-
-
-def gamma_odd(s, y):
-    """The odd part, likewise."""
-    t, x = mp.sqrt(s), mp.sqrt(y)
-    return (gamma_remainder(t, x) - gamma_remainder(t, -x)) / 2 / odd_share(s, y)
 
 
 def sine_tail(z):
@@ -188,8 +101,8 @@ def main():
     c, error = fit(exp_tail, -half_log2, half_log2, 10)
     show("EXP_TAIL", f"(exp(r) - 1 - r)/r^2, |r| <= log(2)/2; error {mp.nstr(error, 2)}", c)
 
-    c, error = fit(exp_tail, mp.mpf("-0.008"), mp.mpf("0.008"), 4)
-    show("EXP_TAIL_NEAR", f"the same for |r| <= 0.008; error {mp.nstr(error, 2)}", c)
+    c, error = fit(exp_tail, mp.mpf("-0.071"), 0, 6)
+    show("EXP_TAIL_NEAR", f"the same for -0.071 <= r <= 0; error {mp.nstr(error, 2)}", c)
 
     c, error = fit(deviance_tail, -mp.mpf(1) / 15, mp.mpf(1) / 15, 8)
     show(
@@ -198,22 +111,18 @@ def main():
         c,
     )
 
+    c, error = fit(deviance_tail, 0, mp.mpf(1) / 17, 7)
+    show("DEVIANCE_TAIL_ABOVE", f"the same for 0 <= u <= 1/17; error {mp.nstr(error, 2)}", c)
+
+    c, error = fit(deviance_tail, -mp.mpf(1) / 15, 0, 7)
+    show("DEVIANCE_TAIL_BELOW", f"the same for -1/15 <= u <= 0; error {mp.nstr(error, 2)}", c)
+
     c, error = fit(stirling_scaled, 0, mp.mpf(1) / 225, 4)
     show(
         "STIRLING",
         f"x e(x), e the Stirling remainder, in 1/x^2, x >= 15; error {mp.nstr(error, 2)}",
         c,
     )
-
-    c, error = fit(stirling_scaled, 0, mp.mpf(1) / 1024, 3)
-    show("STIRLING_WIDE", f"the same for x >= 32; error {mp.nstr(error, 2)}", c)
-
-    for name, function, degrees, share in (
-        ("GAMMA_EVEN", gamma_even, (1, 2, 3, 4, 3), even_share),
-        ("GAMMA_ODD", gamma_odd, (0, 1, 2, 3, 1), odd_share),
-    ):
-        rows, error = fit_surface(function, mp.mpf(1) / 256, mp.mpf(1) / 4, degrees, share)
-        show_rows(name, f"see binomial.h; error in R(t, x) {mp.nstr(error, 2)}", rows)
 
     show(
         "STIRLING_SMALL",

@@ -37,6 +37,8 @@ INLINE vd polynomial(const double *c, int count, vd x) {
         return four_of(c, x, x2) + c[4] * x4;
     case 7:
         return four_of(c, x, x2) + (pair_of(c + 4, x) + c[6] * x2) * x4;
+    case 8:
+        return eight_of(c, x, x2, x4);
     case 9:
         return eight_of(c, x, x2, x4) + c[8] * x8;
     case 11:

@@ -185,10 +185,10 @@ def mean_seam(value: float, *, upper: bool = False) -> Sampler:
 
 
 def larger_mean_seam(value: float) -> Sampler:
-    """Pairs (n, p) with n (1-p) on both sides of `value`, and n p smaller but not below 16."""
+    """Pairs (n, p) with n (1-p) on both sides of `value`, and n p smaller but not below 1."""
 
     def sampler(rng: np.random.Generator, size: int) -> Columns:
-        p = _log_uniform(rng, 16 / value, 0.5, size)
+        p = _log_uniform(rng, 1 / value, 0.5, size)
         return _clipped(np.rint(_around(value, rng, size) / (1 - p)), p)
 
     return sampler
@@ -289,7 +289,7 @@ MAD_SEAMS = {
     **_LAW_SEAMS,
     "n p = 1024": mean_seam(1024),
     "n (1-p) = 1024": mean_seam(1024, upper=True),
-    "larger mean at 2^17": larger_mean_seam(2.0**17),
+    "larger mean at 2^19": larger_mean_seam(2.0**19),
 }
 
 EXCESS_SEAMS = {

@@ -156,7 +156,7 @@ def test_a_path_of_cuts_is_the_least_of_all(atoms, n):
         np.testing.assert_allclose(cost, expected, atol=1e-12)
 
 
-HASH = "26225e549a00fb78cf8889d97899274bfcdf726e32fab2414f4a255953134c76"
+HASH = "703d4074dc644b8f6099ab2cd2cef1abd2be0fcde2e7e442179c8420de203936"
 
 CODE = """
 import hashlib, numpy as np
