@@ -48,6 +48,8 @@ MAX_COUNT = 2**53
 #: How far from 1 probabilities may sum: rounded decimals pass, counts and float32 do not.
 MASS_TOLERANCE = 1e-9
 
+_EXACT = "fit a float64 exactly (integers up to 2**53)"
+
 _MISSING: Any = object()
 
 
@@ -181,24 +183,31 @@ def _as_float64(values: npt.NDArray[Any], name: str) -> FloatArray:
         return _numbers_of(values, name)
     if values.dtype.kind in "iu" and values.size and values.dtype.itemsize == 8:
         exact = (values <= MAX_COUNT) & (values >= -MAX_COUNT)
-        require(exact, values, name, "fit a float64 exactly (integers up to 2**53)")
+        require(exact, values, name, _EXACT)
     return values.astype(np.float64)
 
 
 def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
     """Object arrays that hold numbers only (pandas makes them); everything else is refused."""
-    if values.dtype.kind == "O":
+    if values.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in values.flat):
         try:
-            return values.astype(np.float64)
+            floats = values.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             pass
+        else:
+            fits = [not isinstance(v, int) or abs(v) <= MAX_COUNT for v in values.flat]
+            require(np.reshape(fits, values.shape), values, name, _EXACT)
+            return floats
     invalid(name, f"be an array of real numbers, not of dtype {values.dtype}", error=TypeError)
 
 
 def as_float(value: Any, name: str, *, finite: bool = True) -> float:
     """`value` as one float; TypeError for anything that is not a single real number."""
     if type(value) is float or type(value) is int:
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            invalid(name, "fit a float64")
     else:
         array = as_floats(value, name)
         if array.ndim:

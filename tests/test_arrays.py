@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -63,6 +65,18 @@ def test_arrays_without_masked_entries_and_subclasses_are_plain_views():
 def test_integers_beyond_all_floats_are_no_numbers():
     with pytest.raises(TypeError, match="X must be an array of real numbers, not of dtype object"):
         as_floats([10**400], "X")
+    with pytest.raises(ValueError, match=r"^gamma must fit a float64$"):
+        mialeak.max_leakage([0.5, 0.5], 5, gamma=10**400)
+
+
+def test_numbers_as_objects_are_taken_as_they_are_or_refused():
+    taken = as_floats(np.array([1, 0.25, Fraction(1, 2), Decimal("0.75"), True], object), "X")
+    assert taken.tolist() == [1.0, 0.25, 0.5, 0.75, 1.0]
+    with pytest.raises(ValueError, match=re.escape("got X[1] = 9007199254740993")):
+        as_floats(np.array([0, 2**53 + 1], object), "X")
+    for words in (["1", "2"], [b"1", 2]):
+        with pytest.raises(TypeError, match="X must be an array of real numbers, not of dtype obj"):
+            as_floats(np.array(words, object), "X")
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 95.0])

@@ -44,6 +44,7 @@ TAKES_A_LAW = [
     [
         ([0.5, -0.1, 0.6], r"p must hold probabilities between 0 and 1; got p\[1\] = -0\.1"),
         ([0.5, 0.5, math.nan], r"between 0 and 1; got p\[2\] = nan"),
+        ([0.5, 0.5, None], r"between 0 and 1; got p\[2\] = nan"),
         ([math.inf, 0.5], r"between 0 and 1; got p\[0\] = inf"),
         ([3.0, 1.0], r"between 0 and 1; got p\[0\] = 3\.0\. (Pass|Divide)"),
         ([0.5, 0.4], r"p must sum to 1 within 1e-9; the sum is 0\.9\. (Pass|Divide)"),
@@ -162,6 +163,14 @@ def test_bad_gammas_are_refused(function, arguments, gamma):
 @pytest.mark.parametrize("leakage", [0.0, 1.0, -0.1, 2.0, math.nan, math.inf])
 def test_bad_targets_are_refused(leakage):
     with pytest.raises(ValueError, match="leakage must be"):
+        min_samples([0.5, 0.5], leakage)
+
+
+@pytest.mark.parametrize("leakage", [1e-9, 1e-160, 5e-324])
+def test_what_no_number_of_rows_reaches_is_refused(leakage):
+    with pytest.raises(
+        ValueError, match=rf"2\*\*53 rows, which leak 4\.2035\d+e-09; got .* {leakage}"
+    ):
         min_samples([0.5, 0.5], leakage)
 
 

@@ -118,6 +118,14 @@ def test_estimate_falls_with_the_size_of_the_release(adult_counts):
         assert np.all(np.diff(values) < 2e-3)
 
 
+@pytest.mark.parametrize("confidence", [1 - 1e-15, np.nextafter(1, 0)])
+def test_interval_of_the_largest_confidence_is_the_widest(confidence):
+    wide, narrow = (
+        estimate_max_leakage([30, 5, 3, 2, 1, 1], confidence=c) for c in (confidence, 0.99)
+    )
+    assert wide.low <= narrow.low <= narrow.value <= narrow.high <= wide.high
+
+
 def test_interval_widens_with_confidence_and_with_extrapolation(adult_counts):
     def width(n, confidence):
         found = estimate_max_leakage(adult_counts, n, confidence=confidence)

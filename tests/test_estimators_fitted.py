@@ -232,3 +232,35 @@ def test_neither_library_is_imported():
     code = "import sys, mialeak.estimators; print(*{n.split('.')[0] for n in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"sklearn", "statsmodels", "pandas"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("constant", [1.0, -7.0])
+def test_a_constant_column_beside_an_intercept_is_refused(constant):
+    """Its coefficient is 0, and what rounding makes of that would count as a release."""
+    rows = np.concatenate([X, np.full((N, 1), constant)], axis=1)
+    message = "X must vary in every column beside an intercept; column 3 does not. Leave it out"
+    ridge = linear_model.Ridge().fit(rows, Y)
+    for call in (
+        lambda: influence_of(ridge, rows, Y),
+        lambda: least_squares_influence(rows, Y, penalty=0.1),
+        lambda: logistic_influence(rows, BITS, penalty=[0.0, 0.0, 0.0, 0.1]),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            call()
+    free = least_squares_influence(rows, Y, penalty=0.1, fit_intercept=False)
+    assert free.theta.size == 4
+    nothing = np.concatenate([X, np.zeros((N, 1))], axis=1)  # a category that no row has
+    expected = least_squares_influence(X, Y, penalty=0.1).leakage_scores()
+    found = least_squares_influence(nothing, Y, penalty=0.1).leakage_scores()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_all_categories_of_a_column_beside_an_intercept_are_as_if_rotated():
+    group = np.eye(3)[np.arange(N) % 3]
+    turn = np.linalg.qr(np.column_stack([np.ones(3), [1.0, 0.0, -1.0], [1.0, 2.0, 5.0]]))[0]
+    for fit, y in ((least_squares_influence, Y), (logistic_influence, BITS)):
+        dummies, rotated = (
+            fit(np.concatenate([X, columns], axis=1), y, penalty=0.5).leakage_scores()
+            for columns in (group, (group @ turn)[:, 1:])
+        )
+        np.testing.assert_allclose(dummies, rotated, rtol=1e-9)

@@ -134,6 +134,8 @@ def test_extreme_targets_keep_shape_and_ends():
             "cov must be positive semi-definite",
         ),
         (lambda: samples_for_leakage([1.0], [0.0], 1.0, -0.1), "advantage must be above 0"),
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 1e-300), "advantage must be large enough"),
+        (lambda: samples_for_leakage([1.0], [0.0], 1.0, 5e-324), "advantage must be large enough"),
         (lambda: samples_for_leakage([1e9], [0.0], 1.0, 1e-9), "target must need at most 2**53"),
         (lambda: samples_for_leakage([1.0], [0.0], 0.0, 0.1), "target must differ from mean only"),
         (lambda: easiest_target([0.5, 1.5]), "p must be between 0 and 1; got p[1] = 1.5"),

@@ -219,6 +219,7 @@ def test_bad_margins_are_told(monkeypatch):
     for bad, message in [
         ([], "margins must name at least one margin"),
         ([[0], []], "margins must each name at least one column; got margins[1] = ()"),
+        ([[0], 1], "margins must be tuples of columns; got margins[1] = 1. (0,) is column 0 alone"),
         ([[0, 3]], "margins must name columns below 3; got margins[0] = (0, 3)"),
         ([[-1]], "margins must be between 0 and 2**53; got margins[0] = -1"),
     ]:

@@ -94,6 +94,23 @@ def test_releases_that_are_not_finite_are_named(bad):
         refused(f"got releases[3] = {bad}", function, releases[5], *rest)
 
 
+def test_scores_that_are_no_numbers_are_refused():
+    releases = np.full((7, 5), 0.5)
+    releases[5, 3] = 1e308
+    p, message = np.full(5, 0.4), "releases must be near enough to mean for a score to be a number"
+    rest = np.ones(5), p, p * (1 - p)
+    for function, arguments in (
+        (covariance_score, (*rest, 20)),
+        (glir_score, (*rest, 20)),
+        (edgeworth_score, (*rest, 0.1, 0.1, 20)),
+    ):
+        refused(f"{message}; row 5 is not", function, releases, *arguments)
+        refused(
+            f"{message}; row 5 is not", function, iter([releases[:4], releases[4:]]), *arguments
+        )
+        refused(f"{message}; it is not", function, releases[5], *arguments)
+
+
 def test_shapes_are_named():
     for function, rest in all_scores(None):
         refused("releases must have 5 columns", function, np.full((2, 4), 0.5), *rest)

@@ -329,6 +329,8 @@ def test_mixed_types_in_a_data_frame_are_refused():
         TypeError, match=r"column 'a' must hold values of one type \(.*\)\. Convert"
     ):
         table_leakage(pd.DataFrame({"a": [1, "x"]}))
+    with pytest.raises(TypeError, match=r"column 'a' must hold values of one type .* to strings"):
+        table_leakage(pd.DataFrame({"a": [10**30, 10**30 + 1]}))
 
 
 @pytest.mark.parametrize("package", ["narwhals", "pyarrow"])

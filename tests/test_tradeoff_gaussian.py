@@ -209,6 +209,7 @@ def test_epsilon_at_its_ends():
     curve = GaussianTradeOff(1.0)
     assert curve.epsilon(0.0) == np.inf
     assert curve.epsilon(1.0) == 0
+    assert GaussianTradeOff(1e300).epsilon(0.5) == np.inf
     assert curve.epsilon(curve.advantage) == 0
     assert 0 < curve.epsilon(np.nextafter(curve.advantage, 0)) < 1e-15
     assert curve.epsilon(5e-324) < 40

@@ -104,7 +104,7 @@ def as_block(piece: npt.NDArray[Any]) -> FloatArray:
 
 def bad_probability(start: int, bad: int, piece: npt.NDArray[Any], remedy: str) -> None:
     """Refuse the atom that a kernel found: `bad` counts from `start`, the piece's first index."""
-    value = piece[bad]
+    value = as_block(piece[bad : bad + 1])[0]
     too_large = 1 < value < math.inf
     invalid(
         "p",

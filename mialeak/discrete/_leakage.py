@@ -282,7 +282,8 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
     high = _enough(law, bound)
     while (below := leaks(high)) > 0:
         if high == MAX_COUNT:
-            rule = f"be reached with at most 2**53 rows, which leak {math.exp(below) * bound!r}"
+            least = math.exp(below + math.log(bound))
+            rule = f"be reached with at most 2**53 rows, which leak {least!r}"
             invalid("leakage", rule, value=bound)
         low, above, high = high, below, min(4 * high, MAX_COUNT)
     return _first_below(leaks, low, above, high, below)
@@ -326,4 +327,5 @@ def _enough(law: npt.NDArray[Any] | CountableLaw, bound: float) -> int:
         float(np.sqrt(block * (1 - block)).sum())
         for block in (as_block(piece) for _, piece in pieces(law))
     )
-    return math.ceil(min(max((deviations / (2 * bound)) ** 2, 2.0), float(MAX_COUNT)))
+    root = deviations / (2 * bound)
+    return math.ceil(min(max(root * root, 2.0), float(MAX_COUNT)))

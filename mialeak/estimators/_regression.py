@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
 from mialeak.estimators._equations import inverse_curvature, linear_influence
 from mialeak.estimators._influence import InfluenceFunctions
 
@@ -48,6 +48,12 @@ def as_regression(
     require(weights >= 0.0, weights, "penalty", "be at least 0")
     weights = np.array(np.broadcast_to(weights, (columns,)))
     if fit_intercept:
+        same = (table == table[0]).all(axis=0) & (table[0] != 0.0) & (weights > 0.0)
+        if same.any():
+            rule = (
+                f"vary in every column beside an intercept; column {first_index(same)[0]} does not"
+            )
+            invalid("X", rule, remedy="Leave it out: the intercept says the same")
         table = np.concatenate([np.ones((n, 1)), table], axis=1)
         weights = np.concatenate([[0.0], weights])
     return table, response, weights

@@ -103,7 +103,12 @@ def margin_leakage_scores(
 
 
 def _as_margins(margins: Sequence[Sequence[int]], columns: int) -> list[tuple[int, ...]]:
-    used = [tuple(int(c) for c in as_counts(list(margin), "margins")) for margin in margins]
+    used = []
+    for k, margin in enumerate(margins):
+        if not np.iterable(margin):
+            rule = "be tuples of columns"
+            invalid("margins", rule, index=k, value=margin, remedy="(0,) is column 0 alone")
+        used.append(tuple(int(c) for c in as_counts(list(margin), "margins")))
     for k, margin in enumerate(used):
         if not margin:
             invalid("margins", "each name at least one column", index=k, value=margin)

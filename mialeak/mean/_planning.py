@@ -17,6 +17,8 @@ __all__ = ["easiest_target", "hardest_target", "noise_for_leakage", "samples_for
 
 #: Newton steps at most; 3 to 6 are taken.
 _STEPS = 100
+#: Smaller leakage scores take noise or rows that are no numbers.
+_LEAST_SCORE = 1e-100
 #: Below these shares a variance, and what a target has in its direction, are rounding.
 _NO_VARIANCE, _NO_DEVIATION = 16 * np.finfo(np.float64).eps, 1e-8
 
@@ -92,7 +94,10 @@ def _as_score(advantage: float) -> float:
     advantage = as_float(advantage, "advantage")
     if not 0.0 < advantage < 1.0:
         invalid("advantage", "be above 0 and below 1", value=advantage)
-    return float(8.0 * special.erfinv(advantage) ** 2)
+    score = float(8.0 * special.erfinv(advantage) ** 2)
+    if score < _LEAST_SCORE:
+        invalid("advantage", "be large enough for noise or rows to reach it", value=advantage)
+    return score
 
 
 def _principal(cov: FloatArray) -> tuple[FloatArray, FloatArray | None]:

@@ -104,6 +104,12 @@ def _results(
             if blame:
                 blame(piece, result)
             piece.require(np.isfinite(block), "be finite")
+            lost = np.isnan(result)
+            if lost.any():
+                row = "it" if single else f"row {start + first + first_index(lost)[0]}"
+                invalid(
+                    "releases", f"be near enough to mean for a score to be a number; {row} is not"
+                )
         results.append(result)
     return results
 

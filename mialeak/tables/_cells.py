@@ -133,7 +133,7 @@ def _from_native(frame: Any, columns: Sequence[Any] | None) -> dict[Any, Factor]
     for name in choose_columns(names, columns):
         try:
             factors[name] = factor_from_arrow(table.get_column(name).to_arrow(), name)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OverflowError) as error:  # OverflowError: integers above 2**64
             rule = f"hold values of one type ({error})"
             invalid(f"column {name!r}", rule, remedy="Convert it to strings first", error=TypeError)
     return factors

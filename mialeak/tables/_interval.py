@@ -204,7 +204,7 @@ def leakage_interval(
     scores = _Scores(law, n, gamma)
     observed, covariance, bias = scores.observed(), scores.covariance, scores.heavy_bias()
     # One more squared standard error for the choice of the scores, which the data made.
-    margin = math.sqrt(float(ndtri((1 + confidence) / 2)) ** 2 + 1)
+    margin = math.sqrt(float(ndtri((1 - confidence) / 2)) ** 2 + 1)
     ends = []
     for sign in (-1, 1):
         weights = scores.cheapest(sign, margin)

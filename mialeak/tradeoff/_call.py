@@ -176,8 +176,8 @@ def call_strike(delta: FloatArray, mu: FloatArray) -> FloatArray:
     todo = np.flatnonzero(~enough & (delta > 0.0) & (mu < np.inf))
     t, target = t[todo], delta[todo]
     h = t - special.ndtri(delta[todo])
-    result[todo] = 2.0 * t * h
-    with np.errstate(under="ignore", divide="ignore"):
+    with np.errstate(under="ignore", divide="ignore", over="ignore"):
+        result[todo] = 2.0 * t * h
         for _ in range(_STEPS):
             if todo.size == 0:
                 break
