@@ -134,10 +134,11 @@ def quantile(log_p: Any, df: Any, nc: Any, *, upper: Any = False) -> tuple[Float
 def _flat(*arrays: Any) -> tuple[tuple[int, ...], list[Any]]:
     """Broadcast and flattened; a last argument None stands for the gap of the first three."""
     given = [np.asarray(a, np.float64) for a in arrays if a is not None]
-    whole = [a.ravel() for a in np.broadcast_arrays(*given)]
+    shape = np.broadcast_shapes(*(a.shape for a in given))
+    whole = [(a if a.shape == shape else np.full(shape, a)).ravel() for a in given]
     if len(given) < len(arrays):
         whole.append(_gap_of(*whole[:3]))
-    return np.broadcast_shapes(*(a.shape for a in given)), whole
+    return shape, whole
 
 
 def _gap_of(x: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
@@ -165,9 +166,7 @@ def deviance_share(f: Any, g: Any) -> FloatArray:
     ratio = f / (2.0 + f)
     near = np.abs(ratio) < _SERIES_LOG
     small = np.where(near, ratio, 0.0)
-    total = np.zeros_like(small)
-    for k in range(_TERMS, -1, -1):
-        total = total * (small * small) + 1.0 / (2 * k + 3)
+    total = _series(small * small)
     f = np.where(near, 1.0, f)
     rest = 1.0 - small
     series = 0.5 * rest * (1.0 - rest * small * total)
@@ -178,10 +177,16 @@ def _twist(y: FloatArray) -> FloatArray:
     """``y - atan y``, relatively accurate."""
     small = np.where(y < _SERIES_ATAN, y, 0.0)
     square = small * small
-    total = np.zeros_like(square)
-    for k in range(_TERMS, -1, -1):
-        total = 1.0 / (2 * k + 3) - square * total
-    return np.where(y < _SERIES_ATAN, small * square * total, y - np.arctan(y))
+    return np.where(y < _SERIES_ATAN, small * square * _series(-square), y - np.arctan(y))
+
+
+def _series(square: FloatArray) -> FloatArray:
+    """``1/3 + square/5 + square^2/7 + ...``, of which `atanh` and, of ``-square``, `atan` are made."""
+    total = np.full(square.shape, 1.0 / (2 * _TERMS + 3))
+    for k in range(_TERMS - 1, -1, -1):
+        total *= square
+        total += 1.0 / (2 * k + 3)
+    return total
 
 
 def _exponent(f: FloatArray, g: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
@@ -236,8 +241,8 @@ class _Nodes:
         self.y = y = np.asarray(step * (np.arange(count) + 0.5), np.float64)
         self.q = q = y * y
         bend = q / (1.0 + q) ** 2
-        self._falls = np.stack([q, np.log1p(q), bend * (3.0 + q)])
-        self._turns = np.stack([y, _twist(y), bend * y * (2.0 + q)])
+        self._falls = np.array([q, np.log1p(q), bend * (3.0 + q)])
+        self._turns = np.array([y, _twist(y), bend * y * (2.0 + q)])
 
     def exponential(
         self, g: FloatArray, df: FloatArray, nc: FloatArray, kappa: FloatArray | None = None

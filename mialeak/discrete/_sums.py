@@ -102,9 +102,12 @@ def leakage_sums(
 def block_mass(block: FloatArray) -> float:
     """Sum of a block, right to the last bit or so; not finite if it overflows or an element is."""
     whole = block.size - block.size % _LANES
+    rest: list[float] = block[whole:].tolist()
+    if not whole:
+        return _exact_sum(rest)
     with np.errstate(over="ignore", invalid="ignore"):
-        lanes = np.append(block[:whole].reshape(-1, _LANES).sum(axis=0), block[whole:])
-    return _exact_sum(lanes.tolist())
+        lanes = block[:whole].reshape(-1, _LANES).sum(axis=0)
+    return _exact_sum(lanes.tolist() + rest)
 
 
 def _exact_sum(values: list[float]) -> float:

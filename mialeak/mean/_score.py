@@ -142,13 +142,14 @@ def squared_distances(
     flat = points.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
     room = None
-    for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
-        rows = flat[block]
+    step = _block_rows(mean.size, not isinstance(by, Diagonal))
+    for start in range(0, result.size, step):
+        rows = flat[start : start + step]
         room = rows - mean if room is None else np.subtract(rows, mean, room[: rows.shape[0]])
         try:
-            result[block] = by.squared(room)
+            result[start : start + step] = by.squared(room)
         except Outside as outside:
-            _refuse(points, name, rule, block.start, outside)
+            _refuse(points, name, rule, start, outside)
     if not all_finite(result):
         _blame(result, points, name)
     shaped: FloatArray = result.reshape(points.shape[:-1])
@@ -176,8 +177,12 @@ def inner_products(
 def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
     """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
     rows, columns = flat.shape
+    return row_blocks(rows, 1, elements=_block_rows(columns, matrix))
+
+
+def _block_rows(columns: int, matrix: bool) -> int:
     least = min(_MATRIX_ROWS * columns, _MATRIX_BLOCK) if matrix else 0
-    return row_blocks(rows, columns, elements=max(_BLOCK, least))
+    return max(1, max(_BLOCK, least) // max(1, columns))
 
 
 def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outside) -> NoReturn:
