@@ -181,7 +181,7 @@ def _twist(y: FloatArray) -> FloatArray:
 
 
 def _series(square: FloatArray) -> FloatArray:
-    """``1/3 + square/5 + square^2/7 + ...``, of which `atanh` and, of ``-square``, `atan` are made."""
+    """``1/3 + square/5 + square^2/7 + ...``: of `atanh`, and of ``-square`` that of `atan`."""
     total = np.full(square.shape, 1.0 / (2 * _TERMS + 3))
     for k in range(_TERMS - 1, -1, -1):
         total *= square
