@@ -62,17 +62,18 @@ class Returns(NamedTuple):
 
 
 def find_returns(moments: RatioMoments) -> Returns:
-    """Look for returns period by period until they have died away or the work is done."""
+    """Look for returns period by period until they have died away or the work is done.
+
+    What is left out of a tail is estimated as if |M(t)|/(pi t), summed over a period, fell as the
+    square of the period's number or faster, so that all later periods add at most `number` times
+    this one; and, for frequencies in step by chance, as if the phases there were independent: with
+    a root mean square of `floor` they add ``floor sqrt(step/t)``.
+    """
     if not moments.families:
         return Returns(np.inf, [], 0.0)
-    bent = 0.0
-    for family in moments.families:
-        many = np.where(family.spread > _MANY, family.copies, 0.0)
-        bent += 0.25 * float(many @ np.log1p((2.0 * np.pi * family.bend) ** 2))
-    if bent >= _BENT:
-        return Returns(np.inf, [], float(np.exp(-bent)))
+    bent = _bent_away(moments)
     outcomes = sum(float(np.sum(f.spread)) for f in moments.families) * 20.0
-    if outcomes > _OUTCOMES:
+    if bent >= _BENT or outcomes > _OUTCOMES:
         return Returns(np.inf, [], float(np.exp(-bent)))
     table = moments.full_table()
     witnesses = _witnesses(table)
@@ -87,13 +88,13 @@ def find_returns(moments: RatioMoments) -> Returns:
     windows: list[tuple[float, float]] = []
     start = _START / spread
     number, begin, left = 0, start, 1.0
-    while True:
+    while True:  # one period, half before its return and half after
         number += 1
         end = min(max((number + 0.5) * period, begin + period), begin + _CANDIDATES * step)
         nodes = np.arange(int(begin / step), int(end / step) + 1)
         nodes = nodes[witnesses.in_step(np.asarray(nodes * step))]
         covered = 1.0
-        if nodes.size > scan > 0:
+        if nodes.size > scan > 0:  # more than may still be looked at: the first ones
             nodes = nodes[:scan]
             covered = (nodes[-1] * step - begin) / (end - begin)
             end = float(nodes[-1] * step)
@@ -105,7 +106,7 @@ def find_returns(moments: RatioMoments) -> Returns:
         alive = nodes[size > _SMALL]
         work -= cheap * nodes.size + table.weight.size * alive.size
         windows += [(k * step - step, k * step + step) for k in alive.tolist()]
-        before = left if number > 1 else 0.0
+        before = left if number > 1 else 0.0  # the estimate after the last whole period
         left = part * number + witnesses.floor * np.sqrt(step / end)
         if covered < 1.0:  # the part seen may have been the quiet one
             return Returns(
@@ -116,7 +117,17 @@ def find_returns(moments: RatioMoments) -> Returns:
         begin = end
 
 
+def _bent_away(moments: RatioMoments) -> float:
+    """Minus the log of what bending leaves of |M| at the first return."""
+    bent = 0.0
+    for family in moments.families:
+        many = np.where(family.spread > _MANY, family.copies, 0.0)
+        bent += 0.25 * float(many @ np.log1p((2.0 * np.pi * family.bend) ** 2))
+    return bent
+
+
 def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> FloatArray:
+    """|M(_TILT + it)| at t = step * nodes, ascending; runs of near nodes in one call each."""
     size = np.zeros(nodes.size)
     starts = np.flatnonzero(np.diff(nodes, prepend=-2 * _GAP) > _GAP)
     for first, last in pairwise([*starts, nodes.size]):
@@ -127,6 +138,7 @@ def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> 
 
 
 def _merged(windows: list[tuple[float, float]], step: float) -> list[tuple[float, float]]:
+    """The same intervals, ascending, with those joined that are at most a step apart."""
     merged: list[tuple[float, float]] = []
     for low, high in windows:
         if merged and low <= merged[-1][1] + step:
@@ -177,6 +189,7 @@ def _log_coincidence(table: Table) -> FloatArray:
 
 
 def _witnesses(table: Table) -> _Witnesses:
+    """The coordinates of narrowest range relative to their slope, and two of extreme slope."""
     shape = table.copies.shape
     low, high = np.full(shape, np.inf), np.zeros(shape)
     count_spread, ratio_spread, widest = np.zeros(shape), np.zeros(shape), 0.0

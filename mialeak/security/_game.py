@@ -44,7 +44,8 @@ def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
     '1 9'
     """
     nu, weight = _game(nonmember_rate, tpr_weight)
-    return plain(nu / (weight * (1.0 - nu)))
+    with np.errstate(divide="ignore", over="ignore"):
+        return plain(nu / (weight * (1.0 - nu)))
 
 
 def security(leakage: Any) -> float | FloatArray:

@@ -204,7 +204,7 @@ def noise_multiplier_for_leakage(
     mu = increasing_root(
         lambda mu: GaussianTradeOff(mu).delta(strike) - wanted, 0.0, 80.0 + 2.0 * strike
     )
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         multiplier = 2.0 * np.sqrt(count) / mu
     return plain(np.where(share == 0.0, np.inf, np.where(share == 1.0, 0.0, multiplier)))
 
