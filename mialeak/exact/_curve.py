@@ -79,7 +79,7 @@ class ExactTradeOff(TradeOff):
 
     @property
     def auc(self) -> float:
-        """Area under the curve of power against fpr; of two halves that of the inversion."""
+        """Area under the curve of power against fpr; of many atoms that of the inversion."""
         rate = self.sampling_rate
         return rate * self._law.auc + (1.0 - rate) * 0.5
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._inversion import SaddlePointInversion
-from mialeak.exact._atoms import Atoms, Halves
+from mialeak.exact._atoms import MOST_ATOMS, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._returns import Returns
 from mialeak.tradeoff import PiecewiseTradeOff
@@ -24,7 +24,7 @@ _ROUNDING = 4.0 * _EPS
 #: Mass beyond the counts that are kept, a coordinate.
 _CUT_OFF = 3e-17
 #: Thresholds of the table, and steps, by which a quantile of two halves is found.
-_TABLE, _STEPS = 129, 60
+_TABLE, _STEPS = 129, 90
 
 
 class RatioArrays(NamedTuple):
@@ -270,7 +270,7 @@ class HalvesLaw(RatioLaw):
             left = (f > 0.0) == small
             low, f_low = np.where(left, x, low), np.where(left, f, f_low)
             high, f_high = np.where(left, high, x), np.where(left, f_high, f)
-            if np.all((np.abs(f) <= 1e-9 * target) | (high - low <= 4.0 * _EPS * np.abs(high))):
+            if np.all((np.abs(f) <= 1e-13 * target) | (high - low <= 4.0 * _EPS * np.abs(high))):
                 break
         return high
 
@@ -283,13 +283,16 @@ class HalvesLaw(RatioLaw):
         certain = fpr >= 1.0 - self.lost
         power = np.where(fpr > 0.0, np.where(certain, 1.0, inside[1] + drawn), 0.0)
         fnr = np.where(fpr > 0.0, np.where(certain, 0.0, inside[0] - drawn), 1.0)
-        return x, np.clip(power, 0.0, 1.0), np.clip(fnr, 0.0, 1.0)
+        # Below the mass of the last atom only rounding is left of the difference.
+        most = np.minimum(fpr * np.exp(self._table[0][-1]), 1.0)
+        return x, np.clip(power, 0.0, most), np.clip(fnr, 0.0, 1.0)
 
     def at_power(self, power: FloatArray) -> FloatArray:
         x = self._threshold(power, 1)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
         gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
-        fpr = np.clip(out[1] + np.exp(-x) * gap, 0.0, 1.0)
+        least = power * np.exp(-self._table[0][-1])
+        fpr = np.clip(out[1] + np.exp(-x) * gap, least, 1.0)
         return np.where(power > 0.0, np.where(power < 1.0, fpr, 1.0 - self.lost), 0.0)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
@@ -301,8 +304,12 @@ class HalvesLaw(RatioLaw):
         gap = self.halves.tails(-finite, 0)[0] - growth * self.halves.tails(-finite, 1)[0]
         return np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0) + self.lost
 
-    @property
+    @cached_property
     def auc(self) -> float:
+        """Of few atoms their own, else that of the inversion."""
+        large, small = self.halves.large, self.halves.small
+        if large.size * small.size <= MOST_ATOMS:
+            return AtomLaw(large.times(small), self.lost).auc
         return self.contours.auc
 
     def log_density(self, x: FloatArray) -> FloatArray:

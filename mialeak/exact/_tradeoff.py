@@ -97,7 +97,8 @@ def exact_tradeoff(
     mixed ancestry are an example, see the gallery.
 
     **Accuracy.**  `error` of the result.  Against exact rational enumeration 1e-14; against atoms
-    of two halves, and between contours, 1e-12 relative down to 1e-30.
+    of two halves, and between contours, 1e-12 relative down to 1e-30.  Where atoms are listed,
+    outcomes of a column less likely than 1e-40 are left out (of halves with many atoms 3e-17).
 
     **Cost.**  Linear in d and independent of n for large ``n p (1 - p)``: 25 outcomes a column
     (their probability is smooth, every h-th count is enough), 26 frequencies a contour, four to
@@ -152,10 +153,11 @@ def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:
                 return AtomLaw(atoms, -float(np.expm1(log_kept)))
         if few and method in ("auto", "halves"):
             sizes = () if method == "auto" else (1 << 17, 1 << 21)
-            halves = halves_of(packed(families, 1.0, np.inf), *sizes)
-            if halves is not None:
-                contours = ContourLaw(moments, find_returns(moments), (rest, np.inf))
-                return HalvesLaw(halves, contours)
+            for wider in (_ATOM_RANGE, 1.0):
+                halves = halves_of(packed(families, 1.0, np.inf, wider), *sizes)
+                if halves is not None:
+                    contours = ContourLaw(moments, find_returns(moments), (rest, np.inf))
+                    return HalvesLaw(halves, contours)
     columns = sum(float(f.copies.sum()) for f in families)
     if normal is None and log_kept < _LEAST_KEPT_COLUMN * columns:
         rule = "have likelier values: releases that it can be in have a probability below"
