@@ -52,14 +52,10 @@ def as_law(p: Any) -> Law:
         return from_scipy(p)
     else:
         array = as_floats(p, "p")
-    return _atoms(array, "p")
-
-
-def _atoms(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if array.ndim != 1:
-        invalid(name, f"have 1 dimension; its shape is {array.shape}")
+        invalid("p", f"have 1 dimension; its shape is {array.shape}")
     if array.size == 0:
-        invalid(name, "hold at least one atom")
+        invalid("p", "hold at least one atom")
     return array
 
 

@@ -181,6 +181,7 @@ def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
 
 
 def _block_rows(columns: int, matrix: bool) -> int:
+    """Rows of such a block."""
     least = min(_MATRIX_ROWS * columns, _MATRIX_BLOCK) if matrix else 0
     return max(1, max(_BLOCK, least) // max(1, columns))
 
