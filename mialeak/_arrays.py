@@ -51,6 +51,7 @@ MASS_TOLERANCE = 1e-9
 _EXACT = "fit a float64 exactly (integers up to 2**53)"
 
 _MISSING: Any = object()
+_FLOAT64 = np.dtype(np.float64)
 
 
 def invalid(
@@ -145,7 +146,7 @@ def as_floats(
     """
     if type(values) is not np.ndarray:
         values = _to_array(values, name)
-    if values.dtype != np.float64:
+    if values.dtype != _FLOAT64:
         values = _as_float64(values, name)
     if ndim is not None and values.ndim != ndim:
         invalid(name, f"have {ndim} dimension{'s' * (ndim != 1)}; its shape is {values.shape}")

@@ -67,10 +67,11 @@ class Diagonal:
 
     @np.errstate(divide="ignore", over="ignore")
     def __init__(self, variances: FloatArray, mean: FloatArray):
-        self._fixed = (variances == 0.0).nonzero()[0]
-        self.rank = variances.size - self._fixed.size
-        self._weights = 1.0 / variances
-        if self._fixed.size:
+        self.rank = int(np.count_nonzero(variances))
+        self._varies = self.rank == variances.size
+        self._weights = np.reciprocal(variances)
+        if not self._varies:
+            self._fixed = np.flatnonzero(variances == 0.0)
             self._weights[self._fixed] = 0.0
             self._slack = _CONSTANT * np.abs(mean[self._fixed])
 
@@ -80,7 +81,7 @@ class Diagonal:
 
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """``a^T C^-1 b`` for each pair of rows."""
-        if self._fixed.size:
+        if not self._varies:
             for rows in (one, other):
                 _check_fixed(rows, self._fixed, self._slack, self.rank)
         one *= other
@@ -88,7 +89,7 @@ class Diagonal:
 
     def weights(self, deviation: FloatArray) -> FloatArray | None:
         """The vector ``C^-1 v``, if every column varies."""
-        return None if self._fixed.size else deviation * self._weights
+        return deviation * self._weights if self._varies else None
 
 
 class Full:
