@@ -83,7 +83,8 @@ def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None =
     OSError
         If the file cannot be opened.
     ValueError
-        If it is not what its suffix says, or damaged, or has no such column.
+        If it is not what its suffix says, or damaged, or has no such column, or without `columns`
+        an index that pandas wrote.
     ImportError
         For Parquet without pyarrow.
     """
@@ -144,6 +145,7 @@ def _read_csv(path: Path, columns: Any, delimiter: str) -> dict[str, Factor]:
             try:
                 header = next(reader, [])
                 _check_header(path, header, delimiter)
+                _check_index(path, header, columns)
                 chosen = choose_columns(header, columns)
                 places = [header.index(name) for name in chosen]
                 builders = [FactorBuilder(missing=("",)) for _ in chosen]
@@ -174,6 +176,16 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
                     f"{path} has a single column, {header[0]!r}; if '{written}' divides its "
                     "columns, say so with delimiter"
                 )
+
+
+def _check_index(path: Path, names: list[str], columns: Any) -> None:
+    """Refuse to count by the numbers of the rows, in which every row is alone."""
+    for place, name in enumerate(names, 1):
+        if columns is None and (not name or name.startswith("__index_level_")):
+            raise ValueError(
+                f"{path} has the row numbers of a data frame, it seems: column {place} is called "
+                f"{name!r}. Write it with index=False, or choose the columns"
+            )
 
 
 def _check_ragged(path: Path, delimiter: str, width: int) -> None:
@@ -211,6 +223,7 @@ def _read_parquet(path: Path, columns: Any) -> Any:
     pa, pq = _pyarrow(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            _check_index(path, file.schema_arrow.names, columns)
             names = choose_columns(file.schema_arrow.names, columns)
             table = file.read(columns=names)
             table.validate(full=True)

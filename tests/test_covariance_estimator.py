@@ -88,6 +88,12 @@ def test_oas_keeps_the_terms_that_scikit_learn_leaves_out():
     assert ours != pytest.approx(theirs, rel=1e-6)
 
 
+def test_workers_are_checked_whatever_is_fitted():
+    for workers, error in ((0, ValueError), (-2, ValueError), (2.0, TypeError), (None, TypeError)):
+        with pytest.raises(error, match="workers must be"):
+            StreamingCovariance(workers=workers).fit(np.eye(3))
+
+
 def test_parameters_take_effect_at_once():
     x = correlated(100, 5)
     found = StreamingCovariance().fit(x)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -46,7 +47,6 @@ def write(tmp_path):
         ('a\n1\n""\n', {"a": ["1", None]}),
         ("a,b\n", {"a": [], "b": []}),
         ("ä,b\n日本,x\n", {"ä": ["日本"], "b": ["x"]}),
-        (",b\n0,x\n", {"": ["0"], "b": ["x"]}),
     ],
 )
 def test_csv_values_are_kept_as_written_and_only_empty_is_missing(write, text, expected):
@@ -169,6 +169,19 @@ def test_ragged_lines_are_named_whatever_the_block(write, monkeypatch, block):
 def test_a_missing_file_is_an_oserror(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "t.csv")
+
+
+def test_an_index_that_pandas_wrote_is_refused_unless_columns_are_chosen(tmp_path):
+    frame = pd.DataFrame({"a": [1, 1, 2]}, index=[5, 7, 9])
+    frame.to_csv(tmp_path / "index.csv")
+    frame.to_parquet(tmp_path / "index.parquet")
+    for name, called in (("index.csv", "column 1 is called ''"), ("index.parquet", "column 2 is")):
+        with pytest.raises(ValueError, match=f"has the row numbers .*{called}.* with index=False"):
+            read_table(tmp_path / name)
+        assert len(read_table(tmp_path / name, ["a"])) == (1 if name.endswith("csv") else 3)
+    assert decoded(read_table(tmp_path / "index.csv", ["", "a"]))[""] == ["5", "7", "9"]
+    frame.reset_index(drop=True).to_parquet(tmp_path / "none.parquet")
+    assert read_table(tmp_path / "none.parquet").column_names == ["a"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")

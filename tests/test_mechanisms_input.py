@@ -208,6 +208,12 @@ def test_a_mechanism_cannot_change_the_counts():
         mechanism_leakage(greedy, LAW, 3)
 
 
+def test_workers_are_checked_whatever_the_mechanism():
+    for mechanism in (Histogram(), Round(3), Mode()):
+        with pytest.raises(ValueError, match="workers must be at least 1"):
+            mechanism_leakage(mechanism, LAW, 3, workers=0)
+
+
 def test_errors_of_a_mechanism_reach_the_caller():
     def broken(counts):
         raise ZeroDivisionError("mine")

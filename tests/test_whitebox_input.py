@@ -231,6 +231,8 @@ def test_made_canaries_refuse():
     refused(ValueError, "shape must be between 1", blank_canaries, 1, (2, 0), 2)
     refused(ValueError, "gradient must have 2 columns", canife_loss, [1.0], [[1.0, 2.0]], 1.0)
     refused(ValueError, "clip_norm must be above 0", canife_loss, [1.0], [[1.0]], 0.0)
+    for huge in ([1e308], [[1.0], [1e200]]):
+        refused(ValueError, "gradient must be small enough", canife_loss, huge, [[2.0]], 1.0)
 
 
 def test_audit_refuses():

@@ -12,6 +12,7 @@ _ADVICE = {
     "na='category'": "--na category",
     "na='drop'": "--na drop",
     "say so with delimiter": "say so with --delimiter",
+    "choose the columns": "choose with --columns",
 }
 
 

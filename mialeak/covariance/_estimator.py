@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
+from mialeak._blocks import resolve_workers
 from mialeak.covariance import _dask, _input, _learning, _saved, _shards
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._learning import Learnt, join
@@ -173,6 +174,7 @@ class StreamingCovariance(Parameters):
 
     def _learn(self, X: Any, rows_needed: bool) -> None:
         rule, _ = self._check_parameters()
+        workers = resolve_workers(self.workers)
         known = self._learnt
         if known is not None:
             self._check_kind(rule)
@@ -183,7 +185,7 @@ class StreamingCovariance(Parameters):
         if _dask.is_lazy(X):
             learnt = join(known, _dask.learn_lazy(recipe, X, _input.column_names(X)))
         elif (paths := _shards.paths_of(X)) is not None:
-            learnt = join(known, _shards.learn_files(recipe, paths, self.workers))
+            learnt = join(known, _shards.learn_files(recipe, paths, workers))
         else:
             sole = not hasattr(X, "__next__")
             pairs = ((_input.column_names(block), block) for block in ((X,) if sole else X))

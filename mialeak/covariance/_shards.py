@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import invalid
-from mialeak._blocks import map_blocks, one_blas_thread, resolve_workers
+from mialeak._blocks import map_blocks, one_blas_thread
 from mialeak._io import read_blocks
 from mialeak.covariance._input import check_names, check_width
 from mialeak.covariance._learning import Learnt, Recipe, join, learn_blocks
@@ -28,7 +28,7 @@ def paths_of(X: Any) -> list[Path] | None:
     return None
 
 
-def learn_files(recipe: Recipe, paths: list[Path], workers: Any) -> Learnt:
+def learn_files(recipe: Recipe, paths: list[Path], workers: int) -> Learnt:
     """The rows of all files; the same bits for any number of workers."""
 
     def learn(path: Path) -> tuple[Path, Learnt | None]:
@@ -36,7 +36,7 @@ def learn_files(recipe: Recipe, paths: list[Path], workers: Any) -> Learnt:
 
     first: Learnt | None = None
     with one_blas_thread():
-        for path, part in map_blocks(learn, paths, resolve_workers(workers)):
+        for path, part in map_blocks(learn, paths, workers):
             if first is not None and part is not None:
                 columns = first.moments.centre.size
                 check_width(np.empty((0, part.moments.centre.size)), columns, str(path))

@@ -147,6 +147,7 @@ def mechanism_leakage(
     size = as_count(n, "n", least=1)
     weight = as_gamma(gamma)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"
+    threads, most = resolve_workers(workers), as_count(limit, "limit", least=1)
     if isinstance(mechanism, CellMechanism):
         lower, upper, method = _cell_leakage(mechanism, law, size, weight, poisson=poisson)
     else:
@@ -160,9 +161,9 @@ def mechanism_leakage(
                 size,
                 weight,
                 poisson=poisson,
-                workers=resolve_workers(workers),
+                workers=threads,
                 progress=progress,
-                limit=as_count(limit, "limit", least=1),
+                limit=most,
             )
         lower = upper = closed
     kind: Literal["exact", "bound"] = "exact" if lower == upper else "bound"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_counts, as_floats, invalid
+from mialeak._arrays import FloatArray, as_count, as_counts, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak.whitebox._canaries import select_canaries
 from mialeak.whitebox._gradients import as_norm, norms
@@ -202,6 +202,9 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> fl
             f"is {gradients.shape}",
         )
     norm = as_norm(clip_norm, "clip_norm")
-    overlap = gradients @ rows.T
-    short = np.maximum(norm - norms(gradients), 0.0)
-    return np.asarray(np.vecdot(overlap, overlap) + short**2)[()]
+    with np.errstate(over="ignore", invalid="ignore"):
+        overlap = gradients @ rows.T
+        short = np.maximum(norm - norms(gradients), 0.0)
+        loss = np.vecdot(overlap, overlap) + np.square(short)
+    require(np.isfinite(loss), loss, "gradient", "be small enough for its loss to be a number")
+    return np.asarray(loss)[()]
