@@ -224,16 +224,12 @@ static const double LEGENDRE_WEIGHT[32] = {
     0x1.cbf8bc743cc5cp-9,
 };
 
+#define SQRT_2_PI_INVERSE 0x1.9884533d43651p-2
+#define TWO_PI 0x1.921fb54442d18p+2
 #define LOG2 0x1.62e42fefa39efp-1
 #define LOG2_LOW 0x1.abc9e3b39803fp-56
-#define SQRT_2_PI_INVERSE 0x1.9884533d43651p-2
-#define SQRT_2_PI_INVERSE_LOW -0x1.cbc0d30ebfd15p-56
-#define SQRT_2_OVER_PI 0x1.9884533d43651p-1
-#define SQRT_2_OVER_PI_LOW -0x1.cbc0d30ebfd15p-55
 #define TWO_OVER_PI 0x1.45f306dc9c883p-1
 #define TWO_OVER_PI_LOW -0x1.6b01ec5417056p-55
-#define TWO_PI 0x1.921fb54442d18p+2
-#define TWO_PI_LOW 0x1.1a62633145c07p-52
 #define LOG2_SHORT 0x1.62e42fefa3000p-1
 #define LOG2_REST 0x1.3de6af278ece6p-42
 #define LOG2_INVERSE 0x1.71547652b82fep+0

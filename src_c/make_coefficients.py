@@ -145,13 +145,9 @@ def main():
     show("LEGENDRE_NODE", "Gauss-Legendre nodes in (0, 1)", nodes)
     show("LEGENDRE_WEIGHT", "and their weights, summing to 1", weights)
 
-    for name, value in (
-        ("LOG2", mp.log(2)),
-        ("SQRT_2_PI_INVERSE", 1 / mp.sqrt(2 * mp.pi)),
-        ("SQRT_2_OVER_PI", mp.sqrt(2 / mp.pi)),
-        ("TWO_OVER_PI", 2 / mp.pi),
-        ("TWO_PI", 2 * mp.pi),
-    ):
+    print(f"#define SQRT_2_PI_INVERSE {float(1 / mp.sqrt(2 * mp.pi)).hex()}")
+    print(f"#define TWO_PI {float(2 * mp.pi).hex()}")
+    for name, value in (("LOG2", mp.log(2)), ("TWO_OVER_PI", 2 / mp.pi)):
         high, low = split(value)
         print(f"#define {name} {high.hex()}")
         print(f"#define {name}_LOW {low.hex()}")

@@ -22,8 +22,6 @@ from mialeak.exact._laws import ContourLaw
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._tables import packed
 
-SMALL, GRID = (1e-10, 1e-6, 1e-3), np.array([1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.9999])
-
 
 def bits_case(d, low=0.25, high=0.75, seed=0):
     rng = np.random.default_rng(seed)
@@ -34,23 +32,6 @@ def paper(d=5000):
     """The probabilities of the reproducible values, and their easy target."""
     p = 0.25 + 0.5 * (np.arange(d) + 0.5) / d
     return p, (p <= 0.5).astype(float)
-
-
-def assert_same(curve, other, error, grid=GRID):
-    """Both say the same about everything, within `error`, relative below 1e-3."""
-
-    def close(a, b):
-        a, b = np.asarray(a), np.asarray(b)
-        assert np.all(np.abs(a - b) <= error * np.minimum(1.0, 1e3 * b) + 1e-300)
-
-    close(curve.power(grid), other.power(grid))
-    close(curve.fnr(grid), other.fnr(grid))
-    close(curve.fpr(grid), other.fpr(grid))
-    assert curve.advantage == pytest.approx(other.advantage, abs=error)
-    assert curve.auc == pytest.approx(other.auc, abs=error)
-    for direction in ("in", "out"):
-        epsilon = np.array([0.0, 0.1, 0.5])
-        close(curve.delta(epsilon, direction=direction), other.delta(epsilon, direction=direction))
 
 
 # --- against enumeration -----------------------------------------------------------------------
