@@ -108,6 +108,10 @@ def discretize(
     on by MiniBatchKMeans.  Bins found in the very data that are released tell something of them,
     which the leakage does not count: find them in other data, and ``transform`` those.
 
+    **Cost.**  For one column of 100,000 rows and 10 bins, on one core: 3 ms ("uniform"), 20 ms
+    ("quantile") or 0.3 s ("kmeans").  For `leakage` the number of bins is doubled until they leak
+    more, then bisected, and all are made anew: 0.7 s for the quantiles that leak at most 0.05.
+
     Examples
     --------
     >>> import numpy as np
