@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -213,6 +214,16 @@ def test_several_columns_are_clustered(x):
     assert np.array_equal(discretize(pairs, 6, rng=0).labels, found.labels)
     assert discretize(pairs, leakage=0.02, rng=0).leakage <= 0.02
     assert found.to_dict()["kind"] == "estimate"
+
+
+def test_bins_can_be_sent_to_another_process(x):
+    for found, data in (
+        (discretize(x, 5), x),
+        (discretize(x.reshape(-1, 2), 5, rng=0), x.reshape(-1, 2)),
+        (discretize(x, 1), x),
+    ):
+        same = pickle.loads(pickle.dumps(found))
+        np.testing.assert_array_equal(same.transform(data), found.labels)
 
 
 def test_discretised_digits_leak_a_part_of_the_bound_and_still_teach():

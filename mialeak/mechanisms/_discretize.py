@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -183,8 +184,7 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
         message = 'discretize takes scikit-learn: pip install "mialeak[sklearn]"'
         raise ImportError(message) from error
     if data.shape[1] == 1:
-        edges = _edges(KBinsDiscretizer, data, bins, method)
-        return lambda X: np.searchsorted(edges, X[:, 0], side="right").astype(np.int64)
+        return partial(_between, _edges(KBinsDiscretizer, data, bins, method))
     seed = int(as_rng(rng).integers(2**31))
     if len(data) > _MANY_ROWS:
         clusters = MiniBatchKMeans(bins, random_state=seed, n_init=3, batch_size=4096)
@@ -193,7 +193,15 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are fewer clusters, which labels show
         clusters.fit(data)
-    return lambda X: clusters.predict(np.ascontiguousarray(X)).astype(np.int64)
+    return partial(_nearest, clusters)
+
+
+def _between(edges: FloatArray, data: FloatArray) -> npt.NDArray[np.int64]:
+    return np.searchsorted(edges, data[:, 0], side="right").astype(np.int64)
+
+
+def _nearest(clusters: Any, data: FloatArray) -> npt.NDArray[np.int64]:
+    return np.asarray(clusters.predict(np.ascontiguousarray(data)).astype(np.int64))
 
 
 def _edges(discretizer: Any, data: FloatArray, bins: int, method: str) -> FloatArray:
