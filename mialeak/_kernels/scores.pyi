@@ -3,6 +3,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+TILE: int
+
 def padded_columns(columns: int) -> int: ...
 def cubic_sums(
     releases: npt.NDArray[Any],
