@@ -92,6 +92,8 @@ def mutants_of(file: str) -> Iterator[Mutant]:
                     changed = code[: match.start()] + new + code[match.end() :]
                     yield Mutant(file, number, line, changed + rest)
         for match in NUMBER.finditer(code):
+            if match[0] == "0.0":
+                continue  # stays what it is
             changed = code[: match.start()] + f"({match[0]} * 1.25)" + code[match.end() :]
             yield Mutant(file, number, line, changed + rest)
         for match in CHOICE.finditer(code):

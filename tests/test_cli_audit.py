@@ -92,6 +92,13 @@ def test_csv_and_parquet_hold_scores_too(capsys, files, tmp_path):
     assert capsys.readouterr().out == first
 
 
+def test_a_score_that_is_missing_is_counted(capsys, files, tmp_path):
+    parquet = str(tmp_path / "in.parquet")
+    pq.write_table(pa.table({"score": [0.5, None, 1.5, None]}), parquet)
+    message = refused(capsys, parquet, files[1])
+    assert message == f"{parquet} must have a score in every row; 2 have none"
+
+
 def test_one_run(capsys, tmp_path):
     rng = np.random.default_rng(1)
     member = rng.integers(0, 2, 300)

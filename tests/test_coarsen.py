@@ -206,6 +206,15 @@ def test_a_budget_is_met_by_as_many_bins_as_fit(x):
     assert len(tied.p) <= 2
 
 
+def test_many_rows_are_clustered_in_batches_and_near_to_their_centres():
+    rng = np.random.default_rng(4)
+    centres = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
+    own = rng.integers(0, 3, 20_001)
+    found = discretize(centres[own] + rng.normal(0.0, 0.5, (len(own), 2)), 3, rng=0)
+    pairs = np.unique(np.stack([own, found.labels]), axis=1)
+    assert pairs.shape == (2, 3)  # one label for each centre
+
+
 def test_several_columns_are_clustered(x):
     pairs = x.reshape(-1, 2)
     found = discretize(pairs, 6, rng=0)

@@ -109,6 +109,16 @@ def test_the_leakage_of_a_mean_never_makes_the_matrix_of_a_low_rank(monkeypatch)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
+def test_an_attacker_who_takes_one_row_for_another_knows_a_learnt_covariance(structure):
+    x = rows_for(structure)
+    found = StreamingCovariance(**STRUCTURES[structure]).fit(x)
+    mean = x.mean(axis=0)
+    expected = mialeak.misspecified_advantage(x[:4], x[4:8], mean, found.covariance_, 50)
+    got = mialeak.misspecified_advantage(x[:4], x[4:8], mean, found, 50)
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
 def test_a_saved_object_goes_on_with_the_same_bits(structure, tmp_path):
     x, path = rows_for(structure), tmp_path / "learnt"
     cut = 2 * len(x) // 3

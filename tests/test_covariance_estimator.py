@@ -68,6 +68,15 @@ def test_intensities_are_those_of_two_passes(shrinkage):
         np.testing.assert_allclose(found.shrinkage_, truth, rtol=1e-11, err_msg=structure)
 
 
+@pytest.mark.parametrize("shrinkage", ["ledoit-wolf", "oas"])
+def test_a_covariance_that_is_its_own_target_is_not_shrunk(shrinkage):
+    x = np.vstack([np.eye(3), -np.eye(3)])
+    found = StreamingCovariance(shrinkage=shrinkage).fit(x)
+    assert found.shrinkage_ == 0.0
+    np.testing.assert_allclose(found.covariance_, np.eye(3) / 3, rtol=1e-15)
+    assert found.condition_ == pytest.approx(1.0, rel=1e-15)
+
+
 def test_ledoit_wolf_is_that_of_scikit_learn():
     covariance = pytest.importorskip("sklearn.covariance")
     x = correlated(40, 7)
@@ -357,6 +366,10 @@ MESSAGES = [
     (lambda: StreamingCovariance(missing="skip").fit(X), 'missing must be "error" or "drop"'),
     (lambda: StreamingCovariance(blocks=[4]).fit(X), "blocks must be the widths of the blocks for"),
     (lambda: StreamingCovariance(structure="block").fit(X), "blocks must be the widths"),
+    (
+        lambda: StreamingCovariance(structure="block", blocks=4).fit(X),
+        "blocks must be a sequence of widths",
+    ),
     (
         lambda: StreamingCovariance(structure="block", blocks=[1, 2]).fit(X),
         "blocks must sum to the 4 columns of X; their sum is 3",

@@ -82,6 +82,11 @@ def test_genotypes_rounded_to_many_decimals_are_not_rounded():
     assert_equal(rounded, exact_tradeoff(target, Genotype(p), 100), 1e-9)
 
 
+def test_more_decimals_than_integers_hold_are_refused():
+    with pytest.raises(ValueError, match="decimals must be fewer for n = 1000: such means are not"):
+        exact_tradeoff([1.0], Genotype([0.3], decimals=15), 1000)
+
+
 def test_rounding_a_genotype_loses_power():
     p, target = np.linspace(0.1, 0.6, 30), np.arange(30) % 3.0
     plain = exact_tradeoff(target, Genotype(p), 100).advantage

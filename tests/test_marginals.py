@@ -111,7 +111,10 @@ def test_a_list_of_laws_stands_for_their_columns_side_by_side():
     law = as_joint(parts)
     assert isinstance(law, Joint)
     assert law.size == 5
-    np.testing.assert_array_equal(law.mean, np.concatenate([part.mean for part in parts]))
+    for moment in ("mean", "std", "skewness", "excess_kurtosis"):
+        expected = np.concatenate([getattr(part, moment) for part in parts])
+        np.testing.assert_array_equal(getattr(law, moment), expected)
+    assert law.skewness[2] == law.excess_kurtosis[2] == 0.0  # of the normal column
     releases, z = np.array([[0.25, 0.5, 0.3, 1.0, 3.0]]), np.array([1.0, 0.0, -1.0, 2.0, 6.0])
     got = law.log_likelihood_ratio(releases, z, 4)
     start = 0
@@ -156,6 +159,7 @@ REFUSED = {
     "probabilities must be at least 0": lambda: Lattice([0, 1], [1.5, -0.5]),
     "probabilities must go with values": lambda: Lattice([0, 1, 2], [0.5, 0.5]),
     "values must increase in each row; got values[0, 1] = 0.0": lambda: Lattice([1, 0], [0.5, 0.5]),
+    "values must have shape (K,) or (d, K), not empty; its shape is (0,)": lambda: Lattice([], []),
     "values must lie on a lattice": lambda: Lattice([0, 1, math.sqrt(2)], [0.5, 0.25, 0.25]),
     "rows must be 0, 1 or 2; got rows[0, 1] = 3.0": lambda: Genotype.from_data([[1, 3]]),
     "rows must be 0 or 1; got rows[0, 0] = 2.0": lambda: Bernoulli.from_data([[2]]),
