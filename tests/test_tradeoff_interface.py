@@ -10,7 +10,13 @@ import pickle
 import numpy as np
 import pytest
 
-from mialeak import tradeoff
+from mialeak import (
+    Bernoulli,
+    GaussianMeanTradeOff,
+    discrete_tradeoff,
+    exact_tradeoff,
+    tradeoff,
+)
 from mialeak.tradeoff import (
     EmpiricalTradeOff,
     GaussianTradeOff,
@@ -286,3 +292,35 @@ def test_the_room_shows_its_names():
         "PiecewiseTradeOff",
         "EmpiricalTradeOff",
     }
+
+
+BITS = Bernoulli(np.linspace(0.2, 0.8, 20)), np.tile([1.0, 0.0], 10)
+ALL_KINDS = {
+    "gaussian": GaussianTradeOff(1.0),
+    "far": GaussianTradeOff(30.0),
+    "sub-sampled": SubsampledTradeOff(GaussianTradeOff(20.0), 0.01),
+    "piecewise": PiecewiseTradeOff([0.0, 0.2], [0.1, 0.6]),
+    "gaussian rows": GaussianMeanTradeOff(0.1, n=50, columns=3),
+    "atoms": exact_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.4]), 20),
+    "inversion": exact_tradeoff(BITS[1], BITS[0], 100),
+    "sample": exact_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.4]), 20, sampling_rate=0.5),
+    "histogram": discrete_tradeoff([0.5, 0.3, 0.2], 10**5),
+    "enclosed": discrete_tradeoff([0.5, 0.3, 0.2], 2**40),
+}
+
+
+@pytest.mark.parametrize("curve", ALL_KINDS.values(), ids=ALL_KINDS)
+def test_every_kind_keeps_what_holds_for_all_curves(curve):
+    """A concave curve of this height has an area between those of a triangle and of a box."""
+    tv, fpr = float(curve.advantage), np.linspace(0.0, 1.0, 41)
+    assert 0.5 + tv / 2 - 1e-9 <= curve.auc <= 0.5 + tv - tv**2 / 2 + 1e-9
+    power = np.asarray(curve.power(fpr))
+    assert np.all(np.diff(power) >= 0)
+    assert np.all(np.diff(power, 2) <= 1e-9)
+    for direction in ("in", "out", "both"):
+        delta = np.asarray(curve.delta([0.0, 0.1, 1.0, 3.0, 700.0], direction=direction))
+        assert np.all(np.diff(delta) <= 0)
+        epsilon = np.asarray(curve.epsilon([0.0, 1e-300, 1e-9, 0.1, 1.0], direction=direction))
+        assert np.all(epsilon[1:] <= epsilon[:-1])
+    assert curve.delta(1.0, direction="in") >= np.max(power - np.e * fpr) - 1e-9
+    assert curve.delta(1.0, direction="out") >= np.max(1 - fpr - np.e * (1 - power)) - 1e-9
