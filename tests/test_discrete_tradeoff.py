@@ -194,6 +194,16 @@ def test_no_epsilon_is_too_small_where_counts_are_left_out(delta):
         assert max_leakage(p, n, gamma=math.exp(0.999 * epsilon)) > delta
 
 
+def test_epsilon_at_delta_zero_knows_whether_atoms_are_as_rare_as_any():
+    for law in (stats.poisson(3), stats.geom(0.3), stats.nbinom(3, 0.4)):
+        curve = discrete_tradeoff(law, 50)
+        assert curve.kind == "exact"
+        assert curve.epsilon(0.0, direction="in") == np.inf
+    for law, least in ((stats.binom(5, 0.3), 0.3**5), (stats.randint(0, 4), 0.25)):
+        curve = discrete_tradeoff(law, 50)
+        assert curve.epsilon(0.0, direction="in") == pytest.approx(-math.log(least), rel=1e-12)
+
+
 def test_an_enclosed_curve_promises_no_epsilon_where_delta_is_zero():
     curve = discrete_tradeoff([0.5, 0.3, 0.2], 2**40)
     assert curve.kind == "bound"
@@ -279,7 +289,8 @@ def test_light_laws_have_an_exact_curve():
     p = 0.3 * 0.7 ** np.arange(100)
     other = discrete_tradeoff(p, 60)
     assert curve.kind == "exact"
-    np.testing.assert_allclose(curve.power(FPR), other.power(FPR), rtol=1e-11)
+    np.testing.assert_allclose(curve.power(FPR[1:]), other.power(FPR[1:]), rtol=1e-11)
+    assert 0.0 < curve.power(0.0) < 1e-150  # of atoms that all but never appear
 
 
 def test_heavy_laws_have_an_enclosed_curve(monkeypatch):

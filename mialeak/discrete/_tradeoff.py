@@ -144,7 +144,7 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     """
     size = float(as_count(n, "n", least=1))
     law = reread(p, "discrete_tradeoff goes through it more than once")
-    beyond = None
+    beyond, mass = None, 0.0
     if isinstance(law, CountableLaw):
         probabilities, mass, edge = _window(law)
         if mass > _LITTLE_MASS:
@@ -156,10 +156,13 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     atoms = _distinct(probabilities, size)
     outcomes = atoms.most - atoms.least + 1
     if float(outcomes.sum()) <= _MOST_CORNERS:
-        corners = _grouped(atoms, size)
+        p_out, p_in, log_ratio = _grouped(atoms, size)
         if beyond is None:
-            return PiecewiseTradeOff._of(corners_of_atoms(*corners), "exact")
-        lower = upper = Outcomes(*corners[:2])
+            if mass > 0.0:  # atoms outside, as rare as any: at best they give the target away
+                p_out, p_in = np.append(p_out, [0.0, mass]), np.append(p_in, [mass, 0.0])
+                log_ratio = np.append(log_ratio, [np.inf, -np.inf])
+            return PiecewiseTradeOff._of(corners_of_atoms(p_out, p_in, log_ratio), "exact")
+        lower = upper = Outcomes(p_out, p_in)
     else:
         many = int(np.count_nonzero(outcomes > _MANY_OUTCOMES))
         count = min(_MOST_THRESHOLDS, max(_TAILS // max(many, 1), _FEWEST_THRESHOLDS))
@@ -177,6 +180,8 @@ def _window(law: CountableLaw) -> tuple[FloatArray, float, float]:
         blocks += [block for block, _ in window.grow()]
         mass = math.fsum(window.outside()) / 2
         if mass <= _LITTLE_MASS or window.size >= _MOST_ATOMS or window.exhausted:
+            if not window.complete:
+                mass = max(mass, math.ulp(0.0))
             return np.concatenate(blocks), mass, window.edge()
 
 
