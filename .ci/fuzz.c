@@ -22,6 +22,7 @@ static const struct {
     {"draws", try_draws},       {"draws", try_means},           {"enumeration", try_poisson},
     {"enumeration", try_vectors}, {"enumeration", try_sums},    {"enumeration", try_blur},
     {"coarsening", try_layer},  {"coarsening", try_path},       {"moments", try_waves},
+    {"checks", try_checks},
 };
 
 enum { MOST = sizeof FAMILIES / sizeof *FAMILIES };

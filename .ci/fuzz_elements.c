@@ -1,4 +1,4 @@
-/* Functions element by element, and the sums of the largest leakage. */
+/* Functions element by element, the sums of the largest leakage, and checks. */
 #include "fuzz.h"
 
 enum { COLUMNS = 3 };
@@ -64,6 +64,21 @@ void try_poisson(const mial_kernels *const *tables, unsigned which, size_t count
 void try_tails(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
                bytes *in) {
     try_elementwise(tables, 3 + which % 3, count, distinct, in);
+}
+
+void try_checks(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
+                bytes *in) {
+    double low = next(in), high = next(in), *x = numbers(in, count, distinct);
+    int good = 1;
+    if (which % 2) { /* many within, so that the end is reached */
+        low = -INFINITY;
+        high = INFINITY;
+    }
+    for (size_t i = 0; i < count; i++)
+        good = good && low <= x[i] && x[i] <= high;
+    for (size_t t = 0; tables[t]; t++)
+        DEMAND(tables[t]->all_within(count, x, low, high) == good);
+    free(x);
 }
 
 /* Sums and atoms: n >= 1 whole, gamma and total positive and finite, as the caller checks. */

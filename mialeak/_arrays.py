@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+
+from mialeak._kernels.checks import within
 
 __all__ = [
     "MASS_TOLERANCE",
@@ -52,6 +55,7 @@ _EXACT = "fit a float64 exactly (integers up to 2**53)"
 
 _MISSING: Any = object()
 _FLOAT64 = np.dtype(np.float64)
+_LARGEST = sys.float_info.max
 
 
 def invalid(
@@ -105,22 +109,8 @@ def every(good: Any) -> bool:
 
 
 def all_finite(values: FloatArray) -> bool:
-    """Whether every number is finite: of a vector the sum of squares is, unless it overflows."""
-    if values.ndim == 1 and math.isfinite(np.vdot(values, values)):
-        return True
-    return every(np.isfinite(values))
-
-
-def within(values: FloatArray, low: float, high: float) -> bool:
-    """Whether every number is between `low` and `high`, them included; NaN is not.
-
-    Two looks at the array, and none of the three that comparisons and their conjunction store.
-    """
-    if not values.size:
-        return True
-    flat = values.ravel(order="K")
-    least, most = flat.item(flat.argmin()), flat.item(flat.argmax())  # NaN if any is
-    return bool(low <= least and most <= high)
+    """Whether every number is finite, found without an array of answers."""
+    return within(values, -_LARGEST, _LARGEST)
 
 
 def require(good: Any, values: Any, name: str, rule: str, *, remedy: str = "") -> None:
@@ -251,7 +241,9 @@ def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> Floa
     laws = as_floats(values, name, ndim=ndim)
     if laws.ndim == 0:
         invalid(name, "be an array of probabilities, one for each outcome")
-    require((laws >= 0.0) & (laws <= 1.0), laws, name, "hold probabilities between 0 and 1")
+    if not within(laws, 0.0, 1.0):
+        good = (laws >= 0.0) & (laws <= 1.0)
+        require(good, laws, name, "hold probabilities between 0 and 1")
     for total in np.ravel(laws.sum(axis=-1)).tolist():
         check_mass(total, name, "Divide by the sum")
     return laws

@@ -2,6 +2,7 @@
 #include "mialeak.h"
 
 #include "binomial.h"
+#include "checks.h"
 #include "coarsening.h"
 #include "covariance.h"
 #include "draws.h"
@@ -13,7 +14,8 @@
 
 #define MIAL_TABLE(isa)                                                                            \
     {                                                                                              \
-        .name = isa, .binom_mad = binom_mad, .binom_excess = binom_excess,                         \
+        .name = isa, .all_within = all_within,                                                     \
+        .binom_mad = binom_mad, .binom_excess = binom_excess,                                      \
         .binom_shortfall = binom_shortfall, .binom_sf = binom_sf, .binom_logpmf = binom_logpmf,    \
         .leakage_sum = leakage_sum, .leakage_atoms = leakage_atoms,                                \
         .cubic_sums = cubic_sums, .log_linear_sums = log_linear_sums,                              \

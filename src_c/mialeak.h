@@ -25,6 +25,9 @@ typedef size_t mial_elementwise(size_t count, const double *const *inputs, doubl
 typedef struct {
     const char *name; /* "scalar", "sse2", "avx2", "avx512" or "neon" */
 
+    /* checks.h */
+    int (*all_within)(size_t count, const double *x, double low, double high);
+
     /* binomial.h: inputs in the order of the name's arguments */
     mial_elementwise *binom_mad;       /* (n, p) */
     mial_elementwise *binom_excess;    /* (c, n, p) */

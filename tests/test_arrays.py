@@ -8,10 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from fresh import in_fresh_python
 
 import mialeak
 from mialeak import StreamingCovariance
 from mialeak._arrays import all_finite, as_choice, as_floats, as_share, within
+from mialeak._kernels import table
 from mialeak.audit import audit, audit_power, one_run_audit
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -134,6 +136,30 @@ def test_one_number_outside_is_seen_wherever_it_stands(bad, layout):
         assert not within(values, 0.0, 1.0)
     assert within(np.empty(0), 0.0, 1.0)
     assert within(np.empty((0, 3)), 0.0, 1.0)
+
+
+def test_every_place_is_looked_at_on_every_instruction_set():
+    code = """
+import numpy as np
+from mialeak._arrays import within
+for size in range(70):
+    values = np.linspace(-1.0, 1.0, size)
+    assert within(values, -1.0, 1.0)
+    for bad in (np.nan, 1.0 + 2.0**-52, -np.inf):
+        for place in range(size):
+            other = values.copy()
+            other[place] = bad
+            assert not within(other, -1.0, 1.0), (size, place)
+assert not within(np.zeros(3), 1.0, -1.0) and within(np.array([-0.0]), 0.0, 0.0)
+"""
+    for isa in table.isa_available():
+        run = in_fresh_python(code, isa)
+        assert run.returncode == 0, run.stderr
+
+
+def test_only_float64_is_looked_at():
+    with pytest.raises(TypeError, match="float64 is wanted, not float32"):
+        within(np.zeros(3, np.float32), 0.0, 1.0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

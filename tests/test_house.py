@@ -28,8 +28,9 @@ ROWS = [
     {"scores", "mean", "tables", "mechanisms", "marginals", "plotting"},
     {"covariance", "discrete", "audit", "security"},
     {"special", "tradeoff", "_inversion", "_noncentral", "_config"},
-    {"_kernels", "_blocks", "_document", "_results", "_io"},
+    {"_blocks", "_document", "_results", "_io"},
     {"_arrays", "_columns", "_text", "_version", "datasets"},
+    {"_kernels"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}
 

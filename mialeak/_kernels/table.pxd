@@ -6,6 +6,7 @@ cdef extern from "mialeak.h" nogil:
     ctypedef size_t mial_elementwise(size_t, const double *const *, double *) noexcept nogil
     ctypedef struct mial_kernels:
         const char *name
+        int (*all_within)(size_t, const double *, double, double) noexcept nogil
         mial_elementwise *binom_mad
         mial_elementwise *binom_excess
         mial_elementwise *binom_shortfall
