@@ -22,6 +22,8 @@ enum {
 
 /* While all |theta l| are at most this, no e^(theta l) over- or underflows: the shift is 0. */
 #define MOMENT_MODEST 300.0
+/* A phase below it is its own sine, and its cosine 1. */
+#define PHASE_SMALL 0x1p-900
 /* A product below 2^-RESCALE is scaled up by as much, and that is counted. */
 #define RESCALE 64.0
 #define RESCALE_UP 0x1p64
@@ -155,6 +157,13 @@ NOINLINE scaled scaled_power(scaled z, vd copies) {
     return result;
 }
 
+/* x t, exactly; rounded below PHASE_SMALL, where instruction sets would not agree on what is lost. */
+INLINE pair phase_of(vd x, double t) {
+    pair product = two_product(x, all(t));
+    product.low = pick(lt(vabs(product.high), all(PHASE_SMALL)), all(0.0), product.low);
+    return product;
+}
+
 /* Phasors of the outcomes at the first node, and what turns them to the next. */
 INLINE void wave_begin(size_t rows, const double *ratio, const double *tilted, vd centre,
                        double start, double step, double *phasor) {
@@ -162,10 +171,10 @@ INLINE void wave_begin(size_t rows, const double *ratio, const double *tilted, v
         vd away = load(ratio + 8 * i) - centre, size = load(tilted + 8 * i);
         vd cosine, sine;
         double *to = phasor + 32 * i;
-        sine_cosine(two_product(away, all(start)), &sine, &cosine);
+        sine_cosine(phase_of(away, start), &sine, &cosine);
         store(to, size * cosine);
         store(to + 8, size * sine);
-        sine_cosine(two_product(away, all(step)), &sine, &cosine);
+        sine_cosine(phase_of(away, step), &sine, &cosine);
         store(to + 16, cosine);
         store(to + 24, sine);
     }
