@@ -36,8 +36,9 @@ typedef struct {
 
 /* ---- a coordinate's own sums ---- */
 
+/* theta l - shift is above 300 for what has no weight only; its exponential, times 0, must be 0. */
 INLINE vd tilted_exponent(vd ratio, double theta, vd shift) {
-    return vmax(theta * ratio - shift, all(-700.0));
+    return vmin(vmax(theta * ratio - shift, all(-700.0)), all(700.0));
 }
 
 /* log(1 + x), x > -1 */

@@ -140,6 +140,18 @@ def test_the_twin_enumerates_what_the_atoms_are():
     assert curve.sf(0.2) == pytest.approx(out[ratio > 0.2].sum(), rel=1e-13)
 
 
+@pytest.mark.parametrize("exponent", [-709.8, -1500.0, -1e12])
+def test_outcomes_without_weight_count_for_nothing(exponent):
+    """Their e^(theta l), over that of the others, is beyond the largest number."""
+    first = np.array([0, 2], np.int64)
+    weight, ratio = np.zeros((2, 8)), np.zeros((2, 8))
+    weight[0], ratio[0] = 1.0, exponent / 400.0
+    given = first, weight, ratio, np.zeros(8), np.ones(8)
+    sums, wave, _ = both(given, 400.0, 0.0, 1e-3, 5)
+    np.testing.assert_allclose(sums, [8 * exponent, 8 * exponent / 400.0, 0.0], rtol=1e-15)
+    np.testing.assert_allclose(wave, 1.0, rtol=1e-15)
+
+
 @pytest.mark.parametrize("stride", [0.3, 0.6])
 def test_every_hth_count_is_enough(stride):
     """A stride of 0.6 standard deviations errs by exp(-2 pi^2/0.36) = 1e-24: rounding is more."""
