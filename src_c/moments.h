@@ -158,7 +158,7 @@ NOINLINE scaled scaled_power(scaled z, vd copies) {
     return result;
 }
 
-/* x t, exactly; rounded below PHASE_SMALL, where instruction sets would not agree on what is lost. */
+/* x t, exactly; rounded below PHASE_SMALL, where instruction sets disagree on what is lost. */
 INLINE pair phase_of(vd x, double t) {
     pair product = two_product(x, all(t));
     product.low = pick(lt(vabs(product.high), all(PHASE_SMALL)), all(0.0), product.low);
@@ -265,11 +265,14 @@ static void moment_wave(size_t tiles, const int64_t *first, const double *weight
                 continue;
             for (size_t at = 0; at < 8; at += MIAL_LANES) {
                 vd shift = load(tile->shift + at), centre = load(tile->centre + at);
-                vd inverse = 1.0 / load(tile->total + at);
+                vd total = load(tile->total + at); /* scaled up where 1/total would be infinite */
+                vd scale = pick(lt(total, all(0x1p-1000)), all(0x1p200), all(1.0));
+                vd inverse = 1.0 / (total * scale);
                 for (size_t i = 0; i < rows && !ready; i++) {
                     vd l = load(ratio + from + 8 * i + at);
                     vd e = exp_moderate(tilted_exponent(l, theta, shift), all(0.0));
-                    store(size + 8 * i + at, load(weight + from + 8 * i + at) * e * inverse);
+                    vd w = load(weight + from + 8 * i + at) * scale;
+                    store(size + 8 * i + at, w * e * inverse);
                 }
                 wave_begin(rows, ratio + from + at, size + at, centre,
                            start + step * (double)begin, step, phasor + at);

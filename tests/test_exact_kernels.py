@@ -152,6 +152,16 @@ def test_outcomes_without_weight_count_for_nothing(exponent):
     np.testing.assert_allclose(wave, 1.0, rtol=1e-15)
 
 
+def test_a_coordinate_may_be_all_but_lost():
+    """What is left of its probabilities is no normal number, but its phase has size 1."""
+    first = np.array([0, 2], np.int64)
+    weight, ratio = np.full((2, 8), 1e-170), np.zeros((2, 8))
+    weight[1], ratio[1] = 1e-314, 2.0**14
+    given = first, weight, ratio, np.ones(8), np.ones(8)
+    _, wave, _ = both(given, 1.0, 0.0, 1e-9, 3)
+    np.testing.assert_allclose(abs(wave), 1.0, rtol=1e-9)
+
+
 @pytest.mark.parametrize("stride", [0.3, 0.6])
 def test_every_hth_count_is_enough(stride):
     """A stride of 0.6 standard deviations errs by exp(-2 pi^2/0.36) = 1e-24: rounding is more."""
