@@ -40,6 +40,7 @@ __all__ = [
     "invalid",
     "refuse_masked",
     "require",
+    "require_within",
     "within",
 ]
 
@@ -124,6 +125,14 @@ def require(good: Any, values: Any, name: str, rule: str, *, remedy: str = "") -
     index = first_index(~good)
     values = np.broadcast_to(np.asarray(values), good.shape)
     invalid(name, rule, index=index, value=values[index], remedy=remedy)
+
+
+def require_within(
+    values: FloatArray, low: float, high: float, name: str, rule: str, *, remedy: str = ""
+) -> None:
+    """Raise as :func:`require` for the first number that is not between `low` and `high`."""
+    if not within(values, low, high):
+        require((values >= low) & (values <= high), values, name, rule, remedy=remedy)
 
 
 def as_floats(
@@ -241,9 +250,7 @@ def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> Floa
     laws = as_floats(values, name, ndim=ndim)
     if laws.ndim == 0:
         invalid(name, "be an array of probabilities, one for each outcome")
-    if not within(laws, 0.0, 1.0):
-        good = (laws >= 0.0) & (laws <= 1.0)
-        require(good, laws, name, "hold probabilities between 0 and 1")
+    require_within(laws, 0.0, 1.0, name, "hold probabilities between 0 and 1")
     for total in np.ravel(laws.sum(axis=-1)).tolist():
         check_mass(total, name, "Divide by the sum")
     return laws

@@ -34,6 +34,7 @@ from mialeak._arrays import as_count, invalid
 __all__ = [
     "BLOCK",
     "as_rng",
+    "block_rows",
     "map_blocks",
     "one_blas_thread",
     "progress_bar",
@@ -169,8 +170,13 @@ def one_blas_thread() -> contextlib.AbstractContextManager[None]:
 
 def row_blocks(rows: int, columns: int, *, elements: int = BLOCK) -> Iterator[slice]:
     """Slices of consecutive rows, each with at most `elements` elements, or one row."""
-    step = max(1, elements // max(1, columns))
+    step = block_rows(columns, elements=elements)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def block_rows(columns: int, *, elements: int = BLOCK) -> int:
+    """Rows of each of those blocks, for loops that a call on one row goes through as well."""
+    return max(1, elements // max(1, columns))
 
 
 # ---- streams ----

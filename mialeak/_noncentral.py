@@ -354,14 +354,16 @@ def _solve(target: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatArr
     away = np.abs(linear) > 1e-3
     root = target - np.where(away, np.log(ratio) / np.where(away, target, 1.0), 0.0)
     at = _place(root, at, df, nc)
-    todo = np.flatnonzero(at > _LEAST)
+    active = np.flatnonzero(at > _LEAST)
     for _ in range(_STEPS):
-        z, slope = _normal_score(*_position(at[todo]), df[todo], nc[todo])
-        step = (target[todo] - z) / slope
-        root[todo] += step
-        at[todo] = _place(root[todo], at[todo], df[todo], nc[todo])
-        todo = todo[(np.abs(step) > 1e-9 * (1.0 + np.abs(target[todo]))) & (at[todo] > _LEAST)]
-        if not todo.size:
+        z, slope = _normal_score(*_position(at[active]), df[active], nc[active])
+        step = (target[active] - z) / slope
+        root[active] += step
+        at[active] = _place(root[active], at[active], df[active], nc[active])
+        active = active[
+            (np.abs(step) > 1e-9 * (1.0 + np.abs(target[active]))) & (at[active] > _LEAST)
+        ]
+        if not active.size:
             break
     f, g = _position(at)
     return f, np.where(at > _LEAST, g, 0.0)

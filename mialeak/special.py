@@ -16,7 +16,21 @@ from mialeak._kernels.binomial import binomial_ufuncs
 
 __all__ = ["binom_excess", "binom_logpmf", "binom_mad", "binom_sf", "binom_shortfall"]
 
-_MAD = """Mean absolute deviation of a binomial count from its mean, ``E|B - n p|``.
+#: What all of them refuse.
+_REFUSALS = """Raises
+------
+TypeError
+    For anything but real numbers, as all ufuncs do.
+
+Warns
+-----
+RuntimeWarning
+    For arguments outside the domain, whose result is NaN.
+
+"""
+
+_MAD = (
+    """Mean absolute deviation of a binomial count from its mean, ``E|B - n p|``.
 
 Parameters
 ----------
@@ -32,17 +46,9 @@ Returns
 ndarray or scalar of float64
     In trials: between 0 and ``sqrt(n p (1 - p))``.
 
-Raises
-------
-TypeError
-    For anything but real numbers, as all ufuncs do.
-
-Warns
------
-RuntimeWarning
-    For arguments outside the domain, whose result is NaN.
-
-See Also
+"""
+    + _REFUSALS
+    + """See Also
 --------
 binom_excess : the part above any threshold.
 mialeak.max_leakage : the sum of this over the atoms of a law, over ``2 n``.
@@ -51,9 +57,9 @@ Notes
 -----
 De Moivre's identity [1]_: ``2 n p (1 - p) b(m; n - 1, p)`` with ``m = floor(n p)`` and b the
 probability mass function.  With p the smaller of p and 1 - p, it is evaluated as
-``2 n p exp(n log1p(-p))`` up to ``n p = 1``, in Loader's saddle-point form [2]_ up to 16, and
-beyond from Stirling's series of the gamma function around ``n p`` [3]_, with the distance of
-``m + 1/2`` to the exact product: neither a large n nor a rounded floor costs digits.
+``2 n p exp(n log1p(-p))`` up to ``n p = 1``, in Loader's saddle-point form [2]_ up to 1024, and
+beyond from Stirling's series of the gamma function around ``n p`` [3]_, with the distance of the
+mode to the exact product: neither a large n nor a rounded floor costs digits.
 
 **Accuracy**: within 4 eps (2.5 where n p and n (1 - p) are at least 16), eps = 2**-52, for n to
 2**53 and p from 1e-300 to 1 - 2**-53, against ball arithmetic.  **Cost**: constant in n.
@@ -73,8 +79,10 @@ Examples
 >>> binom_mad([1, 100, 2**53], 0.5).round(4).tolist()
 [0.5, 3.9795, 37862122.0325]
 """
+)
 
-_EXCESS = """Expected excess of a binomial count over a threshold, ``E max(B - c, 0)``.
+_EXCESS = (
+    """Expected excess of a binomial count over a threshold, ``E max(B - c, 0)``.
 
 Parameters
 ----------
@@ -92,17 +100,9 @@ Returns
 ndarray or scalar of float64
     In trials.
 
-Raises
-------
-TypeError
-    For anything but real numbers, as all ufuncs do.
-
-Warns
------
-RuntimeWarning
-    For arguments outside the domain, whose result is NaN.
-
-See Also
+"""
+    + _REFUSALS
+    + """See Also
 --------
 binom_shortfall : the other side, ``binom_excess(c, n, p) + c - n p``.
 
@@ -125,8 +125,10 @@ Examples
 >>> print(f"{binom_excess(900, 1000, 0.5):.6e}")
 8.340752e-163
 """
+)
 
-_SHORTFALL = """Expected shortfall of a binomial count below a threshold, ``E max(c - B, 0)``.
+_SHORTFALL = (
+    """Expected shortfall of a binomial count below a threshold, ``E max(c - B, 0)``.
 
 Parameters
 ----------
@@ -144,17 +146,9 @@ Returns
 ndarray or scalar of float64
     In trials.
 
-Raises
-------
-TypeError
-    For anything but real numbers, as all ufuncs do.
-
-Warns
------
-RuntimeWarning
-    For arguments outside the domain, whose result is NaN.
-
-See Also
+"""
+    + _REFUSALS
+    + """See Also
 --------
 binom_excess : the other side, with the method.
 
@@ -169,8 +163,10 @@ Examples
 >>> print(f"{binom_shortfall(2, 10, 0.3):.10f}")
 0.1775558708
 """
+)
 
-_SF = """Probability that a binomial count exceeds a threshold, ``P(B > c)``.
+_SF = (
+    """Probability that a binomial count exceeds a threshold, ``P(B > c)``.
 
 Parameters
 ----------
@@ -187,17 +183,9 @@ Returns
 -------
 ndarray or scalar of float64
 
-Raises
-------
-TypeError
-    For anything but real numbers, as all ufuncs do.
-
-Warns
------
-RuntimeWarning
-    For arguments outside the domain, whose result is NaN.
-
-Notes
+"""
+    + _REFUSALS
+    + """Notes
 -----
 The same quadrature as `binom_excess`, of which this is minus the slope in c.  **Accuracy**: 1e-13
 relative where the result is above 1e-290.  **Cost**: constant in n.
@@ -208,8 +196,10 @@ Examples
 >>> print(f"{binom_sf(3, 10, 0.3):.10f}")
 0.3503892816
 """
+)
 
-_LOGPMF = """Natural logarithm of a binomial probability, ``log P(B = k)``.
+_LOGPMF = (
+    """Natural logarithm of a binomial probability, ``log P(B = k)``.
 
 Parameters
 ----------
@@ -227,17 +217,9 @@ Returns
 ndarray or scalar of float64
     In nats; -inf for k below 0 or above n, and where p is 0 or 1 and forbids k.
 
-Raises
-------
-TypeError
-    For anything but real numbers, as all ufuncs do.
-
-Warns
------
-RuntimeWarning
-    For arguments outside the domain, whose result is NaN.
-
-Notes
+"""
+    + _REFUSALS
+    + """Notes
 -----
 Loader's saddle-point form with the deviance in double-word arithmetic.  (Forms through the
 logarithm of the gamma function lose digits as n grows: 1.6e-3 at n = 1e12.)
@@ -252,6 +234,7 @@ Examples
 >>> print(f"{binom_logpmf(5 * 10**14, 10**15, 0.5):.10f}")
 -17.4951795501
 """
+)
 
 _DOCS = {
     "binom_mad": _MAD,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -157,9 +158,19 @@ assert not within(np.zeros(3), 1.0, -1.0) and within(np.array([-0.0]), 0.0, 0.0)
         assert run.returncode == 0, run.stderr
 
 
-def test_only_float64_is_looked_at():
-    with pytest.raises(TypeError, match="float64 is wanted, not float32"):
-        within(np.zeros(3, np.float32), 0.0, 1.0)
+@pytest.mark.parametrize("dtype", ["float32", ">f8" if sys.byteorder == "little" else "<f8"])
+def test_only_float64_of_this_machine_is_looked_at(dtype):
+    with pytest.raises(TypeError, match=f"float64 is wanted, not {dtype}"):
+        within(np.zeros(3, dtype), 0.0, 1.0)
+
+
+def test_numbers_between_the_bytes_of_others_are_looked_at():
+    room = np.zeros(8 * 70 + 1, np.uint8)
+    values = room[1:].view(np.float64)
+    assert not values.flags.aligned
+    assert within(values, 0.0, 0.0)
+    values[-1] = 1.0
+    assert not within(values, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -33,10 +33,10 @@ def check_files(options: argparse.Namespace) -> None:
     read = (getattr(options, name, None) for name in ("file", "inside", "outside"))
     taken = {Path(path).resolve() for path in read if path}
     for name in ("plot", "html"):
-        path = getattr(options, name, None)
-        if path and Path(path).resolve() in taken:
-            raise ValueError(f"--{name} must be a file of its own; got {path!r}")
-        taken.add(Path(path or "").resolve())
+        if path := getattr(options, name, None):
+            if Path(path).resolve() in taken:
+                raise ValueError(f"--{name} must be a file of its own; got {path!r}")
+            taken.add(Path(path).resolve())
 
 
 def check_extras(options: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from mialeak._arrays import (
     for_columns,
     invalid,
     require,
+    require_within,
     within,
 )
 from mialeak.marginals._base import Marginal, Releases, as_parameter, as_rows
@@ -61,7 +62,7 @@ def as_probability(values: Any, name: str, columns: int) -> tuple[FloatArray, np
 
 
 def _require_probability(array: FloatArray, name: str) -> None:
-    require((array >= 0.0) & (array <= 1.0), array, name, "be between 0 and 1")
+    require_within(array, 0.0, 1.0, name, "be between 0 and 1")
     require((array == 0.0) | (array >= _LEAST), array, name, "be 0 or at least 2**-1000")
 
 

@@ -16,7 +16,7 @@ from mialeak._arrays import (
     invalid,
     require,
 )
-from mialeak._blocks import row_blocks
+from mialeak._blocks import block_rows, row_blocks
 from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
 
 __all__ = [
@@ -142,7 +142,7 @@ def squared_distances(
     flat = points.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
     room = None
-    step = _block_rows(mean.size, not isinstance(by, Diagonal))
+    step = block_rows(mean.size, elements=_elements(mean.size, not isinstance(by, Diagonal)))
     for start in range(0, result.size, step):
         rows = flat[start : start + step]
         room = rows - mean if room is None else np.subtract(rows, mean, room[: rows.shape[0]])
@@ -177,13 +177,12 @@ def inner_products(
 def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
     """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
     rows, columns = flat.shape
-    return row_blocks(rows, 1, elements=_block_rows(columns, matrix))
+    return row_blocks(rows, columns, elements=_elements(columns, matrix))
 
 
-def _block_rows(columns: int, matrix: bool) -> int:
-    """Rows of such a block."""
-    least = min(_MATRIX_ROWS * columns, _MATRIX_BLOCK) if matrix else 0
-    return max(1, max(_BLOCK, least) // max(1, columns))
+def _elements(columns: int, matrix: bool) -> int:
+    """Entries of such a block."""
+    return max(_BLOCK, min(_MATRIX_ROWS * columns, _MATRIX_BLOCK)) if matrix else _BLOCK
 
 
 def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outside) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MASS_TOLERANCE, FloatArray, first_index, invalid, require
+from mialeak._arrays import MASS_TOLERANCE, FloatArray, first_index, invalid, require_within
 
 __all__ = ["Kernel", "Outcomes", "as_outcomes", "require_repeatable"]
 
@@ -63,7 +63,7 @@ def _as_kernel(found: npt.NDArray[Any], counts: IntArray) -> Kernel:
         rule = f"give probabilities, not {found.dtype} of shape {found.shape}"
         invalid("mechanism", rule, error=TypeError)
     chances = np.ascontiguousarray(found, np.float64)
-    require((chances >= 0.0) & (chances <= 1.0), chances, name, "hold probabilities in [0, 1]")
+    require_within(chances, 0.0, 1.0, name, "hold probabilities in [0, 1]")
     mass = chances.sum(axis=1)
     off = np.abs(mass - 1.0) > MASS_TOLERANCE
     if off.any():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_floats, invalid, require_within
 from mialeak._results import Bounds, Estimate
 
 __all__ = ["DECADES", "Range", "as_leakage", "classes", "falling", "ranks"]
@@ -43,7 +43,7 @@ def _as_shares(values: Any, name: str, *, ndim: int = 1) -> FloatArray:
     if not array.size:
         invalid(name, "have at least one element")
     remedy = "Leave the dropped rows out" if np.isnan(array).any() else ""
-    require((array >= 0.0) & (array <= 1.0), array, name, "be between 0 and 1", remedy=remedy)
+    require_within(array, 0.0, 1.0, name, "be between 0 and 1", remedy=remedy)
     return array
 
 

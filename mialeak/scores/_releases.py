@@ -18,6 +18,7 @@ from mialeak._arrays import (
     invalid,
     refuse_masked,
 )
+from mialeak._blocks import block_rows
 from mialeak._kernels import scores as kernels
 
 __all__ = ["Piece", "as_columns", "cubic_sums", "cubic_table", "map_releases", "padded"]
@@ -94,7 +95,7 @@ def _results(
     matrix: npt.NDArray[Any], start: int, single: bool, function: Function, blame: Blame | None
 ) -> list[FloatArray]:
     rows, columns = matrix.shape
-    step = max(1, _PIECE // columns)
+    step = block_rows(columns, elements=_PIECE)
     results = []
     for first in range(0, rows, step):
         block = contiguous(np.asarray(matrix[first : first + step]))

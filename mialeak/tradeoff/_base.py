@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require, within
+from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require, require_within
 from mialeak._results import Kind, Result
 from mialeak.tradeoff._roots import increasing_root
 
@@ -24,8 +24,7 @@ _SMALLEST = np.finfo(np.float64).tiny
 def as_probability(values: Any, name: str) -> FloatArray:
     """`values` as an array of numbers in [0, 1]."""
     array = as_floats(values, name)
-    if not within(array, 0.0, 1.0):
-        require((array >= 0.0) & (array <= 1.0), array, name, "be between 0 and 1")
+    require_within(array, 0.0, 1.0, name, "be between 0 and 1")
     return array
 
 

@@ -173,19 +173,19 @@ def call_strike(delta: FloatArray, mu: FloatArray) -> FloatArray:
     t = 0.5 * mu
     enough = delta >= call_at_zero(mu)
     result = np.where(enough, 0.0, np.inf)
-    todo = np.flatnonzero(~enough & (delta > 0.0) & (mu < np.inf))
-    t, target = t[todo], delta[todo]
-    h = t - special.ndtri(delta[todo])
+    active = np.flatnonzero(~enough & (delta > 0.0) & (mu < np.inf))
+    t, target = t[active], delta[active]
+    h = t - special.ndtri(delta[active])
     with np.errstate(under="ignore", divide="ignore", over="ignore"):
-        result[todo] = 2.0 * t * h
+        result[active] = 2.0 * t * h
         for _ in range(_STEPS):
-            if todo.size == 0:
+            if active.size == 0:
                 break
             step = _newton_step(h, t, target)
             h = np.maximum(h + step, 0.0)
-            result[todo] = 2.0 * t * h
+            result[active] = 2.0 * t * h
             more = np.abs(step) > _SMALL_STEP * h
-            todo, h, t, target = todo[more], h[more], t[more], target[more]
+            active, h, t, target = active[more], h[more], t[more], target[more]
     return result
 
 
