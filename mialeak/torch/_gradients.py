@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import as_count, invalid
 from mialeak.torch._models import (
     Parameters,
+    as_array,
     bare,
     chosen_names,
     last_layer,
@@ -49,8 +50,8 @@ def per_sample_gradients(
     Returns
     -------
     ndarray, shape (n, d)
-        In the model's precision; the parameters follow one another in the model's order, each
-        flattened row by row, as :class:`ParameterRecorder` holds them.
+        In the model's precision (bfloat16 as float32); the parameters follow one another in the
+        model's order, each flattened row by row, as :class:`ParameterRecorder` holds them.
 
     Raises
     ------
@@ -141,15 +142,15 @@ def gradient_blocks(
     for start in range(0, max(len(x), 1), block):
         part = slice(start, start + block)
         if not len(x):
-            yield np.empty((0, sum(value.numel() for value in moving.values())), np.float32)
+            none = [value.new_empty((0, value.numel())) for value in moving.values()]
+            yield as_array(torch.cat(none, dim=1))
             return
         try:
             gradients = each(moving, x[part], y[part])
         except RuntimeError:
             name_layer(model, x[part], partial(each, moving, x[part], y[part]))
             raise
-        rows = torch.cat([gradients[name].flatten(1) for name in chosen], dim=1)
-        yield rows.detach().cpu().numpy()
+        yield as_array(torch.cat([gradients[name].flatten(1) for name in chosen], dim=1))
 
 
 def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> LayerGradients:
@@ -169,7 +170,7 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
     Raises
     ------
     ValueError
-        As there, or if the last layer is another one.
+        As there, or if the last layer is another one or shares parameters with others.
 
     Examples
     --------
@@ -186,18 +187,27 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
     if type(layer) is not torch.nn.Linear:
         kind = type(layer).__name__
         invalid("model", f"have a torch.nn.Linear as its last layer; {name!r} is a {kind}")
+    own = dict(layer.named_parameters(recurse=False))
+    every = [value for module in model.modules() for value in module.parameters(recurse=False)]
+    if "weight" not in own or any(sum(one is value for one in every) > 1 for value in own.values()):
+        rule = "have a last layer whose weight and bias are its own"
+        remedy = "per_sample_gradients takes layers that share parameters, or make them of others"
+        invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)
     refuse_mixing(model)
     x, y = _same_length(x, y)
     seen: list[tuple[Any, Any]] = []
 
     def cut(layer: Any, given: Any, output: Any) -> Any:
         seen.append((given[0].detach(), output.detach().requires_grad_()))
-        return seen[-1][1]
+        return seen[-1][1].clone()  # what comes after may work in place
 
-    hook = layer.register_forward_hook(cut)
+    hook = layer.register_forward_hook(cut, prepend=True)
     try:
         with torch.enable_grad():
+            state = _random_state(x)
             output = model(x)
+            if not torch.equal(state, _random_state(x)):
+                invalid("model", "draw nothing at random", remedy="Call model.eval()")
             if len(seen) != 1 or seen[0][0].ndim != 2:
                 invalid("model", f"use its last layer {name!r} once, on one vector an example")
             each = torch.func.vmap(lambda one, target: _loss_of_one(loss, one[None], target))
@@ -206,7 +216,7 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
         hook.remove()
     fed, z = seen[0]
     (errors,) = torch.autograd.grad(total, z)
-    return LayerGradients(errors.cpu().numpy(), fed.cpu().numpy(), bias=layer.bias is not None)
+    return LayerGradients(as_array(errors), as_array(fed), bias=layer.bias is not None)
 
 
 def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> Any:
@@ -243,6 +253,13 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> An
     overlap = reference_gradients @ gradient
     short = (clip_norm - gradient.norm()).clamp(min=0.0)
     return overlap @ overlap + short**2
+
+
+def _random_state(x: Any) -> Any:
+    """Where the generator stands that a model draws from where x is."""
+    import torch
+
+    return torch.cuda.get_rng_state(x.device) if x.is_cuda else torch.get_rng_state()
 
 
 def _loss_of_one(loss: Callable[..., Any], output: Any, target: Any) -> Any:

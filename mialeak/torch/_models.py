@@ -6,12 +6,31 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy.typing as npt
+
 from mialeak._arrays import invalid
 
-__all__ = ["Parameters", "bare", "chosen_names", "last_layer", "name_layer", "refuse_mixing"]
+__all__ = [
+    "Parameters",
+    "as_array",
+    "bare",
+    "chosen_names",
+    "last_layer",
+    "name_layer",
+    "refuse_mixing",
+]
 
 #: Which parameters: "last" (of the last layer that has any), "all", or their names.
 Parameters = str | Sequence[str]
+
+
+def as_array(tensor: Any) -> npt.NDArray[Any]:
+    """A tensor as an array of its precision; bfloat16, which NumPy has not, as float32."""
+    import torch
+
+    tensor = tensor.detach().cpu()
+    array: npt.NDArray[Any] = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    return array
 
 
 def last_layer(model: Any) -> tuple[str, Any]:
@@ -36,9 +55,8 @@ def chosen_names(model: Any, parameters: Parameters) -> list[str]:
         if parameters == "all":
             return names
         if parameters == "last":
-            prefix, layer = last_layer(model)
-            own = [name for name, _ in layer.named_parameters(recurse=False)]
-            return [f"{prefix}.{name}" if prefix else name for name in own]
+            own = {id(value) for value in last_layer(model)[1].parameters(recurse=False)}
+            return [name for name, value in model.named_parameters() if id(value) in own]
         invalid("parameters", "be 'last', 'all' or a sequence of names", value=parameters)
     wanted = list(parameters)
     for place, name in enumerate(wanted):
@@ -73,8 +91,10 @@ def refuse_mixing(model: Any) -> None:
 
 def _draws(module: Any, kind: str) -> bool:
     """Whether a layer drops at random: by its kind, or inside, as attention and LSTM do."""
-    share = getattr(module, "dropout", 0.0)
-    return "Dropout" in kind or kind == "RReLU" or (isinstance(share, float) and share > 0.0)
+    if kind == "RReLU":
+        return True
+    share = getattr(module, "p", 1.0) if "Dropout" in kind else getattr(module, "dropout", 0.0)
+    return isinstance(share, (int, float)) and share > 0.0
 
 
 def name_layer(model: Any, x: Any, fails: Callable[[], Any]) -> None:

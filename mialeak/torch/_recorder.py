@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.torch._models import Parameters, chosen_names
+from mialeak.torch._models import Parameters, as_array, chosen_names
 from mialeak.whitebox import batch_gradient
 
 __all__ = ["ParameterRecorder"]
@@ -30,14 +30,15 @@ class ParameterRecorder:
     Attributes
     ----------
     parameters_ : ndarray, shape (steps + 1, d)
-        In the model's precision.
+        In the model's precision (bfloat16 as float32).
     batch_gradients_ : ndarray, shape (steps, d)
         The gradients that the steps followed, with the noise where there is any.
 
     Raises
     ------
     ValueError
-        If the steps of the optimizer are not learning rate times gradient.
+        If the steps of the optimizer are not learning rate times gradient, or leave one of the
+        parameters out.
 
     Notes
     -----
@@ -70,6 +71,11 @@ class ParameterRecorder:
         names = chosen_names(model, parameters)
         held = dict(model.named_parameters())
         self._held = [held[name] for name in names]
+        moved = {id(value) for group in self._optimizer.param_groups for value in group["params"]}
+        for name, value in zip(names, self._held, strict=True):
+            if id(value) not in moved or not value.requires_grad:
+                remedy = "Name those that are trained"
+                invalid("parameters", "be what optimizer steps", value=name, remedy=remedy)
         self._seen, self._rates = [self._now()], list[float]()
         self._hook = self._optimizer.register_step_post_hook(self._after_step)
 
@@ -86,8 +92,7 @@ class ParameterRecorder:
             invalid("optimizer", "have one learning rate for all parameters")
 
     def _now(self) -> Array:
-        parts = [value.detach().flatten().cpu().numpy() for value in self._held]
-        return np.concatenate(parts)
+        return np.concatenate([as_array(value.flatten()) for value in self._held])
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._seen.append(self._now())
