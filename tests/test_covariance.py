@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -140,3 +142,76 @@ def test_no_rows_have_no_distances(structure):
     found = StreamingCovariance(structure=structure, shrinkage=0.1).fit(x)
     factor = found.whitening_
     assert np.shape(factor.squared(np.empty((0, x.shape[1])))) == (0,)
+
+
+def test_an_attribute_that_is_set_takes_effect_as_set_params_does():
+    x = rows_for("full")
+    found = StreamingCovariance().fit(x)
+    found.mahalanobis(x)
+    found.ridge = 5.0
+    fresh = StreamingCovariance(ridge=5.0).fit(x)
+    np.testing.assert_array_equal(found.mahalanobis(x), fresh.mahalanobis(x))
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_copy_and_its_original_learn_each_by_itself(structure):
+    x = rows_for(structure)
+    cut = 2 * len(x) // 3
+    found = StreamingCovariance(**STRUCTURES[structure]).fit(x[:cut])
+    before = found.mahalanobis(x)
+    twin = copy.copy(found).partial_fit(x[cut:])
+    np.testing.assert_array_equal(found.mahalanobis(x), before)
+    assert (found.n_samples_seen_, twin.n_samples_seen_) == (cut, len(x))
+    fresh = StreamingCovariance(**STRUCTURES[structure]).fit(x[:cut]).partial_fit(x[cut:])
+    np.testing.assert_array_equal(twin.mahalanobis(x), fresh.mahalanobis(x))
+
+
+def test_another_structure_than_that_of_the_rows_is_neither_saved_nor_merged(tmp_path):
+    x = rows_for("full")
+    found = StreamingCovariance().fit(x).set_params(structure="diagonal")
+    other = StreamingCovariance().fit(x)
+    for act in (lambda: found.save(tmp_path / "learnt"), lambda: found.merge(other)):
+        with pytest.raises(ValueError, match=r"structure must be what it was .* Call fit"):
+            act()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"ridge": np.array(0.5)}, {"structure": "block", "blocks": np.array([5, 7])}],
+)
+def test_parameters_that_are_arrays_are_saved(parameters, tmp_path):
+    x = rows_for("full")
+    found = StreamingCovariance(**parameters).fit(x)
+    found.save(tmp_path / "learnt")
+    loaded = StreamingCovariance.load(tmp_path / "learnt")
+    np.testing.assert_array_equal(loaded.mahalanobis(x), found.mahalanobis(x))
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_products_of_rows_with_themselves_are_their_squares(structure):
+    x = rows_for(structure)
+    factor = StreamingCovariance(**STRUCTURES[structure]).fit(x).whitening_
+    for rows in (x[:1].copy(), np.asfortranarray(x)):
+        squares = factor.squared(rows.copy())
+        np.testing.assert_allclose(factor.inner(rows, rows), squares, rtol=1e-10)
+
+
+def test_no_rows_are_no_fit_and_no_more_than_2_53_are_counted():
+    found = StreamingCovariance().partial_fit(np.empty((0, 3)))
+    assert not found.__sklearn_is_fitted__()
+    found.partial_fit(np.eye(3))
+    assert found.__sklearn_is_fitted__()
+    for _ in range(51):
+        found.merge(found)
+    with pytest.raises(ValueError, match=r"other must leave at most 2\*\*53 rows in all"):
+        found.merge(found)
+    assert found.n_samples_seen_ == 3 * 2**51
+
+
+def test_a_singular_block_is_named():
+    x = rows_for("full")
+    x[:, 3] = x[:, 2]
+    found = StreamingCovariance(structure="block", blocks=[2, 10]).fit(x)
+    with pytest.raises(ValueError, match=r"covariance of block 1 must have .* rank is 9 of 10"):
+        found.mahalanobis(x)

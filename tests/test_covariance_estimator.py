@@ -395,6 +395,8 @@ MESSAGES = [
     (lambda: FITTED.mahalanobis(X.astype(str)), "X must be an array of real numbers"),
     (lambda: FITTED.mahalanobis(X * 1e200), "X must be small enough for its powers to be summed"),
     (lambda: StreamingCovariance().fit(X * 1e200), "X must be small enough"),
+    (lambda: FITTED.fit([["a", 1]]), "X must be an array of real numbers"),
+    (lambda: FITTED.fit(np.array([["a", 1]], object)), "X must be an array of real numbers ("),
     (
         lambda: copy.deepcopy(FITTED).merge(StreamingCovariance(structure="diagonal").fit(X)),
         "other must have the structure, blocks and kind of shrinkage that self has",

@@ -60,7 +60,7 @@ class StreamingCovariance(Parameters):
         Logarithm of the determinant, -inf where it is singular.
     whitening_ : object
         What distances are made with: ``squared(V)``, ``inner(A, B)``, ``weights(v)`` and
-        ``whiten(V)`` of deviations from the mean.
+        ``whiten(V)`` of deviations from the mean, float64 arrays that may be overwritten.
     n_samples_seen_, n_samples_dropped_, n_features_in_ : int
         Rows learnt from, rows left out, columns.
     feature_names_in_ : ndarray of str
@@ -173,11 +173,9 @@ class StreamingCovariance(Parameters):
         return self
 
     def _learn(self, X: Any, rows_needed: bool) -> None:
-        rule, _ = self._check_parameters()
+        rule, _ = self._rule_and_ridge()
         workers = resolve_workers(self.workers)
         known = self._learnt
-        if known is not None:
-            self._check_kind(rule)
         structure, blocks = self._kind_now()
         drop, tails = self.missing == "drop", rule == "ledoit-wolf"
         recipe = _learning.Recipe(structure, tails, blocks, drop)
@@ -196,16 +194,21 @@ class StreamingCovariance(Parameters):
             invalid("X", f"have at least one row{' without NaN' * bool(learnt.dropped)}")
         self._commit(learnt)
 
-    def _check_kind(self, rule: Any) -> None:
+    def _rule_and_ridge(self) -> tuple[Any, float]:
+        """Shrinkage and ridge, if the parameters are good and go with the rows seen."""
+        rule, ridge = self._check_parameters()
+        if self._learnt is None:
+            return rule, ridge
         if self._kind != self._kind_now():
             invalid("structure", "be what it was when the rows were seen", remedy="Call fit")
-        tails = self._learnt is not None and self._learnt.moments.tails
-        if rule == "ledoit-wolf" and not (tails or self.structure == "low-rank"):
+        tails = self._learnt.moments.tails or self.structure == "low-rank"
+        if rule == "ledoit-wolf" and not tails:
             invalid(
                 "shrinkage",
                 "be 'ledoit-wolf' from the first row on, for it takes sums that were not kept",
                 remedy="Call fit",
             )
+        return rule, ridge
 
     def _kind_now(self) -> tuple[str, tuple[int, ...] | None]:
         widths = self.blocks
@@ -242,9 +245,9 @@ class StreamingCovariance(Parameters):
         theirs, mine = other._learnt, self._learnt
         if theirs is None:
             return self
-        kind = self._kind_now() if mine is None else self._kind
+        self._rule_and_ridge()
         tails = mine is None or mine.moments.tails == theirs.moments.tails
-        if kind != other._kind or not tails:
+        if self._kind_now() != other._kind or not tails:
             rule = "have the structure, blocks and kind of shrinkage that self has"
             invalid("other", f"{rule}: {self!r}; it is {other!r}")
         if mine is not None:
@@ -255,7 +258,7 @@ class StreamingCovariance(Parameters):
             _input.check_names(theirs.names, mine.names, "other")
         joined = join(mine, theirs)
         if joined is not None:
-            self._commit(Learnt(joined.moments.copy(), joined.names, joined.dropped))
+            self._commit(joined.copy())
         return self
 
     def save(self, path: str | Path) -> None:
@@ -270,8 +273,12 @@ class StreamingCovariance(Parameters):
         ------
         NotFittedError
             Before any row was seen.
+        ValueError
+            If the structure is not what it was then.
         """
-        _saved.save(path, self.get_params(), self._seen())
+        learnt = self._seen()
+        self._rule_and_ridge()
+        _saved.save(path, self.get_params(), learnt)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -367,7 +374,7 @@ class StreamingCovariance(Parameters):
         if _dask.is_lazy(X):
             array = _dask.by_rows(X)
             learnt.check(array, names, "X")
-            return _dask.map_lazy(self._snapshot(), array, whiten)
+            return _dask.map_lazy(copy.copy(self), array, whiten)
         factor, rows = self.whitening_, _input.as_rows(X)
         learnt.check(rows, names, "X")
         centre, rest = learnt.moments.centre, learnt.moments.rest
@@ -384,12 +391,6 @@ class StreamingCovariance(Parameters):
                 out[start : start + len(piece)] = found
         return out
 
-    def _snapshot(self) -> Self:
-        """The same as it is now, whatever is learnt later."""
-        twin, learnt = copy.copy(self), self._seen()
-        twin._learnt = Learnt(learnt.moments.copy(), learnt.names, learnt.dropped)
-        return twin
-
     def _seen(self) -> Learnt:
         if self._learnt is None or self._learnt.moments.n == 0:
             remedy = "Call fit or partial_fit first"
@@ -400,8 +401,7 @@ class StreamingCovariance(Parameters):
     def whitening_(self) -> Factor:
         """What distances are made with."""
         moments = self._seen().moments
-        rule, ridge = self._check_parameters()
-        self._check_kind(rule)
+        rule, ridge = self._rule_and_ridge()
         return self._once.get(moments, rule, ridge)
 
     @property

@@ -79,6 +79,7 @@ class Factor(Protocol):
 class Singular:
     """A covariance without an inverse."""
 
+    name = "the covariance"
     log_determinant = -np.inf
     condition = np.inf
 
@@ -88,7 +89,7 @@ class Singular:
 
     def _refuse(self) -> NoReturn:
         raise ValueError(
-            f"the covariance must have full rank; its rank is {self.rank} of {self._columns}. "
+            f"{self.name} must have full rank; its rank is {self.rank} of {self._columns}. "
             f"{self._remedy}"
         )
 
@@ -195,7 +196,8 @@ class FullFactor:
 
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """``a^T C^-1 b`` of each pair of rows."""
-        return _inner(self.whiten(one), self.whiten(other))
+        white = self.whiten(one)
+        return _inner(white, white if other is one else self.whiten(other))
 
     def weights(self, deviation: FloatArray) -> FloatArray:
         """``C^-1 v`` of one v, or of each row v."""

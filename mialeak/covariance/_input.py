@@ -64,8 +64,8 @@ def _array_of(values: Any) -> Any:
 def _numbers_of(values: npt.NDArray[Any], name: str) -> Rows:
     try:
         return values.astype(np.float64)
-    except TypeError as error:
-        invalid(name, f"be an array of real numbers ({error})", error=TypeError)
+    except (TypeError, ValueError) as error:
+        invalid(name, f"be an array of real numbers ({error})", error=type(error))
 
 
 def column_names(values: Any) -> npt.NDArray[np.object_] | None:

@@ -47,6 +47,10 @@ class Learnt:
         """Bytes of the sums: Dask weighs by it what to send, and where to."""
         return sum(np.asarray(array).nbytes for array in self.moments.state().values())
 
+    def copy(self) -> Learnt:
+        """The same, to be added to."""
+        return Learnt(self.moments.copy(), self.names, self.dropped)
+
     def check(self, rows: Rows, names: Any, name: str) -> None:
         """Refuse rows of another width, or of other columns."""
         _input.check_width(rows, self.moments.centre.size, name)
@@ -75,7 +79,7 @@ def learn_blocks(
             learnt = Learnt(recipe.fresh(rows.shape[1]), names)
         learnt.check(rows, names, name)
         if not owned and not (sole and _input.is_one_piece(rows)):
-            learnt, owned = Learnt(learnt.moments.copy(), learnt.names, learnt.dropped), True
+            learnt, owned = learnt.copy(), True
         learnt.dropped += absorb(learnt.moments, rows, start, recipe.drop, name)
         start += len(rows)
     return learnt

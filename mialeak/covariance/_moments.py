@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, invalid
 from mialeak._kernels import covariance as kernels
 from mialeak.covariance._pairs import add_to_mean, mean_difference
 
@@ -148,8 +148,10 @@ class _Kept:
 
     def _weight(self, other: Any) -> tuple[int, FloatArray]:
         """Rows of both, and from one mean to the other."""
-        mean = (self.centre, self.rest)
-        return self.n + other.n, mean_difference(mean, (other.centre, other.rest))
+        n, mean = self.n + other.n, (self.centre, self.rest)
+        if n > MAX_COUNT:
+            invalid("other", f"leave at most 2**53 rows in all; they are {n}")
+        return n, mean_difference(mean, (other.centre, other.rest))
 
 
 class Full(_Kept):

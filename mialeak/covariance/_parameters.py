@@ -22,21 +22,21 @@ class NotFittedError(ValueError, AttributeError):
 
 
 class Once:
-    """A factor that is made by the first thread that asks for it."""
+    """A factor that is made by the first thread that asks for it, for one shrinkage and ridge."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._factor: Factor | None = None
+        self._made: tuple[Any, float, Factor] | None = None
 
     def get(self, moments: Moments, rule: Any, ridge: float) -> Factor:
         """The factor, made now or before."""
-        factor = self._factor
-        if factor is None:
+        made = self._made
+        if made is None or made[:2] != (rule, ridge):
             with self._lock:
-                if self._factor is None:
-                    self._factor = factor_of(moments, rule, ridge)
-                factor = self._factor
-        return factor
+                made = self._made
+                if made is None or made[:2] != (rule, ridge):
+                    made = self._made = rule, ridge, factor_of(moments, rule, ridge)
+        return made[2]
 
 
 class Parameters:
@@ -103,8 +103,6 @@ class Parameters:
             as_choice(name, "params", self._names())
         for name, value in params.items():
             setattr(self, name, value)
-        if "_once" in self.__dict__:
-            self._once = Once()
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -118,7 +116,8 @@ class Parameters:
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_learnt" in self.__dict__
+        learnt = self.__dict__.get("_learnt")
+        return learnt is not None and learnt.moments.n > 0
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
@@ -136,6 +135,15 @@ class Parameters:
         self.__dict__.update(state)
         if "_learnt" in state:
             self._once = Once()
+
+    def __copy__(self) -> Self:
+        """The same as it is now, whatever either learns later."""
+        state = self.__getstate__()
+        if "_learnt" in state:
+            state["_learnt"] = state["_learnt"].copy()
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(state)
+        return twin
 
     def _check_parameters(self) -> tuple[Any, float]:
         """Shrinkage and ridge, once all parameters are found to be good."""

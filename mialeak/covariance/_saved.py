@@ -31,8 +31,8 @@ def save(path: str | Path, parameters: dict[str, Any], learnt: Learnt) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
     return value if value is None or isinstance(value, (str, int, float)) else list(map(int, value))
 
 

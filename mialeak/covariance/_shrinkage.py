@@ -73,6 +73,9 @@ def factor_of(moments: Moments, rule: Any, ridge: float) -> Factor:
         return _low_rank(moments, rule, ridge)
     if isinstance(moments, Blocks):
         parts = [_full(part, rule, ridge) for part in moments.parts]
+        for place, part in enumerate(parts):
+            if isinstance(part, Singular):
+                part.name = f"the covariance of block {place}"
         return BlocksFactor(parts, moments.places)
     assert isinstance(moments, Full)
     return _full(moments, rule, ridge)
