@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 __all__ = [
     "WIDTH",
     "align",
+    "at_least",
+    "at_most",
+    "enough",
     "number",
     "paragraph",
     "percent",
@@ -43,6 +47,28 @@ def percent(share: float) -> str:
     if share < 0.0005:
         return "<0.1%"
     return f"{share:.1%}" if share < 0.9995 else ">99.9%"
+
+
+def at_most(value: float, digits: int = 4) -> str:
+    """So many digits, rounded down: what is proved is not told as more."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def at_least(value: float, digits: int = 4) -> str:
+    """So many digits, rounded up: what is needed is not told as less."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def _rounded(value: float, digits: int, way: str) -> str:
+    return (
+        f"{float(Context(prec=digits, rounding=way).create_decimal_from_float(value)):.{digits}g}"
+    )
+
+
+def enough(count: int) -> str:
+    """An estimate of the rows needed: three digits, rounded up."""
+    step = int(10 ** max(0, len(str(count)) - 3))
+    return f"{-(-count // step) * step:,}"
 
 
 def printable(value: Any) -> str:

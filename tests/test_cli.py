@@ -17,6 +17,7 @@ import pytest
 
 import mialeak
 from mialeak import cli
+from mialeak._text import at_most
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.tables import table_leakage
@@ -210,10 +211,16 @@ def test_the_gate_goes_by_the_upper_end_of_the_interval(table, capsys):
         assert content["limit"] == {"max_leakage": limit, "over": code == 2}
     assert main(["table", table, "--max-leakage", "0.25"]) == 2
     out = capsys.readouterr().out
-    assert out.endswith(f"The upper end of the interval, {high:.4g}, is above the limit 0.25.\n")
+    assert out.endswith(
+        f"The upper end of the interval, {at_most(high)}, is above the limit 0.25.\n"
+    )
+    low = float(at_most(high))  # a limit that the four digits do not tell from what is over it
+    assert main(["table", table, "--max-leakage", repr(low)]) == 2
+    out = capsys.readouterr().out
+    assert out.endswith(f"The upper end of the interval, {high!r}, is above the limit {low:g}.\n")
     assert main(["table", table, "--max-leakage", "1"]) == 0
     out = capsys.readouterr().out
-    assert out.endswith(f"The upper end of the interval, {high:.4g}, is within the limit 1.\n")
+    assert out.endswith(f"The upper end of the interval, {at_most(high)}, is within the limit 1.\n")
 
 
 # --- errors -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mialeak import report
+from mialeak._text import at_most
 from mialeak.audit import audit, one_run_audit
 from mialeak.cli import main
 
@@ -39,7 +40,9 @@ def test_the_answer_comes_first(capsys, files):
     assert main(["audit", *files[:2], "--delta", "1e-5"]) == 0
     lines = capsys.readouterr().out.splitlines()
     bound = audit(*files[2:], delta=1e-5).epsilon_lower
-    assert lines[0] == f"Epsilon is at least {bound:.4g} at delta = 1e-05, with confidence 95%."
+    assert (
+        lines[0] == f"Epsilon is at least {at_most(bound)} at delta = 1e-05, with confidence 95%."
+    )
     assert max(map(len, lines)) <= 100
     assert any(line.endswith("power at false-positive rate 0.01") for line in lines)
 
@@ -108,7 +111,7 @@ def test_one_run(capsys, tmp_path):
     np.save(paths[1], member)
     bound = one_run_audit(scores, member).epsilon_lower
     assert main(["audit", *paths, "--one-run"]) == 0
-    assert capsys.readouterr().out.startswith(f"Epsilon is at least {bound:.4g}, with")
+    assert capsys.readouterr().out.startswith(f"Epsilon is at least {at_most(bound)}, with")
     assert main(["audit", *paths, "--one-run", "--max-epsilon", "1"]) == 2
     np.save(paths[1], member[:200])
     message = refused(capsys, *paths, "--one-run")

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import mialeak
+from mialeak._text import at_most
 from mialeak.cli import main
 from mialeak.cli._mean_report import MeanReport
 from mialeak.cli._released import release_of
@@ -203,6 +204,15 @@ def test_the_noise_needed_is_the_least_that_does(columns, target):
     assert needed["average"] <= needed["riskiest"]
 
 
+def test_the_noise_that_is_told_passes_the_gate(capsys):
+    assert main(["mean", "--example", "genotypes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    noise = next(line.split()[0] for line in lines if line.endswith("so about every row"))
+    gate = ["mean", "--example", "genotypes", "--max-leakage", "0.01", "--noise-std"]
+    assert main([*gate, noise]) == 0
+    assert main([*gate, f"{float(noise) * (1 - 1e-3)}"]) == 2
+
+
 def test_the_distribution_counts_rows(table, columns, capsys):
     content = answer(capsys, table)
     frame = {name: np.array(values) for name, values in columns.items()}
@@ -278,10 +288,10 @@ def test_the_gate_goes_by_the_riskiest_row(table, capsys):
         assert content["limit"] == {"max_leakage": limit, "over": code == 2}
     assert main(["mean", table, "--max-leakage", "0.01"]) == 2
     out = capsys.readouterr().out
-    assert out.endswith(f"The riskiest row, {highest:.4g}, is above the limit 0.01.\n")
+    assert out.endswith(f"The riskiest row, {at_most(highest)}, is above the limit 0.01.\n")
     assert main(["mean", table, "--max-leakage", "0.9"]) == 0
     out = capsys.readouterr().out
-    assert out.endswith(f"The riskiest row, {highest:.4g}, is within the limit 0.9.\n")
+    assert out.endswith(f"The riskiest row, {at_most(highest)}, is within the limit 0.9.\n")
 
 
 def test_wide_and_hostile_names_stay_on_their_line(tmp_path, capsys):

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import special
 
+from mialeak._text import at_most
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.mean import margin_leakage_scores
@@ -306,7 +307,9 @@ def test_the_gate_goes_by_the_average_by_the_others(table, capsys):
         assert content["limit"] == {"max_leakage": limit, "over": code == 2}
     assert main(["table", table, "--margins", "a,b", "--max-leakage", "0.9"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == f"The average by the others' frequencies, {high:.4g}, is within the limit 0.9."
+    assert (
+        last == f"The average by the others' frequencies, {at_most(high)}, is within the limit 0.9."
+    )
 
 
 @pytest.mark.parametrize(

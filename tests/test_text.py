@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from mialeak._text import WIDTH, align, number, percent, printable
+import pytest
+from hypothesis import given, strategies as st
+
+from mialeak._text import WIDTH, align, at_least, at_most, enough, number, percent, printable
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,27 @@ def test_numbers_never_round_to_certainty(value, text):
 )
 def test_percentages_never_round_to_certainty(share, text):
     assert percent(share) == text
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300))
+def test_what_is_needed_is_rounded_up_and_what_is_proved_down(value):
+    assert value <= float(at_least(value)) <= value * 1.0011
+    assert value * 0.9989 <= float(at_most(value)) <= value
+
+
+def test_what_has_few_digits_is_told_as_it_is():
+    assert (at_least(0.25), at_most(0.25), at_least(0.0), at_most(math.inf)) == (
+        *("0.25", "0.25", "0", "inf"),
+    )
+    assert (at_least(2.0001, 3), at_most(2.999, 3)) == ("2.01", "2.99")
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [(1, "1"), (999, "999"), (1001, "1,010"), (15_593_131, "15,600,000"), (10**9, "1,000,000,000")],
+)
+def test_an_estimate_of_rows_has_three_digits_and_is_enough(rows, text):
+    assert enough(rows) == text
 
 
 def test_tables_are_aligned_and_cut_where_they_must_be():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mialeak._document import Document, Notes, Pairs, Section, Table
-from mialeak._text import number, percent, printable
+from mialeak._text import at_least, number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.cli._mean_report import MeanReport
@@ -106,8 +106,8 @@ def _noise(report: MeanReport) -> Section:
 
 def _needed(needed: dict[str, float]) -> Section:
     goal = f"Noise needed to leak at most {needed['leakage']:g}"
-    riskiest = (f"{needed['riskiest']:.4g}", "about the riskiest row, and so about every row")
-    told = Pairs([riskiest, (f"{needed['average']:.4g}", "on average")])
+    riskiest = (at_least(needed["riskiest"]), "about the riskiest row, and so about every row")
+    told = Pairs([riskiest, (at_least(needed["average"]), "on average")])
     return Section(f"{goal}, in standard deviations of the column", [told])
 
 

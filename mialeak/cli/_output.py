@@ -58,9 +58,13 @@ def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
     """Whether a value is over the limit, if there is one, and the sentence that says so."""
     if limit is None:
         return False, ""
-    over = value > limit
+    from mialeak._text import at_most
+
+    over, shown = value > limit, at_most(value)
+    if over and float(shown) <= limit:
+        shown = repr(value)
     relation = "above" if over else "within"
-    return over, f"{subject}, {value:.4g}, is {relation} the limit {limit:g}."
+    return over, f"{subject}, {shown}, is {relation} the limit {limit:g}."
 
 
 def give(

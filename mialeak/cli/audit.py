@@ -160,15 +160,18 @@ def _scores(path: str) -> FloatArray:
 
 
 def _lead(epsilon: float, delta: float, confidence: float) -> str:
+    from mialeak._text import at_most
+
     sure = f"with confidence {100 * confidence:g}%"
     slip = f" at delta = {delta:g}" if delta else ""
     if epsilon == 0.0:
         return f"Nothing is proved{slip}, {sure}: epsilon is at least 0."
-    return f"Epsilon is at least {epsilon:.4g}{slip}, {sure}."
+    return f"Epsilon is at least {at_most(epsilon)}{slip}, {sure}."
 
 
 def _document(result: AuditResult) -> Document:
     from mialeak._document import Document, Notes, Section, Table
+    from mialeak._text import at_most, number
 
     named = [
         ("advantage", result.advantage),
@@ -179,12 +182,11 @@ def _document(result: AuditResult) -> Document:
             for fpr, power in result.tpr_at_fpr.items()
         ),
     ]
-    rows = [
-        (f"{each.value:.4g}", f"{each.low:.4g}", f"{each.high:.4g}", name) for name, each in named
-    ]
+    rows = [(number(each.value), number(each.low), number(each.high), name) for name, each in named]
     notes = Notes(
         [
-            f"It is not mu-Gaussian for any mu below {result.mu_lower:.4g} (as sure).",
+            f"In Gaussian differential privacy mu is at least {at_most(result.mu_lower)}, with the "
+            "same confidence.",
             f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent.",
         ]
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, invalid
+from mialeak._text import at_most
 from mialeak.audit import AuditResult, audit
 from mialeak.plotting._axes import Scale, add_legend, check_scale, figure_of, new_axes
 from mialeak.plotting._tradeoff import TradeOffDisplay
@@ -177,7 +178,7 @@ class AuditDisplay:
                 each, ax=self.ax_, name=name, scale=scale, least_fpr=least
             )
             self.curves_.append(display)
-        self.ax_.set_title(f"epsilon at least {self.result.epsilon_lower:.3g}")
+        self.ax_.set_title(f"epsilon at least {at_most(self.result.epsilon_lower, 3)}")
 
     def _guarantee(self, fpr: FloatArray) -> FloatArray:
         """The curve of (epsilon, delta) at the bound: some attack is above it."""

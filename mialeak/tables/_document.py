@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mialeak._document import Document, Notes, Pairs, Section, Table
-from mialeak._text import number, percent, printable
+from mialeak._text import enough, number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
@@ -95,7 +95,7 @@ def _needed(size: SampleSize) -> Section:
     kind = "rough estimate: over ten times the table" if size.rough else "estimate"
     population = f"for the population these rows came from ({kind})"
     own = "if the table's own frequencies were the population (exact)"
-    told = Pairs([(f"{size.population:,}", population), (f"{size.plug_in:,}", own)])
+    told = Pairs([(enough(size.population), population), (f"{size.plug_in:,}", own)])
     return Section(f"Rows a release needs to leak at most {size.leakage:g}", [told])
 
 
