@@ -4,11 +4,11 @@
 known of a column, as long as :func:`padded_columns` says, neutral beyond the columns.
 """
 
+cimport numpy as cnp
+
 from mialeak._kernels.table cimport TABLE
 
-ctypedef fused real:
-    float
-    double
+cnp.import_array()
 
 #: Columns that a kernel takes at once: SCORE_TILE of scores.h.
 TILE = 64
@@ -19,37 +19,57 @@ def padded_columns(size_t columns):
     return (columns + TILE - 1) // TILE * TILE
 
 
-def cubic_sums(const real[:, ::1] releases, const double[:, ::1] by_column, double constant,
-               double[::1] out):
+# No typed memory views: taking those of one release costs as much as its sum.
+cdef void *data(cnp.ndarray array, int ndim, bint narrow=False) except NULL:
+    """Where the numbers of a C-contiguous array begin: float32 if `narrow`, else float64."""
+    cdef int dtype = cnp.NPY_FLOAT if narrow else cnp.NPY_DOUBLE
+    if cnp.PyArray_TYPE(array) != dtype or cnp.PyArray_NDIM(array) != ndim \
+            or not cnp.PyArray_ISCARRAY_RO(array):
+        raise TypeError(f"numbers in C order are wanted, not {array.dtype}, {array.flags}")
+    return cnp.PyArray_DATA(array)
+
+
+cdef bint is_narrow(cnp.ndarray releases):
+    return cnp.PyArray_TYPE(releases) == cnp.NPY_FLOAT
+
+
+def cubic_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None, double constant,
+               cnp.ndarray out not None):
     """out[t] = constant + sum of x (c1 + x (c2 + x c3)), x = (release - mean) scale.
 
     `by_column`: mean, scale, c1, c2, c3.
     """
-    if releases.shape[0] == 0:
-        return
+    cdef bint narrow = is_narrow(releases)
+    cdef const void *rows = data(releases, 2, narrow)
+    cdef const double *known = <const double *>data(by_column, 2)
+    cdef double *sums = <double *>data(out, 1)
     with nogil:
-        TABLE.cubic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], &releases[0, 0],
-                         real is float, &by_column[0, 0], constant, &out[0])
+        TABLE.cubic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows, narrow, known,
+                         constant, sums)
 
 
-def log_linear_sums(const real[:, ::1] releases, const double[:, ::1] by_column, double[::1] out):
+def log_linear_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None,
+                    cnp.ndarray out not None):
     """out[t] = sum of log((u + v release) w); `by_column`: u, v, w."""
-    if releases.shape[0] == 0:
-        return
+    cdef bint narrow = is_narrow(releases)
+    cdef const void *rows = data(releases, 2, narrow)
+    cdef const double *known = <const double *>data(by_column, 2)
+    cdef double *sums = <double *>data(out, 1)
     with nogil:
-        TABLE.log_linear_sums(<size_t>releases.shape[0], <size_t>releases.shape[1],
-                              &releases[0, 0], real is float, &by_column[0, 0], &out[0])
+        TABLE.log_linear_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows, narrow,
+                              known, sums)
 
 
-def log_quadratic_sums(const real[:, ::1] releases, double counts, double tolerance,
-                       const double[:, ::1] by_column, double[::1] out):
+def log_quadratic_sums(cnp.ndarray releases not None, double counts, double tolerance,
+                       cnp.ndarray by_column not None, cnp.ndarray out not None):
     """out[t] = sum of log((u + v k) w (u' + v' k) w'), k = rint(counts release).
 
     `by_column`: u, v, w, u', v', w'.
     """
-    if releases.shape[0] == 0:
-        return
+    cdef bint narrow = is_narrow(releases)
+    cdef const void *rows = data(releases, 2, narrow)
+    cdef const double *known = <const double *>data(by_column, 2)
+    cdef double *sums = <double *>data(out, 1)
     with nogil:
-        TABLE.log_quadratic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1],
-                                 &releases[0, 0], real is float, counts, tolerance,
-                                 &by_column[0, 0], &out[0])
+        TABLE.log_quadratic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows,
+                                 narrow, counts, tolerance, known, sums)
