@@ -19,7 +19,7 @@ UFUNC, FUNCTION = 3, 25
 P, Z, RELEASE, VARIANCE = np.array([0.3]), np.array([1.0]), np.array([0.32]), np.array([0.21])
 LAW = Bernoulli(P)
 MOMENTS = LAW.mean, LAW.std, LAW.skewness, LAW.excess_kurtosis
-ATOMS = np.array([0.3, 0.7])
+ATOMS, COUNT = np.array([0.3, 0.7]), 2.0 * RELEASE
 
 
 def repeated(function: Callable[[], Any]) -> Callable[[range], None]:
@@ -53,7 +53,7 @@ SINGLE_CASES = (
     single("`leakage_score`", FUNCTION, lambda: mean.leakage_score(Z, P, VARIANCE, 100)),
     single("`mean_tradeoff`", FUNCTION, lambda: mean.mean_tradeoff(Z, P, VARIANCE, 100)),
     single("`bernoulli_score`", FUNCTION, lambda: scores.bernoulli_score(RELEASE, Z, P, 100)),
-    single("`genotype_score`", FUNCTION, lambda: scores.genotype_score(2 * RELEASE, Z, P, 100)),
+    single("`genotype_score`", FUNCTION, lambda: scores.genotype_score(COUNT, Z, P, 100)),
     single(
         "`edgeworth_score`",
         FUNCTION,

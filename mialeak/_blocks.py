@@ -176,7 +176,7 @@ def row_blocks(rows: int, columns: int, *, elements: int = BLOCK) -> Iterator[sl
 
 def block_rows(columns: int, *, elements: int = BLOCK) -> int:
     """Rows of each of those blocks, for loops that a call on one row goes through as well."""
-    return max(1, elements // max(1, columns))
+    return elements // (columns or 1) or 1
 
 
 # ---- streams ----

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, require
+from mialeak._arrays import FloatArray, as_count, require_within
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
     Piece,
@@ -18,6 +18,9 @@ from mialeak.scores._releases import (
 )
 
 __all__ = ["edgeworth_score", "edgeworth_terms"]
+
+#: Smallest number above 0.
+_LEAST = math.ulp(0.0)
 
 
 def edgeworth_terms(
@@ -186,7 +189,7 @@ def _polynomials(
     d = target.size
     mean, std = as_columns(mean, "mean", d), as_columns(std, "std", d)
     remedy = "Leave out the columns that do not vary"
-    require(std > 0.0, std, "std", "be greater than 0", remedy=remedy)
+    require_within(std, _LEAST, math.inf, "std", "be greater than 0", remedy=remedy)
     l3 = as_columns(skewness, "skewness", d)
     l4 = as_columns(excess_kurtosis, "excess_kurtosis", d)
     n = as_count(n, "n", least=2)

@@ -28,11 +28,11 @@ __all__ = ["bernoulli_score", "genotype_score"]
 _ONE = np.array([[1.0], [0.0], [1.0]])
 _ONES = np.concatenate([_ONE, _ONE])
 #: The two factors of a genotype's ratio, of one allele each: draws taken before it.  For genotypes
-#: 0, 1 and 2: whether this allele is not the alternate one, the sign of the count in the factor,
-#: and draws that are taken.
+#: 0, 1 and 2: u, v and, in place of w, whether this allele is not the alternate one; what of them
+#: is to be multiplied by the draws, and what is to be added.
 _BEFORE = np.array([[0.0], [1.0]])
-_ZERO = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
-_FACTORS = np.stack([_ZERO, 1.0 - 2.0 * _ZERO, [[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]])
+_OF_DRAWS = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0]], float)
+_ADDED = np.array([[0, 0, 0], [-1, 1, 1], [1, 0, 0], [-1, 0, -1], [-1, -1, 1], [1, 1, 0]], float)
 
 
 def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | FloatArray:
@@ -214,6 +214,6 @@ def genotype_score(
 def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:
     """u, v, w of the two factors: draws with and without the allele, less those taken already."""
     draws = 2.0 * n
-    zero, factors[1::3], taken = _FACTORS.take(target.astype(np.intp), axis=2)
-    factors[0::3] = draws * zero - taken
-    factors[2::3] = 1.0 / ((draws - _BEFORE) * np.abs(zero - p))
+    factors[:] = (draws * _OF_DRAWS + _ADDED).take(target.astype(np.intp), axis=1)
+    chance = np.abs(factors[2::3] - p)
+    factors[2::3] = 1.0 / ((draws - _BEFORE) * chance)

@@ -79,7 +79,7 @@ def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
     array: npt.NDArray[Any]
     if isinstance(values, np.ndarray) and values.dtype == np.float32:
         refuse_masked(values, "releases")
-        array = values
+        array = np.asarray(values)
     else:
         array = as_floats(values, "releases")
     if array.ndim not in (1, 2) or array.shape[-1] != columns:
@@ -98,7 +98,7 @@ def _results(
     step = block_rows(columns, elements=_PIECE)
     results = []
     for first in range(0, rows, step):
-        block = contiguous(np.asarray(matrix[first : first + step]))
+        block = contiguous(matrix[first : first + step])
         piece = Piece(block, start + first, single)
         result = function(piece)
         if not all_finite(result):

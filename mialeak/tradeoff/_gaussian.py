@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_floats, require
+from mialeak._arrays import FloatArray, as_floats, require_within
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, as_frozen, weakest
 from mialeak.tradeoff._call import call, call_at_zero, call_strike
@@ -76,8 +76,8 @@ class GaussianTradeOff(TradeOff):
     _in_leads = True
 
     def __post_init__(self) -> None:
-        mu = as_floats(self.mu, "mu")[()]
-        require(mu >= 0.0, mu, "mu", "be at least 0")
+        mu = as_floats(self.mu, "mu")
+        require_within(mu, 0.0, np.inf, "mu", "be at least 0")
         object.__setattr__(self, "mu", as_frozen(mu))
 
     @property
