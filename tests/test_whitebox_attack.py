@@ -123,6 +123,17 @@ def test_factors_with_other_inputs_are_not_mistaken_for_the_first():
         np.testing.assert_allclose(got, want, rtol=1e-9)
 
 
+def test_factors_whose_inputs_are_written_over_are_not_mistaken_for_the_first():
+    rng = np.random.default_rng(5)
+    reference = StreamingCovariance().fit(rows_of(rng))
+    attack, inputs = CovarianceAttack(reference, 8), np.empty((5, 3))
+    for _ in range(2):
+        inputs[...] = rng.normal(size=inputs.shape)
+        gradients, batch = LayerGradients(rng.normal(size=(5, 3)), inputs), rng.normal(size=12)
+        want = literal(reference, gradients.dense()[None], batch[None], 8)[0]
+        np.testing.assert_allclose(attack.update(gradients, batch), want, rtol=1e-9)
+
+
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("participation", PARTICIPATIONS)
 def test_steps_may_come_one_by_one_or_together(score, participation):

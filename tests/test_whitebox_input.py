@@ -244,3 +244,23 @@ def test_audit_refuses():
     message = "train must be a function of member that returns a score for each canary; got train"
     refused(TypeError, message, dp_sgd_audit, np.ones(9), 9)
     refused(ValueError, "guesses", dp_sgd_audit, np.ones_like, 9, guesses=(9, 9), rng=1)
+
+
+def test_a_step_that_is_refused_leaves_the_reference_as_it_was():
+    attack, other = CovarianceAttack(REFERENCE, 8), StreamingCovariance().fit(3.0 * ROWS)
+    step = [1.0, 2.0, 3.0], [1.0, 0.0, 1.0]
+    want = attack.update(*step)
+    with pytest.raises(ValueError, match="batch_gradient must have the shape"):
+        attack.update(step[0], [1.0], reference=other)
+    assert attack.update(*step) == want
+    assert attack.update(*step, reference=other) != want
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e307])
+def test_gradients_whose_squares_overflow_are_clipped_to_the_norm(scale):
+    rows = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 0.1]])
+    near, far = (CovarianceAttack(REFERENCE, 8, clip_norm=0.1) for _ in range(2))
+    want = near.update(rows, ROWS[0])
+    np.testing.assert_allclose(far.update([scale * rows[0], rows[1]], ROWS[0]), want, rtol=1e-12)
+    layer = LayerGradients([[3.0 * scale, 4.0 * scale]], [[0.0, 1.0]]).clip(5.0)
+    np.testing.assert_allclose(layer.errors, np.sqrt([[4.5, 8.0]]), rtol=1e-14)

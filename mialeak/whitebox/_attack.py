@@ -114,6 +114,9 @@ class CovarianceAttack:
     array([ True, False])
     """
 
+    _metric: Metric
+    _plan: LayerPlan | None
+
     def __init__(
         self,
         reference: Any,
@@ -131,7 +134,7 @@ class CovarianceAttack:
         self.sampling_rate = _as_sampling_rate(sampling_rate, participation, score)
         self.clip_norm = as_clip_norm(clip_norm)
         self.noise_multiplier = _as_noise(noise_multiplier, self.clip_norm)
-        self._set_reference(reference)
+        self._metric, self._plan = self._metric_of(reference), None
         self._single = False
         self._combined: FloatArray | None = None
         self.n_steps_seen_ = 0
@@ -169,10 +172,9 @@ class CovarianceAttack:
             If shapes do not match the reference, each other or earlier steps, or anything is NaN
             or infinite.
         """
-        if reference is not None:
-            self._set_reference(reference)
+        metric = self._metric if reference is None else self._metric_of(reference)
         batch = as_floats(batch_gradient, "batch_gradient", finite=True)
-        columns = self._metric.columns
+        columns = metric.columns
         if isinstance(target_gradients, LayerGradients):
             targets, shape = None, target_gradients.errors.shape
             width = target_gradients.columns
@@ -193,6 +195,8 @@ class CovarianceAttack:
                 f"target_gradients; its shape is {batch.shape}",
             )
         self._check_targets(shape)
+        if metric is not self._metric:
+            self._metric, self._plan = metric, None
         table = batch.reshape(-1, columns)
         with np.errstate(over="ignore", invalid="ignore"):
             if targets is None:
@@ -231,10 +235,9 @@ class CovarianceAttack:
         self._combined = None
         self.n_steps_seen_ = 0
 
-    def _set_reference(self, reference: Any) -> None:
+    def _metric_of(self, reference: Any) -> Metric:
         noise = self.noise_multiplier * (self.clip_norm or 0.0)
-        self._metric: Metric = metric_of(reference, noise * noise / self.batch_size)
-        self._plan: LayerPlan | None = None
+        return metric_of(reference, noise * noise / self.batch_size)
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:
         count = shape[-2] if len(shape) > 1 else 1

@@ -150,14 +150,20 @@ class LayerGradients:
         -------
         LayerGradients
         """
-        size = np.sqrt(np.vecdot(self.inputs, self.inputs) + self.bias)
+        size = np.hypot(norms(self.inputs), float(self.bias))
         scale = _shrink(norms(self.errors) * size, as_norm(clip_norm, "clip_norm"))
         return LayerGradients(self.errors * scale[..., None], self.inputs, bias=self.bias)
 
 
 def norms(rows: FloatArray) -> FloatArray:
-    """Euclidean norm of each row."""
-    return np.asarray(np.sqrt(np.vecdot(rows, rows)))
+    """Euclidean norm of each row, also where a square overflows."""
+    with np.errstate(over="ignore"):
+        size = np.asarray(np.sqrt(np.vecdot(rows, rows)))
+    lost = np.isinf(size)
+    if lost.any():
+        largest = np.abs(rows[lost]).max(axis=-1, keepdims=True)
+        size[lost] = largest[..., 0] * norms(rows[lost] / largest)
+    return size
 
 
 def clipped(rows: FloatArray, clip_norm: float | None) -> FloatArray:

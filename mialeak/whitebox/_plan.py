@@ -25,7 +25,8 @@ class LayerPlan:
     def __init__(self, metric: Metric, gradients: LayerGradients):
         inputs = gradients.inputs
         targets, outputs = gradients.errors.shape[-2:]
-        self._inputs, self._bias, self._outputs = inputs, gradients.bias, outputs
+        # A copy: a caller may write the next inputs where these stood.
+        self._inputs, self._bias, self._outputs = inputs.copy(), gradients.bias, outputs
         self._mean = metric.mean
         unit = np.broadcast_to(np.eye(outputs)[:, None], (outputs, targets, outputs))
         basis = LayerGradients(unit, inputs, bias=gradients.bias).dense()
@@ -40,8 +41,7 @@ class LayerPlan:
 
     def serves(self, gradients: LayerGradients) -> bool:
         """Whether the plan was made for targets with these inputs."""
-        inputs = gradients.inputs
-        same = inputs is self._inputs or np.array_equal(inputs, self._inputs)
+        same = np.array_equal(gradients.inputs, self._inputs)
         fits = gradients.errors.shape[-1] == self._outputs and gradients.bias == self._bias
         return same and fits
 
