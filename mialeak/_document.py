@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mialeak._text import WIDTH, align, paragraph
+from mialeak._text import align, paragraph, width
 
 __all__ = ["Document", "Notes", "Pairs", "Section", "Table", "as_text"]
 
@@ -55,11 +55,11 @@ class Document:
 
 
 def as_text(document: Document) -> str:
-    """`document` for a terminal, in lines of at most :data:`mialeak._text.WIDTH` characters."""
+    """`document` for a terminal, in lines that fit it."""
     blocks = [paragraph(document.answer)]
     for section in document.sections:
         lines = [line for part in section.parts for line in _lines(part)]
-        blocks.append([section.title, *("  " + line for line in lines)])
+        blocks.append([*paragraph(section.title), *("  " + line for line in lines)])
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
@@ -67,10 +67,12 @@ def _lines(part: Pairs | Table | Notes) -> Iterable[str]:
     if isinstance(part, Table):
         return align(part.header, part.rows, left=part.left)
     if isinstance(part, Pairs):
-        width = max(len(head) for head, _ in part.rows)
-        return [f"{head:>{width}}  {text}" for head, text in part.rows]
+        flush = max(len(head) for head, _ in part.rows)
+        told = [(f"{head:>{flush}}  {text}", " " * (flush + 2)) for head, text in part.rows]
+    else:
+        told = [(line, "  ") for line in part.lines]
     wrapped = (
-        textwrap.wrap(line, WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False)
-        for line in part.lines
+        textwrap.wrap(line, width(), subsequent_indent=indent, break_on_hyphens=False)
+        for line, indent in told
     )
     return [line for group in wrapped for line in group]

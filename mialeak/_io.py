@@ -165,6 +165,10 @@ def _read_csv(path: Path, columns: Any, delimiter: str) -> dict[str, Factor]:
 def _check_header(path: Path, header: list[str], delimiter: str) -> None:
     if not header:
         raise ValueError(f"{path} must have the names of its columns in line 1, which is blank")
+    if _is_data(header):
+        raise ValueError(
+            f"{path} must have the names of its columns in line 1, which holds numbers: {header[0]}"
+        )
     for place, name in enumerate(header):
         if name in header[:place]:
             places = f"{header.index(name) + 1} and {place + 1}"
@@ -176,6 +180,16 @@ def _check_header(path: Path, header: list[str], delimiter: str) -> None:
                     f"{path} has a single column, {header[0]!r}; if '{written}' divides its "
                     "columns, say so with delimiter"
                 )
+
+
+def _is_data(header: list[str]) -> bool:
+    """Whether line 1 is a row of numbers; "0", "1", ... and years can be names."""
+    if len(set(header)) == len(header) and all(map(str.isdecimal, header)):
+        return False
+    try:
+        return len([float(field) for field in header]) > 0
+    except ValueError:
+        return False
 
 
 def _check_index(path: Path, names: list[str], columns: Any) -> None:

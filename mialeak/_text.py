@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -17,10 +18,13 @@ __all__ = [
     "paragraph",
     "percent",
     "printable",
+    "significant",
+    "width",
 ]
 
-#: Characters a line of a report may have.
-WIDTH = 98
+#: Characters a line of a report may have, without its indent of `_INDENT`, and the least that a
+#: narrow terminal is taken to have.
+WIDTH, _INDENT, _LEAST = 98, 2, 60
 
 #: Characters a column of an aligned table is never cut below.
 _NARROWEST = 10
@@ -28,7 +32,7 @@ _NARROWEST = 10
 _GAP = "  "
 
 #: Room for the note that columns are left out.
-_NOTE = len(" (+9999)")
+_NOTE = len(" and 9999 more")
 
 
 def number(value: float) -> str:
@@ -47,6 +51,15 @@ def percent(share: float) -> str:
     if share < 0.0005:
         return "<0.1%"
     return f"{share:.1%}" if share < 0.9995 else ">99.9%"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """So many digits, zeros at the end with them; 0 and 1 only if exact."""
+    if value in (0.0, 1.0):
+        return f"{value:.0f}"
+    if 1.0 - 0.5 * 10.0**-digits <= value < 1.0:
+        return f">0.{'9' * digits}"
+    return f"{value:#.{digits}g}".rstrip(".")
 
 
 def at_most(value: float, digits: int = 4) -> str:
@@ -79,42 +92,48 @@ def printable(value: Any) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
+def width() -> int:
+    """:data:`WIDTH`, or what the terminal has room for."""
+    columns = shutil.get_terminal_size((WIDTH + _INDENT, 24)).columns
+    return min(WIDTH, max(_LEAST, columns) - _INDENT)
+
+
 def paragraph(text: str) -> list[str]:
     """The lines of a sentence of any length; names in it are not broken."""
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+    return textwrap.wrap(text, width(), break_on_hyphens=False)
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0) -> list[str]:
     """The lines of a table whose last `left` columns are flush left, the others flush right.
 
-    The widest of those are cut, with "...", until a line fits :data:`WIDTH`; if that is not
+    The widest of those are cut, with "...", until a line fits :func:`width`; if that is not
     enough, the last columns are left out and the header says how many.
     """
     columns = [[head, *cells] for head, *cells in zip(header, *rows, strict=True)]
-    widths = [max(map(len, column)) for column in columns]
+    widths, room = [max(map(len, column)) for column in columns], width()
     first_left = len(columns) - left
-    while _span(widths) > WIDTH and left:
+    while _span(widths) > room and left:
         widest = max(range(first_left, len(columns)), key=widths.__getitem__)
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
     shown = len(columns)
-    while _span(widths[:shown]) > WIDTH - _NOTE * (shown < len(columns)) and shown > first_left + 1:
+    while _span(widths[:shown]) > room - _NOTE * (shown < len(columns)) and shown > first_left + 1:
         shown -= 1
     lines = []
     for line in zip(*columns[:shown], strict=True):
         cells = [
-            cell.rjust(width) if place < first_left else _cut(cell, width).ljust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=False))
+            cell.rjust(size) if place < first_left else _cut(cell, size).ljust(size)
+            for place, (cell, size) in enumerate(zip(line, widths, strict=False))
         ]
         lines.append(_GAP.join(cells).rstrip())
     if shown < len(columns):
-        lines[0] += f" (+{len(columns) - shown})"
+        lines[0] += f" and {len(columns) - shown:,} more"
     return lines
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 3] + "..."
 
 
 def _span(widths: Sequence[int]) -> int:

@@ -15,6 +15,9 @@ import mialeak
 os.environ["PYTHONPATH"] = str(Path(mialeak.__file__).parents[1])
 os.environ["PYTHONSAFEPATH"] = "1"
 
+# Reports are as wide as they get.
+os.environ["COLUMNS"] = "100"
+
 # A shell starts its background jobs with interrupts ignored, and so would their children be: the
 # tests of Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)

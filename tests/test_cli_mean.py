@@ -269,6 +269,17 @@ def test_a_row_of_a_kind_of_its_own_is_told(tmp_path, columns, capsys):
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_columns_of_names_and_nearly_of_numbers_are_told(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    rows = [f"P{i},{i % 7},{'NA' if i == 5 else i % 5},{'0' if i % 2 else 'a'}" for i in range(40)]
+    path.write_text("\n".join(["sample,age,income,code", *rows]))
+    caveats = answer(capsys, str(path))["caveats"]
+    assert caveats[-2:] == [
+        "Every row has a value of its own in 'sample', as a name has: leave out what is one.",
+        "Column 'income' is taken as a category: not all of its values are numbers, 'NA' is none.",
+    ]
+
+
 def test_adult_is_a_table_of_both(capsys):
     content = answer(capsys, "--example", "adult", "--columns", "age,sex,race,hours_per_week")
     kinds = {column["name"]: column["kind"] for column in content["columns"]}

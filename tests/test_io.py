@@ -53,6 +53,11 @@ def test_csv_values_are_kept_as_written_and_only_empty_is_missing(write, text, e
     assert decoded(read_table(write("t.csv", text))) == expected
 
 
+@pytest.mark.parametrize("text", ["0,1\n5,6\n", "2019,2020\n5,6\n", "mean,1.5\n5,6\n"])
+def test_names_of_columns_may_be_numbers(write, text):
+    assert list(read_table(write("t.csv", text))) == text.split()[0].split(",")
+
+
 def test_csv_takes_other_delimiters(write):
     assert decoded(read_table(write("t.tsv", "a\tb\n1\tx,y\n"))) == {"a": ["1"], "b": ["x,y"]}
     path = write("t.csv", "a;b\n1;x,y\n")
@@ -111,6 +116,16 @@ def test_csv_gives_back_what_was_written(tmp_path_factory, rows, block):
             "t.csv",
             b"a,b\n1,2\n\xe9,3\n",
             "must be UTF-8; got byte 0xe9 in line 3. Convert it (iconv -f LATIN1 -t UTF-8)",
+        ),
+        (
+            "t.csv",
+            "2.35e+00\n1.87e+00\n",
+            "must have the names of its columns in line 1, which holds numbers: 2.35e+00",
+        ),
+        (
+            "t.csv",
+            "0,1,0\n1,1,2\n",
+            "must have the names of its columns in line 1, which holds numbers: 0",
         ),
         ("t.csv", b"", "is empty"),
         ("t.csv", b"PAR1....", "is not the .csv file its name says: it holds Parquet"),

@@ -93,7 +93,7 @@ def test_the_limit_is_drawn_once_and_within_view(ax):
     first = LeakageDisplay.from_sizes(sizes, leakage, ax=ax, name="a", limit=1e-4)
     second = LeakageDisplay.from_sizes(sizes, leakage / 2, ax=ax, name="b", limit=1e-4)
     assert first.limit_ is second.limit_
-    assert legend(ax) == ["a", "limit 0.0001", "b"]
+    assert legend(ax) == ["a", "at most 0.0001", "b"]
     assert ax.get_ylim()[0] < 1e-4
     third = LeakageDisplay.from_sizes(sizes, leakage, ax=ax, limit=0.5)
     assert third.limit_ is not first.limit_

@@ -164,6 +164,19 @@ def test_what_was_not_tested_is_said(adult):
 # --- how it is told ---------------------------------------------------------------------------
 
 
+def test_a_column_of_names_is_told():
+    rows = 2000
+    table = {
+        "id": np.arange(rows),
+        "sex": np.arange(rows) % 2,
+        "name": [f"x{i}" for i in range(rows)],
+    }
+    told = "Every row has a value of its own in 'id', 'name', as a name has: leave out what is one."
+    assert table_leakage(table).caveats == (told,)
+    assert told in " ".join(str(table_leakage(table)).split())
+    assert table_leakage(table, ["sex"]).caveats == ()
+
+
 def test_the_report_is_ready_for_json(adult):
     content = json.loads(json.dumps(adult.to_dict(top=3), allow_nan=False))
     assert content["estimate"]["value"] == adult.estimate.value
@@ -195,7 +208,7 @@ def test_wide_and_hostile_values_stay_on_their_line():
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in "".join(lines)
     (header,) = (line for line in lines if line.startswith("  row  in its cell"))
-    assert header.endswith("(+25)")
+    assert header.endswith(" and 26 more")
 
 
 def test_the_repr_is_one_line(adult):

@@ -7,7 +7,19 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from mialeak._text import WIDTH, align, at_least, at_most, enough, number, percent, printable
+from mialeak._document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._text import (
+    WIDTH,
+    align,
+    at_least,
+    at_most,
+    enough,
+    number,
+    percent,
+    printable,
+    significant,
+    width,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +52,21 @@ def test_what_is_needed_is_rounded_up_and_what_is_proved_down(value):
     assert value * 0.9989 <= float(at_most(value)) <= value
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1.0, "1"), (0.121, "0.1210"), (0.99996, ">0.9999"), (2e-7, "2.000e-07")],
+)
+def test_numbers_of_some_digits_line_up_and_never_round_to_certainty(value, text):
+    assert significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.9996, ">0.999"), (1234.0, "1.23e+03"), (123, "123")]
+)
+def test_numbers_have_the_digits_asked_for(value, text):
+    assert significant(value, 3) == text
+
+
 def test_what_has_few_digits_is_told_as_it_is():
     assert (at_least(0.25), at_most(0.25), at_least(0.0), at_most(math.inf)) == (
         *("0.25", "0.25", "0", "inf"),
@@ -60,8 +87,26 @@ def test_tables_are_aligned_and_cut_where_they_must_be():
     assert lines == [" n  word", " 1  a", "20  bb"]
     lines = align(("n", "word"), [("1", "x" * 200)], left=1)
     assert lines[1] == "1  " + "x" * (WIDTH - 6) + "..."
+    names = [f"column{place}" for place in range(30)]
+    header, line = align(names, [["12345678"] * 30], left=30)
+    assert header.endswith("column7 and 22 more")
+    assert len(header) <= WIDTH
+    assert line.split() == ["12345678"] * 8
     lines = align(("n",), [("9" * 200,)])
     assert lines[1] == "9" * 200
+
+
+@pytest.mark.parametrize(("columns", "fits"), [(250, 98), (80, 78), (20, 58)])
+def test_a_report_fits_the_terminal(monkeypatch, columns, fits):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert width() == fits
+    parts = [
+        Notes(["word " * 50]),
+        Pairs([("1", "word " * 50)]),
+        Table(["n", "w"], [("1", "x" * 99)], 1),
+    ]
+    lines = as_text(Document("word " * 50, [Section("word " * 50, parts)])).splitlines()
+    assert fits - 5 < max(map(len, lines)) <= fits + 2
 
 
 @pytest.mark.parametrize(

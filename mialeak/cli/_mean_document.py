@@ -70,9 +70,11 @@ def _table(report: MeanReport) -> Section:
         lines.append(f"{_count(categories, 'category', 'categories')}: {_some(categories)}")
     free = f"{released.free:,} free columns"
     if released.is_full:
-        lines.append(f"full covariance of {free}, which have more than 5 rows each")
+        lines.append(f"full covariance of {free}, with more than 5 rows for each")
     else:
-        lines.append(f"columns taken as uncorrelated: {free} have less than 5 rows each")
+        lines.append(f"columns taken as uncorrelated: {free}, with at most 5 rows for each")
+    if categories:
+        lines.append("a category has one free column less than it has values")
     return Section("Table", [Notes(lines)])
 
 

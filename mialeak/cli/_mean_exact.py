@@ -10,6 +10,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._document import Notes, Section, Table
+from mialeak._text import significant
 from mialeak.exact import exact_tradeoff
 from mialeak.marginals import Bernoulli, Genotype
 from mialeak.mean import mean_tradeoff
@@ -116,9 +117,9 @@ class ExactRows:
         body = [
             (
                 f"{row['row']}",
-                f"{row['leakage']:.4g}",
-                f"{row['limit']:.4g}",
-                *(f"{point['power']:.3g}" for point in row["power"]),
+                significant(row["leakage"]),
+                significant(row["limit"]),
+                *(significant(point["power"], 3) for point in row["power"]),
             )
             for row in self.rows
         ]

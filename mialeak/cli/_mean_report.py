@@ -14,6 +14,7 @@ from scipy import optimize
 from mialeak._arrays import FloatArray, as_count, as_float, invalid
 from mialeak.cli._released import Column, Released
 from mialeak.mean._tradeoff import sampled_rows
+from mialeak.tables._document import caveat_of_names
 from mialeak.tradeoff import GaussianTradeOff
 
 __all__ = ["MeanReport"]
@@ -189,6 +190,14 @@ class MeanReport:
                 f"row has, {alone:,} of the rows: judged by the others they leak 1; less, if the "
                 "population has more of their kind."
             )
+        columns = [column for column in self.released.columns if column.is_category]
+        found += caveat_of_names(c.name for c in columns if c.present == self.released.rows)
+        found += [
+            f"Column {column.name!r} is taken as a category: not all of its values are numbers, "
+            f"{column.stray!r} is none."
+            for column in columns
+            if column.stray is not None
+        ]
         return found
 
     def to_dict(self, *, target: float, top: int) -> dict[str, Any]:

@@ -87,7 +87,12 @@ def whole(least: int) -> Callable[[str], int]:
 
 def add_table_options(add: Any, examples: Any) -> None:
     """Describe where the table comes from."""
-    add("file", nargs="?", metavar="FILE", help=".csv, .tsv, .parquet, .npy or .npz")
+    add(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help=".csv or .tsv with the names of its columns in line 1, .parquet, .npy or .npz",
+    )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add(
         "--delimiter",

@@ -75,6 +75,13 @@ class Column:
         return int(np.count_nonzero(self.counts))
 
     @property
+    def stray(self) -> str | None:
+        """Of a category of words most of which read as numbers, one that does not."""
+        words = [level for level in self.factor.levels if isinstance(level, str)]
+        strays = [word for word in words if not _reads_as_number(word)]
+        return strays[0] if 0 < 2 * len(strays) < len(words) else None
+
+    @property
     def free(self) -> int:
         """Numbers that can be chosen freely among those published."""
         if self.is_category:

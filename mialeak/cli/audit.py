@@ -60,7 +60,7 @@ def add_parser(commands: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    files = ".csv, .tsv, .parquet, .npy or .npz with one column of numbers"
+    files = "one column of numbers: .csv or .tsv with its name in line 1, .parquet, .npy or .npz"
     add("inside", metavar="IN", help=files)
     add("outside", metavar="OUT", help="the same")
     add("--one-run", action="store_true", help="scores and flags of canaries of one run; see above")

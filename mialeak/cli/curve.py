@@ -105,7 +105,7 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
 
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     from mialeak._document import Document, Notes, Pairs, Section, Table
-    from mialeak._text import number, percent
+    from mialeak._text import number, percent, significant
 
     leakage = number(content["advantage"])
     answer = (
@@ -124,7 +124,7 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         ("Least epsilon, in both directions", "delta", "delta", "epsilon"),
     )
     for title, head, given, answered in tables:
-        rows = [(_shown(row[given]), _shown(row[answered])) for row in content[answered]]
+        rows = [(f"{row[given]:g}", significant(row[answered])) for row in content[answered]]
         sections.append(Section(title, [Table((head, answered), rows)]))
     return Document(answer, sections)
 
@@ -142,8 +142,3 @@ def _figure(curve: TradeOff, options: argparse.Namespace) -> Figure:
     TradeOffDisplay.from_tradeoff(curve, ax=axes[0], name=name)
     TradeOffDisplay.from_tradeoff(curve, ax=axes[1], name=name, scale="linear")
     return figure
-
-
-def _shown(value: float) -> str:
-    """Four digits, and 1 only if it is."""
-    return ">0.9999" if 0.99995 <= value < 1.0 else f"{value:.4g}"

@@ -369,7 +369,7 @@ class LeakageDisplay:
 
     def _draw_limit(self, limit: float) -> Line2D:
         """The line at the limit, drawn once."""
-        label = f"limit {limit:g}"
+        label = f"at most {limit:g}"
         for line in drawn(self.ax_, REFERENCE):
             if line.get_label() == label:
                 return line  # type: ignore[no-any-return]

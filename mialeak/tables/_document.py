@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mialeak._document import Document, Notes, Pairs, Section, Table
 from mialeak._text import enough, number, percent, printable
@@ -11,7 +11,15 @@ from mialeak._text import enough, number, percent, printable
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
 
-__all__ = ["counted", "document"]
+__all__ = ["caveat_of_names", "counted", "document"]
+
+
+def caveat_of_names(columns: Iterable[Any]) -> list[str]:
+    """What to say of columns in which every row has a value of its own, if there are any."""
+    names = ", ".join(repr(name) for name in columns)
+    if not names:
+        return []
+    return [f"Every row has a value of its own in {names}, as a name has: leave out what is one."]
 
 
 def document(report: TableReport, *, target: float, top: int) -> Document:
@@ -63,16 +71,21 @@ def counted(report: TableReport) -> Section:
     """What was counted."""
     names = ", ".join(printable(name) for name in report.columns)
     columns = f"{len(report.columns)} column{'s' * (len(report.columns) != 1)}"
-    alone = f"{report.n_unique:,} rows ({percent(report.n_unique / report.rows)})"
+    alone = f"({percent(report.n_unique / report.rows)})"
+    alone += " is alone in its own" if report.n_unique == 1 else " are alone in theirs"
     lines = [
-        f"{report.rows:,} rows, {columns}: {names}",
-        f"{report.n_cells:,} distinct cells; {alone} are alone in theirs",
+        f"{_rows(report.rows)}, {columns}: {names}",
+        f"{report.n_cells:,} distinct cells; {_rows(report.n_unique)} {alone}",
     ]
     if report.rows_dropped:
         lines.append(f"{report.rows_dropped:,} more rows dropped: a value is missing")
     if report.rows_missing:
         lines.append(f"{report.rows_missing:,} rows have a missing value, counted as a category")
     return Section("Table", [Notes(lines)])
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def _sizes(report: TableReport) -> Section:

@@ -14,7 +14,7 @@ from mialeak._columns import Factor
 from mialeak._document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables._document import document
+from mialeak.tables._document import caveat_of_names, document
 from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
@@ -256,6 +256,12 @@ class TableReport(Result):
             found.append(
                 f"The interval was not tested for releases over {TESTED_RATIO} times larger or "
                 "smaller than the table."
+            )
+        if self.n_unique == self.rows > 1:
+            found += caveat_of_names(
+                name
+                for name, factor in zip(self.columns, self._cell_values, strict=True)
+                if np.unique(factor.codes).size == self.rows
             )
         return tuple(found)
 
