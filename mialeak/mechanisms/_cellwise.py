@@ -45,10 +45,10 @@ def own_cell_leakage(
             chance = poisson_pmf(counts, n * share)
         else:
             chance = np.exp(binom_logpmf(counts, float(n), share))
-        measure = chance * (counts / (n * share) - gamma)
+        measure = chance * (counts / n - gamma * share)
         seen = measure if mechanism is None else mechanism.push(measure, start)
         terms[rows] = leaked(seen, gamma).sum(axis=1)
-    return total(atoms * terms * cells)
+    return total(terms * cells)
 
 
 def _rows(widths: IntArray) -> Iterator[slice]:
@@ -65,9 +65,9 @@ def _rows(widths: IntArray) -> Iterator[slice]:
 # ---- all cells together, where they are few ----
 
 
-def joint_size(p: FloatArray, n: int) -> int:
-    """Numbers that :func:`joint_leakage` holds."""
-    return int((n + 1) ** len(p))
+def joint_size(mechanism: CellMechanism, cells: int, n: int) -> int:
+    """Numbers that :func:`joint_leakage` holds at once, at most."""
+    return int((n + 1) * max(n + mechanism.grain, (n + 1) ** (cells - 1)))
 
 
 def joint_leakage(mechanism: CellMechanism, p: FloatArray, n: int, gamma: float) -> float:

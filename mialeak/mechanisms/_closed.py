@@ -68,21 +68,42 @@ def mean_leakage(
     p, values = p[p > 0.0], values[p > 0.0]
     levels, where = np.unique(np.append(values, 0.0) if poisson else values, return_inverse=True)
     steps, _ = lattice_steps(levels)
-    steps = steps - steps[where[-1]] if poisson else steps - int(np.rint(steps[where] @ p))
     mass = np.bincount(where[: len(p)], p, len(levels)).astype(np.float64)
-    width = _circle(steps, mass, n, poisson=poisson)
-    frequency = 2.0 * math.pi / width * np.arange(width // 2 + 1)
-    transform = np.zeros(len(frequency), complex)
-    for step, share in zip(steps, mass, strict=True):
-        transform += share * np.exp(-1j * frequency * step)
-    out = _law(np.exp(n * (transform - 1.0)) if poisson else transform**n, width)
-    others = out if poisson else _law(transform ** (n - 1), width)
+    # What is counted from turns the circle.  From the commonest value, frequencies at which the
+    # transform is near 1 in size are those at which it is near 1, and its excess is exact there.
+    steps = steps - steps[where[-1] if poisson else int(np.argmax(mass))]
+    centre = 0 if poisson else int(np.rint(steps @ mass))
+    width = _circle(steps - centre, mass, n, poisson=poisson)
+    excess = _transform_less_one(steps, mass, width)
+    out = _law(np.exp(n * excess) if poisson else _power(excess, n), width)
+    others = out if poisson else _law(_power(excess, n - 1), width)
     terms = [
         share * total(leaked(np.roll(others, step) - gamma * out, gamma))
         for step, share in zip(steps.tolist(), mass.tolist(), strict=True)
         if share > 0.0
     ]
     return math.fsum(terms)
+
+
+def _transform_less_one(steps: npt.NDArray[np.int64], mass: FloatArray, width: int) -> Any:
+    """Fourier transform of the law of one row, less 1: turns are reduced while they are whole."""
+    frequency = np.arange(width // 2 + 1)
+    excess = np.zeros(len(frequency), complex)
+    for step, share in zip(steps.tolist(), mass.tolist(), strict=True):
+        half = math.pi / width * ((frequency * step + width // 2) % width - width // 2)
+        excess.real -= 2.0 * share * np.sin(half) ** 2
+        excess.imag -= share * np.sin(2.0 * half)
+    return excess
+
+
+def _power(excess: Any, n: int) -> Any:
+    """(1 + z)^n, by the logarithm where that is small: it multiplies the error of z by n."""
+    near = np.abs(excess) < 0.5
+    z = excess[near]
+    log = 0.5 * np.log1p(2.0 * z.real + z.real**2 + z.imag**2)
+    power = (1.0 + excess) ** n
+    power[near] = np.exp(n * (log + 1j * np.arctan2(z.imag, 1.0 + z.real)))
+    return power
 
 
 def _law(transform: Any, width: int) -> FloatArray:
