@@ -368,6 +368,12 @@ def test_help_ends_with_examples_that_the_parser_takes(commands, capsys):
                 assert words[0] == (command or words)[0]
 
 
+def test_help_fits_the_usual_terminal(commands, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in ([], *([command] for command in commands)):
+        assert max(map(len, described(capsys, *command).splitlines())) < 80
+
+
 def test_an_option_that_two_commands_share_is_described_alike(commands, capsys):
     found: dict[str, set[str]] = {}
     for command in commands:

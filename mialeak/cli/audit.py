@@ -20,13 +20,16 @@ __all__ = ["add_parser", "run"]
 _DESCRIPTION = """\
 What do the scores of an attack prove about a release?
 
-IN and OUT hold one score for each run (or for each canary that disturbs no other) with and without
-the target; larger scores speak for "in".  All scores must be independent: those of the members of
-one model are not.  With --one-run, IN holds the scores of the canaries of one training run and OUT
-their flags, 1 for those that were in the data; each must have been put in or left out by a coin.
+IN and OUT hold one score for each run (or for each canary that disturbs no
+other) with and without the target; larger scores speak for "in".  All scores
+must be independent: those of the members of one model are not.  With
+--one-run, IN holds the scores of the canaries of one training run and OUT
+their flags, 1 for those that were in the data; each must have been put in or
+left out by a coin.
 
-With --max-epsilon the command is a gate: exit code 2 if more is proved.  A bound within the limit
-is no proof of privacy: an audit proves leakage, never its absence.
+With --max-epsilon the command is a gate: exit code 2 if more is proved.  A
+bound within the limit is no proof of privacy: an audit proves leakage, never
+its absence.
 """
 
 _EPILOG = """\

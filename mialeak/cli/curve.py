@@ -25,10 +25,11 @@ _LADDERS = (
 _DESCRIPTION = """\
 What does a mu-Gaussian trade-off curve let an attacker do?
 
-The curve is that of a released mean, mu being the square root of the target's leakage score, and
-of any release with mu-Gaussian differential privacy.  With --rate the release is made from a random
-share of the rows, drawn together.  Epsilon and delta compare worlds with the same number of rows:
-the target in place of a fresh row.
+The curve is that of a released mean, mu being the square root of the target's
+leakage score, and of any release with mu-Gaussian differential privacy.  With
+--rate the release is made from a random share of the rows, drawn together.
+Epsilon and delta compare worlds with the same number of rows: the target in
+place of a fresh row.
 """
 
 _EPILOG = """\

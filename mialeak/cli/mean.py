@@ -24,19 +24,23 @@ _LABELS = ("sample", "population", "superpopulation")
 _GRID = 24
 
 _DESCRIPTION = """\
-How much does publishing the means of a table's columns leak about each of its rows?
+How much does publishing the means of a table's columns leak about each of its
+rows?
+Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
 
-Released are the means of the columns of numbers and the shares of each value of the others.  Every
-row is judged against the release of its own table: by the mean and the covariance of the other
-rows, of all columns if there are more than five rows for each, else column by column.
+Released are the means of the columns of numbers and the shares of each value
+of the others.  Every row is judged against the release of its own table: by
+the mean and the covariance of the other rows, of all columns if there are more
+than five rows for each, else column by column.
 """
 
 _EPILOG = """\
-Noise is told in standard deviations of each column: to publish the mean of an age whose standard
-deviation is 14 with noise of 0.05, add a normal variable of standard deviation 0.7 to it.
+Noise is told in standard deviations of each column: to publish the mean of an
+age whose standard deviation is 14 with noise of 0.05, add a normal variable of
+standard deviation 0.7 to it.
 
-With --max-leakage X the command is a gate: it exits with 2 if the riskiest row leaks more than X,
-with 0 if not.  An error, usage included, exits with 1.
+With --max-leakage X the command is a gate: it exits with 2 if the riskiest row
+leaks more than X, with 0 if not.  An error, usage included, exits with 1.
 
 Examples:
   mialeak mean --example genotypes --exact --top 5

@@ -24,21 +24,25 @@ _GRID = 30
 
 _DESCRIPTION = """\
 How much does publishing the counts of a table leak about who is in it?
+Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
 
-The rows of FILE are counted by the joint values of the chosen columns.  Two numbers answer, and
-they differ: the estimate for the population that the rows came from, with an interval, and the
-value if the table's own frequencies were the population.
+The rows of FILE are counted by the joint values of the chosen columns.  Two
+numbers answer, and they differ: the estimate for the population that the rows
+came from, with an interval, and the value if the table's own frequencies were
+the population.
 
-With --margins sex,age,sex*age only those tables of counts are published: the rows by sex, by age,
-and by both.  The answer is then that for many rows in every cell.
+With --margins sex,age,sex*age only those tables of counts are published: the
+rows by sex, by age, and by both.  The answer is then that for many rows in
+every cell.
 
-With --mechanism round:5 --mechanism suppress:10 usual protections are compared.
+With --mechanism round:5 --mechanism suppress:10 usual protections are
+compared.
 """
 
 _EPILOG = """\
-With --max-leakage X the command is a gate: it exits with 2 if the upper end of the estimate's
-interval (of margins, the average by the others' frequencies) is above X, with 0 if not.  An error,
-usage included, exits with 1.
+With --max-leakage X the command is a gate: it exits with 2 if the upper end of
+the estimate's interval (of margins, the average by the others' frequencies) is
+above X, with 0 if not.  An error, usage included, exits with 1.
 
 Examples:
   mialeak table --example adult
