@@ -370,6 +370,20 @@ class TestInformation:
         assert values[3:].tolist() == [1, 1]
         assert mutual_information_bound([0.0, np.inf], [[0.1], [10.0]]).tolist() == [[0, 1], [0, 1]]
 
+    def test_it_nears_1_no_faster_than_it_may(self):
+        """With many nats the bound is 1 - gamma e^-I, of outcomes that never happen *out*."""
+        for nats, gamma in ((40.0, 1e6), (30.0, 1e3), (650.0, 1e270)):
+            bound = mutual_information_bound(nats, gamma)
+            assert 1 - bound == pytest.approx(gamma * np.exp(-nats), rel=1e-3)
+
+    def test_extreme_balances(self):
+        gammas = [5e-324, 1e-300, 1e300, 1.7e308]
+        assert mutual_information_bound(0.0, gammas).tolist() == [0, 0, 0, 0]
+        assert mutual_information_bound(np.inf, gammas).tolist() == [1, 1, 1, 1]
+        few = mutual_information_bound(0.1, gammas)
+        np.testing.assert_allclose(few[:2], -np.expm1(-0.1), rtol=1e-12)
+        assert (few[2:] < 1e-3).all()
+
     def test_the_published_form_is_equation_8(self):
         assert mutual_information_bound(0.02, 3.0, form="published") == pytest.approx(0.3)
 

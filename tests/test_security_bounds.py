@@ -67,6 +67,13 @@ class TestOverfitting:
         assert wrong <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95)
         assert result.security_upper < 1
 
+    @pytest.mark.parametrize("gamma", [0.05, 0.3, 0.9])
+    def test_where_members_are_common_the_bound_is_near_the_plug_in(self, gamma):
+        rng = np.random.default_rng(2)
+        losses = 0.1 * rng.exponential(size=2000), rng.exponential(size=2000)
+        result = overfitting_security_bound(*losses, gamma=gamma)
+        assert result.plug_in < result.security_upper < result.plug_in + 0.1
+
     def test_more_runs_prove_more(self):
         bounds = [
             overfitting_security_bound(np.zeros(n), np.ones(n)).security_upper

@@ -257,10 +257,13 @@ def mutual_information_bound(
     nats, balance = at_least_zero(information, "information"), positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         return plain(np.maximum(balance, 1.0) * np.sqrt(0.5 * nats))
-    # Beyond 700 nats the bound is 1 to the last digit; the search needs an upper end.
-    finite = np.minimum(nats, 700.0)
+    # At less extreme balances the bound is larger, and so is one as well.
+    balance = np.clip(balance, 1e-280, 1e280)
+    log_balance = np.log(balance)
+    # With more nats the bound is 1 to the last digit.
+    finite = np.minimum(nats, 45.0 + np.maximum(log_balance, 0.0))
     sign = np.where(balance < 1.0, -1.0, 1.0)
-    high = 100.0 + 4.0 * np.exp(finite) * np.maximum(balance, 1.0 / balance)
+    high = 100.0 + 2.0 * np.abs(log_balance) + 4.0 * np.exp(finite - log_balance)
     x = increasing_root(lambda x: _dual(sign * x, balance)[1] - finite, 0.0, high)
     some = (nats > 0.0) & (x > 0.0)
     theta = sign * np.where(some, x, 1.0)
@@ -277,19 +280,19 @@ def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
     series = (polyval(square, terms) for terms in (_HALVED, _COTH, _HALVED * _ODD, _COTH * _ODD))
     a, b, a_slope, b_slope = series
     bent = gamma - 1.0 - np.log(gamma)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         f_small = small * (a + gamma * b) + bent / small - 0.5 * (gamma - 1.0)
     at_small = square * (a_slope + gamma * b_slope) - bent
 
     x = np.maximum(np.abs(theta), 1.0)
-    positive = theta > 0.0
+    upward = theta > 0.0
     rest, fall = -np.expm1(-x), np.exp(-x)
-    log_ratio = np.log(rest / (gamma * x)) + np.where(positive, x, 0.0)
-    inverse = np.where(positive, fall, -1.0) / rest  # 1/(e^theta - 1)
-    large = np.where(positive, x, -x)
-    p = 1.0 / (gamma * large) - inverse
-    q = p * gamma * x * np.where(positive, 1.0, fall) / rest
-    f_large = (log_ratio - 1.0) / large + gamma * inverse
-    at_large = np.where(p > 0.0, q * large - log_ratio, -1.0)
+    odds = gamma * x / rest
+    log_odds = np.log(odds)
+    inverse = np.where(upward, fall, -1.0) / rest  # 1/(e^theta - 1)
+    f_large = np.where(upward, 1.0, 0.0) - (log_odds + 1.0) / np.where(upward, x, -x)
+    f_large = f_large + gamma * inverse
+    is_reached = np.where(upward, odds * fall < 1.0, odds > 1.0)
+    at_large = np.where(is_reached, x * (fall / rest) * (1.0 - odds) + log_odds, -1.0)
     is_small = np.abs(theta) < 1.0
     return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)

@@ -188,7 +188,7 @@ def _excess(gamma: float) -> Curves:
 def _excess_mirrored(gamma: float) -> Curves:
     """The same with the worlds exchanged and the scores negated."""
     return Curves(
-        forward=lambda u, theta: 1.0 - np.maximum(1.0 - u - theta, 0.0) / gamma,
+        forward=lambda u, theta: np.maximum(1.0 - np.maximum(1.0 - u - theta, 0.0) / gamma, 0.0),
         backward=lambda v, theta: np.maximum(1.0 - theta - gamma * (1.0 - v), 0.0),
         scale=np.ones_like,
     )
