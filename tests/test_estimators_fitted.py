@@ -198,6 +198,24 @@ REFUSED = [
         "result.params must be a number for each column of exog; their shape is (4, 2)",
     ),
     (
+        _statsmodels(lambda sm, x: sm.GEE(Y, x, groups=THREE).fit()),
+        TypeError,
+        "it is GEE. Known are",
+    ),
+    (
+        _statsmodels(lambda sm, x: sm.GLM(BITS, x).fit_constrained("x1 = x2")),
+        ValueError,
+        "result must be fitted freely, without a penalty or constraints",
+    ),
+    *(
+        (_statsmodels(fit), ValueError, "result must be fitted freely, without a penalty")
+        for fit in (
+            lambda sm, x: sm.OLS(Y, x).fit_regularized(alpha=1e-4),
+            lambda sm, x: sm.OLS(Y, x).fit_regularized(alpha=1e-4, refit=True),
+            lambda sm, x: sm.Logit(BITS, x).fit_regularized(alpha=0.5, disp=0),
+        )
+    ),
+    (
         _statsmodels(lambda sm, x: sm.GLM(Y, x, freq_weights=np.full(N, 2)).fit()),
         ValueError,
         "result must be made of single rows, not of rows with frequencies",

@@ -16,6 +16,9 @@ from mialeak.estimators._regression import as_regression, logistic_terms, square
 
 __all__ = ["influence_of"]
 
+#: Of statsmodels.
+_MODELS = ("OLS", "WLS", "GLM", "Logit", "Probit", "Poisson")
+
 _KNOWN = (
     "Known are LinearRegression, Ridge and LogisticRegression of scikit-learn, and OLS, WLS, GLM, "
     "Logit, Probit and Poisson of statsmodels; z_estimator takes all others"
@@ -48,7 +51,7 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
         If the result is of another kind, or has not been fitted.
     ValueError
         If X or y are not those of the fit, or the fit had weights of its rows or classes, more than
-        two classes or responses, or an L1 penalty.
+        two classes or responses, an L1 penalty, or in statsmodels any penalty or constraint.
 
     Notes
     -----
@@ -100,7 +103,11 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
     if theta.shape != none.shape:
         rule = f"be a number for each column of exog; their shape is {theta.shape}"
         invalid("result.params", rule, remedy=_KNOWN)
-    if hasattr(model, "score_factor") and hasattr(model, "hessian_factor"):
+    # Subclasses have equations of their own: to Python GEE and GLMGam are a GLM.
+    if type(model).__name__ not in _MODELS:
+        _unknown(model)
+    _refuse_restricted(result)
+    if hasattr(model, "score_factor"):
         counts = getattr(model, "freq_weights", None)
         if counts is not None and not np.all(np.asarray(counts) == 1.0):
             rule = "be made of single rows, not of rows with frequencies"
@@ -111,11 +118,18 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
         if curvature.sum() < 0.0:
             curvature = -curvature
         return linear_influence(theta, design, score, curvature, none)
-    if not (hasattr(model, "wexog") and hasattr(model, "weights")):
-        _unknown(model)
     design = as_floats(model.wexog, "result.model.wexog", ndim=2, finite=True)
     response = as_floats(model.wendog, "result.model.wendog", ndim=1, finite=True)
     return squares_influence(theta, design, response, none)
+
+
+def _refuse_restricted(result: Any) -> None:
+    """Refuse estimates of ``fit_regularized`` and ``fit_constrained``."""
+    plain = hasattr(result, "cov_params")
+    if not plain or any(hasattr(result, mark) for mark in ("regularized", "trimmed", "k_constr")):
+        rule = "be fitted freely, without a penalty or constraints"
+        remedy = "For a ridge penalty take least_squares_influence or logistic_influence"
+        invalid("result", rule, remedy=remedy)
 
 
 # --- scikit-learn --------------------------------------------------------------------------------
