@@ -305,6 +305,13 @@ class TestAwkwardScores:
         lows = [result.advantage.low for result in results]
         assert lows == sorted(lows, reverse=True)
 
+    @pytest.mark.parametrize("method", ["calibrated", "simultaneous"])
+    def test_next_to_no_confidence_is_a_confidence(self, method):
+        least = audit([1.0, 2.0], [0.0, 1.0], confidence=1e-300, method=method)
+        little = audit([1.0, 2.0], [0.0, 1.0], confidence=1e-15, method=method)
+        assert np.isfinite([least.epsilon_lower, least.mu_lower]).all()
+        assert least.epsilon_lower >= little.epsilon_lower > 0
+
     def test_the_scores_are_left_as_they_are(self):
         inside, outside = normal_scores(0)
         kept = inside.copy(), outside.copy()

@@ -93,7 +93,7 @@ def calibrated_bound(order: Order, shift: Shift, alpha: float, direction: Direct
     for place, levels, values in _simulate(tails, reached - _SLACK, (n_in, n_out), draws, order):
         gaps |= {(place, level): value for level, value in zip(levels, values, strict=True)}
     crossed = np.min([_both(gaps, row, np.maximum) for row in design], axis=0)
-    rank = int(alpha * (draws + 1))
+    rank = min(int(alpha * (draws + 1)), draws)
     return max(float(np.partition(crossed, rank - 1)[rank - 1]), 0.0)
 
 
@@ -166,7 +166,9 @@ def _simulate(
             hits, ranks = np.unique(least[least <= tail.n_hits]), tail.ranks
             needed[place].append(tail.n_hits + 1 - hits if place else hits)
             needed[1 - place].append(sizes[0] + 1 - ranks if place else ranks)
-    rng = np.random.default_rng([order.seed, draws])
+    # A tie that begins at this place is broken by the first of these streams.
+    entropy = [order.seed, draws, 1] if order.begins_tie(draws) else [order.seed, draws]
+    rng = np.random.default_rng(entropy)
     values = [
         _OrderStatistics.of(rng, np.concatenate(ranks), size, draws)
         for ranks, size in zip(needed, sizes, strict=True)

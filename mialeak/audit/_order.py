@@ -86,6 +86,17 @@ class Order:
         share = (false - (outside.size - last)) / (last - first)
         return float((inside.size - high + share * (high - low)) / inside.size)
 
+    def begins_tie(self, place: int) -> bool:
+        """Whether the scores above the `place` lowest of both worlds begin with a tie of them."""
+        lowest = np.concatenate([self.inside[: place + 1], self.outside[: place + 1]])
+        if lowest.size <= place:
+            return False
+        value = float(np.partition(lowest, place)[place])
+        (first, last), (low, high) = (
+            _ends(scores, value) for scores in (self.outside, self.inside)
+        )
+        return first + low == place and first < last and low < high
+
     def _tie(self, value: float) -> _Tie:
         tie = self._ties.get(value)
         if tie is None:

@@ -44,6 +44,9 @@ _RATIO, _FLOOR = 3, 1.0 / 32.0
 #: the quantiles at `_OUTSIDE` and above; the integrand is smooth on the scale of the law.
 _NODES, _OUTSIDE = 192, 1e-12
 
+#: An error of 1 has no logarithm of what is left.
+_ALMOST_ONE = 1.0 - 2.0**-53
+
 #: How close the search comes to a bound, and how far it is then rounded down.
 _TOLERANCE, _MARGIN = 1e-9, 1e-7
 
@@ -98,7 +101,7 @@ class Pairs:
         """Look at an audit's ranks, which depend on nothing but the numbers of scores."""
         n_in, n_out = order.inside.size, order.outside.size
         tails = {"both": (True, False), "in": (True,), "out": (False,)}[direction]
-        share = -np.expm1(np.log1p(-alpha) / len(tails))
+        share = -np.expm1(np.log1p(-min(alpha, _ALMOST_ONE)) / len(tails))
         parts = []
         for is_top in tails:
             ranks = _ranks(n_out if is_top else n_in)
