@@ -18,6 +18,7 @@ from mialeak.scores import (
     bernoulli_score,
     covariance_score,
     edgeworth_score,
+    genotype_score,
     glir_score,
     mixture_score,
     scalar_product_score,
@@ -81,6 +82,32 @@ def test_a_score_does_not_depend_on_its_neighbours():
     whole = bernoulli_score(releases, z, p, n)
     for t, row in enumerate(releases):
         assert bernoulli_score(row, z, p, n) == whole[t]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_few_releases_have_the_bits_of_many(rows):
+    """On both sides of where the kernels for few numbers end."""
+    d = kernels.FEW // 2
+    releases, z, p, n = bits_case(d, 9)
+    arguments = [p, p * (1 - p), (1 - 2 * p), p, n]
+    for function, rest in (
+        (bernoulli_score, (np.clip(releases, 0.01, 0.99), z, p, n)),
+        (genotype_score, (2 * releases, 2 * z, p, n)),
+        (edgeworth_score, (releases, z, *arguments)),
+    ):
+        given, *others = rest
+        some, many = function(given[:rows], *others), function(given, *others)
+        assert some.tobytes() == many[:rows].tobytes()
+
+
+def test_kernels_refuse_what_they_would_misread():
+    table, out = np.zeros((5, 64)), np.empty(3)
+    for bad in (np.zeros((2, 3)).T, np.zeros((3, 2), int), np.zeros((3, 2), ">f8"), np.zeros(3)):
+        with pytest.raises(TypeError, match="in C order are wanted"):
+            kernels.cubic_sums(bad, table, 0.0, out)
+    for known, sums in ((table.astype(np.float32), out), (table, np.empty(6)[::2])):
+        with pytest.raises(TypeError, match="in C order are wanted"):
+            kernels.cubic_sums(np.zeros((3, 2)), known, 0.0, sums)
 
 
 HASH = "d3bd0da956d54559761b946ed8c4f82f2722c9b8d1728337b112c76abb059121"

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 TILE: int
+FEW: int
 
 def padded_columns(columns: int) -> int: ...
 def cubic_sums(

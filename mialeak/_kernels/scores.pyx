@@ -6,12 +6,15 @@ known of a column, as long as :func:`padded_columns` says, neutral beyond the co
 
 cimport numpy as cnp
 
-from mialeak._kernels.table cimport TABLE
+from mialeak._kernels.table cimport NARROW, TABLE, mial_kernels
 
 cnp.import_array()
 
 #: Columns that a kernel takes at once: SCORE_TILE of scores.h.
 TILE = 64
+#: Numbers up to which releases are few: without wide instructions their sums take up to 8 us more,
+#: which is what the wide ones cost a call of 30 us by slowing down all of it.
+FEW = 2048
 
 
 def padded_columns(size_t columns):
@@ -33,6 +36,10 @@ cdef bint is_narrow(cnp.ndarray releases):
     return cnp.PyArray_TYPE(releases) == cnp.NPY_FLOAT
 
 
+cdef const mial_kernels *kernels_for(cnp.ndarray releases):
+    return NARROW if cnp.PyArray_SIZE(releases) <= FEW else TABLE
+
+
 def cubic_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None, double constant,
                cnp.ndarray out not None):
     """out[t] = constant + sum of x (c1 + x (c2 + x c3)), x = (release - mean) scale.
@@ -43,9 +50,10 @@ def cubic_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None, do
     cdef const void *rows = data(releases, 2, narrow)
     cdef const double *known = <const double *>data(by_column, 2)
     cdef double *sums = <double *>data(out, 1)
+    cdef const mial_kernels *kernels = kernels_for(releases)
     with nogil:
-        TABLE.cubic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows, narrow, known,
-                         constant, sums)
+        kernels.cubic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows, narrow,
+                           known, constant, sums)
 
 
 def log_linear_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None,
@@ -55,9 +63,10 @@ def log_linear_sums(cnp.ndarray releases not None, cnp.ndarray by_column not Non
     cdef const void *rows = data(releases, 2, narrow)
     cdef const double *known = <const double *>data(by_column, 2)
     cdef double *sums = <double *>data(out, 1)
+    cdef const mial_kernels *kernels = kernels_for(releases)
     with nogil:
-        TABLE.log_linear_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows, narrow,
-                              known, sums)
+        kernels.log_linear_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows, narrow,
+                                known, sums)
 
 
 def log_quadratic_sums(cnp.ndarray releases not None, double counts, double tolerance,
@@ -70,6 +79,7 @@ def log_quadratic_sums(cnp.ndarray releases not None, double counts, double tole
     cdef const void *rows = data(releases, 2, narrow)
     cdef const double *known = <const double *>data(by_column, 2)
     cdef double *sums = <double *>data(out, 1)
+    cdef const mial_kernels *kernels = kernels_for(releases)
     with nogil:
-        TABLE.log_quadratic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows,
-                                 narrow, counts, tolerance, known, sums)
+        kernels.log_quadratic_sums(<size_t>releases.shape[0], <size_t>releases.shape[1], rows,
+                                   narrow, counts, tolerance, known, sums)

@@ -58,3 +58,4 @@ cdef extern from "mialeak.h" nogil:
 
 
 cdef const mial_kernels *TABLE
+cdef const mial_kernels *NARROW

@@ -32,7 +32,19 @@ cdef const mial_kernels *_table():
     return table
 
 
+cdef const mial_kernels *_narrow():
+    """Kernels for a few numbers: the same results, and nothing that slows down what comes after.
+
+    After instructions of 256 or 512 bits a processor may run a fifth slower for most of a
+    millisecond, which costs one short call and its caller more than they gain.
+    """
+    if os.environ.get("MIALEAK_ISA") or mial_select(b"sse2") is NULL:
+        return TABLE
+    return mial_select(b"sse2")
+
+
 TABLE = _table()
+NARROW = _narrow()
 
 
 def isa():
