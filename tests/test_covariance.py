@@ -215,3 +215,11 @@ def test_a_singular_block_is_named():
     found = StreamingCovariance(structure="block", blocks=[2, 10]).fit(x)
     with pytest.raises(ValueError, match=r"covariance of block 1 must have .* rank is 9 of 10"):
         found.mahalanobis(x)
+
+
+def test_a_low_rank_that_would_be_full_is_not_merged():
+    found = StreamingCovariance(**STRUCTURES["low-rank"]).fit(rows_for("low-rank"))
+    message = r"other must have fewer rows than columns in all .* it has 18 rows of 12 columns"
+    with pytest.raises(ValueError, match=message):
+        found.merge(found)
+    assert found.n_samples_seen_ == 9

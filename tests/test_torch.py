@@ -325,6 +325,12 @@ def test_optimizers_whose_steps_are_not_gradients_are_refused():
     refused("optimizer must have no weight_decay", ParameterRecorder, model, decaying)
     groups = [{"params": layer.parameters(), "lr": 0.1 / (1 + i)} for i, layer in enumerate(model)]
     refused("one learning rate", ParameterRecorder, model, sgd(groups[::3]))
+    later = sgd([{"params": layer.parameters()} for layer in model[::3]], lr=0.1)
+    with ParameterRecorder(model, later) as recorder:
+        later.step()
+        later.param_groups[0]["lr"] = 0.2
+        refused("one learning rate", later.step)
+    assert recorder.batch_gradients_.shape == (1, 195)
 
 
 def test_tensors_that_numpy_cannot_read_are_refused_with_a_remedy():

@@ -396,15 +396,15 @@ class References:
         columns = self.columns.copy()
         if not columns.absorb(rows):
             return False
-        self._require_few(columns.n)
+        self._require_few(columns.n, "X")
         self.columns = columns
         self._rows.append(np.array(rows, order="C"))
         return True
 
-    def _require_few(self, n: int) -> None:
+    def _require_few(self, n: int, name: str) -> None:
         if n >= self.centre.size:
             invalid(
-                "X",
+                name,
                 f"have fewer rows than columns in all for structure='low-rank'; it has {n} rows of "
                 f"{self.centre.size} columns",
                 remedy='Use structure="full"',
@@ -412,7 +412,7 @@ class References:
 
     def merge(self, other: References) -> None:
         """Stack the rows of `other` below one's own."""
-        self._require_few(self.n + other.n)
+        self._require_few(self.n + other.n, "other")
         self.columns.merge(other.columns)
         self._rows.append(other.rows)
 

@@ -66,7 +66,7 @@ class ParameterRecorder:
 
     def __init__(self, model: Any, optimizer: Any, *, parameters: Parameters = "last"):
         self._optimizer = getattr(optimizer, "original_optimizer", optimizer)
-        self._check_plain()
+        self._rate()
         model = getattr(model, "_module", model)  # Opacus wraps it
         names = chosen_names(model, parameters)
         held = dict(model.named_parameters())
@@ -79,7 +79,8 @@ class ParameterRecorder:
         self._seen, self._rates = [self._now()], list[float]()
         self._hook = self._optimizer.register_step_post_hook(self._after_step)
 
-    def _check_plain(self) -> None:
+    def _rate(self) -> float:
+        """The learning rate, by which a step has to be its gradient."""
         kind = type(self._optimizer).__name__
         if kind != "SGD":
             invalid("optimizer", f"be torch.optim.SGD, whose steps are its gradients, not {kind}")
@@ -88,15 +89,17 @@ class ParameterRecorder:
                 if group[name]:
                     remedy = "Its steps are not learning rate times gradient"
                     invalid("optimizer", f"have no {name}", value=group[name], remedy=remedy)
-        if len({group["lr"] for group in self._optimizer.param_groups}) > 1:
+        rates = {float(group["lr"]) for group in self._optimizer.param_groups}
+        if len(rates) > 1:
             invalid("optimizer", "have one learning rate for all parameters")
+        return rates.pop()
 
     def _now(self) -> Array:
         return np.concatenate([as_array(value.flatten()) for value in self._held])
 
-    def _after_step(self, optimizer: Any, *_: Any) -> None:
+    def _after_step(self, *_: Any) -> None:
+        self._rates.append(self._rate())
         self._seen.append(self._now())
-        self._rates.append(float(optimizer.param_groups[0]["lr"]))
 
     @property
     def parameters_(self) -> Array:
