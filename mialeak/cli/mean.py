@@ -156,12 +156,13 @@ def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:
     figure, (left, right) = _output.panels(2)
     import numpy as np
 
+    from mialeak._text import at_least
     from mialeak.plotting import LeakageDisplay
 
     target = options.target
     needed = report.noise_needed(target)["riskiest"]
     stds = {"without noise": 0.0, f"noise {report.noise_std:.3g}": report.noise_std}
-    stds[f"noise {needed:.3g}, as needed"] = needed
+    stds[f"noise {at_least(needed, 3)}, as needed"] = needed
     for name, std in stds.items():
         if std or name == "without noise":
             LeakageDisplay.from_rows(report.leakage_with(std), ax=left, name=name)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LeakageDisplay"]
 
-
 _LEAKAGE = "Leakage (advantage)"
 _ROWS = "Rows of the release, n"
 _NOISE = "Standard deviation of the noise on the release"
@@ -239,7 +238,7 @@ class LeakageDisplay:
             n,
             "n",
             leakage,
-            "Rows of the release, n",
+            _ROWS,
             name,
             ax=ax,
             scale=scale,
