@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from itertools import pairwise
 
 import exact_truth
 import mpmath
@@ -17,6 +18,7 @@ from mialeak import (
     Genotype,
     Lattice,
     Normal,
+    Presence,
     exact_tradeoff,
     gaussian_mean_tradeoff,
 )
@@ -260,3 +262,74 @@ def test_rounding_to_cells_that_all_hold_the_target_bounds_epsilon():
 
 def test_where_nothing_is_random_no_epsilon_is_needed():
     assert exact_tradeoff([1.0], Bernoulli([1.0]), 9).epsilon(0.0) == 0.0
+
+
+def test_a_sample_asks_for_no_epsilon_where_delta_is_its_rate():
+    """Also where the sample tells all but surely, and its delta rounds to 1 or a little above."""
+    curve = exact_tradeoff([2.0, 0.0], [Genotype([6.263241437382048e-12]), Presence([0.3])], 5)
+    assert curve.subsample(1 / 3).epsilon([1 / 3, 0.5], direction="in").tolist() == [0.0, 0.0]
+
+
+def test_what_tells_next_to_nothing_keeps_its_digits():
+    p = 5.47e-11
+    law = exact_truth.genotypes(Fraction(p), 0, 3)
+    curve = exact_tradeoff([0.0], Genotype([p]), 3)
+    truth = float(exact_truth.advantage(law))
+    assert curve.advantage == pytest.approx(truth, rel=1e-13, abs=0.0)
+    assert curve.subsample(0.1).advantage == pytest.approx(0.1 * truth, rel=1e-13, abs=0.0)
+
+
+def test_sums_that_no_rows_have_do_not_raise_epsilon():
+    """Values 0, 3 and 4: neither 1, 2 nor 5 is a sum, and no sum is as unlikely as 20 times 3."""
+    curve = exact_tradeoff([3.0], Lattice([[0.0, 3.0, 4.0]], [[0.5, 0.1, 0.4]]), 20)
+    most = curve.epsilon(0.0, direction="in")
+    assert most == pytest.approx(curve.to_arrays().log_ratio[-1], rel=1e-12)
+    assert most < -np.log(0.1) - 0.1
+    assert curve.delta(most * (1 + 1e-12), direction="in") == 0.0
+    assert curve.delta(most * (1 - 1e-6), direction="in") > 0.0
+
+
+# --- two halves of few atoms -------------------------------------------------------------------
+
+
+HALVES = {
+    "two columns": ([0.3, 0.6], [1, 0], 3),
+    "a target in one release of 1e21": ([1e-11, 1e-12, 0.3], [1, 1, 0], 5),
+    "nearly always possible": ([0.9, 0.3], [1, 0], 12),
+    "worlds that are close": ([1.0 - 5e-12], [1], 9),
+}
+
+
+@pytest.mark.parametrize("case", HALVES)
+def test_halves_of_few_atoms_are_enumeration_too(case):
+    p, z, n = HALVES[case]
+    law = exact_truth.releases(
+        [exact_truth.bits(Fraction(a), b, n) for a, b in zip(p, z, strict=True)]
+    )
+    curve = exact_tradeoff(np.array(z, float), Bernoulli(p), n, method="halves")
+    assert curve.method == "meet in the middle"
+    corners = exact_truth.vertices([pair for pair in law if pair[1]])
+    middles = [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in pairwise(corners)]
+    some = [pair for pair in corners[1:-1] + middles if pair[0] > 1e-25 and 2 * pair[1] < 1]
+    fpr, power = np.array(some, float).T
+    np.testing.assert_allclose(curve.power(fpr), power, rtol=1e-12)
+    np.testing.assert_allclose(curve.fpr(power), fpr, rtol=1e-12)
+    fpr = 1.0 - np.array([0.1, 1e-6, 1e-9])
+    fnr = [float(_fnr(law, 1 - Fraction(x))) for x in fpr.tolist()]
+    np.testing.assert_allclose(curve.fnr(fpr), fnr, rtol=1e-12)
+    for growth in (Fraction(1), Fraction(11, 10)):
+        for direction in ("in", "out"):
+            truth = float(exact_truth.delta(law, growth, inward=direction == "in"))
+            epsilon = float(mpmath.log(mpmath.mpf(growth.numerator) / growth.denominator))
+            assert curve.delta(epsilon, direction=direction) == pytest.approx(truth, rel=1e-12)
+
+
+def _fnr(law, tnr):
+    """Least P(guess "out" | in) of the attacks whose 1 - fpr is at least `tnr`."""
+    total, left = Fraction(0), tnr
+    for out, inside in reversed(law):
+        share = min(Fraction(1), left / out)
+        total, left = total + share * inside, left - share * out
+        if left <= 0:
+            return total
+    return total

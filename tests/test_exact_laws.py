@@ -192,6 +192,24 @@ def test_threshold_cdf_and_density_describe_the_ratio(rate):
     assert curve.density(np.log(1 - 0.25) - 0.01) == 0.0 or rate == 1.0
 
 
+@pytest.mark.parametrize("method", ["atoms", "halves"])
+def test_no_release_of_a_sample_is_rarer_in_than_by_the_rows_left_out(method):
+    """Its likelihood ratio is at least 1 - rate, also where the sample rules the target out."""
+    curve = exact_tradeoff([1.0, 0.0], Bernoulli([0.2, 0.7]), 12, sampling_rate=0.5, method=method)
+    least = np.log(0.5)
+    for world in ("out", "in"):
+        assert curve.cdf([-np.inf, -50.0, least - 1e-9], world).tolist() == [0.0] * 3
+        assert curve.sf([-np.inf, -50.0, least - 1e-9], world).tolist() == [1.0] * 3
+    ruled_out = 1 - (1 - 0.8**6) * (1 - 0.7**6)
+    assert curve.cdf(least) == pytest.approx(ruled_out, rel=1e-13)
+    assert curve.cdf(least, "in") == pytest.approx(0.5 * ruled_out, rel=1e-13)
+
+
+def test_where_nothing_varies_the_enclosure_is_the_diagonal():
+    bounds = exact_tradeoff([1.0], Bernoulli([1.0]), 8).enclosure([0.0, 0.3, 1.0])
+    assert bounds.lower.tolist() == bounds.upper.tolist() == [0.0, 0.3, 1.0]
+
+
 def test_the_law_can_be_had_as_arrays():
     p, z = np.linspace(0.3, 0.7, 200), np.ones(200)
     arrays = exact_tradeoff(z, Bernoulli(p), 200).to_arrays(501)

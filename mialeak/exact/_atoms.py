@@ -60,6 +60,11 @@ class Atoms:
         """Of either law, sums of the first and of all but the first 0, 1, ... atoms."""
         return _sums(self.out), _sums(self.inside)
 
+    @cached_property
+    def gaps(self) -> tuple[FloatArray, FloatArray]:
+        """The same sums of the probability in less that out."""
+        return _sums(self.out * np.expm1(self.ratio))
+
 
 def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     below, above = np.zeros(terms.size + 1), np.zeros(terms.size + 1)
@@ -126,6 +131,23 @@ class Halves:
             place = np.searchsorted(self.large.ratio, threshold - self.small.ratio, side="right")
             lower[i], upper[i] = weight @ below[place], weight @ above[place]
         return lower.reshape(x.shape), upper.reshape(x.shape)
+
+    def excess(self, x: FloatArray, side: int) -> FloatArray:
+        """``E[e^l - e^x]`` out, over the finite l <= x (side 0) or over l > x (side 1).
+
+        With l = s + t of the small and the large half, the difference is taken as
+        ``e^s (e^t - 1) + (e^s - e^x)``, which keeps its digits where the worlds are close.
+        """
+        flat, small = np.ravel(x), self.small
+        gap, mass = self.large.gaps[side], self.large.tails[0][side]
+        result = np.empty(flat.shape)
+        for i, threshold in enumerate(flat):
+            rest = threshold - small.ratio
+            place = np.searchsorted(self.large.ratio, rest, side="right")
+            size = np.exp(np.maximum(threshold, small.ratio)) * np.expm1(-np.abs(rest))
+            own = small.out * np.copysign(size, -rest)
+            result[i] = small.inside @ gap[place] + own @ mass[place]
+        return result.reshape(x.shape)
 
 
 def halves_of(table: Table, small: int = MOST_SMALL, large: int = MOST_LARGE) -> Halves | None:

@@ -128,12 +128,15 @@ class ExactTradeOff(TradeOff):
         return self._tail(log_ratio, world, 1)
 
     def _tail(self, log_ratio: Any, world: str, side: int) -> float | FloatArray:
-        x = self._inner(as_floats(log_ratio, "log_ratio"))
+        y = as_floats(log_ratio, "log_ratio")
+        x = self._inner(y)
         known = ~np.isnan(x)
         result = np.exp(self._law.log_tails(np.where(known, x, 0.0), 0)[side])
         if self._world(world):
             inside = np.exp(self._law.log_tails(np.where(known, x, 0.0), 1)[side])
             result = self.sampling_rate * inside + (1.0 - self.sampling_rate) * result
+        # No release of a sample has less than this: the target may have been left out.
+        result = np.where(y < self._outer(np.array(-np.inf)), float(side), result)
         return plain(np.where(known, result, np.nan))
 
     def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
@@ -205,6 +208,8 @@ class ExactTradeOff(TradeOff):
         reach = float(as_floats(reach, "reach"))
         if not 10.0 <= reach <= 1e6:
             invalid("reach", "be between 10 and 1e6", value=reach)
+        if self._moments.spread == 0.0:  # nothing varies
+            return Bounds(plain(fpr), plain(fpr))
         flat = fpr.ravel()
         rounding = self._rounding
         out, inside = (TailEnclosure(self._moments, w, reach, rounding) for w in (0, 1))

@@ -23,7 +23,8 @@ _EPS = 2.0**-52
 _ROUNDING = 4.0 * _EPS
 #: Mass beyond the counts that are kept, a coordinate.
 _CUT_OFF = 3e-17
-#: Thresholds of the table, and steps, by which a quantile of two halves is found.
+#: Thresholds of the table, and steps, by which a quantile of two halves is found: the last two
+#: thirds are halvings, down to the atom itself.
 _TABLE, _STEPS = 129, 90
 
 
@@ -181,7 +182,8 @@ class AtomLaw(RatioLaw):
         if lost > 0.0:
             ratio, out = np.append(-np.inf, ratio), np.append(lost, out)
             inside = np.append(0.0, inside)
-        self.curve = PiecewiseTradeOff._of(corners_of_atoms(out, inside, ratio), "exact")
+        corners = corners_of_atoms(out, inside, ratio, out * np.expm1(ratio))
+        self.curve = PiecewiseTradeOff._of(corners, "exact")
 
     @property
     def error(self) -> float:
@@ -227,6 +229,8 @@ class HalvesLaw(RatioLaw):
 
     def __init__(self, halves: Halves, contours: ContourLaw):
         self.halves, self.contours, self.lost = halves, contours, contours.lost
+        # One minus that, kept where it is small.
+        self._kept = float(np.exp(min(contours.moments.local(0.0)[0], 0.0)))
 
     @property
     def error(self) -> float:
@@ -243,26 +247,33 @@ class HalvesLaw(RatioLaw):
         large, small = self.halves.large.ratio, self.halves.small.ratio
         _, mean, spread = self.contours.moments.local(0.5)
         x = mean + spread * np.linspace(-12.0, 12.0, _TABLE)
-        x = np.concatenate([[large[0] + small[0]], x, [large[-1] + small[-1]]])
+        # Past the last atoms, however their sum is rounded where it is looked for.
+        low, high = (
+            large[end] + small[end] + sign * 4.0 * _EPS * (abs(large[end]) + abs(small[end]))
+            for end, sign in ((0, -1.0), (-1, 1.0))
+        )
+        x = np.concatenate([[low], x, [high]])
         x = np.unique(np.clip(x, x[0], x[-1]))
         return x, [self.halves.tails(x, world) for world in (0, 1)]
 
     def _threshold(self, p: FloatArray, world: int) -> FloatArray:
-        """The x with P(l > x) = p in the world: the regula falsi on the smaller tail."""
+        """The x with P(l > x) = p in the world: the regula falsi on the smaller tail.
+
+        Beside an atom it is on the side of that tail, which is then at most what it should be.
+        """
         grid, tables = self._table
         lower, upper = tables[world]
-        mass = 1.0 - (self.lost if world == 0 else 0.0)
         right = np.clip(np.searchsorted(-upper, -p, side="left"), 1, grid.size - 1)
         low, high = grid[right - 1], grid[right]
-        small = p <= 0.5 * mass
-        target = np.where(small, p, np.maximum(mass - p, 0.0))
+        small = p <= 0.5 * (1.0 if world else self._kept)
+        target = np.where(small, p, 1.0 - p if world else self._rest(p))
         f_low = np.where(small, upper[right - 1], lower[right - 1]) - target
         f_high = np.where(small, upper[right], lower[right]) - target
         for step in range(_STEPS):
             with np.errstate(invalid="ignore", divide="ignore"):
                 share = f_low / (f_low - f_high)
             share = np.where((share > 0.0) & (share < 1.0), share, 0.5)
-            if step % 3 == 2:
+            if step % 3 == 2 or step >= _STEPS // 3:
                 share = np.full(share.shape, 0.5)
             x = low + share * (high - low)
             below, above = self.halves.tails(x, world)
@@ -270,17 +281,24 @@ class HalvesLaw(RatioLaw):
             left = (f > 0.0) == small
             low, f_low = np.where(left, x, low), np.where(left, f, f_low)
             high, f_high = np.where(left, high, x), np.where(left, f_high, f)
-            if np.all((np.abs(f) <= 1e-13 * target) | (high - low <= 4.0 * _EPS * np.abs(high))):
+            found = np.abs(f) <= 1e-13 * target
+            if np.all(found | (high - low <= 4.0 * _EPS * np.abs(high))):
                 break
-        return high
+        return np.where(found, x, np.where(small, high, low))
+
+    def _rest(self, fpr: FloatArray) -> FloatArray:
+        """The finite part out, less fpr: from that of lost and kept which has the digits."""
+        rest = self._kept - fpr if self.lost > 0.5 else (1.0 - fpr) - self.lost
+        return np.maximum(rest, 0.0)
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Between atoms, and near a threshold, the curve's slope is e^x."""
         x = self._threshold(fpr, 0)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
+        small = fpr <= 0.5 * self._kept
         with np.errstate(over="ignore"):
-            drawn = np.exp(x) * np.where(fpr <= 0.5, fpr - out[1], out[0] - (1.0 - self.lost - fpr))
-        certain = fpr >= 1.0 - self.lost
+            drawn = np.exp(x) * np.where(small, fpr - out[1], out[0] - self._rest(fpr))
+        certain = fpr >= self._kept
         power = np.where(fpr > 0.0, np.where(certain, 1.0, inside[1] + drawn), 0.0)
         fnr = np.where(fpr > 0.0, np.where(certain, 0.0, inside[0] - drawn), 1.0)
         # Below the mass of the last atom only rounding is left of the difference.
@@ -293,16 +311,16 @@ class HalvesLaw(RatioLaw):
         gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
         least = power * np.exp(-self._table[0][-1])
         fpr = np.clip(out[1] + np.exp(-x) * gap, least, 1.0)
-        return np.where(power > 0.0, np.where(power < 1.0, fpr, 1.0 - self.lost), 0.0)
+        return np.where(power > 0.0, np.where(power < 1.0, fpr, self._kept), 0.0)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         finite = np.minimum(epsilon, 700.0)
-        growth = np.exp(finite)
         if direction == "in":
-            gap = self.halves.tails(finite, 1)[1] - growth * self.halves.tails(finite, 0)[1]
-            return np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0)
-        gap = self.halves.tails(-finite, 0)[0] - growth * self.halves.tails(-finite, 1)[0]
-        return np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0) + self.lost
+            gap = self.halves.excess(finite, 1)
+        else:
+            gap = -np.exp(finite) * self.halves.excess(-finite, 0)
+        gap = np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0)
+        return gap + (self.lost if direction == "out" else 0.0)
 
     @cached_property
     def auc(self) -> float:

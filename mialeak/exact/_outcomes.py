@@ -166,9 +166,11 @@ class _Genotypes(Family):
         p, q, draws = self._p[which], self._q[which], self._draws
         one, rare = self._target[which] == 1.0, p <= q
         weight = np.exp(binom_logpmf(np.where(rare, k, draws - k), draws, np.where(rare, p, q)))
-        first = np.where(one, (k - draws * p) / (draws * p), (draws * p - k) / (draws * q))
-        rest = np.where(one, draws - k, draws - k - 1.0)
-        second = (rest - (draws - 1.0) * q) / ((draws - 1.0) * q)
+        # How many more draws there are of the other allele than expected, by the rarer of the two.
+        more = np.where(rare, draws * p - k, (draws - k) - draws * q)
+        again = np.where(rare, (draws - 1.0) * p - k, (draws - 1.0 - k) - (draws - 1.0) * q)
+        first = np.where(one, -more / (draws * p), more / (draws * q))
+        second = np.where(one, again + 1.0, again) / ((draws - 1.0) * q)
         none = np.where(one, (k == 0.0) | (k == draws), k >= draws - 1.0)
         ratio = np.log1p(np.where(none, 0.0, first)) + np.log1p(np.where(none, 0.0, second))
         return np.where(none, 0.0, weight), ratio
@@ -372,7 +374,22 @@ def _lattice(part: Lattice, target: FloatArray, n: int) -> Family:
         place = int(part._steps[j, at[0]])
         inside = np.zeros(before.size + dense.size - 1)
         inside[place : place + before.size] = before
-        laws.append((np.convolve(before, dense), inside))
+        some = _possible(dense > 0.0, n)
+        laws.append((np.convolve(before, dense)[some], inside[some]))
         copies.append(1.0)
         own.append(float(chances[at[0]]))
     return _Listed(laws, np.array(copies), np.array(own))
+
+
+def _possible(values: npt.NDArray[np.bool_], n: int) -> npt.NDArray[np.bool_]:
+    """Which sums of n values there are, however unlikely."""
+    if values.all():
+        return np.ones(n * (values.size - 1) + 1, bool)
+    total = np.ones(1, bool)
+    for bit in bin(n)[2:]:
+        for more in (total, values)[: 1 + int(bit)]:
+            last = total.size + more.size - 1
+            size = 1 << last.bit_length()
+            ways = np.fft.irfft(np.fft.rfft(total, size) * np.fft.rfft(more, size), size)
+            total = ways[:last] > 0.5
+    return total

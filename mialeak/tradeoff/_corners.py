@@ -81,15 +81,18 @@ def corners_of_points(fpr: FloatArray, power: FloatArray) -> Corners:
     return Corners(fpr, power, 1.0 - fpr, 1.0 - power, power - fpr, log_slope)
 
 
-def corners_of_atoms(p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray) -> Corners:
+def corners_of_atoms(
+    p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray, difference: FloatArray | None = None
+) -> Corners:
     """The corners of two laws on the same atoms, given with ``log(p_in / p_out)``.
 
-    Every coordinate is a sum of positive terms from the nearer end.
+    Every coordinate is a sum of positive terms from the nearer end.  `difference` is
+    ``p_in - p_out`` if known better than by subtraction.
     """
     order = np.argsort(-log_ratio, kind="stable")
+    difference = (p_in - p_out if difference is None else difference)[order]
     p_out, p_in, log_ratio = p_out[order], p_in[order], log_ratio[order]
     certain = int(np.searchsorted(-log_ratio, -np.inf, side="right"))  # atoms with p_out = 0
-    difference = p_in - p_out
     rising = int(np.searchsorted(-log_ratio, 0.0, side="right"))
     rise, fall = _sums(difference[:rising]), _sums(-difference[rising:][::-1])
     gap = np.append(rise[certain:], fall[-2::-1])
@@ -98,7 +101,7 @@ def corners_of_atoms(p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray)
     fpr[-1] = power[-1] = tnr[0] = 1.0
     if certain == 0:
         fnr[0] = 1.0
-    fpr, power, tnr, fnr = (np.minimum(part, 1.0) for part in (fpr, power, tnr, fnr))
+    fpr, power, tnr, fnr, gap = (np.minimum(p, 1.0) for p in (fpr, power, tnr, fnr, gap))
     return Corners(fpr, power, tnr, fnr, gap, log_ratio[certain:])
 
 
@@ -139,7 +142,7 @@ class Side:
     def _tied(self) -> FloatArray:
         """Delta where the ends of each segment tie, ascending."""
         cost, gap = self.cost[:-1], self.gap[:-1]
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             price = np.where(cost > 0.0, np.exp(np.log(cost) - self.level) - cost, 0.0)
         return np.maximum.accumulate(gap - price)
 
