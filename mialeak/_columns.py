@@ -236,18 +236,13 @@ def factor_from_arrow(array: Any, name: Any) -> Factor:
     if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not array.null_count):
         return factor_from_values(array.to_numpy(zero_copy_only=False), name)
     if pa.types.is_dictionary(kind):
-        # A dictionary may repeat a value or hold a null: encode it once more, then map the codes.
-        levels = _from_encoded(array.dictionary.dictionary_encode())
+        # A dictionary may repeat a value or hold a missing one: its own codes, then the rows'.
+        of_dictionary = factor_from_arrow(array.dictionary, name)
         indices = _codes(array.indices)
         codes = np.full(len(indices), -1, np.int32)
-        codes[indices >= 0] = levels.codes[indices[indices >= 0]]
-        return Factor(codes, levels.levels)
-    return _from_encoded(array.dictionary_encode())
-
-
-def _from_encoded(array: Any) -> Factor:
-    import pyarrow as pa
-
+        codes[indices >= 0] = of_dictionary.codes[indices[indices >= 0]]
+        return Factor(codes, of_dictionary.levels)
+    array = array.dictionary_encode()
     levels = array.dictionary
     if pa.types.is_timestamp(levels.type) and levels.type.unit == "ns":
         levels = levels.cast(pa.string())
@@ -273,6 +268,8 @@ def choose_columns(names: Sequence[Any], columns: Any) -> list[Any]:
         if not names:
             invalid("frame", "have at least one column")
         return list(names)
+    if not isinstance(columns, Iterable):
+        invalid("columns", "be a sequence of names", value=columns, error=TypeError)
     chosen = [columns] if isinstance(columns, str) else list(columns)
     if not chosen:
         invalid("columns", "name at least one column")

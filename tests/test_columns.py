@@ -83,6 +83,8 @@ def test_values_survive_the_way_to_codes_and_back(values, expected):
             pa.DictionaryArray.from_arrays([0, 1, 2, 3], ["a", "b", "a", None]),
             ["a", "b", "a", None],
         ),
+        (pa.DictionaryArray.from_arrays([0, 1, 2], [0.0, -0.0, float("nan")]), [0.0, 0.0, None]),
+        (pa.DictionaryArray.from_arrays([1, None, 0], [7, 5]), [5, None, 7]),
         (pa.chunked_array([["a"], ["b", "a"]]).dictionary_encode(), ["a", "b", "a"]),
         (pa.chunked_array([], pa.string()), []),
         (pa.nulls(2), [None, None]),

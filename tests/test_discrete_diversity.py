@@ -123,6 +123,16 @@ def test_the_range_of_diversity_at_its_ends():
         assert (certain.lower, certain.upper) == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("count", range(1, 100))
+def test_the_range_holds_the_diversity_of_equal_atoms_to_the_last_bit(count):
+    equal = diversity([1 / count] * count)
+    bounds = diversity_range(count, 1 / count)
+    assert bounds.lower <= equal <= bounds.upper
+    # With room for more atoms, what rounding leaves of 1 is no atom: its root would be 1e-8.
+    bounds = diversity_range(count + 3, 1 / count)
+    assert bounds.lower <= equal <= bounds.lower + 1e-11
+
+
 def test_the_range_is_not_narrower_the_further_from_one_half():
     """The remark before AGP25 Lemma 24."""
 

@@ -327,6 +327,15 @@ def test_bounds_of_an_array_hold_its_rounding():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+def test_bounds_hold_what_underflows():
+    """Ten thousand fair bits leak about e^-4900 at gamma = 1.9; one atom leaks nothing."""
+    for n in (1400, 10**4):
+        bounds = max_leakage_bounds([0.5, 0.5], n, gamma=1.9)
+        assert (bounds.lower, bounds.upper) == (0.0, 1e-290)
+    assert max_leakage_bounds([0.5, 0.5], 1300, gamma=1.9).lower > 1e-290
+    assert max_leakage_bounds([1.0], 5).upper == 0.0
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_stops_max_leakage_within_a_second(workers):
     setup = "import numpy as np\nfrom mialeak.discrete import max_leakage\np = np.full(10**6, 1e-6)"
@@ -352,6 +361,18 @@ def test_min_samples_is_the_first_n_that_leaks_little_enough(size, leakage, gamm
 def test_min_samples_undoes_max_leakage(n):
     p = dirichlet(20)
     assert min_samples(p, max_leakage(p, n)) == n
+
+
+@pytest.mark.parametrize("gamma", [0.9, 1.0, 1.1])
+def test_min_samples_tells_neighbouring_floats_apart(gamma):
+    """Their logarithms are often one."""
+    p = np.array([0.72221117, 0.27778883])
+    for n in range(150, 170):
+        value = max_leakage(p, n, gamma=gamma)
+        for budget in (np.nextafter(value, 0), value, np.nextafter(value, 1)):
+            found = min_samples(p, budget, gamma=gamma)
+            assert max_leakage(p, found, gamma=gamma) <= budget
+            assert max_leakage(p, found - 1, gamma=gamma) > budget
 
 
 def test_min_samples_takes_the_first_of_several_with_the_same_leakage():

@@ -236,6 +236,26 @@ def test_without_missing_values_the_three_ways_agree():
             "columns must name each column once; got columns[1] = 'sex'",
         ),
         (SMALL, {"columns": []}, ValueError, "columns must name at least one column"),
+        (SMALL, {"columns": 5}, TypeError, "columns must be a sequence of names; got columns = 5"),
+        (
+            SMALL,
+            {"margins": 5},
+            TypeError,
+            "margins must be a sequence of columns and tuples of columns; got margins = 5",
+        ),
+        (
+            {"a": [1, 2]},
+            {"margins": ["a"]},
+            ValueError,
+            "frame must have at least 3 rows for margins, not 2",
+        ),
+        (
+            pd.DataFrame({"a": pd.cut([1, 2, 3, 4], 2)}),
+            {},
+            TypeError,
+            "column 'a' must hold single values, not struct<left: double, right: double>. "
+            "Convert it to strings first",
+        ),
         ({}, {}, ValueError, "frame must have at least one column"),
         ({"a": []}, {}, ValueError, "frame must have at least one row"),
         (pd.DataFrame({"a": []}), {}, ValueError, "frame must have at least one row"),

@@ -23,6 +23,9 @@ __all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "max_leakage_bounds", "
 _MAD_ROUNDING = 4 * EPS
 _TAIL_ROUNDING = 1e-13
 
+#: Elsewhere a leakage below this is not told from 0: what it is made of underflows.
+_LEAST = 1e-290
+
 #: An enclosure of this relative width is as good as a number.
 _CLOSE = 1e-12
 
@@ -63,7 +66,8 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
 
     Notes
     -----
-    An array is taken at its word: the bounds hold the rounding of the result alone.
+    An array is taken at its word: the bounds hold the rounding of the result alone.  For gamma
+    other than 1 a leakage below 1e-290 is only known to be that: its bounds are 0 and 1e-290.
 
     Of a countable law the atoms in a window around the bulk are summed one by one; the window
     doubles until the rest is small or has 2**24 atoms.  An atom outside with
@@ -102,6 +106,9 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
         rounding = _kernel_rounding(gamma)
         lower = [value * (1 - rounding) for value in values]
         upper = [value * (1 + rounding) for value in values]
+    if gamma != 1:
+        lower = [low if low > _LEAST else 0.0 for low in lower]
+        upper = [max(high, _LEAST) for high in upper]
     return Bounds(shaped(lower, shape), shaped(upper, shape))
 
 

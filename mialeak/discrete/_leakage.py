@@ -274,7 +274,9 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
             value = countable_leakage(law, [float(n)], gamma)[0]
         else:
             value = leakage_sums(law, [float(n)], gamma)[0]
-        return math.log(value) - math.log(bound) if value > 0 else -math.inf
+        gap = math.log(value) - math.log(bound) if value > 0 else -math.inf
+        # Two neighbouring floats may have one logarithm.
+        return max(gap, math.ulp(1.0)) if value > bound else min(gap, 0.0)
 
     low, above = 1, leaks(1)
     if above <= 0:

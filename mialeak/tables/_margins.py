@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -259,6 +259,9 @@ class _Cells:
 
 def as_margins(margins: Any, columns: Sequence[Any] | None) -> list[tuple[Any, ...]]:
     """The columns of each margin; those must be among `columns`, unless that is None."""
+    if not isinstance(margins, Iterable):
+        rule = "be a sequence of columns and tuples of columns"
+        invalid("margins", rule, value=margins, error=TypeError)
     given = [margins] if isinstance(margins, str) else list(margins)
     found = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in given]
     if not found:
@@ -288,6 +291,8 @@ def margin_report(
     from mialeak.mean._rows import downdated
 
     rows = len(cells.of_row)
+    if rows < 3:
+        invalid("frame", f"have at least 3 rows for margins, not {rows}")
     place = {name: k for k, name in enumerate(codes)}
     found, counts = [], []
     for names in margins:
