@@ -266,3 +266,17 @@ def test_the_printed_score_of_a_logistic_regression_depends_on_units():
         check_printed_and_right(found, (number, 0.247), 100)
         ours = influences.score(releases[0], 0, n=example.n)
         assert np.corrcoef(ours, found[1][0])[0, 1] > 0.999
+
+
+def test_influence_on_the_brink_of_collinearity_is_refused_in_words():
+    """Where rounding decides whether a covariance is singular, rows may stick out of its range."""
+    refused = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        x, y, off = rng.normal(size=(3, 40))
+        try:
+            rows = least_squares_influence(np.column_stack([x, x + 1e-7 * off]), y)
+            assert (rows.leakage_scores() > 0).all()
+        except ValueError as error:
+            refused += "influence must not be nearly collinear; by rounding" in str(error)
+    assert refused

@@ -239,7 +239,7 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
     if evidence(0.0) <= 0.0:
         return 0.0
     low, high = 0.0, 2.0
-    while evidence(high) >= 0.0:
+    while evidence(high) > 0.0:
         low, high = high, 2.0 * high
     root: float = brentq(evidence, low, high, xtol=_TOLERANCE)
     return max(root - _MARGIN, 0.0)

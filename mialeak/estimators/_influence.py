@@ -12,7 +12,7 @@ from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invali
 from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.mean import mean_tradeoff
-from mialeak.mean._covariance import Full, variances_or_matrix
+from mialeak.mean._covariance import Full, Outside, Whitening, variances_or_matrix
 from mialeak.mean._rows import units
 from mialeak.mean._score import kernel_blocks
 from mialeak.scores import covariance_score
@@ -165,7 +165,8 @@ class InfluenceFunctions(Result):
         Raises
         ------
         ValueError
-            If n is below 2 or the noise is not a covariance.
+            If n is below 2, the noise is not a covariance, or the influence functions are so nearly
+            collinear that rounding decides.
 
         Notes
         -----
@@ -186,6 +187,18 @@ class InfluenceFunctions(Result):
             cov += noise if unit is None else noise * unit * unit[:, None]
         by = Full(cov, np.full(columns, np.inf), "influence")
         none = _NONE * np.sqrt(np.diagonal(cov))
+        try:
+            return self._squares(influence, unit, by, none) / size
+        except Outside as outside:
+            rule = "not be nearly collinear; by rounding alone the rank of its covariance is"
+            remedy = "Leave out a nearly collinear column, or add noise to the release"
+            invalid("influence", f"{rule} {outside.rank} of {columns}", remedy=remedy)
+
+    def _squares(
+        self, influence: FloatArray, unit: FloatArray | None, by: Whitening, none: FloatArray
+    ) -> FloatArray:
+        """Squared moves by the covariance of the others; `influence`, and `none`, in the unit."""
+        columns = self.theta.size
         share = self.n / ((self.n - 1.0) * (self.n - 2.0))
         scores = np.empty(self.n)
         for block in kernel_blocks(influence):
@@ -207,7 +220,7 @@ class InfluenceFunctions(Result):
                     moves *= (np.abs(moves) > none).any(axis=1, keepdims=True)
                 mixed = by.inner(moves.copy(), own.copy())
                 found = by.squared(moves) + share * mixed**2 / left
-            scores[block] = np.where(hidden, found / size, np.inf)
+            scores[block] = np.where(hidden, found, np.inf)
         return scores
 
     def without(self, row: int) -> tuple[FloatArray, FloatArray]:
