@@ -33,6 +33,7 @@ __all__ = [
     "require_counts",
     "require_genotype",
     "require_genotype_means",
+    "require_possible_genotype",
     "require_possible_target",
 ]
 
@@ -101,9 +102,13 @@ def require_counts(target: FloatArray, most: int) -> None:
 def require_genotype(target: FloatArray, p: FloatArray) -> None:
     """Refuse a target that is not 0, 1 or 2, or has probability 0."""
     require_counts(target, 2)
-    if not within(p, _LEAST, _BELOW_ONE):
-        possible = ((p > 0.0) | (target == 0.0)) & ((p < 1.0) | (target == 2.0))
-        require_possible_target(possible, target, p)
+    require_possible_genotype(target, p)
+
+
+def require_possible_genotype(target: FloatArray, p: FloatArray) -> None:
+    """Refuse a genotype that has probability 0."""
+    possible = ((p > 0.0) | (target == 0.0)) & ((p < 1.0) | (target == 2.0))
+    require_possible_target(possible, target, p)
 
 
 def require_genotype_means(releases: Releases, n: int) -> None:

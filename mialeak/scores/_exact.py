@@ -15,8 +15,8 @@ from mialeak.marginals._counts import (
     as_probability,
     count_tolerance,
     require_counts,
-    require_genotype,
     require_genotype_means,
+    require_possible_genotype,
     require_possible_target,
 )
 from mialeak.scores._linear import as_target
@@ -190,7 +190,9 @@ def genotype_score(
                 return np.asarray(law._log_ratio(piece, target, n).sum(axis=1))
 
         return map_releases(releases, target.size, rounded)
-    require_genotype(target, p)
+    require_counts(target, 2)
+    if fixed.size:
+        require_possible_genotype(target, p)
     table, factors = padded(_ONES, target.size)
     _fill_genotype_factors(factors, target, p, n)
     if fixed.size:

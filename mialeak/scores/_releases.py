@@ -26,6 +26,7 @@ __all__ = ["Piece", "as_columns", "cubic_sums", "cubic_table", "map_releases", "
 #: Entries of a piece: what a strided or memory-mapped matrix is copied by, and how long Ctrl-C
 #: waits (a millisecond or two).
 _PIECE = 1 << 20
+_FLOAT32 = np.dtype(np.float32)
 
 
 class Piece:
@@ -77,7 +78,7 @@ def map_releases(
 
 def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
     array: npt.NDArray[Any]
-    if isinstance(values, np.ndarray) and values.dtype == np.float32:
+    if isinstance(values, np.ndarray) and values.dtype == _FLOAT32:
         refuse_masked(values, "releases")
         array = np.asarray(values)
     else:
