@@ -223,3 +223,32 @@ def test_a_low_rank_that_would_be_full_is_not_merged():
     with pytest.raises(ValueError, match=message):
         found.merge(found)
     assert found.n_samples_seen_ == 9
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal", "block"])
+@pytest.mark.parametrize("cut", [0, 1, 10])
+def test_first_rows_that_lie_far_off_cost_no_digits(structure, cut):
+    n = 100_000
+    rows = np.random.default_rng(0).integers(-3, 4, (n, 2))
+    rows[0] = 10**5, -3 * 10**5
+    total, products = rows.sum(axis=0), rows.T @ rows  # exact, in integers
+    exact = [[int(n * products[i, j] - total[i] * total[j]) / n**2 for i in (0, 1)] for j in (0, 1)]
+    blocks = [1, 1] if structure == "block" else None
+    found = StreamingCovariance(structure=structure, blocks=blocks)
+    found.partial_fit(rows[:cut]).partial_fit(rows[cut:])
+    want = as_structure(np.array(exact), structure, (1, 1))
+    dense = np.diag(found.covariance_) if structure == "diagonal" else found.covariance_
+    np.testing.assert_allclose(dense, want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_rows_too_far_from_those_before_are_refused_and_change_nothing(structure):
+    x = rows_for(structure)
+    parameters = STRUCTURES[structure]
+    found, far = (StreamingCovariance(**parameters).fit(x[:3] + shift) for shift in (0.0, 1e200))
+    before = found.covariance_
+    with pytest.raises(ValueError, match="other must lie near enough to the rows before"):
+        found.merge(far)
+    with pytest.raises(ValueError, match="X must be small enough for its powers to be summed"):
+        found.partial_fit(x[3:] + 1e200)
+    np.testing.assert_array_equal(found.covariance_, before)

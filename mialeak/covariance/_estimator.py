@@ -255,8 +255,7 @@ class StreamingCovariance(Parameters):
             if columns != other.n_features_in_:
                 rule = f"have {columns} columns, as self; it has {other.n_features_in_}"
                 invalid("other", rule)
-            _input.check_names(theirs.names, mine.names, "other")
-        joined = join(mine, theirs)
+        joined = join(mine, theirs, "other")
         if joined is not None:
             self._commit(joined.copy())
         return self

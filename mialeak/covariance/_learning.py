@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy.typing as npt
 from mialeak._arrays import invalid
 from mialeak.covariance import _input
 from mialeak.covariance._moments import Moments, Rows, moments_of
+from mialeak.covariance._pairs import mean_difference
 
-__all__ = ["Learnt", "Recipe", "absorb", "join", "learn_blocks", "require_finite"]
+__all__ = ["Learnt", "Recipe", "join", "learn_blocks", "require_finite"]
 
 _DROP = 'Pass missing="drop" to leave such rows out'
 
@@ -80,22 +81,44 @@ def learn_blocks(
         learnt.check(rows, names, name)
         if not owned and not (sole and _input.is_one_piece(rows)):
             learnt, owned = learnt.copy(), True
-        learnt.dropped += absorb(learnt.moments, rows, start, recipe.drop, name)
+        learnt.dropped += _absorb(recipe, learnt.moments, rows, start, name)
         start += len(rows)
     return learnt
 
 
-def absorb(moments: Moments, rows: Rows, before: int, drop: bool, name: str = "X") -> int:
+def _absorb(recipe: Recipe, moments: Moments, rows: Rows, before: int, name: str) -> int:
     """Add rows, and count those left out; `before` rows stand before them."""
     dropped = 0
     for start, piece in _input.pieces(rows):
-        if moments.absorb(piece):
+        if _add(recipe, moments, piece):
             continue
-        good = require_finite(piece, before + start, drop, name)
+        good = require_finite(piece, before + start, recipe.drop, name)
         dropped += int(len(good) - good.sum())
-        if good.any() and not moments.absorb(piece[good]):
-            require_finite(piece[good], before + start, drop, name)
+        if good.any() and not _add(recipe, moments, piece[good]):
+            require_finite(piece[good], before + start, recipe.drop, name)
     return dropped
+
+
+def _add(recipe: Recipe, moments: Moments, rows: Rows) -> bool:
+    """Add some rows; False, and nothing changed, if their squares are not finite.
+
+    More rows than there were are summed about their own mean and merged: about that of a few, which
+    may lie far off, all digits could cancel.
+    """
+    if recipe.structure == "low-rank" or not 0 < moments.n < len(rows):
+        return moments.absorb(rows)
+    own = replace(recipe, tails=moments.tails).fresh(rows.shape[1])
+    if not own.absorb(rows) or not _near(moments, own):
+        return False
+    moments.merge(own)
+    return True
+
+
+def _near(one: Moments, other: Moments) -> bool:
+    """Whether powers of what lies between the two means are finite."""
+    gap = mean_difference((one.centre, one.rest), (other.centre, other.rest))
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite((other.n * (gap @ gap)) ** (2 if one.tails else 1)))
 
 
 def require_finite(piece: Rows, start: int, drop: bool, name: str = "X") -> npt.NDArray[np.bool_]:
@@ -106,14 +129,16 @@ def require_finite(piece: Rows, start: int, drop: bool, name: str = "X") -> npt.
     return good
 
 
-def join(one: Learnt | None, other: Learnt | None) -> Learnt | None:
+def join(one: Learnt | None, other: Learnt | None, name: str = "X") -> Learnt | None:
     """The rows of both, those of `one` first; neither is changed."""
     if one is None or other is None:
         return one or other
     if one.moments.n == 0 or other.moments.n == 0:
         kept = one if other.moments.n == 0 else other
         return Learnt(kept.moments, kept.names, one.dropped + other.dropped)
-    _input.check_names(other.names, one.names)
+    _input.check_names(other.names, one.names, name)
+    if not _near(one.moments, other.moments):
+        invalid(name, "lie near enough to the rows before for its powers to be summed")
     moments = one.moments.copy()
     moments.merge(other.moments)
     names = other.names if one.names is None else one.names

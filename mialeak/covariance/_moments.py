@@ -1,10 +1,11 @@
 """Sums over rows that are taken once, a block at a time, and can be added up: the four structures.
 
-All are kept about the mean so far, ``centre + rest``, which starts at the first row.  A block's
-deviations v from it give ``sum v`` and ``sum v v^T``; with the new number n of rows, the mean moves
-by ``step = sum v / n`` and the sum of products about it is the old one plus ``sum v v^T`` less
-``n step step^T``.  What cancels there is at most 1 + n/m times what is left, m being the rows
-before the block, and nothing at all in a column that does not vary.
+All are kept about the mean so far, ``centre + rest``, which starts at that of the first rows.  A
+block's deviations v from it give ``sum v`` and ``sum v v^T``; with the new number n of rows, the
+mean moves by ``step = sum v / n`` and the sum of products about it is the old one plus ``sum v
+v^T`` less ``n step step^T``.  What cancels there is at most 1 + n/m times what is left, m being the
+rows before the block: one of more rows is summed by itself and merged.  In a column that does not
+vary nothing cancels at all.
 
 Symbols
 -------
@@ -40,6 +41,10 @@ __all__ = [
     "moments_of",
     "squared_norms",
 ]
+
+#: Rows whose mean is the first centre: the square of one far outlier among them weighs this number
+#: squared less in what cancels than if it were the centre.
+_FIRST = 256
 
 #: A matrix of float64 or float32 in any layout.
 Rows = npt.NDArray[Any]
@@ -141,10 +146,12 @@ class _Kept:
             setattr(self, name, array)
 
     def _start(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        """The mean so far, and the first row before there is one."""
+        """The mean so far; before there is one, that of the first rows, which is exact if equal."""
         if self.n:
             return self.centre, self.rest
-        return rows[0].astype(np.float64), self.rest
+        first, sums = rows[0].astype(np.float64), np.zeros((2, rows.shape[1]))
+        kernels.column_powers(rows[:_FIRST], first, self.rest, sums)
+        return first + sums[0] / min(len(rows), _FIRST), self.rest
 
     def _weight(self, other: Any) -> tuple[int, FloatArray]:
         """Rows of both, and from one mean to the other."""
