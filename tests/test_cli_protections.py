@@ -50,6 +50,29 @@ def test_json_has_both_numbers_of_rows_and_their_kinds(capsys):
     assert json.loads(capsys.readouterr().out)["protections"] == []
 
 
+def test_numbers_of_a_csv_are_merged_in_their_order(tmp_path, capsys):
+    ages = load_adult().columns["age"]
+    path = tmp_path / "ages.csv"
+    path.write_text("\n".join(["age", *map(str, ages)]))
+    told = []
+    for table in ([str(path)], ["--example", "adult", "--columns", "age"]):
+        assert main(["table", *table, "--coarsen", "0.01", "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out)["protections"])
+    assert told[0][1]["optimal"]
+    for ours, theirs in zip(*told, strict=True):
+        assert ours["protection"] == theirs["protection"]
+        assert ours["poisson"]["lower"] == pytest.approx(theirs["poisson"]["lower"], rel=1e-12)
+
+
+def test_only_cells_in_an_order_have_neighbours(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n10,x\n9,y\n10,x\n9,x\n")
+    assert main(["table", str(path), "--coarsen", "0.5"]) == 0
+    assert "3 cells merged to 3 (fewest merges)" in capsys.readouterr().out
+    assert main(["table", str(path), "--columns", "a", "--coarsen", "0.5"]) == 0
+    assert "2 cells merged to 2 (fewest merges of neighbours)" in capsys.readouterr().out
+
+
 def test_a_column_of_words_is_merged_greedily(capsys):
     words = ["table", "--example", "adult", "--columns", "education", "--json"]
     assert main([*words, "--coarsen", "0.004"]) == 0

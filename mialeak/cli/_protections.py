@@ -84,20 +84,24 @@ def _coarsened(report: TableReport, law: FloatArray, budget: float) -> dict[str,
     """Cells merged: neighbours, if they are the values of one column in their order."""
     import numpy as np
 
+    from mialeak.cli._released import as_numbers
     from mialeak.mechanisms import Histogram, coarsen, mechanism_leakage
 
     cells = range(len(law))
     order, ordered = np.arange(len(law)), False
     if len(report.columns) == 1:
-        values = [report.cell_values(cell)[report.columns[0]] for cell in cells]
-        if all(isinstance(value, (int, float)) for value in values):
+        values: Any = [report.cell_values(cell)[report.columns[0]] for cell in cells]
+        if all(isinstance(value, str) for value in values):  # as in a CSV
+            values = as_numbers(values, text=True)
+        if values is not None and all(isinstance(value, (int, float)) for value in values):
             order, ordered = np.argsort(np.array(values), kind="stable"), True
     groups = coarsen(law[order], report.n, budget, ordered=ordered)
     merged = np.bincount(groups.labels, law[order])
     fixed, poisson = (
         mechanism_leakage(Histogram(), merged, report.n, rows=rows) for rows in ("fixed", "poisson")
     )
-    how = "fewest merges of neighbours" if groups.optimal else "merges found greedily"
+    fewest = "fewest merges of neighbours" if ordered else "fewest merges"
+    how = fewest if groups.optimal else "merges found greedily"
     return {
         "protection": f"{len(law):,} cells merged to {groups.groups:,} ({how})",
         "groups": groups.groups,

@@ -19,7 +19,7 @@ from mialeak.mean import row_leakage_scores
 from mialeak.mean._rows import downdated
 from mialeak.tables._cells import frame_factors
 
-__all__ = ["Column", "Released", "category_scores", "release_of"]
+__all__ = ["Column", "Released", "as_numbers", "category_scores", "release_of"]
 
 #: Rows for each free column that a full covariance takes to be known.
 _ROWS_PER_COLUMN = 5
@@ -253,14 +253,14 @@ def release_of(
     for name, factor in factors.items():
         text = isinstance(frame, Mapping) and isinstance(frame[name], Factor)
         kept = Factor(factor.codes[places], factor.levels)
-        numbers = None if name in categories else _numbers(factor.levels, text=text)
+        numbers = None if name in categories else as_numbers(factor.levels, text=text)
         if numbers is not None:
             numbers = as_floats(numbers[kept.codes], f"column {name!r}", finite=True)
         found.append(Column(name, kept, numbers))
     return Released(tuple(found), places, missing.size - places.size)
 
 
-def _numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
+def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
     """The levels as numbers; None if they are none.  With `text` they are words of a CSV."""
     if isinstance(levels, range):
         return np.arange(levels.start, levels.stop)
