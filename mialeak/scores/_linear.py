@@ -168,8 +168,8 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     The attack of Dwork et al. (2015).  Its threshold has to be calibrated.  [AB24] Section 3 calls
     it equivalent to the likelihood ratio where all variances are equal; it is so only if the
     reference is the mean.  Against one fresh row as reference, the advantage is that of a mean
-    with score ``m^2 / (m + m_ref)``, m_ref the score of that row: 0.28 in place of 0.38 for
-    m = 1.
+    with score ``m^2 / (m + m_ref)``, m_ref the score of that row: 0.28 in place of 0.38 where both
+    are 1.
 
     **Accuracy** and **cost** as of :func:`covariance_score` with variances.
 
