@@ -317,11 +317,22 @@ def test_halves_of_few_atoms_are_enumeration_too(case):
     fpr = 1.0 - np.array([0.1, 1e-6, 1e-9])
     fnr = [float(_fnr(law, 1 - Fraction(x))) for x in fpr.tolist()]
     np.testing.assert_allclose(curve.fnr(fpr), fnr, rtol=1e-12)
-    for growth in (Fraction(1), Fraction(11, 10)):
+    for growth in (Fraction(1), Fraction(11, 10), Fraction(14, 5), Fraction(10**12)):
         for direction in ("in", "out"):
             truth = float(exact_truth.delta(law, growth, inward=direction == "in"))
             epsilon = float(mpmath.log(mpmath.mpf(growth.numerator) / growth.denominator))
             assert curve.delta(epsilon, direction=direction) == pytest.approx(truth, rel=1e-12)
+
+
+def test_halves_give_delta_far_out_where_hardly_anything_is_rarer_in():
+    """Log ratios of -54 and -51, and then none before -1."""
+    law = Lattice([[0.0, 2.0, 5.0, 8.0]], [[7e-9, 0.5, 0.3 - 7e-9, 0.2]])
+    atoms, halves = (exact_tradeoff([5.0], law, 6, method=m) for m in ("atoms", "halves"))
+    for direction in ("in", "out"):
+        for epsilon in (0.0, 0.5, 0.99, 1.01, 20.0, 30.0, 45.0, 60.0, 699.0, 1000.0):
+            truth = atoms.delta(epsilon, direction=direction)
+            found = halves.delta(epsilon, direction=direction)
+            assert found == pytest.approx(truth, rel=1e-12)
 
 
 def _fnr(law, tnr):

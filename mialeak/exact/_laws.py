@@ -26,6 +26,8 @@ _CUT_OFF = 3e-17
 #: Thresholds of the table, and steps, by which a quantile of two halves is found: the last two
 #: thirds are halvings, down to the atom itself.
 _TABLE, _STEPS = 129, 90
+#: Up to here a delta of two halves is summed from what keeps its digits where worlds are close.
+_SMALL_EPSILON = 1.0
 
 
 class RatioArrays(NamedTuple):
@@ -314,13 +316,16 @@ class HalvesLaw(RatioLaw):
         return np.where(power > 0.0, np.where(power < 1.0, fpr, self._kept), 0.0)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        finite = np.minimum(epsilon, 700.0)
-        if direction == "in":
-            gap = self.halves.excess(finite, 1)
-        else:
-            gap = -np.exp(finite) * self.halves.excess(-finite, 0)
-        gap = np.where(epsilon <= 700.0, np.maximum(gap, 0.0), 0.0)
-        return gap + (self.lost if direction == "out" else 0.0)
+        side, sign = (1, 1.0) if direction == "in" else (0, -1.0)
+        gap = np.zeros(epsilon.shape)
+        near, far = epsilon <= _SMALL_EPSILON, (epsilon > _SMALL_EPSILON) & (epsilon <= 700.0)
+        x = epsilon[near]
+        scale = 1.0 if side else -np.exp(x)
+        gap[near] = scale * self.halves.excess(sign * x, side)
+        x = epsilon[far]
+        paid, price = (self.halves.tails(sign * x, world)[side] for world in (side, 1 - side))
+        gap[far] = paid - np.exp(x) * price
+        return np.maximum(gap, 0.0) + (0.0 if side else self.lost)
 
     @cached_property
     def auc(self) -> float:
