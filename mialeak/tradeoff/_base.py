@@ -17,6 +17,8 @@ Direction = Literal["both", "in", "out"]
 
 #: From the strongest claim to the weakest; a result made of two is no better than the weaker.
 _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
+#: Where an epsilon is looked for first: from here on e^epsilon has no float64.
+_USUAL = 710.0
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny
 
@@ -311,7 +313,8 @@ class TradeOff(Result, ABC):
             return _at_least(-np.log(reached / delta), reached <= delta)
 
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = increasing_root(excess, 0.0, _LARGEST)
+            usual = excess(np.asarray(_USUAL)) >= 0.0
+            found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
         return np.where(found < _LARGEST, found, np.inf)
 
     def _directions(self, direction: str) -> tuple[str, str | None]:
