@@ -235,6 +235,19 @@ def test_bins_can_be_sent_to_another_process(x):
         np.testing.assert_array_equal(same.transform(data), found.labels)
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_every_bin_that_other_data_can_fall_in_has_a_share(columns):
+    """Of clusters of a few distinct rows some have none, maybe the last."""
+    x = np.random.default_rng(1).integers(0, 3, (40, columns)).astype(float)
+    elsewhere = np.random.default_rng(2).normal(0.0, 3.0, (200, columns))
+    for data in (x, x + 1e15):
+        for bins in (2, 5, 18, 25):
+            found = discretize(data, bins, rng=0)
+            assert found.transform(elsewhere).max() < len(found.p)
+            assert found.transform(elsewhere + 1e15).max() < len(found.p)
+            np.testing.assert_array_equal(found.transform(data), found.labels)
+
+
 def test_discretised_digits_leak_a_part_of_the_bound_and_still_teach():
     """Table 1 of [AGP25] in small: clusters of images, accuracy, C_K, exact leakage, the bound."""
     datasets = pytest.importorskip("sklearn.datasets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -212,3 +213,19 @@ def test_tails_are_within_their_claimed_rounding(law):
         if truth(k) < 1e-290:
             continue
         assert abs(value / truth(k) - 1) <= rounding
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-12, 1e-9, 0.3, 1 - 1e-9, 1.0])
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_a_rare_bit_is_enclosed(p, gamma):
+    """SciPy 1.17 gives the common side of bernoulli(1e-9) with an error of 10 eps."""
+    for n in (1, 7):
+        exact = Fraction(p)
+        truth = Fraction(0)
+        for share in (exact, 1 - exact):
+            for j in range(n + 1):
+                chance = math.comb(n, j) * share**j * (1 - share) ** (n - j)
+                gap = Fraction(j, n) - Fraction(gamma) * share
+                truth += chance * (max(gap, 0) if gamma >= 1 else max(-gap, 0) / Fraction(gamma))
+        bounds = max_leakage_bounds(stats.bernoulli(p), n, gamma=gamma)
+        assert bounds.lower <= truth <= bounds.upper

@@ -47,7 +47,7 @@ _SLACK = 1e-6
 
 #: Relative error in eps of SciPy's pmf for the laws below, besides that of exp: a little more than
 #: was seen of SciPy 1.17 against mpmath.
-_SCIPY_ROUNDING = {"bernoulli": 4.0, "logser": 8.0, "planck": 8.0, "randint": 4.0}
+_SCIPY_ROUNDING = {"logser": 8.0, "planck": 8.0, "randint": 4.0}
 
 #: Relative error taken for SciPy's own tails, which are used only where they are next to nothing.
 _SCIPY_TAIL_ROUNDING = 1e-6

@@ -136,6 +136,10 @@ def _geom(p: float) -> Family:
     )
 
 
+def _bernoulli(p: float) -> Family:
+    return Family(lambda k: (np.where(k > 0, p, 1 - p), np.full(k.shape, EPS)))
+
+
 def _binom(n: float, p: float) -> Family:
     return Family(lambda k: from_terms(binom_logpmf(k, n, p)))
 
@@ -215,6 +219,7 @@ def _skellam(mu1: float, mu2: float) -> Family:
 
 #: By SciPy's name of the law.
 FAMILIES: dict[str, Callable[..., Family]] = {
+    "bernoulli": _bernoulli,
     "betanbinom": _betanbinom,
     "binom": _binom,
     "dlaplace": _dlaplace,

@@ -165,9 +165,9 @@ def _as_columns(X: Any) -> FloatArray:
 
 
 def _with_bins(data: FloatArray, bins: int, n: int, method: str, rng: Any) -> Discretization:
-    binned = _fitted(data, bins, method, rng) if bins > 1 else _all_alike
+    binned, bins = _fitted(data, bins, method, rng) if bins > 1 else (_all_alike, 1)
     labels = binned(data)
-    p = np.bincount(labels, minlength=1) / len(labels)
+    p = np.bincount(labels, minlength=bins) / len(labels)
     leakage = float(max_leakage(p, n))
     return Discretization(labels, p, leakage, n, _binned=binned, _columns=data.shape[1])
 
@@ -176,7 +176,8 @@ def _all_alike(data: FloatArray) -> npt.NDArray[np.int64]:
     return np.zeros(len(data), np.int64)
 
 
-def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
+def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> tuple[Any, int]:
+    """What tells the bin of each row, and the number of bins it may tell."""
     try:
         from sklearn.cluster import KMeans, MiniBatchKMeans
         from sklearn.preprocessing import KBinsDiscretizer
@@ -184,7 +185,8 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
         message = 'discretize takes scikit-learn: pip install "mialeak[sklearn]"'
         raise ImportError(message) from error
     if data.shape[1] == 1:
-        return partial(_between, _edges(KBinsDiscretizer, data, bins, method))
+        edges = _edges(KBinsDiscretizer, data, bins, method)
+        return partial(_between, edges), len(edges) + 1
     seed = int(as_rng(rng).integers(2**31))
     if len(data) > _MANY_ROWS:
         clusters = MiniBatchKMeans(bins, random_state=seed, n_init=3, batch_size=4096)
@@ -193,7 +195,7 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there are fewer clusters, which labels show
         clusters.fit(data)
-    return partial(_nearest, clusters)
+    return partial(_nearest, clusters), bins
 
 
 def _between(edges: FloatArray, data: FloatArray) -> npt.NDArray[np.int64]:

@@ -112,8 +112,8 @@ def mechanism_leakage(
     :math:`2p(1-p)^n`.  The mean's law and the mode's are Fourier sums.  With a Poisson number of
     rows what treats each cell on its own leaks of a target what its own cell does.
 
-    **Accuracy**: absolute, 1e-14 + eps sqrt(n).  **Cost**: 10 ns a count vector for K <= 8 with
-    labels given; without enumeration, milliseconds.
+    **Accuracy**: absolute, 1e-14 + eps sqrt(n), over gamma where that is below 1.  **Cost**: 10 ns
+    a count vector for K <= 8 with labels given; without enumeration, milliseconds.
 
     References
     ----------
