@@ -72,8 +72,9 @@ def diversity(p: Any) -> float:
     [AGP25]_ call it :math:`C_K(P)` and show ``gini_simpson <= C_K / 2`` and
     ``shannon_entropy <= C_K <= sqrt(K * shannon_entropy)`` (entropy in nats; in bits this fails).
 
-    **Accuracy**: some eps.  Over a countable law whose terms fall like a power of k the sum is
-    taken to 2**50 and the rest from that power; 1e-13 for Zipf laws.  **Cost**: one pass.
+    **Accuracy**: some eps; eps / r for a frozen law with an atom of probability 1 - r.  Over a
+    countable law whose terms fall like a power of k the sum is taken to 2**50 and the rest from
+    that power; 1e-13 for Zipf laws.  **Cost**: one pass.
 
     References
     ----------
@@ -111,7 +112,7 @@ def gini_simpson(p: Any) -> float:
     -----
     Summed as it stands: ``1 - sum(p**2)`` cancels where one atom has nearly everything.
 
-    **Accuracy**: some eps.  **Cost**: one pass.
+    **Accuracy**: some eps, or as :func:`diversity` for frozen laws.  **Cost**: one pass.
 
     Examples
     --------
