@@ -4,8 +4,9 @@ Every message about shape, dtype and domain is worded by :func:`invalid`, in one
 
     ``<argument> must <rule>; got <argument>[<index>] = <value>``
 
-Conversions never change a value: a number that float64 or the rule cannot hold is an error, not a
-rounding.  Nothing here copies an array that is already float64.
+Conversions never change a value: an integer that float64 or the rule cannot hold is an error, not a
+rounding; only long doubles, fractions and decimals become the nearest float64.  Nothing here copies
+an array that is already float64.
 """
 
 from __future__ import annotations
