@@ -143,6 +143,17 @@ def test_equal_ratios_become_one_corner():
     np.testing.assert_allclose(slopes, sorted(map(float, ratios), reverse=True), rtol=1e-6)
 
 
+def test_a_chain_of_nearly_equal_ratios_is_not_one_corner():
+    # Neighbours differ by 2^-49.4; the first and the last by 4e-11.
+    size = 30_000
+    p = 1 / size + 6 * math.ulp(1 / size) * (np.arange(size) - size / 2)
+    curve = discrete_tradeoff(p, size)
+    assert abs(curve.advantage - max_leakage(p, size)) < 1e-15
+    leak = max_leakage(p, size, gamma=2.0)
+    assert abs(curve.delta(math.log(2), direction="in") - leak) < 1e-15
+    assert curve.epsilon(0.0, direction="in") == pytest.approx(-math.log(p.min()), rel=1e-14)
+
+
 def test_atoms_of_equal_probability_cost_nothing():
     curve = discrete_tradeoff(np.full(10**6, 1e-6), 10**6)
     assert curve.advantage == pytest.approx(max_leakage([1e-6] * 10**6, 10**6), rel=1e-13)

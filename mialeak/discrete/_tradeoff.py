@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, check_mass
 from mialeak.discrete._countable import CountableLaw, Window
@@ -262,12 +263,26 @@ def _grouped(atoms: Atoms, n: float) -> tuple[FloatArray, FloatArray, FloatArray
     p_out, p_in = (np.concatenate(some) for some in zip(*(law for _, law in chunks), strict=True))
     order = np.argsort(ratio)
     ratio = ratio[order]
-    starts = np.flatnonzero(np.append(True, np.diff(ratio) > _TIE * ratio[1:]))
+    starts = _ties(ratio)
     p_out, p_in = np.add.reduceat(p_out[order], starts), np.add.reduceat(p_in[order], starts)
     some = (p_out > 0.0) | (p_in > 0.0)
     some[[0, -1]] = True
     with np.errstate(divide="ignore"):
         return p_out[some], p_in[some], np.log(ratio[starts][some])
+
+
+def _ties(ratio: FloatArray) -> npt.NDArray[np.int64]:
+    """Where each group of equal ones among ascending ratios starts.
+
+    Neighbours that are close may chain ratios that are far apart: such a chain is cut into pieces.
+    """
+    new = np.append(True, np.diff(ratio) > _TIE * ratio[1:])
+    starts = np.flatnonzero(new)
+    first = np.repeat(ratio[starts], np.diff(starts, append=ratio.size))
+    with np.errstate(invalid="ignore"):  # 0/0, of ratios that are all 0
+        piece = np.floor((ratio - first) / (2 * _TIE * first))
+    new[1:] |= np.diff(piece) > 0
+    return np.flatnonzero(new)
 
 
 def _tails(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, Outcomes]]:
