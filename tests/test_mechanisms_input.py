@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 
@@ -284,6 +285,17 @@ def test_what_is_released_keeps_its_shape_and_seed():
     many = np.full(200_000, 7)
     assert RandomRound(5).release(many, rng=1).mean() == pytest.approx(7, abs=0.03)
     assert Geometric(1.0).release(many, rng=1).mean() == pytest.approx(7, abs=0.02)
+
+
+def test_no_noise_is_released_whose_last_digits_are_not_random():
+    """Draws of 1e17 were multiples of 16: added to them, the counts could be read off."""
+    rule = "epsilon must be at least 1e-12 for a release: .*; got epsilon = 1e-17"
+    with pytest.raises(ValueError, match=rule):
+        Geometric(1e-17).release(np.full(1000, 5))
+    last = Geometric(1e-12).release(np.full(100_000, 5), rng=0) % 16
+    shares = np.bincount(last, minlength=16) / last.size
+    assert np.abs(shares - 1 / 16).max() < 5 * math.sqrt(1 / 16 / last.size)
+    assert float(mechanism_leakage(Geometric(1e-17), LAW, 20)) < 1e-14
 
 
 def test_the_maximum_of_a_nearly_certain_atom_warns_of_nothing():

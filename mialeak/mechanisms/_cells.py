@@ -27,6 +27,9 @@ IntArray = npt.NDArray[np.int64]
 #: in memory a base at a time.
 _LARGEST_BASE = 2**20
 
+#: Draws of a larger noise lie on a grid of float64, and what is added to them could be read off.
+_LEAST_EPSILON = 1e-12
+
 
 class CellMechanism(ABC):
     """Base of the mechanisms that release something of each cell, whatever the others hold."""
@@ -253,8 +256,14 @@ class Geometric(CellMechanism):
         return noisy
 
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
-        """The counts with noise; they may be negative."""
+        """The counts with noise; they may be negative.
+
+        An epsilon below 1e-12 is refused: the last digits of so large a noise would not be random.
+        """
         values = as_counts(counts, "counts")
+        if self.epsilon < _LEAST_EPSILON:
+            rule = "be at least 1e-12 for a release: larger noise has no random last digits"
+            invalid("epsilon", rule, value=self.epsilon)
         generator, success = as_rng(rng), -math.expm1(-self.epsilon)
         plus = generator.geometric(success, values.shape)
         return values + plus - generator.geometric(success, values.shape)
