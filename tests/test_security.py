@@ -99,6 +99,13 @@ def test_divergence_keeps_the_digits_of_rare_outcomes():
     assert 2 * (best / 2 - 0.5) == 0
 
 
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_divergence_of_laws_with_rounded_sums_is_at_most_1(gamma):
+    out, inside = [0.0, 0.0, 1.0, 0.0], [0.5, 0.5 + 9e-10, 0.0, 0.0]
+    assert divergence(out, inside, gamma) == divergence(inside, out, gamma) == 1.0
+    assert max_accuracy(divergence(out, inside, gamma)) == 1.0
+
+
 def test_divergence_broadcasts_over_laws_and_gammas():
     rng = np.random.default_rng(2)
     out, inside = rng.dirichlet(np.ones(5), 4), rng.dirichlet(np.ones(5))

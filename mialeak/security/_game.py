@@ -169,7 +169,8 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     balance = positive(gamma, "gamma")[..., np.newaxis]
     more, less = np.maximum(balance, 1.0), np.minimum(balance, 1.0)
     excess = np.where(balance >= 1.0, inside - more * out, out - inside / less)
-    return plain(np.maximum(excess, 0.0).sum(axis=-1))
+    # Laws whose sums are above 1 by rounding can be further apart than laws can be.
+    return plain(np.minimum(np.maximum(excess, 0.0).sum(axis=-1), 1.0))
 
 
 def _game(nonmember_rate: Any, tpr_weight: Any) -> tuple[FloatArray, FloatArray]:
