@@ -205,10 +205,9 @@ def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
 def as_float(value: Any, name: str, *, finite: bool = True) -> float:
     """`value` as one float; TypeError for anything that is not a single real number."""
     if type(value) is float or type(value) is int:
-        try:
-            number = float(value)
-        except OverflowError:
-            invalid(name, "fit a float64")
+        if type(value) is int and abs(value) > MAX_COUNT:
+            invalid(name, _EXACT, value=value)
+        number = float(value)
     else:
         array = as_floats(value, name)
         if array.ndim:
@@ -298,7 +297,9 @@ def as_counts(
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return np.empty(array.shape, np.int64)
-        invalid(name, f"be integers, not of dtype {array.dtype}", error=TypeError)
+        missing = array.dtype.kind == "f" and np.isnan(array).any()
+        remedy = "Some are missing (NaN): drop them, or fill them in" if missing else ""
+        invalid(name, f"be integers, not of dtype {array.dtype}", remedy=remedy, error=TypeError)
     require((array >= least) & (array <= most), array, name, _range_rule(least, most))
     return array.astype(np.int64, copy=False)
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from fresh import in_fresh_python
 
@@ -68,8 +69,19 @@ def test_arrays_without_masked_entries_and_subclasses_are_plain_views():
 def test_integers_beyond_all_floats_are_no_numbers():
     with pytest.raises(TypeError, match="X must be an array of real numbers, not of dtype object"):
         as_floats([10**400], "X")
-    with pytest.raises(ValueError, match=r"^gamma must fit a float64$"):
+    with pytest.raises(ValueError, match=r"^gamma must fit a float64 exactly \(integers up to 2"):
         mialeak.max_leakage([0.5, 0.5], 5, gamma=10**400)
+    with pytest.raises(ValueError, match="gamma = 9007199254740993"):  # as of any array
+        mialeak.max_leakage([0.5, 0.5], 5, gamma=2**53 + 1)
+    assert mialeak.max_leakage([0.5, 0.5], 5, gamma=2**53) == 0.0
+
+
+@pytest.mark.parametrize("missing", [[1.0, np.nan], pd.array([1, None], dtype="Int64")])
+def test_missing_counts_are_told_from_fractions(missing):
+    with pytest.raises(TypeError, match=r"^counts must be integers.*\. Some are missing \(NaN\)"):
+        mialeak.estimate_max_leakage(missing)
+    with pytest.raises(TypeError, match=r"^counts must be integers, not of dtype float64$"):
+        mialeak.estimate_max_leakage([1.0, 2.0])
 
 
 def test_numbers_as_objects_are_taken_as_they_are_or_refused():
