@@ -91,7 +91,7 @@ INLINE walk walk_begin(size_t cells, const int64_t *start, const double *table) 
     for (size_t k = 0; k < cells; k++)
         rows += start[k];
     at.rest = start[cells - 2] + start[cells - 1];
-    for (size_t k = 0; k < at.prefix; k++)
+    for (size_t k = 0; k + 2 < cells; k++)
         at.counts[k] = start[k];
     at.stride = (size_t)rows + 1;
     at.table = table;
