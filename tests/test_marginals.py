@@ -205,3 +205,61 @@ def test_gaps_that_no_sum_fills_are_refused():
     assert np.isfinite(law.log_likelihood_ratio([7 / 2], [2], 2))
     with pytest.raises(ValueError, match="mean of 2 of the values"):
         law.log_likelihood_ratio([3 / 2], [2], 2)
+
+
+@pytest.mark.parametrize("p", [2.0**-1000, 1e-160, 1 - 1e-5, 1 - 1e-9, 1 - 2.0**-53])
+def test_moments_keep_their_digits_where_one_value_is_all_but_certain(p):
+    with mpmath.workdps(700):
+        exact = mpmath.mpf(p)
+        q = 1 - exact
+        bits, genotypes = [q, exact], [q * q, 2 * exact * q, exact * exact]
+        present = [q * q, exact * (2 - exact)]
+    for law, weights in (
+        (Bernoulli([p]), bits),
+        (Genotype([p]), genotypes),
+        (Presence([p]), present),
+        (Lattice([0, 1], [float(w) for w in bits]), [float(w) for w in bits]),
+    ):
+        with mpmath.workdps(700):
+            pairs = list(enumerate(weights))
+            total = sum(weights)
+            mean = sum(v * w for v, w in pairs) / total
+            two, three, four = (
+                sum((v - mean) ** k * w for v, w in pairs) / total for k in (2, 3, 4)
+            )
+            truth = [mean, mpmath.sqrt(two), three / two / mpmath.sqrt(two), four / two / two - 3]
+            truth = [float(m) for m in truth]
+        got = [law.mean[0], law.std[0], law.skewness[0], law.excess_kurtosis[0]]
+        np.testing.assert_allclose(got, truth, rtol=1e-14, err_msg=str(law))
+
+
+@pytest.mark.parametrize(("offset", "unit"), [(0.0, 2.0**-900), (0.0, 2.0**900), (2.0**50, 1.0)])
+def test_moments_of_a_lattice_do_not_know_its_unit_and_its_place(offset, unit):
+    weights = [0.3, 0.5, 0.2]
+    near, far = (Lattice([s, s + u, s + 3 * u], weights) for s, u in ((0.0, 1.0), (offset, unit)))
+    assert far.std == pytest.approx(near.std * unit, rel=1e-14)
+    assert far.skewness == pytest.approx(near.skewness, rel=1e-13)
+    assert far.excess_kurtosis == pytest.approx(near.excess_kurtosis, rel=1e-13)
+
+
+@pytest.mark.parametrize(("decimals", "release"), [(None, 0.5), (1, 0.5), (0, 1.0)])
+@pytest.mark.parametrize("p", [1e-200, 2.0**-500, 2.0**-501, 2.0**-1000])
+def test_two_copies_of_a_very_rare_allele_have_a_finite_ratio(p, decimals, release):
+    """Of the counts that round to the release only the least is likely enough to matter."""
+    n, k = 4, 2 if release < 1 else 3
+    truth = math.log(k * (k - 1) / (2 * n * (2 * n - 1))) - 2 * math.log(p)
+    got = Genotype([p], decimals).log_likelihood_ratio([release], [2], n)
+    assert got[0] == pytest.approx(truth, rel=1e-14)
+
+
+def test_a_lattice_knows_sums_of_values_less_likely_than_any_tilt():
+    law = Lattice([0, 1], [1.0, 1e-300])
+    for k in (1, 10, 19, 20):
+        got = law.log_likelihood_ratio([k / 20], [1], 20)
+        assert got[0] == pytest.approx(math.log(k / 20) + 300 * math.log(10), rel=1e-13)
+
+
+@pytest.mark.parametrize(("std", "release", "target"), [(1e-310, 1e-310, 1.0), (1.0, 1e200, 1.0)])
+def test_a_normal_ratio_that_is_no_number_is_refused(std, release, target):
+    with pytest.raises(ValueError, match=r"releases must be near enough to mean.*releases\[0\]"):
+        Normal([0.0], [std]).log_likelihood_ratio([release], [target], 5)

@@ -273,3 +273,8 @@ def test_bad_targets_are_told(arguments, message):
     arguments = {"target": [1.0, 2.0], "mean": [0.0, 0.0], "cov": 1.0, "n": 10} | arguments
     with pytest.raises(ValueError, match=re.escape(message)):
         gaussian_mean_tradeoff(**arguments)
+
+
+def test_rows_that_do_not_vary_are_refused_by_the_name_of_cov():
+    with pytest.raises(ValueError, match="cov must vary in some direction; its rank is 0"):
+        gaussian_mean_tradeoff([1.0, 2.0], [1.0, 2.0], 0.0, 5)

@@ -193,3 +193,13 @@ def test_other_bad_input_is_named():
     refused("reference must be a number or have 1", scalar_product_score, [0.5], [1.0], [0.0, 1.0])
     refused("rate must be between 0 and 1", mixture_score, 0.5, 1.5)
     refused("score must not be NaN; got score[1]", mixture_score, [0.5, np.nan], 0.5)
+
+
+@pytest.mark.parametrize("cov", [0.0, [0.0, 0.0], np.zeros((2, 2))])
+def test_rows_that_do_not_vary_score_nothing(cov):
+    """Their mean is certain: a p-value of 1, and a likelihood ratio of 1."""
+    row = np.array([1.0, 2.0])
+    with np.errstate(all="raise"):
+        for function in (glir_score, covariance_score):
+            assert np.array_equal(function([row, row], row, row, cov, 5), [0.0, 0.0])
+            assert function(row, row, row, cov, 5) == 0.0

@@ -42,6 +42,8 @@ MOST_ROWS = 2**45
 #: Smallest probability but 0, its inverse finite with room, and largest but 1.
 _LEAST, _BELOW_ONE = 2.0**-1000, 1.0 - 2.0**-53
 _NO_COLUMNS = np.arange(0)
+#: Two factors 1/p overflow where p is far below; they are taken of p times the second number.
+_RARE, _RAISED = 2.0**-500, 2.0**500
 #: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
 #: the rounding of float sums; the nearest count is never in doubt.
 _STRAY = 1e-6
@@ -133,12 +135,12 @@ class _Probability(Marginal):
         object.__setattr__(self, "p", p)
 
 
-def _shape_of_draws(p: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
-    """Skewness and excess kurtosis of Binomial(draws, p); NaN where it does not vary."""
-    variance = p * (1.0 - p)
+def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
+    """Skewness and excess kurtosis of Binomial(draws, one), zero = 1 - one; NaN if it is fixed."""
+    variance = one * zero
     with np.errstate(divide="ignore", invalid="ignore"):
         safe = np.where(variance > 0.0, variance, np.nan)
-        return (1.0 - 2.0 * p) / np.sqrt(draws * safe), (1.0 - 6.0 * variance) / (draws * safe)
+        return (zero - one) / np.sqrt(draws * safe), (1.0 - 6.0 * variance) / (draws * safe)
 
 
 def _bit_log_ratio(
@@ -213,12 +215,12 @@ class Bernoulli(_Probability):
     @property
     def skewness(self) -> FloatArray:  # type: ignore[override]
         """Standardised third cumulant."""
-        return _shape_of_draws(self.p, 1)[0]
+        return _shape_of_draws(self.p, 1.0 - self.p, 1)[0]
 
     @property
     def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
         """Standardised fourth cumulant."""
-        return _shape_of_draws(self.p, 1)[1]
+        return _shape_of_draws(self.p, 1.0 - self.p, 1)[1]
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         return _bit_log_ratio(releases, target, self.p, 1.0 - self.p, self.p)
@@ -276,15 +278,20 @@ class Presence(_Probability):
     @property
     def skewness(self) -> FloatArray:  # type: ignore[override]
         """Standardised third cumulant."""
-        return _shape_of_draws(self.mean, 1)[0]
+        return _shape_of_draws(self.mean, self._zero, 1)[0]
 
     @property
     def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
         """Standardised fourth cumulant."""
-        return _shape_of_draws(self.mean, 1)[1]
+        return _shape_of_draws(self.mean, self._zero, 1)[1]
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
-        return _bit_log_ratio(releases, target, self.mean, (1.0 - self.p) ** 2, self.p)
+        return _bit_log_ratio(releases, target, self.mean, self._zero, self.p)
+
+    @property
+    def _zero(self) -> FloatArray:
+        """Probability of a zero, with all its digits where it is small."""
+        return np.asarray((1.0 - self.p) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,12 +354,12 @@ class Genotype(_Probability):
     @property
     def skewness(self) -> FloatArray:  # type: ignore[override]
         """Standardised third cumulant."""
-        return _shape_of_draws(self.p, 2)[0]
+        return _shape_of_draws(self.p, 1.0 - self.p, 2)[0]
 
     @property
     def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
         """Standardised fourth cumulant."""
-        return _shape_of_draws(self.p, 2)[1]
+        return _shape_of_draws(self.p, 1.0 - self.p, 2)[1]
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         as_count(n, "n", least=2, most=MOST_ROWS)
@@ -369,7 +376,11 @@ class Genotype(_Probability):
         releases.require(possible, "be possible; all rows have the same value in this column")
         ratio = self._mean_ratio(low, high, target, n)
         with np.errstate(divide="ignore"):
-            return np.where(fixed, 0.0, np.log(ratio))
+            log_ratio = np.log(ratio) + np.where(self._twice_rare(target), np.log(_RAISED) * 2.0, 0)
+        return np.where(fixed, 0.0, log_ratio)
+
+    def _twice_rare(self, target: FloatArray) -> npt.NDArray[np.bool_]:
+        return np.asarray((target == 2.0) & (self.p < _RARE))
 
     def _cells(self, releases: Releases, n: int, decimals: int) -> tuple[FloatArray, FloatArray]:
         """First and last sum of counts whose mean rounds to the release."""
@@ -395,12 +406,16 @@ class Genotype(_Probability):
     def _mean_ratio(
         self, low: FloatArray, high: FloatArray, target: FloatArray, n: int
     ) -> FloatArray:
-        """Likelihood ratio averaged over the counts low..high, by their probabilities out."""
+        """Likelihood ratio averaged over the counts low..high, by their probabilities out.
+
+        Of 2 copies of a very rare allele, that with both factors raised.
+        """
         p = np.where((self.p > 0.0) & (self.p < 1.0), self.p, 0.5)
+        chance = np.where(self._twice_rare(target), p * _RAISED, p)
         draws = 2.0 * n
         steps = int(np.max(high - low, initial=0.0)) + 1
         if steps == 1:
-            return _draw_ratio(low, target, p, draws)
+            return _draw_ratio(low, target, chance, draws)
         top = np.clip(np.rint(draws * p), low, high)
         height = binom_logpmf(top, draws, p)
         total, weighted = np.zeros(low.shape), np.zeros(low.shape)
@@ -408,7 +423,7 @@ class Genotype(_Probability):
             k = np.minimum(low + step, high)
             weight = np.exp(binom_logpmf(k, draws, p) - height) * (low + step <= high)
             total += weight
-            weighted += weight * _draw_ratio(k, target, p, draws)
+            weighted += weight * _draw_ratio(k, target, chance, draws)
         return weighted / total
 
 

@@ -24,8 +24,9 @@ _STRAY = 1e-6
 _RARE = 1e-250
 #: Steps of a sum at most: a few minutes (12 s for a quarter of them).
 _MOST_STEPS = 2**20
-#: A tilt at most, in exponents a step: beyond it only the outermost value is left.
-_MOST_TILT = 600.0
+#: A tilt at most, in exponents a step: beyond it only the outermost value is left, for no two
+#: probabilities differ by more than e^745.
+_MOST_TILT = 800.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,23 +132,27 @@ class Lattice(Marginal):
     @property
     def std(self) -> FloatArray:  # type: ignore[override]
         """Standard deviations."""
-        return np.sqrt(self._central(2))
+        return np.asarray(self._unit * np.sqrt(self._central()[0]))
 
     @property
     def skewness(self) -> FloatArray:  # type: ignore[override]
         """Standardised third cumulants."""
+        variance, third, _ = self._central()
         with np.errstate(invalid="ignore"):
-            return self._central(3) / self.std**3
+            return np.asarray(third / variance / np.sqrt(variance))
 
     @property
     def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
         """Standardised fourth cumulants."""
+        variance, _, fourth = self._central()
         with np.errstate(invalid="ignore"):
-            return self._central(4) / self._central(2) ** 2 - 3.0
+            return np.asarray(fourth / variance / variance - 3.0)
 
-    def _central(self, power: int) -> FloatArray:
-        deviations = self.values - self.mean[:, None]
-        return np.asarray(np.vecdot(deviations**power, self.probabilities))
+    def _central(self) -> list[FloatArray]:
+        """Second to fourth central moment in steps: from the least value, however far it is."""
+        places = (self.values - self.values[:, :1]) / self._unit[:, None]
+        places -= np.vecdot(places, self.probabilities)[:, None]
+        return [np.vecdot(places**power, self.probabilities) for power in (2, 3, 4)]
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         least = self.values[:, 0]
@@ -215,9 +220,10 @@ def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) 
             result[i] = _log(_at(before, k - place) / whole[k])
             continue
         tilt = _tilt(law, float(k) / n)
-        exponent = tilt * np.arange(law.size)
-        shift = float(np.max(exponent[law > 0.0]))
-        tilted = law * np.exp(np.minimum(exponent - shift, 0.0))
+        with np.errstate(divide="ignore"):
+            exponent = np.log(law) + tilt * np.arange(law.size)
+        shift = float(exponent.max())
+        tilted = np.exp(exponent - shift)
         mass = float(tilted.sum())
         tilted /= mass
         rest = sum_law(tilted, n - 1)

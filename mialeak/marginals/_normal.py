@@ -84,8 +84,12 @@ class Normal(Marginal):
         return np.zeros(self.size)
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
-        y = (releases.rows - self.mean) / self.std
-        v = (target - self.mean) / self.std
-        # v^2 - n (y - v)^2/(n - 1) without the cancellation of nearly equal squares
-        squares = (2.0 * n * v - n * y) * y - v * v
+        with np.errstate(over="ignore", invalid="ignore"):
+            y = (releases.rows - self.mean) / self.std
+            v = (target - self.mean) / self.std
+            # v^2 - n (y - v)^2/(n - 1) without the cancellation of nearly equal squares
+            squares = (2.0 * n * v - n * y) * y - v * v
+        releases.require(
+            np.isfinite(squares), "be near enough to mean, with target, for a ratio to be a number"
+        )
         return np.asarray(0.5 * np.log1p(1.0 / (n - 1.0)) + squares / (2.0 * (n - 1.0)))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_count, as_floats, require
+from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
 from mialeak._noncentral import deviance_share, log_call, log_put, log_tails, quantile
 from mialeak._results import Kind
 from mialeak.mean._covariance import whitening
@@ -274,4 +274,6 @@ def gaussian_mean_tradeoff(target: Any, mean: Any, cov: Any, n: int) -> Gaussian
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)
     score = np.asarray(squared_distances(points, mean, by, "target")) / n
+    if by.rank == 0:
+        invalid("cov", "vary in some direction; its rank is 0")
     return GaussianMeanTradeOff(score, n=n, columns=by.rank)

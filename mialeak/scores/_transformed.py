@@ -79,7 +79,9 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
     def score(piece: Piece) -> FloatArray:
         distance = n * by_rows(piece, by, lambda rows: by.squared(rows - target))
         finite = np.isfinite(distance)
-        result = np.full(distance.shape, np.nan)
+        result = np.where(finite, 0.0, np.nan)
+        if by.rank == 0:
+            return result  # no row varies: F is the law that is always 0, and F(0) = 1
         result[finite] = -log_tails(distance[finite], float(by.rank), centrality)[0]
         return result
 
