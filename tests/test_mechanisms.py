@@ -385,6 +385,21 @@ def test_the_certified_bound_holds_as_often_as_it_says():
     assert over <= 50
 
 
+@pytest.mark.parametrize("size", [3, 20])
+@pytest.mark.parametrize("way", [Mode(), Round(2), Suppress(2), lambda c: c[:, 0] % 2])
+def test_nothing_leaks_at_the_largest_gamma(way, size):
+    assert mechanism_leakage(way, [1 / size] * size, 6, gamma=1.7e308).upper == 0.0
+
+
+@pytest.mark.parametrize("gamma", [5e-324, 1e-300, 1e-100, 1e300])
+def test_a_certified_bound_is_a_number_at_any_gamma(gamma):
+    law = [0.25] * 4
+    found = sampled_mechanism_leakage(
+        lambda c: c[:, 0], law, 6, samples=1000, gamma=gamma, confidence=1e-12, rng=3
+    )
+    assert 0.0 <= found.lower <= found.upper == mialeak.max_leakage(law, 6, gamma=gamma)
+
+
 def test_sampling_takes_random_labels_and_kernels_and_any_workers():
     rng = np.random.default_rng(0)
     law, n = [0.5, 0.5], 4

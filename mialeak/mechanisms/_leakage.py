@@ -28,6 +28,8 @@ _FEW_VECTORS, _FEW_JOINT = 2**21, 2**20
 _MOST_JOINT_CELLS = 12
 #: Bits of the label that tells what all cells release.
 _MOST_DIGITS = 62
+#: At a larger gamma only atoms leak that are rarer than 1e-100, and products overflow.
+_LARGEST_GAMMA = 1e100
 _ROWS = ("fixed", "poisson")
 
 
@@ -147,7 +149,7 @@ def mechanism_leakage(
     """
     law = as_law(p)
     size = as_count(n, "n", least=1)
-    weight = as_gamma(gamma)
+    weight = min(as_gamma(gamma), _LARGEST_GAMMA)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"
     threads, most = resolve_workers(workers), as_count(limit, "limit", least=1)
     if isinstance(mechanism, CellMechanism):

@@ -125,11 +125,11 @@ def sampled_mechanism_leakage(
             mean += gap * len(y) / (seen + len(y))
             seen += len(y)
             done(len(x))
-    span = 1.0 + max(weight, 1.0 / weight)
+    span = 1.0 + weight
     log = math.log(2.0 / (1.0 - level))
     error = math.sqrt(2.0 * square / (seen - 1) * log / seen) + 7.0 * span * log / (3 * (seen - 1))
     high = float(max_leakage(law, size, gamma=weight))
-    low = min(max(mean - error, 0.0), high)
+    low = min(max(mean - error, 0.0) / min(weight, 1.0), high)
     return MechanismLeakage(low, high, "estimate", "fixed", "split sample")
 
 
@@ -144,8 +144,8 @@ def _by_outcome(found: Any, x: FloatArray) -> list[tuple[int, FloatArray]]:
 
 
 def _scores(found: Any, x: FloatArray, attack: dict[int, FloatArray], gamma: float) -> FloatArray:
-    """Y for each sample."""
-    sign = 1.0 if gamma >= 1.0 else -1.0 / gamma
+    """Y for each sample, times gamma where that is below 1."""
+    sign = 1.0 if gamma >= 1.0 else -1.0
     nothing = np.zeros(x.shape[1])
     said = np.array([attack.get(name, nothing) for name in found.names.tolist()])
     said = (sign * said > 0.0).astype(np.float64)
