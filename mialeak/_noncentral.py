@@ -48,7 +48,7 @@ from mialeak._arrays import FloatArray
 from mialeak._inversion import cosine_and_sine
 from mialeak.tradeoff._normal import two_sum
 
-__all__ = ["deviance_share", "log_call", "log_density", "log_put", "log_tails", "quantile"]
+__all__ = ["deviance_share", "log_call", "log_density", "log_put", "log_tails", "quantile", "twist"]
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -173,7 +173,7 @@ def deviance_share(f: Any, g: Any) -> FloatArray:
     return np.where(near, series, (1.0 - np.log(g) / f) / f)
 
 
-def _twist(y: FloatArray) -> FloatArray:
+def twist(y: FloatArray) -> FloatArray:
     """``y - atan y``, relatively accurate."""
     small = np.where(y < _SERIES_ATAN, y, 0.0)
     square = small * small
@@ -242,7 +242,7 @@ class _Nodes:
         self.q = q = y * y
         bend = q / (1.0 + q) ** 2
         self._falls = np.array([q, np.log1p(q), bend * (3.0 + q)])
-        self._turns = np.array([y, _twist(y), bend * y * (2.0 + q)])
+        self._turns = np.array([y, twist(y), bend * y * (2.0 + q)])
 
     def exponential(
         self, g: FloatArray, df: FloatArray, nc: FloatArray, kappa: FloatArray | None = None

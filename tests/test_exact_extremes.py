@@ -344,3 +344,21 @@ def _fnr(law, tnr):
         if left <= 0:
             return total
     return total
+
+
+@pytest.mark.parametrize("columns", [16, 100, 10**6])
+@pytest.mark.parametrize("n", [10, 10**3, 10**6, 10**9])
+def test_normal_columns_agree_with_the_law_that_is_exact_for_them(columns, n):
+    """The target at the mean: worlds as close as can be, and a largest log ratio that is near."""
+    curve = exact_tradeoff(np.zeros(columns), Normal(np.zeros(columns), 1.0), n)
+    truth = GaussianMeanTradeOff(0.0, n=n, columns=columns)
+    fpr = np.array([1e-100, 1e-20, 1e-10, 1e-3, 0.5, 0.9, 1 - 1e-9])
+    np.testing.assert_allclose(curve.power(fpr), truth.power(fpr), rtol=1e-11)
+    np.testing.assert_allclose(curve.fnr(fpr), truth.fnr(fpr), rtol=1e-11)
+    power = truth.power(fpr[:5])
+    np.testing.assert_allclose(curve.fpr(power), truth.fpr(power), rtol=1e-11)
+    epsilon = truth.advantage * np.array([0.0, 1e-3, 0.1, 1.0, 3.0])
+    for direction in ("in", "out"):
+        got = curve.delta(epsilon, direction=direction)
+        np.testing.assert_allclose(got, truth.delta(epsilon, direction=direction), rtol=1e-12)
+    assert curve.auc - 0.5 == pytest.approx(truth.auc - 0.5, rel=1e-12, abs=1e-15)

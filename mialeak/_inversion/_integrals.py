@@ -43,8 +43,12 @@ def tail_and_density(contour: Contour, x: FloatArray, anchor: float, known: floa
     return _log(total.T) + np.stack([depth, depth - anchor * x])
 
 
-def option(contour: Contour, x: FloatArray, held: float, sold: float) -> FloatArray:
-    """Log of the option that belongs to the contour: call, put or the smaller of the two laws."""
+def option(contour: Contour, x: FloatArray, held: float, sold: float, gap: float) -> FloatArray:
+    """Log of the option that belongs to the contour: call, put or the smaller of the two laws.
+
+    `held` and `sold` are logs of what the periods add to the mass and the price, `gap` is ``sold -
+    held`` if known better than by subtraction.
+    """
     theta = contour.theta
     s = theta + 1j * contour.nodes
     middle = 0.0 < theta < 1.0
@@ -52,7 +56,11 @@ def option(contour: Contour, x: FloatArray, held: float, sold: float) -> FloatAr
     depth = contour.log_moment - theta * x
     mass = np.exp(np.minimum(held - depth, _LARGE))
     price = np.exp(np.minimum(sold - x - depth, _LARGE))
-    known = mass + price if middle else price - mass if theta > 1.0 else mass - price
+    if middle:
+        return _log(_sum(contour, x, weights) - (mass + price)) + depth
+    near = np.abs(gap - x) < 1.0  # nearly equal worlds: the two nearly cancel
+    known = np.where(near, mass * np.expm1(np.where(near, gap - x, 0.0)), price - mass)
+    known *= 1.0 if theta > 1.0 else -1.0
     return _log(_sum(contour, x, weights) - known) + depth
 
 

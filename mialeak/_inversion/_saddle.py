@@ -325,7 +325,13 @@ class SaddlePointInversion:
             return log_mass - away - float(np.log(-np.expm1(-away)))
 
         if kernel is option:
-            return option(contour, x, known(0.0), known(1.0))
+            held, sold = known(0.0), known(1.0)
+            gap = sold - held if np.isfinite(held) else np.inf
+            if np.isfinite(gap) and not 0.0 <= contour.theta <= 1.0:
+                nearer = float(np.copysign(period, contour.theta))
+                rest = np.expm1(nearer) / np.expm1(period * abs(contour.theta))
+                gap = self._local(1.0)[0] - self._local(0.0)[0] + nearer - float(np.log1p(-rest))
+            return option(contour, x, held, sold, gap)
         return kernel(contour, x, anchor, known(anchor))
 
 

@@ -23,6 +23,8 @@ _EPS = 2.0**-52
 _ROUNDING = 4.0 * _EPS
 #: Mass beyond the counts that are kept, a coordinate.
 _CUT_OFF = 3e-17
+#: Moment functions of normal columns this small have fallen off.
+_GONE = 1e-10
 #: Thresholds of the table, and steps, by which a quantile of two halves is found: the last two
 #: thirds are halvings, down to the atom itself.
 _TABLE, _STEPS = 129, 90
@@ -128,7 +130,20 @@ class ContourLaw(RatioLaw):
                 x[places] = self.inversion.quantile(target[places], upper=upper)
         lower, above = self.log_tails(x, 1)
         power = np.where(fpr > 0.0, np.exp(np.minimum(above, 0.0)), 0.0)
-        return x, power, np.exp(np.minimum(lower, 0.0))
+        fnr = np.exp(np.minimum(lower, 0.0))
+        if self.moments.normal is None:
+            return x, power, fnr
+        # Close to the largest ratio there is, x is too coarse for its tail: along the tangent.
+        out, slope, some = self.log_tails(x, 0), np.exp(x), np.isfinite(x)
+        with np.errstate(invalid="ignore", over="ignore"):
+            drawn = slope * np.where(fpr <= 0.5, fpr - np.exp(out[1]), np.exp(out[0]) - (1.0 - fpr))
+            power, fnr = (
+                np.where(some, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
+            )
+            least = np.where(some, fpr * slope, 0.0)  # power / fpr falls from e^most, and is above
+        most = fpr * np.exp(min(self.moments.support[1], 700.0))
+        power = np.minimum(np.minimum(np.maximum(power, least), most), 1.0)
+        return x, power, np.clip(fnr, 0.0, 1.0)
 
     def at_power(self, power: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
@@ -140,7 +155,16 @@ class ContourLaw(RatioLaw):
         ):
             if places.any():
                 x[places] = self.inversion.quantile(target[places], upper=upper, tilt=1.0)
-        return np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
+        fpr = np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
+        if self.moments.normal is None:
+            return fpr
+        inside = np.exp(self.log_tails(x, 1))
+        gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
+        with np.errstate(invalid="ignore", over="ignore"):
+            fpr = np.where(
+                np.isfinite(x), np.minimum(fpr + np.exp(-x) * gap, power * np.exp(-x)), fpr
+            )
+        return np.clip(fpr, power * np.exp(-self.moments.support[1]), 1.0)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         finite = epsilon < 1e300
@@ -156,21 +180,36 @@ class ContourLaw(RatioLaw):
     def auc(self) -> float:
         """From ``P(l_in - l_out <= 0)``: its moment function at -1/2 + it is |M(1/2 + it)|^2."""
         spread = self.moments.local(0.5)[2] * np.sqrt(2.0)
-        step, end, total = 0.35 / spread, 0, 0.0
-        for low, high in [(0.0, 10.0 / spread), *self.returns.windows]:
+        step, end, total = 0.35 / spread, 1, 0.0  # all nodes but that at 0
+        reach, normal = 10.0 / spread, self.moments.normal
+        while normal is not None and abs(normal.wave(0.5, np.array(reach))) > _GONE:
+            reach *= 2.0  # few normal columns fall off slowly
+        for low, high in [(0.0, reach), *self.returns.windows]:
             first = max(int(np.ceil(low / step)), end)
             count = max(int(high / step) + 1 - first, 0)
             size = np.abs(self.moments.wave(0.5, first * step, step, count)) ** 2
             t = step * (first + np.arange(count))
             total += float(np.sum(size * 0.5 / (0.25 + t * t)))
             end = first + count
-        # The node at 0, of size one, counts half.
-        total = step / np.pi * (total - 1.0) * np.exp(2.0 * self.moments.local(0.5)[0])
-        mass = np.exp(self.moments.local(0.0)[0] + self.moments.local(1.0)[0])
-        return float(1.0 - (total - mass / np.expm1(min(np.pi / step, 700.0))))
+        # The node at 0 counts half, which is 1: nearly what wraps around, 1/(e^period - 1), if the
+        # worlds are close.  The two together.
+        log_size, period = 2.0 * self.moments.local(0.5)[0], np.pi / step
+        log_mass = self.moments.local(0.0)[0] + self.moments.local(1.0)[0]
+        nodes = total * np.exp(log_size) / period
+        mass = np.exp(log_mass)
+        centre = mass * (np.expm1(log_size - log_mass) / period + _less_wrapped(period))
+        return float(1.0 - (nodes + centre))
 
     def log_density(self, x: FloatArray) -> FloatArray:
         return self.inversion.log_density(x)
+
+
+def _less_wrapped(a: float) -> float:
+    """``1/a - 1/(e^a - 1)``, by its series where the two nearly cancel."""
+    if a > 0.1:
+        return float(1.0 / a - 1.0 / np.expm1(min(a, 700.0)))
+    square = a * a
+    return 0.5 - a * (1 / 12 - square * (1 / 720 - square * (1 / 30240 - square / 1209600)))
 
 
 class AtomLaw(RatioLaw):

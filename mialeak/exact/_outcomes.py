@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
+from mialeak._noncentral import deviance_share, twist
 from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
 from mialeak.marginals._counts import require_counts, require_genotype, require_possible_target
 from mialeak.marginals._lattice import sum_law
@@ -249,18 +250,21 @@ class NormalPart:
         """``K, K', K''``."""
         rest, whole = self._rest, self._rest + theta
         half, far = 0.5 * self.columns, 0.5 * self.distance
-        step = np.log1p(1.0 / rest)
+        # (s - log(1 + s)) / s^2: times d/2, the difference of two logarithms would lose digits.
+        one, all_ = (float(deviance_share(s, 1.0 + s)) for s in (1.0 / rest, theta / rest))
         # The terms in Q put together: they cancel, wholly where theta is 1.
-        k = half * (theta * step - np.log1p(theta / rest)) + far * theta * (theta - 1.0) / whole
-        first = half * (step - 1.0 / whole) + far * (theta * (rest + whole) - rest) / whole**2
+        k = half * theta / rest**2 * (theta * all_ - one) + far * theta * (theta - 1.0) / whole
+        first = half / rest * (theta / whole - one / rest)
+        first += far * (theta * (rest + whole) - rest) / whole**2
         second = half / whole**2 + 2.0 * far * (self.n / whole) * (rest / whole) / whole
         return float(k), float(first), float(second)
 
     def wave(self, theta: float, t: FloatArray) -> npt.NDArray[np.complex128]:
         """``e^(K(theta + it) - K(theta) - i t K'(theta))``."""
         u = 1.0 + theta / self._rest
-        x = 1j * t / (self._rest * u)
-        exponent = -0.5 * self.columns * (np.log1p(x) - x) + self._pull / u * x * x / (1.0 + x)
+        y = t / (self._rest * u)
+        bend = 0.5 * np.log1p(y * y) - 1j * twist(y)  # log(1 + iy) - iy
+        exponent = -0.5 * self.columns * bend - self._pull / u * y * y / (1.0 + 1j * y)
         return np.asarray(np.exp(exponent))
 
 
