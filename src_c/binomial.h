@@ -267,11 +267,10 @@ INLINE law law_of(vd n, vd p) {
     return at;
 }
 
-/* x - n p for a pair x */
-INLINE pair above_mean(law at, pair x) {
-    pair whole = two_sum(at.n, -x.high);
-    pair back = quick_sum(whole.high, whole.low - x.low); /* n - x */
-    pair direct = pair_subtract(x, at.small), mirrored = pair_subtract(at.small, back);
+/* x - n p */
+INLINE pair above_mean(law at, vd x) {
+    pair direct = pair_subtract((pair){x, all(0.0)}, at.small);
+    pair mirrored = pair_subtract(at.small, two_sum(at.n, -x));
     return (pair){pick(at.folded, mirrored.high, direct.high),
                   pick(at.folded, mirrored.low, direct.low)};
 }
@@ -335,7 +334,7 @@ INLINE vd logpmf_inside(vd k, vd n, vd p) {
     if (any(edge))
         within = law_of(size, p);
     vd rest = size - inner;
-    pair distance = above_mean(within, (pair){inner, all(0.0)});
+    pair distance = above_mean(within, inner);
     pair exponent = deviance(within, inner, distance);
     vd half_log = 0.5 * log_positive(TWO_PI * inner * (rest / size));
     vd remainders = (stirling(size, 1.0 / size) - stirling(inner, 1.0 / inner)) - stirling(rest, 1.0 / rest);

@@ -138,7 +138,7 @@ static void tail_inside(size_t count, double *const *columns) {
         vi upper = le(all(0.0), load(columns[TAIL_DISTANCE] + i));
         law at = law_of(n, p);
         vd q = at.q, rest = n - j;
-        pair distance = above_mean(at, (pair){j, all(0.0)});
+        pair distance = above_mean(at, j);
         vd slope = (distance.high + (distance.low - (q - p))) / (p * q);
         vd j_exponent = j - 1.0, rest_exponent = rest - 1.0;
         profile f = {pick(upper, slope, -slope), pick(upper, p, q), pick(upper, q, p),
@@ -248,7 +248,7 @@ INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *co
             p = pick(done, all(0.5), p);
             vi infinite = eq(vabs(c), all((double)INFINITY));
             pair bounded = {pick(done | infinite, all(0.0), c), all(0.0)};
-            vd distance = above_mean(law_of(n, p), bounded).high;
+            vd distance = above_mean(law_of(n, p), bounded.high).high;
             distance = pick(infinite, c, distance);
             bounded.high = pick(infinite, vmax(vmin(c, all(0x1p54)), all(-0x1p54)), bounded.high);
             tail_prepare(columns, of, i, n, p, bounded, distance, done);
