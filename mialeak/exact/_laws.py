@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -136,7 +136,7 @@ class ContourLaw(RatioLaw):
         # Close to the largest ratio there is, x is too coarse for its tail: along the tangent.
         out, slope, some = self.log_tails(x, 0), np.exp(x), np.isfinite(x)
         with np.errstate(invalid="ignore", over="ignore"):
-            drawn = slope * np.where(fpr <= 0.5, fpr - np.exp(out[1]), np.exp(out[0]) - (1.0 - fpr))
+            drawn = slope * _beyond(fpr, 1.0 - fpr, np.exp(out))
             power, fnr = (
                 np.where(some, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
             )
@@ -159,7 +159,7 @@ class ContourLaw(RatioLaw):
         if self.moments.normal is None:
             return fpr
         inside = np.exp(self.log_tails(x, 1))
-        gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
+        gap = _beyond(power, 1.0 - power, inside)
         with np.errstate(invalid="ignore", over="ignore"):
             fpr = np.where(
                 np.isfinite(x), np.minimum(fpr + np.exp(-x) * gap, power * np.exp(-x)), fpr
@@ -202,6 +202,11 @@ class ContourLaw(RatioLaw):
 
     def log_density(self, x: FloatArray) -> FloatArray:
         return self.inversion.log_density(x)
+
+
+def _beyond(p: FloatArray, rest: FloatArray, tails: Any) -> FloatArray:
+    """p less the upper tail, or the lower one less the rest: of the smaller two."""
+    return np.asarray(np.where(p <= rest, p - tails[1], tails[0] - rest))
 
 
 def _less_wrapped(a: float) -> float:
@@ -336,9 +341,8 @@ class HalvesLaw(RatioLaw):
         """Between atoms, and near a threshold, the curve's slope is e^x."""
         x = self._threshold(fpr, 0)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
-        small = fpr <= 0.5 * self._kept
         with np.errstate(over="ignore"):
-            drawn = np.exp(x) * np.where(small, fpr - out[1], out[0] - self._rest(fpr))
+            drawn = np.exp(x) * _beyond(fpr, self._rest(fpr), out)
         certain = fpr >= self._kept
         power = np.where(fpr > 0.0, np.where(certain, 1.0, inside[1] + drawn), 0.0)
         fnr = np.where(fpr > 0.0, np.where(certain, 0.0, inside[0] - drawn), 1.0)
@@ -349,7 +353,7 @@ class HalvesLaw(RatioLaw):
     def at_power(self, power: FloatArray) -> FloatArray:
         x = self._threshold(power, 1)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
-        gap = np.where(power <= 0.5, power - inside[1], inside[0] - (1.0 - power))
+        gap = _beyond(power, 1.0 - power, inside)
         least = power * np.exp(-self._table[0][-1])
         fpr = np.clip(out[1] + np.exp(-x) * gap, least, 1.0)
         return np.where(power > 0.0, np.where(power < 1.0, fpr, self._kept), 0.0)

@@ -45,10 +45,10 @@ def increasing_root(
     low, high, f_low, f_high = np.broadcast_arrays(low, high, f_low, f_high)
     result: FloatArray = np.where(f_low >= 0.0, low, high)
     at, other, f_at, f_other = _place(low), _place(high), f_low, f_high
-    todo = (f_at < 0.0) & (f_other > 0.0)
+    active = (f_at < 0.0) & (f_other > 0.0)
     # Roots lie more often near the upper end: leaps down from there, each twice the last.
     for power in range(_LEAP, 63):
-        leaping = todo & (other - at > 2**power)
+        leaping = active & (other - at > 2**power)
         if not leaping.any():
             break
         new = np.where(leaping, other - 2**power, at)
@@ -56,15 +56,15 @@ def increasing_root(
         below = ~(f_new > 0.0)
         at, f_at = np.where(below, new, at), np.where(below, f_new, f_at)
         other, f_other = np.where(below, other, new), np.where(below, f_other, f_new)
-    todo &= other - at > 1
+    active &= other - at > 1
     last, f_last = at, f_at  # makes the next step a halving
     for number in range(_STEPS):
-        if not todo.any():
+        if not active.any():
             break
         if number % _PATIENCE == _PATIENCE - 1:
             last, f_last = at, f_at
         new = at + _step(at, other, last, f_at, f_other, f_last)
-        x = np.where(todo, new.view(np.float64), result)
+        x = np.where(active, new.view(np.float64), result)
         f_new = np.asarray(function(x))
         same = (f_new > 0.0) == (f_at > 0.0)
         last, f_last = np.where(same, at, other), np.where(same, f_at, f_other)
@@ -72,8 +72,8 @@ def increasing_root(
         at, f_at = new, f_new
         found = np.abs(f_at) <= tolerance
         upper = np.where(found | (f_at > 0.0), at, other).view(np.float64)
-        result = np.where(todo, upper, result)
-        todo &= (np.abs(other - at) > 1) & ~found
+        result = np.where(active, upper, result)
+        active &= (np.abs(other - at) > 1) & ~found
     return result
 
 
