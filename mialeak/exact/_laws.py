@@ -205,7 +205,7 @@ class ContourLaw(RatioLaw):
 
 
 def _beyond(p: FloatArray, rest: FloatArray, tails: Any) -> FloatArray:
-    """p less the upper tail, or the lower one less the rest: of the smaller two."""
+    """How far p is beyond the upper tail, by whichever of that and the lower one is smaller."""
     return np.asarray(np.where(p <= rest, p - tails[1], tails[0] - rest))
 
 
