@@ -8,8 +8,8 @@ import coverage
 import numpy as np
 from speed_case import SpeedCase
 
-from mialeak.audit import audit
-from mialeak.security import dp_leakage_bound, epsilon_for_leakage
+from mialeak.auditing import audit
+from mialeak.guarantees import dp_leakage_bound, epsilon_for_leakage
 
 __all__ = ["AUDIT_CASES"]
 

@@ -36,7 +36,7 @@ from speed_case import EPS, SpeedCase
 from whitebox_cases import WHITEBOX_CASES
 
 from mialeak import datasets, discrete, reference, scores, special, tables
-from mialeak.marginals import Bernoulli
+from mialeak.laws import Bernoulli
 from mialeak.reference import scores as score_twins
 
 __all__ = ["ACCURACY_POINTS", "CASES", "SpeedCase"]

@@ -29,9 +29,10 @@ import numpy as np
 from scipy import optimize, stats
 from scipy.special import ndtr, ndtri
 
-from mialeak.audit import Interval, one_run_audit
-from mialeak.audit._audit import Evidence, Method
-from mialeak.audit._intervals import (
+from mialeak._numerics.order import Order
+from mialeak.auditing import Interval, one_run_audit
+from mialeak.auditing._audit import Evidence, Method
+from mialeak.auditing._intervals import (
     Band,
     advantage_interval,
     area_interval,
@@ -39,7 +40,6 @@ from mialeak.audit._intervals import (
     power_band,
     power_interval,
 )
-from mialeak.audit._order import Order
 from mialeak.tradeoff import EmpiricalTradeOff
 
 ERROR = 0.05

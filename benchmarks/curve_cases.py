@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, stats
 from speed_case import EPS, SpeedCase
 
-from mialeak import discrete, mean, tradeoff
+from mialeak import discrete, tradeoff
 from mialeak.reference import mean as twins
 
 __all__ = ["CURVE_CASES"]

@@ -10,8 +10,8 @@ import numpy as np
 from speed_case import EPS, SpeedCase
 
 from mialeak import exact
-from mialeak._inversion import SaddlePointInversion
-from mialeak.marginals import Bernoulli
+from mialeak._numerics.inversion import SaddlePointInversion
+from mialeak.laws import Bernoulli
 from mialeak.reference.exact import BitMoments
 from mialeak.special import binom_logpmf
 
@@ -31,7 +31,7 @@ def bits(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def advantage_and_curve(target: np.ndarray, p: np.ndarray) -> float:
     """The advantage and 1000 points of the curve."""
-    curve = exact.exact_tradeoff(target, Bernoulli(p), ROWS, method="inversion")
+    curve = exact.exact_mean_tradeoff(target, Bernoulli(p), ROWS, method="inversion")
     curve.power(FPR)
     return float(curve.advantage)
 
@@ -67,7 +67,9 @@ def composed_advantage(target: np.ndarray, p: np.ndarray) -> float:
 
 def plain_advantage(target: np.ndarray, p: np.ndarray) -> float:
     """The advantage alone."""
-    return float(exact.exact_tradeoff(target, Bernoulli(p), ROWS, method="inversion").advantage)
+    return float(
+        exact.exact_mean_tradeoff(target, Bernoulli(p), ROWS, method="inversion").advantage
+    )
 
 
 def composed_error(function: Callable[..., Any], size: int) -> float:
@@ -94,7 +96,7 @@ def composed_case() -> SpeedCase:
 
 EXACT_CASES = (
     SpeedCase(
-        name="`exact_tradeoff`, d = 5000, n = 1000: advantage and 1000 points",
+        name="`exact_mean_tradeoff`, d = 5000, n = 1000: advantage and 1000 points",
         size=5000,
         quick_size=500,
         setup=bits,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from speed_case import SpeedCase
 
-from mialeak import games, mean, scores
+from mialeak import games, scores
 from mialeak.games._tables import binomial_draw
-from mialeak.marginals import Bernoulli
+from mialeak.laws import Bernoulli
 from mialeak.reference import games as game_twins, scores as score_twins
 
 __all__ = ["GAME_CASES"]

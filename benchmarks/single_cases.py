@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from speed_case import SpeedCase
 
-from mialeak import discrete, mean, scores, security, special
-from mialeak.marginals import Bernoulli
+from mialeak import discrete, scores, special
+from mialeak.laws import Bernoulli
 
 __all__ = ["SINGLE_CASES"]
 

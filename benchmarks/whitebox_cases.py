@@ -10,7 +10,8 @@ import numpy as np
 from scipy.linalg import blas
 from speed_case import EPS, SpeedCase
 
-from mialeak import CovarianceAttack, LayerGradients, StreamingCovariance, select_canaries
+from mialeak import CovarianceAttack, StreamingCovariance, select_canaries
+from mialeak.training import LayerGradients
 
 __all__ = ["WHITEBOX_CASES"]
 

@@ -19,7 +19,7 @@ from numpydoc.docscrape import NumpyDocString
 from sphinx.addnodes import pending_xref
 
 import mialeak
-import mialeak.torch
+import mialeak.training.torch
 
 mpl.use("agg")
 
@@ -90,7 +90,7 @@ its file.
 
 def rooms() -> Iterator[tuple[str, Any, list[str]]]:
     """Title, module and names of every room."""
-    for room, names in {**mialeak._ROOMS, "torch": mialeak.torch.__all__}.items():
+    for room, names in {**mialeak._ROOMS, "torch": mialeak.training.torch.__all__}.items():
         module = importlib.import_module(f"mialeak.{room}")
         public = [*names, room] if hasattr(module, room) else names
         title = "configuration" if room == "_config" else room
@@ -101,7 +101,7 @@ def interface() -> str:
     """The page that lists every public name, room by room, in the package's own words."""
     lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself, but for the"]
     lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms, and"]
-    lines += ["for those of ``mialeak.torch``, which has to be imported by name.", ""]
+    lines += ["for those of ``mialeak.training.torch``, which has to be imported by name.", ""]
     for title, module, names in rooms():
         lines += [title, "-" * len(title), "", module.__doc__.splitlines()[0], ""]
         lines += [f".. currentmodule:: {home(module)}", ""]

@@ -16,7 +16,7 @@ import mialeak
 from mialeak import StreamingCovariance
 from mialeak._arrays import all_finite, as_choice, as_floats, as_share, within
 from mialeak._kernels import table
-from mialeak.audit import audit, audit_power, one_run_audit
+from mialeak.auditing import audit, audit_power, one_run_audit
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 MASKED = np.ma.masked_array(X, mask=X > 1.0)
@@ -25,27 +25,27 @@ LAW = np.ma.masked_array([0.5, 0.3, 0.2], mask=[0, 0, 1])
 
 TAKES_ARRAYS = {
     "X": [
-        lambda: mialeak.mean_influence(MASKED),
-        lambda: mialeak.row_leakage_scores(MASKED),
+        lambda: mialeak.estimators.mean_influence(MASKED),
+        lambda: mialeak.means.row_leakage_scores(MASKED),
         lambda: StreamingCovariance().fit(MASKED),
         lambda: StreamingCovariance().fit(MASKED.astype(np.float32)),
         lambda: StreamingCovariance().fit(X).mahalanobis(MASKED),
-        lambda: mialeak.discretize(COLUMN, 3),
+        lambda: mialeak.mechanisms.discretize(COLUMN, 3),
     ],
     "in_scores": [lambda: audit(COLUMN, X[:, 1])],
     "target": [lambda: mialeak.leakage_score(MASKED, np.zeros(3), 1.0, 5)],
     "releases": [
-        lambda: mialeak.covariance_score(MASKED.astype(np.float32), X[0], X[1], 1.0, 5),
+        lambda: mialeak.scores.covariance_score(MASKED.astype(np.float32), X[0], X[1], 1.0, 5),
     ],
     "p": [
         lambda: mialeak.max_leakage(LAW, 5),
         lambda: mialeak.max_leakage(iter([LAW]), 5),
-        lambda: mialeak.Bernoulli(LAW),
-        lambda: mialeak.mechanism_leakage(mialeak.Mode(), LAW, 5),
+        lambda: mialeak.laws.Bernoulli(LAW),
+        lambda: mialeak.mechanism_leakage(mialeak.mechanisms.Mode(), LAW, 5),
     ],
     "counts": [
         lambda: mialeak.estimate_max_leakage(np.ma.masked_array([3, 4], mask=[1, 0])),
-        lambda: mialeak.Round(5).release(np.ma.masked_array([3, 4], mask=[1, 0])),
+        lambda: mialeak.mechanisms.Round(5).release(np.ma.masked_array([3, 4], mask=[1, 0])),
     ],
     "candidates": [lambda: mialeak.select_canaries(MASKED, StreamingCovariance().fit(X))],
 }
@@ -117,13 +117,15 @@ TAKES_RNG = {
     "audit": lambda rng: audit(*SCORES, rng=rng),
     "one_run_audit": lambda rng: one_run_audit(X[:, 0], MEMBER, rng=rng),
     "audit_power": lambda rng: audit_power(0.1, mialeak.GaussianTradeOff(1.0), rng=rng),
-    "dp_sgd_audit": lambda rng: mialeak.dp_sgd_audit(lambda member: 1.0 * member, 20, rng=rng),
-    "mislabelled_canaries": lambda rng: mialeak.mislabelled_canaries([0, 1], 3, rng=rng),
-    "blank_canaries": lambda rng: mialeak.blank_canaries(1, 2, 3, rng=rng),
-    "discretize": lambda rng: mialeak.discretize(X, 2, rng=rng),
-    "draw_rows": lambda rng: mialeak.draw_rows(mialeak.Bernoulli([0.5]), 3, rng=rng),
-    "RandomRound": lambda rng: mialeak.RandomRound(3).release([1], rng=rng),
-    "resampled_tradeoff": lambda rng: mialeak.mean_influence(X).resampled_tradeoff(
+    "dp_sgd_audit": lambda rng: mialeak.training.dp_sgd_audit(
+        lambda member: 1.0 * member, 20, rng=rng
+    ),
+    "mislabelled_canaries": lambda rng: mialeak.training.mislabelled_canaries([0, 1], 3, rng=rng),
+    "blank_canaries": lambda rng: mialeak.training.blank_canaries(1, 2, 3, rng=rng),
+    "discretize": lambda rng: mialeak.mechanisms.discretize(X, 2, rng=rng),
+    "draw_rows": lambda rng: mialeak.games.draw_rows(mialeak.laws.Bernoulli([0.5]), 3, rng=rng),
+    "RandomRound": lambda rng: mialeak.mechanisms.RandomRound(3).release([1], rng=rng),
+    "resampled_tradeoff": lambda rng: mialeak.estimators.mean_influence(X).resampled_tradeoff(
         0, lambda rows: rows.mean(axis=0), X, rounds=1, rng=rng
     ),
 }

@@ -13,9 +13,9 @@ from hypothesis import given, settings, strategies as st
 from scipy import integrate, stats
 from scipy.special import ndtri
 
-from mialeak.audit import AuditResult, audit
-from mialeak.audit._order import Order
-from mialeak.audit._pairs import ADVANTAGE, GAUSSIAN, Pairs, PairTest, indistinguishable
+from mialeak._numerics.order import Order
+from mialeak._numerics.rank_tests import ADVANTAGE, GAUSSIAN, Pairs, PairTest, indistinguishable
+from mialeak.auditing import AuditResult, audit
 from mialeak.tradeoff import EmpiricalTradeOff
 
 

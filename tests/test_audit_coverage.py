@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from mialeak.audit import audit
-from mialeak.audit._audit import Evidence
-from mialeak.audit._intervals import power_band
-from mialeak.audit._order import Order
+from mialeak._numerics.order import Order
+from mialeak.auditing import audit
+from mialeak.auditing._audit import Evidence
+from mialeak.auditing._intervals import power_band
 from mialeak.tradeoff import GaussianTradeOff
 
 

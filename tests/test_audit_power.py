@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mialeak.audit import audit, audit_power, one_run_audit
+from mialeak.auditing import audit, audit_power, one_run_audit
 from mialeak.tradeoff import GaussianTradeOff
 
 

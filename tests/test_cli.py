@@ -17,7 +17,7 @@ import pytest
 
 import mialeak
 from mialeak import cli
-from mialeak._text import at_most
+from mialeak._report.text import at_most
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.tables import table_leakage

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import mialeak
-from mialeak._text import at_most
+from mialeak._report.text import at_most
 from mialeak.cli import main
 from mialeak.cli._mean_report import MeanReport
 from mialeak.cli._released import release_of

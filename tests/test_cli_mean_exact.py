@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from mialeak import Bernoulli, Genotype, exact_tradeoff, mean_tradeoff
+from mialeak import exact_mean_tradeoff, mean_tradeoff
 from mialeak.cli import main
+from mialeak.laws import Bernoulli, Genotype
 
 ROWS = 40
 
@@ -56,7 +57,7 @@ def by_hand(columns, names, row, rate=1.0):
         laws.append(Bernoulli([p]) if name in bits else Genotype([p]))
         mean.append(other)
         variance.append(p * (1 - p) * (1 if name in bits else 2))
-    curve = exact_tradeoff(target, laws, ROWS, sampling_rate=rate)
+    curve = exact_mean_tradeoff(target, laws, ROWS, sampling_rate=rate)
     return curve, mean_tradeoff(target, mean, variance, ROWS, sampling_rate=rate)
 
 

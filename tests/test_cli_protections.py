@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from mialeak import Geometric, Round, Suppress, coarsen, load_adult, max_leakage, mechanism_leakage
+from mialeak import coarsen, max_leakage, mechanism_leakage
 from mialeak.cli import main
+from mialeak.datasets import load_adult
+from mialeak.mechanisms import Geometric, Round, Suppress
 from mialeak.tables import table_leakage
 
 THREE = ["--mechanism", "round:5", "--mechanism", "suppress:10", "--mechanism", "geometric:1.0"]

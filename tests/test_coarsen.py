@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import special, stats
 
-from mialeak import diversity, load_adult, max_leakage, shannon_entropy
+from mialeak import max_leakage
+from mialeak.datasets import load_adult
+from mialeak.discrete import diversity, shannon_entropy
 from mialeak.mechanisms import _coarsen, _greedy, _ordered, coarsen, discretize
 
 

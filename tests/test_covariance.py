@@ -91,9 +91,9 @@ def test_the_leakage_of_a_mean_takes_a_covariance_as_it_was_learnt():
             expected = mialeak.leakage_score(x, mean, cov, 300, **more)
             got = mialeak.leakage_score(x, mean, found, 300, **more)
             np.testing.assert_allclose(got, expected, rtol=1e-11)
-        got = mialeak.covariance_score(x, x[0], mean, found, 300)
+        got = mialeak.scores.covariance_score(x, x[0], mean, found, 300)
         np.testing.assert_allclose(
-            got, mialeak.covariance_score(x, x[0], mean, cov, 300), rtol=1e-10, atol=1e-12
+            got, mialeak.scores.covariance_score(x, x[0], mean, cov, 300), rtol=1e-10, atol=1e-12
         )
     with pytest.raises(ValueError, match="cov must be fitted to 3 columns; it was fitted to 4"):
         mialeak.leakage_score(x[:, :3], mean[:3], StreamingCovariance().fit(x), 300)
@@ -115,8 +115,8 @@ def test_an_attacker_who_takes_one_row_for_another_knows_a_learnt_covariance(str
     x = rows_for(structure)
     found = StreamingCovariance(**STRUCTURES[structure]).fit(x)
     mean = x.mean(axis=0)
-    expected = mialeak.misspecified_advantage(x[:4], x[4:8], mean, found.covariance_, 50)
-    got = mialeak.misspecified_advantage(x[:4], x[4:8], mean, found, 50)
+    expected = mialeak.means.misspecified_advantage(x[:4], x[4:8], mean, found.covariance_, 50)
+    got = mialeak.means.misspecified_advantage(x[:4], x[4:8], mean, found, 50)
     np.testing.assert_allclose(got, expected, rtol=1e-9)
 
 

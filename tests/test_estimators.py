@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from mialeak import covariance_score, row_leakage_scores
 from mialeak.estimators import (
     InfluenceFunctions,
     joint_influence,
@@ -19,7 +18,9 @@ from mialeak.estimators import (
     variance_influence,
     z_estimator,
 )
+from mialeak.means import row_leakage_scores
 from mialeak.reference import estimators as twins
+from mialeak.scores import covariance_score
 
 RNG = np.random.default_rng(17)
 N = 60

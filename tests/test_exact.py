@@ -8,19 +8,15 @@ import exact_truth
 import numpy as np
 import pytest
 
-from mialeak import (
-    Bernoulli,
-    Genotype,
-    Normal,
-    bernoulli_score,
-    exact_tradeoff,
-)
+from mialeak import exact_mean_tradeoff
 from mialeak.exact import ExactTradeOff
 from mialeak.exact._atoms import halves_of
 from mialeak.exact._enclosure import TailEnclosure
 from mialeak.exact._laws import ContourLaw
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._tables import packed
+from mialeak.laws import Bernoulli, Genotype, Normal
+from mialeak.scores import bernoulli_score
 
 
 def bits_case(d, low=0.25, high=0.75, seed=0):
@@ -45,7 +41,7 @@ def rational_case(n, d, kind):
     z = rng.integers(0, 2 if kind is Bernoulli else 3, d)
     one = exact_truth.bits if kind is Bernoulli else exact_truth.genotypes
     law = exact_truth.releases([one(q, int(x), n) for q, x in zip(p, z, strict=True)])
-    return law, exact_tradeoff(z.astype(float), kind([float(q) for q in p]), n)
+    return law, exact_mean_tradeoff(z.astype(float), kind([float(q) for q in p]), n)
 
 
 @pytest.mark.parametrize("kind", [Bernoulli, Genotype])
@@ -87,7 +83,7 @@ def test_the_enclosure_contains_the_truth_in_every_enumerated_case(n, d, kind):
 
 def test_the_enclosure_of_a_smooth_law_narrows_with_its_reach():
     p, z = bits_case(400)
-    curve = exact_tradeoff(z, Bernoulli(p), 500)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), 500)
     fpr = np.array([0.01, 0.2])
     truth, widths = curve.power(fpr), []
     for reach in (100.0, 1000.0):
@@ -101,7 +97,7 @@ def test_the_enclosure_of_a_smooth_law_narrows_with_its_reach():
 @pytest.mark.parametrize("world", [0, 1])
 def test_rounding_is_added_to_an_enclosure_on_either_side(world):
     p, z = bits_case(50)
-    moments = exact_tradeoff(z, Bernoulli(p), 100)._moments
+    moments = exact_mean_tradeoff(z, Bernoulli(p), 100)._moments
     x = np.array([-0.5, 0.0, 0.5])
     without, rounded = (TailEnclosure(moments, world, 100.0, r)(x) for r in (0.0, 1e-3))
     np.testing.assert_allclose(without[0] - rounded[0], 1e-3, rtol=1e-9)
@@ -114,8 +110,8 @@ def test_rounding_is_added_to_an_enclosure_on_either_side(world):
 @pytest.mark.parametrize(("d", "n"), [(4, 60), (6, 40)])
 def test_few_columns_agree_with_meeting_in_the_middle(d, n):
     p, z = bits_case(d, 0.3, 0.6, seed=d)
-    halves = exact_tradeoff(z, Bernoulli(p), n, method="halves")
-    curve = exact_tradeoff(z, Bernoulli(p), n, method="inversion")
+    halves = exact_mean_tradeoff(z, Bernoulli(p), n, method="halves")
+    curve = exact_mean_tradeoff(z, Bernoulli(p), n, method="inversion")
     grid = np.array([0.01, 0.3, 0.9])
     for world in ("out", "in"):
         x = np.asarray(halves.threshold(grid))
@@ -127,8 +123,8 @@ def test_few_columns_agree_with_meeting_in_the_middle(d, n):
 @pytest.mark.parametrize(("d", "n", "least"), [(1, 5, 1e-9), (2, 30, 1e-18), (2, 5000, 1e-35)])
 def test_two_halves_keep_their_digits_in_the_tails(d, n, least):
     p, z = bits_case(d, 0.3, 0.6, seed=d)
-    atoms = exact_tradeoff(z, Bernoulli(p), n)
-    halves = exact_tradeoff(z, Bernoulli(p), n, method="halves")
+    atoms = exact_mean_tradeoff(z, Bernoulli(p), n)
+    halves = exact_mean_tradeoff(z, Bernoulli(p), n, method="halves")
     fpr = np.geomspace(least, 0.5, 60)
     np.testing.assert_allclose(halves.power(fpr), atoms.power(fpr), rtol=1e-11)
     power = np.asarray(atoms.power(fpr))
@@ -140,8 +136,8 @@ def test_two_halves_keep_their_digits_in_the_tails(d, n, least):
 @pytest.mark.parametrize(("d", "n"), [(2, 100), (3, 60)])
 def test_the_switch_to_halves_changes_nothing(d, n):
     p, z = bits_case(d, 0.3, 0.6, seed=d)
-    atoms = exact_tradeoff(z, Bernoulli(p), n)
-    halves = exact_tradeoff(z, Bernoulli(p), n, method="halves")
+    atoms = exact_mean_tradeoff(z, Bernoulli(p), n)
+    halves = exact_mean_tradeoff(z, Bernoulli(p), n, method="halves")
     assert (atoms.method, halves.method) == ("atoms", "meet in the middle")
     grid = np.array([1e-6, 0.01, 0.3, 0.9])
     np.testing.assert_allclose(halves.power(grid), atoms.power(grid), rtol=1e-12)
@@ -159,9 +155,9 @@ def test_the_switch_to_halves_changes_nothing(d, n):
 
 def test_equal_columns_agree_with_halves():
     """Twelve equal columns have few atoms and many returns of the moment function."""
-    halves = halves_of(packed(exact_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12)
+    halves = halves_of(packed(exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12)
                               ._moments.families, 1.0, np.inf), 1 << 17, 1 << 21)  # fmt: skip
-    curve = exact_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12, method="inversion")
+    curve = exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12, method="inversion")
     x = np.array([-0.5, 0.123, 0.8])
     gap = np.asarray(curve.sf(x)) - halves.tails(x, 0)[1]
     assert np.all(np.abs(gap) <= curve.error)
@@ -177,7 +173,7 @@ def test_equal_columns_agree_with_halves():
 def test_the_reproducible_values_are_met(name, value):
     p, easy = paper()
     target = {"easy": easy, "hard": 1.0 - easy, "ones": np.ones(p.size)}[name]
-    curve = exact_tradeoff(target, Bernoulli(p), 1000)
+    curve = exact_mean_tradeoff(target, Bernoulli(p), 1000)
     assert curve.advantage == pytest.approx(value, abs=1e-12)
     assert curve.error < 1e-12
 
@@ -186,8 +182,12 @@ def test_the_reproducible_values_are_met(name, value):
 def test_tails_agree_with_atoms_where_those_reach(level):
     p, z = np.array([0.3, 0.45]), np.array([1.0, 0.0])
     copies = 1
-    atoms = exact_tradeoff(np.tile(z, copies), Bernoulli(np.tile(p, copies)), 400, method="atoms")
-    halves = exact_tradeoff(np.tile(z, copies), Bernoulli(np.tile(p, copies)), 400, method="halves")
+    atoms = exact_mean_tradeoff(
+        np.tile(z, copies), Bernoulli(np.tile(p, copies)), 400, method="atoms"
+    )
+    halves = exact_mean_tradeoff(
+        np.tile(z, copies), Bernoulli(np.tile(p, copies)), 400, method="halves"
+    )
     if level > 1e-16:  # the counts kept by halves
         assert halves.power(level) == pytest.approx(atoms.power(level), rel=1e-9)
     x = atoms.threshold(level)
@@ -196,7 +196,7 @@ def test_tails_agree_with_atoms_where_those_reach(level):
 
 def test_halving_the_step_and_widening_the_counts_changes_nothing():
     p, z = bits_case(200)
-    curve = exact_tradeoff(z, Bernoulli(p), 300)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), 300)
     inversion = curve._law.inversion
     value = curve.power(0.01)
     contour = inversion._contours[0]
@@ -212,7 +212,7 @@ def test_halving_the_step_and_widening_the_counts_changes_nothing():
 def test_both_worlds_have_all_their_mass():
     for d in (50, 500):
         p, z = bits_case(d, 0.05, 0.95)
-        moments = exact_tradeoff(z, Bernoulli(p), 1000)._moments
+        moments = exact_mean_tradeoff(z, Bernoulli(p), 1000)._moments
         assert abs(moments.local(1.0)[0]) < 1e-14
         assert abs(moments.local(0.0)[0]) < 1e-14
 
@@ -226,10 +226,10 @@ def test_rare_alleles_need_the_returning_windows(d):
     rng = np.random.default_rng(d)
     p, n, rounds = rng.uniform(0.001, 0.01, d), 1000, 5_000_000 // d
     z = (rng.random(d) < p).astype(float)
-    curve = exact_tradeoff(z, Bernoulli(p), n)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), n)
     assert curve._law.returns.windows
     assert curve.error < 1e-9
-    from mialeak._inversion import SaddlePointInversion
+    from mialeak._numerics.inversion import SaddlePointInversion
 
     naive = SaddlePointInversion(curve._moments)
     x = np.asarray(curve.threshold(np.linspace(0.02, 0.98, 97)))
@@ -246,7 +246,7 @@ def test_rare_alleles_need_the_returning_windows(d):
 def test_a_lattice_that_does_not_bend_away_has_its_jumps():
     """All alleles alike: the law has atoms a lattice step apart, seen by the windows."""
     d, n, p = 30, 200, 0.01
-    curve = exact_tradeoff(np.zeros(d), Bernoulli(np.full(d, p)), n, method="inversion")
+    curve = exact_mean_tradeoff(np.zeros(d), Bernoulli(np.full(d, p)), n, method="inversion")
     rng = np.random.default_rng(1)
     k = rng.binomial(n, p, (200_000, d))
     scores = np.log1p((n * p - k) / (n * (1 - p))).sum(axis=1)
@@ -256,7 +256,7 @@ def test_a_lattice_that_does_not_bend_away_has_its_jumps():
 
 
 def test_an_answer_with_a_large_error_is_refused_and_the_enclosure_is_not():
-    curve = exact_tradeoff([1, 1, 0.3], [Bernoulli([0.3, 0.4]), Normal([0.0], [1.0])], 50)
+    curve = exact_mean_tradeoff([1, 1, 0.3], [Bernoulli([0.3, 0.4]), Normal([0.0], [1.0])], 50)
     message = "marginals must have more columns, or likelier values: the error is 0.08 here"
     with pytest.raises(ValueError, match=message):
         _ = curve.advantage

@@ -12,16 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak import (
-    Bernoulli,
-    GaussianMeanTradeOff,
-    Genotype,
-    Lattice,
-    Normal,
-    Presence,
-    exact_tradeoff,
-    gaussian_mean_tradeoff,
-)
+from mialeak import exact_mean_tradeoff, gaussian_mean_tradeoff
+from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
+from mialeak.means import GaussianMeanTradeOff
 
 #: Next to 0 and next to 1; of the last the complement is one unit in the last place.
 EXTREME = [1e-5, 1e-12, 1e-20, 1e-100, 1.0 - 1e-5, 1.0 - 1e-12, 1.0 - 2.0**-53]
@@ -46,7 +39,7 @@ def assert_enumerated(law, curve):
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (9, 1), (4, 2)])
 def test_bits_next_to_certain_are_those_of_enumeration(p, target, n, d):
     law = exact_truth.releases([exact_truth.bits(Fraction(p), int(target), n)] * d)
-    assert_enumerated(law, exact_tradeoff(np.full(d, target), Bernoulli(np.full(d, p)), n))
+    assert_enumerated(law, exact_mean_tradeoff(np.full(d, target), Bernoulli(np.full(d, p)), n))
 
 
 @pytest.mark.parametrize("p", EXTREME)
@@ -57,16 +50,16 @@ def test_genotypes_next_to_certain_are_those_of_enumeration(p, target, n, d):
     if p == 1e-100 and target == 2.0 and d == 2:
         n, message = 3, "target must have likelier values: releases that it can be in have a prob"
         with pytest.raises(ValueError, match=message):
-            exact_tradeoff(np.full(d, target), Genotype(np.full(d, p)), n)
+            exact_mean_tradeoff(np.full(d, target), Genotype(np.full(d, p)), n)
     else:
-        assert_enumerated(law, exact_tradeoff(np.full(d, target), Genotype(np.full(d, p)), n))
+        assert_enumerated(law, exact_mean_tradeoff(np.full(d, target), Genotype(np.full(d, p)), n))
 
 
 @pytest.mark.parametrize("p", [1e-16, 1e-20, 1e-100])
 def test_what_all_but_never_happens_has_few_atoms(p):
     """Thirty equal genotypes: only the release without an allele is likelier with the target."""
     n, d = 10, 30
-    curve = exact_tradeoff(np.zeros(d), Genotype(np.full(d, p)), n)
+    curve = exact_mean_tradeoff(np.zeros(d), Genotype(np.full(d, p)), n)
     assert curve.method == "atoms"
     with mpmath.workdps(250):
         q = 1 - mpmath.mpf(p)
@@ -77,25 +70,27 @@ def test_what_all_but_never_happens_has_few_atoms(p):
 def test_a_value_of_the_target_is_refused_where_its_outcomes_underflow():
     message = r"target must have values whose probability is at least 1e-250; got target\[0\] = "
     likely, rare = 1.001e-250, 0.999e-250
-    assert exact_tradeoff([1.0], Bernoulli([likely]), 10).power(1e-200) == pytest.approx(1.0)
+    assert exact_mean_tradeoff([1.0], Bernoulli([likely]), 10).power(1e-200) == pytest.approx(1.0)
     with pytest.raises(ValueError, match=message + "1.0"):
-        exact_tradeoff([1.0], Bernoulli([rare]), 10)
-    assert exact_tradeoff([2.0], Genotype([likely**0.5]), 10).advantage == pytest.approx(1.0)
+        exact_mean_tradeoff([1.0], Bernoulli([rare]), 10)
+    assert exact_mean_tradeoff([2.0], Genotype([likely**0.5]), 10).advantage == pytest.approx(1.0)
     with pytest.raises(ValueError, match=message + "2.0"):
-        exact_tradeoff([2.0], Genotype([rare**0.5]), 10)
-    assert exact_tradeoff([1.0], Lattice([0, 1], [1.0, likely]), 10).advantage == pytest.approx(1.0)
+        exact_mean_tradeoff([2.0], Genotype([rare**0.5]), 10)
+    assert exact_mean_tradeoff(
+        [1.0], Lattice([0, 1], [1.0, likely]), 10
+    ).advantage == pytest.approx(1.0)
     with pytest.raises(ValueError, match=message + "1.0"):
-        exact_tradeoff([1.0], Lattice([0, 1], [1.0, rare]), 10)
+        exact_mean_tradeoff([1.0], Lattice([0, 1], [1.0, rare]), 10)
 
 
 def test_atoms_underflow_together_on_one_side_of_the_cut_only():
     n, d = 4, 3
     p = np.exp(np.array([-199.0, -201.5]) - np.log(n))
     law = exact_truth.releases([exact_truth.bits(Fraction(p[0]), 1, n)] * d)
-    assert_enumerated(law, exact_tradeoff(np.ones(d), Bernoulli(np.full(d, p[0])), n))
+    assert_enumerated(law, exact_mean_tradeoff(np.ones(d), Bernoulli(np.full(d, p[0])), n))
     rule = "target must have likelier values: releases that it can be in have a probability below"
     with pytest.raises(ValueError, match=f"{rule} 1e-262 without it"):
-        exact_tradeoff(np.ones(d), Bernoulli(np.full(d, p[1])), n)
+        exact_mean_tradeoff(np.ones(d), Bernoulli(np.full(d, p[1])), n)
 
 
 def test_too_many_releases_that_are_nearly_alike_are_refused():
@@ -103,9 +98,9 @@ def test_too_many_releases_that_are_nearly_alike_are_refused():
     d, n = 60, 100
     spread = np.linspace(0.95, 1.05, d) / n
     with pytest.raises(ValueError, match="target must have likelier values"):
-        exact_tradeoff(np.ones(d), Bernoulli(np.exp(-12.1) * spread), n)
+        exact_mean_tradeoff(np.ones(d), Bernoulli(np.exp(-12.1) * spread), n)
     with pytest.raises(ValueError, match="marginals must vary: all but always"):
-        exact_tradeoff(np.ones(d), Bernoulli(np.exp(-11.9) * spread), n)
+        exact_mean_tradeoff(np.ones(d), Bernoulli(np.exp(-11.9) * spread), n)
 
 
 @pytest.mark.parametrize("kind", [Bernoulli, Genotype])
@@ -113,7 +108,7 @@ def test_too_many_releases_that_are_nearly_alike_are_refused():
 def test_a_release_that_is_nearly_always_the_same_is_refused_at_once(kind, p):
     start = time.process_time()
     with pytest.raises(ValueError, match="marginals must vary: all but always every row is the sa"):
-        exact_tradeoff(np.zeros(100), kind(p * np.linspace(1.0, 2.0, 100)), 1000)
+        exact_mean_tradeoff(np.zeros(100), kind(p * np.linspace(1.0, 2.0, 100)), 1000)
     assert time.process_time() - start < 2.0
 
 
@@ -122,7 +117,7 @@ def test_many_columns_whose_release_is_all_but_impossible_have_a_curve():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.005, 0.05, 60_000)
     target = (rng.random(p.size) < p).astype(float)
-    curve = exact_tradeoff(target, Bernoulli(p), 30)
+    curve = exact_mean_tradeoff(target, Bernoulli(p), 30)
     assert curve._moments.local(0.0)[0] < -600.0
     assert curve.error < 1e-9
     assert curve.power(1e-100) == pytest.approx(1.0, abs=1e-9)
@@ -132,14 +127,14 @@ def test_many_columns_whose_release_is_all_but_impossible_have_a_curve():
 @pytest.mark.parametrize("n", [2, 10, 1000])
 def test_no_delta_and_no_advantage_is_above_one(p, n):
     for d in (1, 2, 3, 5):
-        curve = exact_tradeoff(np.ones(d), Bernoulli(np.full(d, p)), n)
+        curve = exact_mean_tradeoff(np.ones(d), Bernoulli(np.full(d, p)), n)
         assert curve.advantage <= 1.0
         assert np.all(np.asarray(curve.delta([0.0, 1.0], direction="out")) <= 1.0)
 
 
 @pytest.mark.parametrize(("d", "method"), [(1, "atoms"), (3, "halves"), (100, "inversion")])
 def test_a_ratio_that_is_no_number_has_no_tail(d, method):
-    curve = exact_tradeoff(np.ones(d), Bernoulli(np.linspace(0.3, 0.5, d)), 30, method=method)
+    curve = exact_mean_tradeoff(np.ones(d), Bernoulli(np.linspace(0.3, 0.5, d)), 30, method=method)
     for world in ("out", "in"):
         assert np.array_equal(np.isnan(curve.cdf([np.nan, 0.1], world)), [True, False])
         assert np.array_equal(np.isnan(curve.sf([np.nan, 0.1], world)), [True, False])
@@ -149,12 +144,12 @@ def test_what_would_take_hours_or_all_memory_is_refused():
     with pytest.raises(
         ValueError, match="n must be at most 16777216 for genotypes with decimals: "
     ):
-        exact_tradeoff([1.0], Genotype([0.5], decimals=2), 2**24 + 1)
+        exact_mean_tradeoff([1.0], Genotype([0.5], decimals=2), 2**24 + 1)
     message = (
         "n must be at most 524288 for a lattice of 2 steps: the work grows with its square; got"
     )
     with pytest.raises(ValueError, match=f"{message} n = 524290"):
-        exact_tradeoff([1.0], Lattice([0, 1, 2], [0.3, 0.3, 0.4]), 524_290)
+        exact_mean_tradeoff([1.0], Lattice([0, 1, 2], [0.3, 0.3, 0.4]), 524_290)
     with pytest.raises(ValueError, match=message):
         Lattice([0, 1, 2], [0.3, 0.3, 0.4]).log_likelihood_ratio([1.0], [1.0], 524_290)
 
@@ -166,7 +161,7 @@ def test_what_would_take_hours_or_all_memory_is_refused():
 @pytest.mark.parametrize("size", [0.0, 0.1, 2.0, 1e3, 1e5])
 def test_ten_normal_columns_have_the_gaussian_curve_however_far_the_target(n, size):
     d, grid = 10, np.array([1e-6, 0.01, 0.3, 0.9])
-    curve = exact_tradeoff(np.full(d, size), Normal(np.zeros(d), 1.0), n)
+    curve = exact_mean_tradeoff(np.full(d, size), Normal(np.zeros(d), 1.0), n)
     truth = GaussianMeanTradeOff(d * size**2 / n, n=n, columns=d)
     np.testing.assert_allclose(curve.power(grid), truth.power(grid), rtol=1e-10)
     np.testing.assert_allclose(curve.fnr(grid), truth.fnr(grid), rtol=1e-9)
@@ -178,15 +173,15 @@ def test_a_target_further_off_is_refused():
     far = np.append(np.zeros(9), 2.002e5)
     message = r"target must be within 100000 standard deviations of the mean of a normal column; "
     with pytest.raises(ValueError, match=message + r"got target\[9\] = 200200"):
-        exact_tradeoff(far, law, 10)
-    assert exact_tradeoff(0.998 * far, law, 10).power(1e-9) == pytest.approx(1.0)
+        exact_mean_tradeoff(far, law, 10)
+    assert exact_mean_tradeoff(0.998 * far, law, 10).power(1e-9) == pytest.approx(1.0)
 
 
 def test_few_normal_columns_are_sent_to_their_closed_form():
     with pytest.raises(ValueError, match="marginals must have at least 10 columns if all are norm"):
-        exact_tradeoff(np.ones(9), Normal(np.zeros(9), 1.0), 10)
+        exact_mean_tradeoff(np.ones(9), Normal(np.zeros(9), 1.0), 10)
     exact = gaussian_mean_tradeoff(np.ones(10), np.zeros(10), 1.0, 10)
-    curve = exact_tradeoff(np.ones(10), Normal(np.zeros(10), 1.0), 10)
+    curve = exact_mean_tradeoff(np.ones(10), Normal(np.zeros(10), 1.0), 10)
     assert abs(curve.power(0.1) - exact.power(0.1)) < 1e-12
 
 
@@ -229,7 +224,7 @@ def test_epsilon_at_delta_zero_is_the_largest_ratio_however_unlikely(kind, d, n)
     law, largest = LAWS[kind]
     p = np.linspace(0.2, 0.7, d)
     z = np.arange(d) % (2 if kind == "bits" else 3) * 1.0
-    curve, most = exact_tradeoff(z, law(p), n), float(np.sum(largest(p, z, n)))
+    curve, most = exact_mean_tradeoff(z, law(p), n), float(np.sum(largest(p, z, n)))
     assert curve.epsilon(0.0, direction="in") == pytest.approx(most, rel=1e-12)
     assert curve.epsilon(0.0, direction="out") == curve.epsilon(0.0) == np.inf
     assert curve.epsilon([0.0, 1.0]).tolist() == [np.inf, 0.0]
@@ -240,10 +235,10 @@ def test_epsilon_at_delta_zero_is_the_largest_ratio_however_unlikely(kind, d, n)
 
 @pytest.mark.parametrize("n", [8, 60, 3000])
 def test_listed_laws_promise_no_epsilon_where_outcomes_are_too_unlikely(n):
-    lattice = exact_tradeoff([0.0], Lattice([[0.0, 1.0, 2.0]], [[0.2, 0.3, 0.5]]), n)
+    lattice = exact_mean_tradeoff([0.0], Lattice([[0.0, 1.0, 2.0]], [[0.2, 0.3, 0.5]]), n)
     assert lattice.epsilon(0.0, direction="in") == pytest.approx(-np.log(0.2), rel=1e-12)
     assert lattice.epsilon(0.0, direction="out") == np.inf
-    rounded = exact_tradeoff([2.0], Genotype([0.3], decimals=1), n)
+    rounded = exact_mean_tradeoff([2.0], Genotype([0.3], decimals=1), n)
     known = rounded.epsilon(0.0, direction="out")
     assert known < np.inf if n == 60 else known == np.inf  # every cell of 60 rows can hold it
     known = rounded.epsilon(0.0, direction="in")
@@ -251,7 +246,7 @@ def test_listed_laws_promise_no_epsilon_where_outcomes_are_too_unlikely(n):
 
 
 def test_rounding_to_cells_that_all_hold_the_target_bounds_epsilon():
-    curve = exact_tradeoff([1.0], Genotype([0.4], decimals=0), 4)
+    curve = exact_mean_tradeoff([1.0], Genotype([0.4], decimals=0), 4)
     k = np.arange(9)
     cell = np.round(k / 4)
     out, inside = stats.binom.pmf(k, 8, 0.4), stats.binom.pmf(k - 1, 6, 0.4)
@@ -261,19 +256,19 @@ def test_rounding_to_cells_that_all_hold_the_target_bounds_epsilon():
 
 
 def test_where_nothing_is_random_no_epsilon_is_needed():
-    assert exact_tradeoff([1.0], Bernoulli([1.0]), 9).epsilon(0.0) == 0.0
+    assert exact_mean_tradeoff([1.0], Bernoulli([1.0]), 9).epsilon(0.0) == 0.0
 
 
 def test_a_sample_asks_for_no_epsilon_where_delta_is_its_rate():
     """Also where the sample tells all but surely, and its delta rounds to 1 or a little above."""
-    curve = exact_tradeoff([2.0, 0.0], [Genotype([6.263241437382048e-12]), Presence([0.3])], 5)
+    curve = exact_mean_tradeoff([2.0, 0.0], [Genotype([6.263241437382048e-12]), Presence([0.3])], 5)
     assert curve.subsample(1 / 3).epsilon([1 / 3, 0.5], direction="in").tolist() == [0.0, 0.0]
 
 
 def test_what_tells_next_to_nothing_keeps_its_digits():
     p = 5.47e-11
     law = exact_truth.genotypes(Fraction(p), 0, 3)
-    curve = exact_tradeoff([0.0], Genotype([p]), 3)
+    curve = exact_mean_tradeoff([0.0], Genotype([p]), 3)
     truth = float(exact_truth.advantage(law))
     assert curve.advantage == pytest.approx(truth, rel=1e-13, abs=0.0)
     assert curve.subsample(0.1).advantage == pytest.approx(0.1 * truth, rel=1e-13, abs=0.0)
@@ -281,7 +276,7 @@ def test_what_tells_next_to_nothing_keeps_its_digits():
 
 def test_sums_that_no_rows_have_do_not_raise_epsilon():
     """Values 0, 3 and 4: neither 1, 2 nor 5 is a sum, and no sum is as unlikely as 20 times 3."""
-    curve = exact_tradeoff([3.0], Lattice([[0.0, 3.0, 4.0]], [[0.5, 0.1, 0.4]]), 20)
+    curve = exact_mean_tradeoff([3.0], Lattice([[0.0, 3.0, 4.0]], [[0.5, 0.1, 0.4]]), 20)
     most = curve.epsilon(0.0, direction="in")
     assert most == pytest.approx(curve.to_arrays().log_ratio[-1], rel=1e-12)
     assert most < -np.log(0.1) - 0.1
@@ -306,7 +301,7 @@ def test_halves_of_few_atoms_are_enumeration_too(case):
     law = exact_truth.releases(
         [exact_truth.bits(Fraction(a), b, n) for a, b in zip(p, z, strict=True)]
     )
-    curve = exact_tradeoff(np.array(z, float), Bernoulli(p), n, method="halves")
+    curve = exact_mean_tradeoff(np.array(z, float), Bernoulli(p), n, method="halves")
     assert curve.method == "meet in the middle"
     corners = exact_truth.vertices([pair for pair in law if pair[1]])
     middles = [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in pairwise(corners)]
@@ -327,7 +322,7 @@ def test_halves_of_few_atoms_are_enumeration_too(case):
 def test_halves_give_delta_far_out_where_hardly_anything_is_rarer_in():
     """Log ratios of -54 and -51, and then none before -1."""
     law = Lattice([[0.0, 2.0, 5.0, 8.0]], [[7e-9, 0.5, 0.3 - 7e-9, 0.2]])
-    atoms, halves = (exact_tradeoff([5.0], law, 6, method=m) for m in ("atoms", "halves"))
+    atoms, halves = (exact_mean_tradeoff([5.0], law, 6, method=m) for m in ("atoms", "halves"))
     for direction in ("in", "out"):
         for epsilon in (0.0, 0.5, 0.99, 1.01, 20.0, 30.0, 45.0, 60.0, 699.0, 1000.0):
             truth = atoms.delta(epsilon, direction=direction)
@@ -350,7 +345,7 @@ def _fnr(law, tnr):
 @pytest.mark.parametrize("n", [10, 10**3, 10**6, 10**9])
 def test_normal_columns_agree_with_the_law_that_is_exact_for_them(columns, n):
     """The target at the mean: worlds as close as can be, and a largest log ratio that is near."""
-    curve = exact_tradeoff(np.zeros(columns), Normal(np.zeros(columns), 1.0), n)
+    curve = exact_mean_tradeoff(np.zeros(columns), Normal(np.zeros(columns), 1.0), n)
     truth = GaussianMeanTradeOff(0.0, n=n, columns=columns)
     fpr = np.array([1e-100, 1e-20, 1e-10, 1e-3, 0.5, 0.9, 1 - 1e-9])
     np.testing.assert_allclose(curve.power(fpr), truth.power(fpr), rtol=1e-11)

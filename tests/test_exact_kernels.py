@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from fresh import in_fresh_python
 
-from mialeak import Bernoulli, exact_tradeoff
-from mialeak._inversion import SaddlePointInversion
+from mialeak import exact_mean_tradeoff
 from mialeak._kernels import moments as kernels, table
+from mialeak._numerics.inversion import SaddlePointInversion
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._outcomes import families_of
+from mialeak.laws import Bernoulli
 from mialeak.reference import exact as twins
 
 HASH = "63c790a06f0a31961fecff1cde9e36138e3113e12310b0f59d1d4eeab58aac3a"
@@ -128,14 +129,14 @@ def test_the_inversion_gives_the_same_with_the_numpy_twin():
     z = (np.arange(d) % 2).astype(float)
     x = np.linspace(-3.0, 3.0, 7)
     twin = SaddlePointInversion(twins.BitMoments(z, p, n))
-    ours = exact_tradeoff(z, Bernoulli(p), n)
+    ours = exact_mean_tradeoff(z, Bernoulli(p), n)
     np.testing.assert_allclose(ours.sf(x), np.exp(twin.log_tails(x)[1]), rtol=1e-11)
 
 
 def test_the_twin_enumerates_what_the_atoms_are():
     p, z, n = np.array([0.3, 0.62]), np.array([1.0, 0.0]), 9
     ratio, out, inside = twins.ratio_atoms(z, p, n)
-    curve = exact_tradeoff(z, Bernoulli(p), n)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), n)
     assert curve.advantage == pytest.approx(0.5 * np.abs(inside - out).sum(), rel=1e-13)
     assert curve.sf(0.2) == pytest.approx(out[ratio > 0.2].sum(), rel=1e-13)
 

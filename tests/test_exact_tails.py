@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak import Bernoulli, FixedTargetGame, bernoulli_score, exact_tradeoff
-from mialeak._inversion import _saddle
-from mialeak._inversion._integrals import option, tail_and_density
+from mialeak import exact_mean_tradeoff
+from mialeak._numerics.inversion import _saddle
+from mialeak._numerics.inversion._integrals import option, tail_and_density
 from mialeak.exact import ExactTradeOff, _returns
 from mialeak.exact._laws import ContourLaw
+from mialeak.games import FixedTargetGame
+from mialeak.laws import Bernoulli
+from mialeak.scores import bernoulli_score
 
 LEVELS = [1e-6, 1e-12, 1e-30]
 STORED = Path(__file__).parent.parent / "docs" / "gallery"
@@ -35,7 +38,7 @@ def bits_case(d, low=0.25, high=0.75, seed=0):
 @pytest.fixture(scope="module")
 def smooth():
     p, z = bits_case(300)
-    return exact_tradeoff(z, Bernoulli(p), 500)
+    return exact_mean_tradeoff(z, Bernoulli(p), 500)
 
 
 def on_two_contours(curve, x, wanted):
@@ -87,7 +90,7 @@ def enumerated():
     """A law in rationals whose least probability is 1e-34, and the curve of it."""
     p = [Fraction(1, 64), Fraction(3, 64), Fraction(5, 64)]
     law = exact_truth.releases([exact_truth.bits(share, 1, 8) for share in p])
-    return law, exact_tradeoff(np.ones(3), Bernoulli([float(x) for x in p]), 8)
+    return law, exact_mean_tradeoff(np.ones(3), Bernoulli([float(x) for x in p]), 8)
 
 
 def interpolated(x, corners):
@@ -138,7 +141,7 @@ def half_of(p, z, n):
 def test_six_columns_of_three_hundred_rows_meet_in_the_middle():
     d, n = 6, 300
     p, z = bits_case(d, 0.3, 0.6, seed=6)
-    curve = exact_tradeoff(z, Bernoulli(p), n)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), n)
     assert curve.method == "inversion"
     (large, large_chance), (small, small_chance) = (
         half_of(p[:3], z[:3], n),
@@ -159,7 +162,7 @@ def test_six_columns_of_three_hundred_rows_meet_in_the_middle():
 def test_twice_the_frequencies_and_windows_change_nothing(monkeypatch, low, high, rare):
     p, z = bits_case(150, low, high)
     z *= not rare
-    curve = exact_tradeoff(z, Bernoulli(p), 1000)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), 1000)
     returns = curve._law.returns
     assert bool(returns.windows) == rare
     fpr = np.array([1e-9, 0.01, 0.5])
@@ -194,7 +197,7 @@ def within_band(above, rounds, chance, points):
 def test_a_million_games_are_within_the_band():
     d, n, fpr = 50, 100, np.linspace(0.001, 0.999, 100)
     p, z = bits_case(d, seed=4)
-    curve = exact_tradeoff(z, Bernoulli(p), n)
+    curve = exact_mean_tradeoff(z, Bernoulli(p), n)
     game = FixedTargetGame(z, Bernoulli(p), n)
     played = game.play(1_000_000, score=lambda x: bernoulli_score(x, z, p, n), rng=1)
     cuts = np.asarray(curve.threshold(fpr))
@@ -224,8 +227,8 @@ def test_games_of_the_published_setting_are_within_the_band(games, name):
     targets = {"medium": stored["medium"].astype(float), "hard": 1.0 - easy}
     target = targets.get(name, easy)
     cuts, out, inside, outside = stored[f"band {name}"]
-    curve = exact_tradeoff(target, Bernoulli(p), n, sampling_rate=rate)
-    fpr = np.asarray(exact_tradeoff(target, Bernoulli(p), round(rate * n)).sf(cuts))
+    curve = exact_mean_tradeoff(target, Bernoulli(p), n, sampling_rate=rate)
+    fpr = np.asarray(exact_mean_tradeoff(target, Bernoulli(p), round(rate * n)).sf(cuts))
     np.testing.assert_allclose(fpr, stored["levels"], rtol=1e-9)
     assert (about["band_rounds"], fpr.size) == (100_000, 200)
     assert within_band(out, outside, fpr, 1600)

@@ -14,9 +14,9 @@ import pytest
 from fresh import seconds_to_stop
 
 import mialeak
-from mialeak import bernoulli_score
 from mialeak.games import AverageTargetGame, FixedTargetGame, Rounds, _game, draw_rows
-from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Normal, Presence
+from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Normal, Presence
+from mialeak.scores import bernoulli_score
 
 P = np.linspace(0.25, 0.75, 40)
 TARGET = np.tile([1.0, 0.0], 20)
@@ -231,7 +231,7 @@ def test_missing_tqdm_is_told_before_anything_is_drawn(monkeypatch):
 def test_a_million_rounds_take_no_more_memory_than_a_few():
     program = (
         "import resource, sys, numpy as np\n"
-        "from mialeak import AverageTargetGame, Bernoulli\n"
+        "from mialeak.games import AverageTargetGame\nfrom mialeak.laws import Bernoulli\n"
         "game = AverageTargetGame(Bernoulli(np.linspace(0.2, 0.8, 12)), 20)\n"
         "score = lambda releases, targets: np.vecdot(releases, targets)\n"
         "for rounds in (200_000, 1_000_000):\n"
@@ -250,7 +250,7 @@ def test_a_million_rounds_take_no_more_memory_than_a_few():
 def test_ctrl_c_ends_a_long_game_within_a_second(workers):
     setup = (
         "import numpy as np\n"
-        "from mialeak import Bernoulli, FixedTargetGame\n"
+        "from mialeak.games import FixedTargetGame\nfrom mialeak.laws import Bernoulli\n"
         "p = np.linspace(0.2, 0.8, 500)\n"
         "game = FixedTargetGame(np.ones(500), Bernoulli(p), 200)"
     )
@@ -259,7 +259,7 @@ def test_ctrl_c_ends_a_long_game_within_a_second(workers):
 
 
 def test_short_names():
-    assert mialeak.FixedTargetGame is FixedTargetGame
-    assert mialeak.draw_rows is draw_rows
+    assert mialeak.games.FixedTargetGame is FixedTargetGame
+    assert mialeak.games.draw_rows is draw_rows
     scores = GAME.play(50, score=lambda r: bernoulli_score(r, TARGET, P, 50), rng=1)
     assert scores.tradeoff().n_in == scores.member.sum()

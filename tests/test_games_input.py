@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mialeak.games import AverageTargetGame, FixedTargetGame, _game, draw_rows
-from mialeak.marginals import Bernoulli, Genotype, Lattice, Marginal, Normal, Presence
+from mialeak.laws import Bernoulli, Genotype, Lattice, Marginal, Normal, Presence
 
 P = np.linspace(0.25, 0.75, 40)
 GAME = FixedTargetGame(np.tile([1.0, 0.0], 20), Bernoulli(P), 50)

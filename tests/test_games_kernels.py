@@ -250,7 +250,7 @@ for trials in (1.0, 40.0, 5000.0, 2.0**40):
     for array in (first, size, weights, words, out, means):
         digest.update(array.tobytes())
 from mialeak.games import AverageTargetGame
-from mialeak.marginals import Bernoulli, Genotype, Presence
+from mialeak.laws import Bernoulli, Genotype, Presence
 laws = [Bernoulli(p), Genotype(p, decimals=2), Presence(p)]
 rounds = AverageTargetGame(laws, 20, sampling_rate=0.5).play(300, rng=9)
 for array in (rounds.member, rounds.targets, rounds.releases):

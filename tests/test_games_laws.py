@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak import bernoulli_score, mean_tradeoff
+from mialeak import mean_tradeoff
 from mialeak.games import AverageTargetGame, FixedTargetGame, draw_rows
-from mialeak.marginals import Bernoulli, Genotype, Lattice, Normal, Presence
+from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
 from mialeak.reference import games as twins
+from mialeak.scores import bernoulli_score
 
 #: Below it a law is refused; seeds are fixed, so that nothing fails by chance.
 LEAST = 1e-3

@@ -208,7 +208,7 @@ def test_sources_without_kernels_say_what_to_do(tmp_path):
         copy = tmp_path / "mialeak" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text((PACKAGE / name).read_text())
-    code = "import mialeak; mialeak.binom_mad"
+    code = "import mialeak; mialeak.special.binom_mad"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     last = run.stderr.decode().splitlines()[-1]

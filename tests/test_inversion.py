@@ -7,8 +7,13 @@ import pytest
 from mpmath import mp
 from scipy import special, stats
 
-from mialeak._inversion import SaddlePointInversion
-from mialeak._noncentral import log_call, log_density as chi_square_log_density, log_put, log_tails
+from mialeak._numerics.inversion import SaddlePointInversion
+from mialeak._numerics.noncentral import (
+    log_call,
+    log_density as chi_square_log_density,
+    log_put,
+    log_tails,
+)
 
 
 def normal(mean=3.0, variance=4.0):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Normal, Presence, as_joint
+from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Normal, Presence, as_joint
 
 DICE = Lattice([1, 2, 3, 4, 5, 6], np.full(6, 1 / 6))
 

@@ -11,7 +11,7 @@ from mean_truth import log_ratio_delta, normal_shift_power
 from mpmath import mp
 from scipy import stats
 
-from mialeak.mean import GaussianMeanTradeOff, gaussian_mean_tradeoff, leakage_score
+from mialeak.means import GaussianMeanTradeOff, gaussian_mean_tradeoff, leakage_score
 from mialeak.reference import mean as twins
 from mialeak.tradeoff import GaussianTradeOff
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from mialeak.mean import (
+from mialeak.means import (
     easiest_target,
     hardest_target,
     leakage_score,

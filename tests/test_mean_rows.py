@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from mialeak.mean import _margins, _score, leakage_score, margin_leakage_scores, row_leakage_scores
+from mialeak.means import _margins, _score, leakage_score, margin_leakage_scores, row_leakage_scores
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(41)

@@ -10,7 +10,7 @@ import pytest
 import zoo
 from flint import arb, arb_mat, ctx
 
-from mialeak.mean import _covariance, _score, leakage_score
+from mialeak.means import _covariance, _score, leakage_score
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(11)

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp
 from scipy import special
 
-from mialeak.mean import (
+from mialeak.means import (
     gaussian_release_tradeoff,
     leakage_score,
     mean_tradeoff,

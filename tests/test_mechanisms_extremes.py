@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 import mialeak
-from mialeak import (
-    Geometric,
-    Histogram,
-    Mean,
-    RandomRound,
-    Round,
-    Suppress,
-    mechanism_leakage,
-)
+from mialeak import mechanism_leakage
+from mialeak.mechanisms import Geometric, Histogram, Mean, RandomRound, Round, Suppress
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])

@@ -9,7 +9,14 @@ from mpmath import mp
 from scipy import special, stats
 
 from mialeak import _noncentral
-from mialeak._noncentral import deviance_share, log_call, log_density, log_put, log_tails, quantile
+from mialeak._numerics.noncentral import (
+    deviance_share,
+    log_call,
+    log_density,
+    log_put,
+    log_tails,
+    quantile,
+)
 
 LAWS = [
     *((1.0, nc) for nc in (0.0, 1e-8, 0.3, 1e3)),

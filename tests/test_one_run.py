@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak.audit import OneRunResult, one_run_audit, one_run_p_value
-from mialeak.audit._one_run import _halves
+from mialeak.auditing import OneRunResult, one_run_audit, one_run_p_value
+from mialeak.auditing._one_run import _halves
 from mialeak.tradeoff import GaussianTradeOff
 
 

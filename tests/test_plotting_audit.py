@@ -10,7 +10,7 @@ mpl.use("Agg")
 
 from matplotlib.figure import Figure
 
-from mialeak.audit import audit
+from mialeak.auditing import audit
 from mialeak.plotting import AuditDisplay
 from mialeak.tradeoff import GaussianTradeOff
 

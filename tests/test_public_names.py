@@ -13,14 +13,14 @@ import pytest
 from claims import ROOT, claims_of
 
 import mialeak
-import mialeak.torch
+import mialeak.training.torch
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 
 #: Room to its names, as docs/names.toml calls it; those of these rooms have no short form.
 ROOMS = {room: list(names) for room, names in mialeak._ROOMS.items()}
 ROOMS["configuration"] = ROOMS.pop("_config")
-ROOMS["torch"] = mialeak.torch.__all__
+ROOMS["torch"] = mialeak.training.torch.__all__
 ROOMS["audit"].append("audit")
 ROOMS["security"].append("security")
 NAMES = [(room, name) for room, names in ROOMS.items() for name in names]

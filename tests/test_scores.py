@@ -12,7 +12,7 @@ from scipy import special, stats
 
 import mialeak
 from mialeak._kernels import scores as kernels
-from mialeak.marginals import Bernoulli, Normal
+from mialeak.laws import Bernoulli, Normal
 from mialeak.reference import scores as twins
 from mialeak.scores import (
     bernoulli_score,

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from mialeak.marginals import Bernoulli
+from mialeak.laws import Bernoulli
 from mialeak.reference import scores as twins
 from mialeak.scores import (
     covariance_score,

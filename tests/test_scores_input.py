@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from mialeak.marginals import Bernoulli
+from mialeak.laws import Bernoulli
 from mialeak.scores import (
     bernoulli_score,
     covariance_score,

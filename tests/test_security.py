@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import optimize, special
 
-from mialeak.security import (
+from mialeak.guarantees import (
     divergence,
     dp_leakage_bound,
     epsilon_for_leakage,

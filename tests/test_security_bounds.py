@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import special
 
-from mialeak.security import (
+from mialeak.guarantees import (
     mean_samples_needed,
     noise_multiplier_for_leakage,
     overfitting_security_bound,

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from scipy import special
 
-from mialeak._text import at_most
+from mialeak._report.text import at_most
 from mialeak.cli import main
 from mialeak.datasets import load_adult
-from mialeak.mean import margin_leakage_scores
+from mialeak.means import margin_leakage_scores
 from mialeak.tables import table_leakage
 
 #: Ten rows with the frequencies .4, .3, .2 and .1: the population of the enumeration.

@@ -7,8 +7,8 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from mialeak._document import Document, Notes, Pairs, Section, Table, as_text
-from mialeak._text import (
+from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._report.text import (
     WIDTH,
     align,
     at_least,

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from mialeak import (
-    Bernoulli,
     EmpiricalTradeOff,
     PiecewiseTradeOff,
     StreamingCovariance,
     discrete_tradeoff,
-    exact_tradeoff,
+    exact_mean_tradeoff,
     special,
 )
-from mialeak._inversion import SaddlePointInversion
+from mialeak._numerics.inversion import SaddlePointInversion
+from mialeak.laws import Bernoulli
 
 THREADS = 4
 FPR = np.array([1e-6, 1e-3, 0.02, 0.3, 0.9])
@@ -49,10 +49,10 @@ def together(work):
 
 RNG = np.random.default_rng(5)
 OBJECTS = {
-    "contours": lambda: exact_tradeoff(
+    "contours": lambda: exact_mean_tradeoff(
         np.arange(60) % 2.0, Bernoulli(np.linspace(0.2, 0.8, 60)), 40
     ),
-    "atoms": lambda: exact_tradeoff(np.ones(3), Bernoulli([0.2, 0.5, 0.8]), 7),
+    "atoms": lambda: exact_mean_tradeoff(np.ones(3), Bernoulli([0.2, 0.5, 0.8]), 7),
     "discrete": lambda: discrete_tradeoff([0.5, 0.3, 0.2], 30),
     "piecewise": lambda: PiecewiseTradeOff([0.1, 0.5], [0.4, 0.9]),
     "empirical": lambda: EmpiricalTradeOff(RNG.normal(size=300), RNG.normal(1.0, size=200)),

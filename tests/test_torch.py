@@ -12,17 +12,16 @@ from mialeak import (
     CovarianceAttack,
     EmpiricalTradeOff,
     StreamingCovariance,
-    batch_gradient,
-    canife_loss,
     mean_tradeoff,
     select_canaries,
 )
+from mialeak.training import batch_gradient, canife_loss
 
 torch = pytest.importorskip("torch")
 opacus = pytest.importorskip("opacus")
 
-import mialeak.torch as room  # noqa: E402
-from mialeak.torch import (  # noqa: E402
+import mialeak.training.torch as room  # noqa: E402
+from mialeak.training.torch import (  # noqa: E402
     ParameterRecorder,
     gradient_blocks,
     layer_gradients,

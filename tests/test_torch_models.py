@@ -12,7 +12,7 @@ pytest.importorskip("opacus")
 
 from test_torch import CROSS_ENTROPY, conv_net, one_by_one, refused  # noqa: E402
 
-from mialeak.torch import (  # noqa: E402
+from mialeak.training.torch import (  # noqa: E402
     ParameterRecorder,
     layer_gradients,
     per_sample_gradients,

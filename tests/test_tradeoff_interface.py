@@ -10,13 +10,9 @@ import pickle
 import numpy as np
 import pytest
 
-from mialeak import (
-    Bernoulli,
-    GaussianMeanTradeOff,
-    discrete_tradeoff,
-    exact_tradeoff,
-    tradeoff,
-)
+from mialeak import discrete_tradeoff, exact_mean_tradeoff, tradeoff
+from mialeak.laws import Bernoulli
+from mialeak.means import GaussianMeanTradeOff
 from mialeak.tradeoff import (
     EmpiricalTradeOff,
     GaussianTradeOff,
@@ -301,9 +297,9 @@ ALL_KINDS = {
     "sub-sampled": SubsampledTradeOff(GaussianTradeOff(20.0), 0.01),
     "piecewise": PiecewiseTradeOff([0.0, 0.2], [0.1, 0.6]),
     "gaussian rows": GaussianMeanTradeOff(0.1, n=50, columns=3),
-    "atoms": exact_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.4]), 20),
-    "inversion": exact_tradeoff(BITS[1], BITS[0], 100),
-    "sample": exact_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.4]), 20, sampling_rate=0.5),
+    "atoms": exact_mean_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.4]), 20),
+    "inversion": exact_mean_tradeoff(BITS[1], BITS[0], 100),
+    "sample": exact_mean_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.4]), 20, sampling_rate=0.5),
     "histogram": discrete_tradeoff([0.5, 0.3, 0.2], 10**5),
     "enclosed": discrete_tradeoff([0.5, 0.3, 0.2], 2**40),
 }

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from mialeak import (
-    CovarianceAttack,
-    EmpiricalTradeOff,
-    LayerGradients,
-    StreamingCovariance,
-    batch_gradient,
-    covariance_score,
-    glir_score,
-    select_canaries,
-)
+from mialeak import CovarianceAttack, EmpiricalTradeOff, StreamingCovariance, select_canaries
+from mialeak.scores import covariance_score, glir_score
+from mialeak.training import LayerGradients, batch_gradient
 
 SCORES = ["covariance", "scalar-product", "glir"]
 PARTICIPATIONS = {"every-step": {}, "one-step": {}, "poisson": {"sampling_rate": 0.1}}
@@ -203,7 +196,7 @@ def test_another_reference_adds_the_noise_again_and_forgets_what_was_solved():
 
 
 def test_many_targets_are_cut_into_blocks_without_a_seam(monkeypatch):
-    from mialeak.whitebox import _attack
+    from mialeak.training import _attack
 
     rng = np.random.default_rng(7)
     reference = StreamingCovariance().fit(rows_of(rng))

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from mialeak import (
-    CovarianceAttack,
-    StreamingCovariance,
+from mialeak import CovarianceAttack, StreamingCovariance, select_canaries
+from mialeak.auditing import one_run_audit
+from mialeak.training import (
     blank_canaries,
     canife_loss,
     dirac_canary,
     dp_sgd_audit,
     mislabelled_canaries,
     rank_canaries,
-    select_canaries,
 )
-from mialeak.audit import one_run_audit
 
 
 def candidates_and_reference(rng, n=300, d=8):

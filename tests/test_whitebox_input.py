@@ -7,10 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from mialeak import (
-    CovarianceAttack,
+from mialeak import CovarianceAttack, StreamingCovariance, select_canaries
+from mialeak.training import (
     LayerGradients,
-    StreamingCovariance,
     batch_gradient,
     blank_canaries,
     canife_loss,
@@ -18,7 +17,6 @@ from mialeak import (
     dp_sgd_audit,
     mislabelled_canaries,
     rank_canaries,
-    select_canaries,
 )
 
 ROWS = np.random.default_rng(1).normal(size=(50, 3))

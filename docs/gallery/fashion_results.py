@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.neural_network import MLPClassifier
 
-from mialeak import diversity, max_leakage
+from mialeak import max_leakage
+from mialeak.discrete import diversity
 
 SEED = 2025
 SIZES = (1000, 5000, 10_000)

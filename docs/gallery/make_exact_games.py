@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 
 import mialeak
-from mialeak import Bernoulli, FixedTargetGame, bernoulli_score, exact_tradeoff
-from mialeak.games import draw_rows
+from mialeak import exact_mean_tradeoff
+from mialeak.games import FixedTargetGame, draw_rows
+from mialeak.laws import Bernoulli
+from mialeak.scores import bernoulli_score
 
 HERE = Path(__file__).parent
 COLUMNS, ROWS, SEED = 5000, 1000, 2025
@@ -46,7 +48,7 @@ EASY = (P <= 0.5).astype(float)
 def band(target: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
     """(4, 200): thresholds for the rows in the sample, scores above them out and in, rounds out."""
     rows = round(rate * ROWS)
-    cuts = np.asarray(exact_tradeoff(target, Bernoulli(P), rows).threshold(LEVELS))
+    cuts = np.asarray(exact_mean_tradeoff(target, Bernoulli(P), rows).threshold(LEVELS))
     game = FixedTargetGame(target, Bernoulli(P), ROWS, sampling_rate=rate)
     played = game.play(BAND_ROUNDS, score=lambda x: bernoulli_score(x, target, P, rows), rng=rng)
     above = [

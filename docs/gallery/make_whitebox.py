@@ -35,14 +35,9 @@ from opacus.optimizers import DPOptimizer
 from scipy.special import logsumexp, softmax
 
 import mialeak
-from mialeak import (
-    CovarianceAttack,
-    LayerGradients,
-    StreamingCovariance,
-    mean_tradeoff,
-    select_canaries,
-)
-from mialeak.torch import ParameterRecorder, layer_gradients
+from mialeak import CovarianceAttack, StreamingCovariance, mean_tradeoff, select_canaries
+from mialeak.training import LayerGradients
+from mialeak.training.torch import ParameterRecorder, layer_gradients
 
 HERE = Path(__file__).parent
 BATCH, RATE, REFERENCES = 64, 1e-3, 1000

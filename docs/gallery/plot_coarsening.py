@@ -10,7 +10,8 @@ many as possible? The data are the 32,561 people of the Adult table.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mialeak import atom_leakage, coarsen, load_adult, max_leakage
+from mialeak import atom_leakage, coarsen, max_leakage
+from mialeak.datasets import load_adult
 
 ages = load_adult().columns["age"]
 values, counts = np.unique(ages, return_counts=True)

@@ -17,7 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
-from mialeak import Bernoulli, exact_tradeoff, mean_tradeoff
+from mialeak import exact_mean_tradeoff, mean_tradeoff
+from mialeak.laws import Bernoulli
 
 with open("exact_games.json") as file:
     about = json.load(file)
@@ -53,7 +54,7 @@ level = stats.norm.isf(0.5e-3 / 1600)
 figure, axes = plt.subplots(1, 4, figsize=(13, 3.4), sharey=True)
 for axis, (name, target, rate) in zip(axes, cases, strict=True):
     cuts, out, inside, outside = stored[f"band {name}"]
-    curve = exact_tradeoff(target, Bernoulli(p), n, sampling_rate=rate)
+    curve = exact_mean_tradeoff(target, Bernoulli(p), n, sampling_rate=rate)
     levels, member = stored["levels"], about["band_rounds"] - outside
     for above, rounds, chance, label in (
         (out, outside, levels, "out"),
@@ -90,7 +91,7 @@ def finished(figure, panels):
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
 colors = ("C0", "C2", "C3")
 for (name, target), color in zip(targets.items(), colors, strict=True):
-    curve = exact_tradeoff(target, Bernoulli(p), n)
+    curve = exact_mean_tradeoff(target, Bernoulli(p), n)
     cuts, out, inside, outside = stored[f"band {name}"]
     panels[0].plot(fpr, curve.power(fpr), color=color, lw=1.2, label=name)
     seen = out / outside, inside / (about["band_rounds"] - outside)
@@ -120,7 +121,7 @@ finished(figure, panels)
 
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
 for panel, rate, color in zip(panels, about["rates"], colors, strict=True):
-    curve = exact_tradeoff(easy, Bernoulli(p), n, sampling_rate=rate)
+    curve = exact_mean_tradeoff(easy, Bernoulli(p), n, sampling_rate=rate)
     drawn(panel, curve, f"rate {rate:g}", color, "exact")
     printed = mean_tradeoff(
         easy, p, variance, n, sampling_rate=rate, sampling="columnwise-as-published"
@@ -143,7 +144,7 @@ finished(figure, panels)
 # the power falls with n0 (right), as the lines say, which have m/(1 + n/n0) in place of m.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
-known = exact_tradeoff(easy, Bernoulli(p), n)
+known = exact_mean_tradeoff(easy, Bernoulli(p), n)
 palette = ("C0", "C2", "C3", "C4")
 panels[0].plot(fpr, known.power(fpr), color="0.3", lw=1.2, label="mean known")
 for count, color in zip(about["references"], palette, strict=True):

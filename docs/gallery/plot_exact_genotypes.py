@@ -4,7 +4,7 @@ People in published allele frequencies
 
 The 503 Europeans of the 1000 Genomes data are taken for a population. Cohorts of half that number
 are drawn from it, with one person in them or not, and the frequencies of 127 SNPs in the cohort are
-published. How exposed is that person? ``exact_tradeoff`` answers for independent SNPs. The attack
+published. How exposed is that person? ``exact_mean_tradeoff`` answers for independent SNPs. The attack
 itself, run on many cohorts, says how nearly that holds; and how far from it people of five
 continents, pooled, are.
 """
@@ -12,7 +12,10 @@ continents, pooled, are.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mialeak import Genotype, exact_tradeoff, genotype_score, load_genotypes
+from mialeak import exact_mean_tradeoff
+from mialeak.datasets import load_genotypes
+from mialeak.laws import Genotype
+from mialeak.scores import genotype_score
 
 data = load_genotypes()
 people = data.columns["superpopulation"]
@@ -34,7 +37,7 @@ def exposed(counts, cohorts=3000, some=40):
     chosen = rng.choice(everyone, some, replace=False)
     model, attack = np.empty(some), np.empty(some)
     for k, person in enumerate(counts[chosen]):
-        model[k] = exact_tradeoff(person, law, n).advantage
+        model[k] = exact_mean_tradeoff(person, law, n).advantage
         with_person, without = (
             genotype_score(total / n, person, p, n) for total in (rest + person, out)
         )

@@ -3,14 +3,16 @@ What a released mean leaks, exactly
 ===================================
 
 A mean of n = 1000 rows of d = 5000 independent bits is published. How well can an attack tell that
-a given row is among them? The usual answer holds for large n and d. ``exact_tradeoff`` gives the
+a given row is among them? The usual answer holds for large n and d. ``exact_mean_tradeoff`` gives the
 answer at this n and d, tails included, and a simulation of the exact attack agrees with it.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mialeak import Bernoulli, bernoulli_score, exact_tradeoff, mean_tradeoff
+from mialeak import exact_mean_tradeoff, mean_tradeoff
+from mialeak.laws import Bernoulli
+from mialeak.scores import bernoulli_score
 
 d, n, rounds = 5000, 1000, 500
 p = 0.25 + 0.5 * (np.arange(d) + 0.5) / d
@@ -29,7 +31,7 @@ def simulated(target):
 fpr = np.geomspace(1e-6, 1.0, 200)
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8))
 for (name, target), axis in zip(targets.items(), axes, strict=True):
-    exact = exact_tradeoff(target, Bernoulli(p), n)
+    exact = exact_mean_tradeoff(target, Bernoulli(p), n)
     limit = mean_tradeoff(target, p, p * (1 - p), n)
     out, inside = (np.sort(scores) for scores in simulated(target))
     cuts = out[::-1][::5]
@@ -47,7 +49,7 @@ figure.tight_layout()
 # tenth. The published formula treats columns as if each drew rows of its own, and claims 0.36.
 
 rate = 0.1
-exact = exact_tradeoff(easy, Bernoulli(p), n, sampling_rate=rate)
+exact = exact_mean_tradeoff(easy, Bernoulli(p), n, sampling_rate=rate)
 printed = mean_tradeoff(
     easy, p, p * (1 - p), n, sampling_rate=rate, sampling="columnwise-as-published"
 )
@@ -71,7 +73,7 @@ for low, high, label in ((0.25, 0.75, "p in [.25, .75]"), (0.001, 0.01, "p in [.
     for size in sizes:
         q = low + (high - low) * (np.arange(size) + 0.5) / size
         z = (np.arange(size) % 50 == 0).astype(float)
-        curve = exact_tradeoff(z, Bernoulli(q), n)
+        curve = exact_mean_tradeoff(z, Bernoulli(q), n)
         gaps.append(abs(mean_tradeoff(z, q, q * (1 - q), n).advantage / curve.advantage - 1.0))
     axis.loglog(sizes, gaps, "o-", ms=4, label=label)
 axis.set(title="large n against exact", xlabel="columns", ylabel="relative error of the advantage")
@@ -80,7 +82,7 @@ axis.legend()
 axis = other
 tail = np.geomspace(1e-30, 1e-2, 40)
 for name, target in targets.items():
-    ratio = exact_tradeoff(target, Bernoulli(p), n).power(tail)
+    ratio = exact_mean_tradeoff(target, Bernoulli(p), n).power(tail)
     ratio /= mean_tradeoff(target, p, p * (1 - p), n).power(tail)
     axis.semilogx(tail, ratio, label=name)
 axis.set(title="power, exact over large n", xlabel="fpr", ylabel="factor")

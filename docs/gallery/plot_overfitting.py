@@ -15,7 +15,7 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mialeak import overfitting_security_bound
+from mialeak.guarantees import overfitting_security_bound
 
 with open("overfitting.json") as file:
     runs = json.load(file)

@@ -14,7 +14,9 @@ from scipy.special import erf
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from mialeak import InfluenceFunctions, TradeOffDisplay, influence_of
+from mialeak import influence_of
+from mialeak.estimators import InfluenceFunctions
+from mialeak.plotting import TradeOffDisplay
 
 patients = load_diabetes(scaled=False)
 X, y = patients.data, patients.target

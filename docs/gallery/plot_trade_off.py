@@ -9,7 +9,8 @@ false alarms.
 
 import matplotlib.pyplot as plt
 
-from mialeak import GaussianTradeOff, SubsampledTradeOff, TradeOffDisplay
+from mialeak import GaussianTradeOff, SubsampledTradeOff
+from mialeak.plotting import TradeOffDisplay
 
 # %%
 # Two releases with nearly the same advantage. One is a mean of all rows. The other is a mean of a

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mialeak._document import Document, Notes, Pairs, Section, Table
-from mialeak._text import at_least, number, percent, printable
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import at_least, number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.cli._mean_report import MeanReport

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak._document import Notes, Section, Table
-from mialeak._text import significant
-from mialeak.exact import exact_tradeoff
-from mialeak.marginals import Bernoulli, Genotype
-from mialeak.mean import mean_tradeoff
+from mialeak._report.document import Notes, Section, Table
+from mialeak._report.text import significant
+from mialeak.exact import exact_mean_tradeoff
+from mialeak.laws import Bernoulli, Genotype
+from mialeak.means import mean_tradeoff
 
 if TYPE_CHECKING:
     from mialeak.cli._mean_report import MeanReport
@@ -94,7 +94,7 @@ class ExactRows:
             target[free], mean[free], variance[free], n, sampling_rate=report.rate
         )
         laws = [law(shares) for law, shares in ((Bernoulli, p), (Genotype, q)) if shares.size]
-        curve = exact_tradeoff(target, laws, n, sampling_rate=report.rate)
+        curve = exact_mean_tradeoff(target, laws, n, sampling_rate=report.rate)
         try:
             advantage, power = curve.advantage, np.asarray(curve.power(fpr))
         except ValueError as error:  # its own error is too large

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from mialeak._arrays import FloatArray, as_count, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_float, invalid, sampled_rows
 from mialeak.cli._released import Column, Released
-from mialeak.mean._tradeoff import sampled_rows
 from mialeak.tables._document import caveat_of_names
 from mialeak.tradeoff import GaussianTradeOff
 

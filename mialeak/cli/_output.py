@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mialeak._document import Document
+    from mialeak._report.document import Document
 
 __all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json"]
 
@@ -58,7 +58,7 @@ def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
     """Whether a value is over the limit, if there is one, and the sentence that says so."""
     if limit is None:
         return False, ""
-    from mialeak._text import at_most
+    from mialeak._report.text import at_most
 
     over, shown = value > limit, at_most(value)
     if over and float(shown) <= limit:
@@ -118,24 +118,24 @@ def give(
         if options.plot and figure:
             figure.savefig(options.plot, dpi=_DOTS)
         if options.html:
-            from mialeak import report
+            from mialeak._report import page
 
-            page = report.render_page(
+            page = page.render_page(
                 document,
                 _origin(options, inputs),
                 title=title,
                 verdict=verdict,
                 within=not over,
-                pictures=report.pictures_of(figure, alts) if figure else [],
+                pictures=page.pictures_of(figure, alts) if figure else [],
                 source=source,
-                compared=compared or report.WORLDS,
+                compared=compared or page.WORLDS,
             )
             Path(options.html).write_text(page, encoding="utf-8")
     if options.json:
         print_json(schema, content)
     else:
-        from mialeak._document import as_text
-        from mialeak._text import paragraph
+        from mialeak._report.document import as_text
+        from mialeak._report.text import paragraph
 
         thanks = "\n".join(paragraph(source))
         print("\n\n".join(filter(None, [as_text(document), thanks, verdict])))
@@ -143,12 +143,12 @@ def give(
 
 
 def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
-    from mialeak import report
+    from mialeak._report import page
 
     settings = {name: value for name, value in vars(options).items() if name not in _NOT_SETTINGS}
-    return report.Origin(
+    return page.Origin(
         command=shlex.join(["mialeak", *options.argv]),
-        inputs={Path(path).name: report.fingerprint(path) for path in inputs},
+        inputs={Path(path).name: page.fingerprint(path) for path in inputs},
         settings=settings,
     )
 

@@ -9,7 +9,7 @@ from mialeak.cli import _options
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
-    from mialeak._document import Section
+    from mialeak._report.document import Section
     from mialeak.tables import TableReport
 
 __all__ = ["add_options", "results", "section"]
@@ -113,8 +113,8 @@ def _coarsened(report: TableReport, law: FloatArray, budget: float) -> dict[str,
 
 def section(found: list[dict[str, Any]]) -> Section:
     """The results for people."""
-    from mialeak._document import Notes, Section, Table
-    from mialeak._text import number
+    from mialeak._report.document import Notes, Section, Table
+    from mialeak._report.text import number
 
     def cells(row: dict[str, Any]) -> tuple[str, str, str]:
         fixed = row["fixed"]

@@ -15,8 +15,8 @@ from scipy import linalg
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, invalid
 from mialeak._columns import Factor
-from mialeak.mean import row_leakage_scores
-from mialeak.mean._rows import downdated
+from mialeak.means import row_leakage_scores
+from mialeak.means._rows import downdated
 from mialeak.tables._cells import frame_factors
 
 __all__ = ["Column", "Released", "as_numbers", "category_scores", "release_of"]

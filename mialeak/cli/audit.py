@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mialeak._arrays import FloatArray
-    from mialeak._document import Document
-    from mialeak.audit import AuditResult, OneRunResult
+    from mialeak._report.document import Document
+    from mialeak.auditing import AuditResult, OneRunResult
 
 __all__ = ["add_parser", "run"]
 
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what is proved; 2 if it is over the limit."""
     if options.plot and options.one_run:
         raise ValueError("--plot draws the scores of separate runs; leave out --one-run")
-    from mialeak.audit import audit, one_run_audit
+    from mialeak.auditing import audit, one_run_audit
 
     options.typed = {
         "in_scores": options.inside,
@@ -163,7 +163,7 @@ def _scores(path: str) -> FloatArray:
 
 
 def _lead(epsilon: float, delta: float, confidence: float) -> str:
-    from mialeak._text import at_most
+    from mialeak._report.text import at_most
 
     sure = f"with confidence {100 * confidence:g}%"
     slip = f" at delta = {delta:g}" if delta else ""
@@ -173,8 +173,8 @@ def _lead(epsilon: float, delta: float, confidence: float) -> str:
 
 
 def _document(result: AuditResult) -> Document:
-    from mialeak._document import Document, Notes, Section, Table
-    from mialeak._text import at_most, number
+    from mialeak._report.document import Document, Notes, Section, Table
+    from mialeak._report.text import at_most, number
 
     named = [
         ("advantage", result.advantage),
@@ -203,7 +203,7 @@ def _document(result: AuditResult) -> Document:
 
 
 def _one_run_document(result: OneRunResult) -> Document:
-    from mialeak._document import Document, Notes, Section
+    from mialeak._report.document import Document, Notes, Section
 
     plus, minus = result.guesses
     notes = Notes(

@@ -10,7 +10,7 @@ from mialeak.cli import _options, _output
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mialeak._document import Document
+    from mialeak._report.document import Document
     from mialeak.tradeoff import TradeOff
 
 __all__ = ["add_parser", "run"]
@@ -105,8 +105,8 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
-    from mialeak._document import Document, Notes, Pairs, Section, Table
-    from mialeak._text import number, percent, significant
+    from mialeak._report.document import Document, Notes, Pairs, Section, Table
+    from mialeak._report.text import number, percent, significant
 
     leakage = number(content["advantage"])
     answer = (

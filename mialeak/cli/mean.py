@@ -156,7 +156,7 @@ def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:
     figure, (left, right) = _output.panels(2)
     import numpy as np
 
-    from mialeak._text import at_least
+    from mialeak._report.text import at_least
     from mialeak.plotting import LeakageDisplay
 
     target = options.target

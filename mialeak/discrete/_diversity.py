@@ -83,7 +83,7 @@ def diversity(p: Any) -> float:
 
     Examples
     --------
-    >>> from mialeak import diversity
+    >>> from mialeak.discrete import diversity
     >>> f"{diversity([0.25] * 4):.6f} {diversity([0.97, 0.01, 0.01, 0.01]):.6f}"
     '1.732051 0.469083'
     """
@@ -116,7 +116,7 @@ def gini_simpson(p: Any) -> float:
 
     Examples
     --------
-    >>> from mialeak import gini_simpson
+    >>> from mialeak.discrete import gini_simpson
     >>> f"{gini_simpson([0.5, 0.25, 0.25]):.4f}"
     '0.6250'
     """
@@ -160,7 +160,7 @@ def shannon_entropy(p: Any) -> float:
 
     Examples
     --------
-    >>> from mialeak import shannon_entropy
+    >>> from mialeak.discrete import shannon_entropy
     >>> f"{shannon_entropy([0.5, 0.25, 0.25]):.6f}"
     '1.039721'
     """
@@ -203,7 +203,7 @@ def diversity_range(n_atoms: int, max_probability: float) -> Bounds:
 
     Examples
     --------
-    >>> from mialeak import diversity_range
+    >>> from mialeak.discrete import diversity_range
     >>> diversity_range(10, 0.4)
     Bounds(lower=1.3798, upper=2.73489, kind='bound')
     """
@@ -272,7 +272,8 @@ def diversity_bounds(p: Any, n: npt.ArrayLike) -> Bounds:
 
     Examples
     --------
-    >>> from mialeak import diversity_bounds, max_leakage
+    >>> from mialeak import max_leakage
+    >>> from mialeak.discrete import diversity_bounds
     >>> law = [0.5, 0.3, 0.15, 0.05]
     >>> diversity_bounds(law, 1000)
     Bounds(lower=0.0177633, upper=0.0204498, kind='bound')

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, as_gamma, invalid
 from mialeak._kernels import binomial
 from mialeak._results import Bounds
 from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._families import EPS, Pmf
 from mialeak.discrete._laws import as_law
-from mialeak.discrete._sums import as_gamma, as_sizes, leakage_sums, shaped
+from mialeak.discrete._sums import as_sizes, leakage_sums, shaped
 
 __all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "max_leakage_bounds", "rare_leakage"]
 

@@ -60,12 +60,12 @@ def mean_influence(X: Any) -> InfluenceFunctions:
 
     See Also
     --------
-    mialeak.row_leakage_scores : the same scores, and with uncorrelated columns.
+    mialeak.means.row_leakage_scores : the same scores, and with uncorrelated columns.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import mean_influence
+    >>> from mialeak.estimators import mean_influence
     >>> rows = mean_influence([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [4.0, 3.0], [9.0, 0.0]])
     >>> np.round(rows.leakage_scores(), 2)
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])
@@ -102,7 +102,7 @@ def variance_influence(X: Any) -> InfluenceFunctions:
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import variance_influence
+    >>> from mialeak.estimators import variance_influence
     >>> rows = variance_influence([31.0, 45.0, 28.0, 39.0, 72.0, 50.0, 66.0, 24.0])
     >>> np.round(rows.leakage_scores(), 2)
     array([0.  , 0.17, 0.01, 0.12, 2.25, 0.12, 0.24, 0.14])
@@ -167,7 +167,7 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import quantile_influence
+    >>> from mialeak.estimators import quantile_influence
     >>> ages = np.array([31.0, 45.0, 28.0, 39.0, 87.0, 50.0, 61.0, 33.0, 70.0, 42.0])
     >>> rows = quantile_influence(ages, [0.5, 0.75])
     >>> rows.theta

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import linalg
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._numerics.distances import kernel_blocks
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
-from mialeak.mean._score import kernel_blocks
 
 __all__ = ["inverse_curvature", "linear_influence", "z_estimator"]
 
@@ -60,7 +60,7 @@ def z_estimator(
 
     >>> import numpy as np
     >>> from scipy.optimize import brentq
-    >>> from mialeak import z_estimator
+    >>> from mialeak.estimators import z_estimator
     >>> ages = np.array([31.0, 45.0, 28.0, 39.0, 87.0, 50.0, 61.0])
     >>> psi = lambda x, t: np.clip(x - t, -15.0, 15.0)[:, None]
     >>> slope = lambda x, t: -1.0 * (np.abs(x - t) < 15.0)[:, None, None]

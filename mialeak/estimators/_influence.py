@@ -10,11 +10,11 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 from mialeak._blocks import as_rng
+from mialeak._numerics.distances import kernel_blocks
+from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
-from mialeak.mean import mean_tradeoff
-from mialeak.mean._covariance import Full, Outside, Whitening, variances_or_matrix
-from mialeak.mean._rows import units
-from mialeak.mean._score import kernel_blocks
+from mialeak.means import mean_tradeoff
+from mialeak.means._rows import units
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
 
@@ -86,7 +86,7 @@ class InfluenceFunctions(Result):
     row would hide in its own covariance.  Its own influence is taken at the estimate from the
     others (exact for mean, variance, least squares and ridge, one Newton step otherwise); the
     others' influence functions stay at the estimate from all rows, less the row, in closed form.
-    For the mean that is exactly :func:`mialeak.row_leakage_scores`.
+    For the mean that is exactly :func:`mialeak.means.row_leakage_scores`.
 
     **Cost.**  The n by d influence functions are kept.  For 100,000 rows of 50 columns, on one
     core, means take 0.1 s, variances 0.3, quantiles 0.7, least squares 0.5, logistic regression 1
@@ -95,7 +95,7 @@ class InfluenceFunctions(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import InfluenceFunctions
+    >>> from mialeak.estimators import InfluenceFunctions
     >>> ages = np.array([[31.0], [45.0], [28.0], [39.0], [87.0]])
     >>> rows = InfluenceFunctions(ages.mean(axis=0), ages - ages.mean())
     >>> rows
@@ -320,7 +320,7 @@ class InfluenceFunctions(Result):
         Raises
         ------
         ValueError
-            As :meth:`without` and :func:`mialeak.covariance_score`.
+            As :meth:`without` and :func:`mialeak.scores.covariance_score`.
         """
         centre, cov = self.without(row)
         target = centre + self._move(row)

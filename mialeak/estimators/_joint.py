@@ -40,7 +40,7 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     Mean and variance of ages say more than the mean alone:
 
     >>> import numpy as np
-    >>> from mialeak import joint_influence, mean_influence, variance_influence
+    >>> from mialeak.estimators import joint_influence, mean_influence, variance_influence
     >>> ages = np.array([31.0, 45.0, 28.0, 39.0, 72.0, 50.0, 66.0, 24.0])
     >>> both = joint_influence(mean_influence(ages), variance_influence(ages))
     >>> np.round(mean_influence(ages).leakage_scores(), 2)

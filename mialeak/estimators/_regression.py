@@ -100,7 +100,7 @@ def least_squares_influence(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import least_squares_influence
+    >>> from mialeak.estimators import least_squares_influence
     >>> dose = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [12.0]])
     >>> response = np.array([0.1, 1.2, 1.8, 3.1, 4.3, 4.8, 5.9, 9.0])
     >>> rows = least_squares_influence(dose, response)
@@ -171,7 +171,7 @@ def logistic_influence(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import logistic_influence
+    >>> from mialeak.estimators import logistic_influence
     >>> hours = np.array([[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [5.0]])
     >>> passed = np.array([0, 0, 1, 0, 1, 0, 1, 1])
     >>> rows = logistic_influence(hours, passed)

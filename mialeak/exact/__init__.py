@@ -2,6 +2,6 @@
 
 from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._laws import RatioArrays
-from mialeak.exact._tradeoff import exact_tradeoff
+from mialeak.exact._tradeoff import exact_mean_tradeoff
 
-__all__ = ["ExactTradeOff", "RatioArrays", "exact_tradeoff"]
+__all__ = ["ExactTradeOff", "RatioArrays", "exact_mean_tradeoff"]

@@ -8,13 +8,20 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid
+from mialeak._arrays import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_floats,
+    as_probability,
+    invalid,
+    plain,
+)
 from mialeak._results import Bounds, Kind
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
 from mialeak.exact._laws import AtomLaw, RatioArrays, RatioLaw
 from mialeak.exact._moments import RatioMoments
 from mialeak.tradeoff import SubsampledTradeOff, TradeOff
-from mialeak.tradeoff._base import as_probability, plain
 
 __all__ = ["ExactTradeOff"]
 
@@ -26,7 +33,7 @@ _WORST_ERROR = 1e-2
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ExactTradeOff(TradeOff):
-    """The trade-off of a released mean at finite n; made by :func:`exact_tradeoff`.
+    """The trade-off of a released mean at finite n; made by :func:`exact_mean_tradeoff`.
 
     Attributes
     ----------
@@ -39,13 +46,14 @@ class ExactTradeOff(TradeOff):
 
     See Also
     --------
-    exact_tradeoff : how it is computed, and how accurately.
+    exact_mean_tradeoff : how it is computed, and how accurately.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import Bernoulli, exact_tradeoff
-    >>> curve = exact_tradeoff(np.ones(50), Bernoulli(np.linspace(0.3, 0.7, 50)), 100)
+    >>> from mialeak import exact_mean_tradeoff
+    >>> from mialeak.laws import Bernoulli
+    >>> curve = exact_mean_tradeoff(np.ones(50), Bernoulli(np.linspace(0.3, 0.7, 50)), 100)
     >>> curve
     ExactTradeOff(advantage=0.293828, rows=100, sampling_rate=1, method='inversion')
     >>> f"{curve.power(1e-12):.6e} {curve.threshold(0.01):.6f}"

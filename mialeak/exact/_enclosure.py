@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from mialeak._arrays import FloatArray
-from mialeak._inversion import cosine_and_sine
+from mialeak._numerics.inversion import cosine_and_sine
 from mialeak.exact._moments import RatioMoments
 
 __all__ = ["TailEnclosure", "enclosed_power"]

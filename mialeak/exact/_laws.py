@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak._inversion import SaddlePointInversion
+from mialeak._numerics.corners import corners_of_atoms
+from mialeak._numerics.inversion import SaddlePointInversion
 from mialeak.exact._atoms import MOST_ATOMS, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._returns import Returns
 from mialeak.tradeoff import PiecewiseTradeOff
-from mialeak.tradeoff._corners import corners_of_atoms
 
 __all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw"]
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak._noncentral import deviance_share, twist
-from mialeak.marginals import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
-from mialeak.marginals._counts import require_counts, require_genotype, require_possible_target
-from mialeak.marginals._lattice import sum_law
+from mialeak._counts import require_counts, require_genotype, require_possible_target
+from mialeak._numerics.noncentral import deviance_share, twist
+from mialeak._numerics.sums import sum_law
+from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
 from mialeak.special import binom_logpmf
 
 __all__ = ["Family", "NormalPart", "families_of", "log_of"]
@@ -309,7 +309,7 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[Family]:
         return [_rounded(p, row, n, part.decimals)]
     if not isinstance(part, Lattice):
         kind = type(part).__name__
-        invalid("marginals", f"be of the laws of mialeak.marginals, not {kind}", error=TypeError)
+        invalid("marginals", f"be of the laws of mialeak.laws, not {kind}", error=TypeError)
     return [_lattice(part, target, n)]
 
 

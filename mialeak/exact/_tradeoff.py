@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import as_choice, as_count, as_floats, invalid
+from mialeak._arrays import as_choice, as_count, as_floats, invalid, sampled_rows
 from mialeak.exact._atoms import Atoms, atoms_of, halves_of
 from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
@@ -14,10 +14,9 @@ from mialeak.exact._moments import RatioMoments
 from mialeak.exact._outcomes import families_of, log_of
 from mialeak.exact._returns import find_returns
 from mialeak.exact._tables import packed
-from mialeak.marginals import as_joint
-from mialeak.mean._tradeoff import sampled_rows
+from mialeak.laws import as_joint
 
-__all__ = ["exact_tradeoff"]
+__all__ = ["exact_mean_tradeoff"]
 
 Method = Literal["auto", "atoms", "halves", "inversion"]
 
@@ -35,7 +34,7 @@ _ATOM_RANGE = 1.6
 _FEW_NORMAL = 10
 
 
-def exact_tradeoff(
+def exact_mean_tradeoff(
     target: Any, marginals: Any, n: int, *, sampling_rate: float = 1.0, method: Method = "auto"
 ) -> ExactTradeOff:
     """Trade-off curve of the best attack on the released mean of independent columns, at finite n.
@@ -108,10 +107,11 @@ def exact_tradeoff(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import Bernoulli, exact_tradeoff, mean_tradeoff
+    >>> from mialeak import exact_mean_tradeoff, mean_tradeoff
+    >>> from mialeak.laws import Bernoulli
     >>> p = 0.25 + 0.5 * (np.arange(5000) + 0.5) / 5000
     >>> easy = (p <= 0.5).astype(float)
-    >>> curve = exact_tradeoff(easy, Bernoulli(p), n=1000)
+    >>> curve = exact_mean_tradeoff(easy, Bernoulli(p), n=1000)
     >>> print(f"{curve.advantage:.12f}")
     0.863679881264
     >>> print(f"{mean_tradeoff(easy, p, p * (1 - p), n=1000).advantage:.12f}")

@@ -12,7 +12,7 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import row_blocks
 from mialeak._kernels import draws as kernels
 from mialeak.games._tables import Draw, binomial_draw, lattice_draw
-from mialeak.marginals import (
+from mialeak.laws import (
     Bernoulli,
     Genotype,
     Joint,

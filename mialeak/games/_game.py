@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid
+from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, sampled_rows
 from mialeak._blocks import (
     as_rng,
     map_blocks,
@@ -19,11 +19,10 @@ from mialeak._blocks import (
     row_blocks,
     spawn_streams,
 )
+from mialeak._numerics.whitening import variances_or_matrix
 from mialeak.games._columns import Block, columns_of, laws_of
 from mialeak.games._rounds import Rounds
-from mialeak.marginals import as_joint
-from mialeak.mean._covariance import variances_or_matrix
-from mialeak.mean._tradeoff import sampled_rows
+from mialeak.laws import as_joint
 
 __all__ = ["AverageTargetGame", "FixedTargetGame", "draw_rows"]
 
@@ -311,7 +310,10 @@ class FixedTargetGame(_Game):
     The easiest target in the setting of [AB25], at a tenth of its size:
 
     >>> import numpy as np
-    >>> from mialeak import Bernoulli, FixedTargetGame, bernoulli_score, easiest_target
+    >>> from mialeak.games import FixedTargetGame
+    >>> from mialeak.laws import Bernoulli
+    >>> from mialeak.means import easiest_target
+    >>> from mialeak.scores import bernoulli_score
     >>> p = np.linspace(0.25, 0.75, 500)
     >>> z = easiest_target(p)
     >>> game = FixedTargetGame(z, Bernoulli(p), n=100)
@@ -372,7 +374,8 @@ class AverageTargetGame(_Game):
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import AverageTargetGame, Bernoulli
+    >>> from mialeak.games import AverageTargetGame
+    >>> from mialeak.laws import Bernoulli
     >>> p = np.linspace(0.25, 0.75, 500)
     >>> game = AverageTargetGame(Bernoulli(p), n=100)
     >>> def attack(releases, targets):
@@ -412,7 +415,7 @@ def draw_rows(marginals: Any, rows: int, *, rng: Any = None) -> FloatArray:
     Examples
     --------
     >>> from mialeak.games import draw_rows
-    >>> from mialeak.marginals import Genotype
+    >>> from mialeak.laws import Genotype
     >>> draw_rows(Genotype([0.1, 0.5, 0.9]), 2, rng=0).shape
     (2, 3)
     """

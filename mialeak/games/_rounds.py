@@ -36,7 +36,8 @@ class Rounds(Result):
 
     Examples
     --------
-    >>> from mialeak import Bernoulli, FixedTargetGame
+    >>> from mialeak.games import FixedTargetGame
+    >>> from mialeak.laws import Bernoulli
     >>> game = FixedTargetGame([1, 0], Bernoulli([0.3, 0.4]), n=10)
     >>> rounds = game.play(1000, score=lambda releases: releases @ [1, -1], rng=0)
     >>> rounds.in_scores.size + rounds.out_scores.size

@@ -89,7 +89,7 @@ class Round(CellMechanism):
 
     Examples
     --------
-    >>> from mialeak import Round
+    >>> from mialeak.mechanisms import Round
     >>> Round(5).release([0, 2, 3, 7, 8, 12])
     array([ 0,  0,  5,  5, 10, 10])
     """
@@ -137,7 +137,7 @@ class RandomRound(CellMechanism):
 
     Examples
     --------
-    >>> from mialeak import RandomRound
+    >>> from mialeak.mechanisms import RandomRound
     >>> RandomRound(3).release([0, 3, 4, 5], rng=1)
     array([0, 3, 3, 3])
     """
@@ -187,7 +187,7 @@ class Suppress(CellMechanism):
 
     Examples
     --------
-    >>> from mialeak import Suppress
+    >>> from mialeak.mechanisms import Suppress
     >>> Suppress(5).release([0, 4, 5, 12]), Suppress(5, zeros_shown=True).release([0, 4, 5])
     (array([-1, -1,  5, 12]), array([ 0, -1,  5]))
     """
@@ -233,7 +233,7 @@ class Geometric(CellMechanism):
 
     Examples
     --------
-    >>> from mialeak import Geometric
+    >>> from mialeak.mechanisms import Geometric
     >>> Geometric(1.0).release([10, 10, 10, 10], rng=0)
     array([10,  8, 10,  9])
     """

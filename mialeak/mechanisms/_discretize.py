@@ -116,7 +116,7 @@ def discretize(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import discretize
+    >>> from mialeak.mechanisms import discretize
     >>> x = np.random.default_rng(0).normal(size=1000)
     >>> found = discretize(x, 10, method="quantile")
     >>> len(found.p), round(found.leakage, 4)

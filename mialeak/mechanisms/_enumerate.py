@@ -18,9 +18,9 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_count, invalid
 from mialeak._blocks import map_blocks, progress_bar
 from mialeak._kernels import enumeration
+from mialeak._numerics.double_word import two_sum
 from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
 from mialeak.mechanisms._outcomes import Outcomes, as_outcomes, require_repeatable
-from mialeak.tradeoff._normal import two_sum
 
 __all__ = ["LIMIT", "Enumeration", "count_vectors", "enumerated_leakage"]
 

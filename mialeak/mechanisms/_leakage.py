@@ -8,10 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, as_probabilities, invalid
+from mialeak._arrays import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_floats,
+    as_gamma,
+    as_probabilities,
+    invalid,
+)
 from mialeak._blocks import resolve_workers
 from mialeak.discrete import max_leakage
-from mialeak.discrete._sums import as_gamma
 from mialeak.mechanisms._cells import CellMechanism
 from mialeak.mechanisms._cellwise import joint_leakage, joint_size, own_cell_leakage
 from mialeak.mechanisms._closed import maximum_leakage, mean_leakage, mode_leakage
@@ -126,7 +133,8 @@ def mechanism_leakage(
     --------
     What publishing only whether somebody has a rare disease gives away, beside the whole table:
 
-    >>> from mialeak import Histogram, Suppress, mechanism_leakage
+    >>> from mialeak import mechanism_leakage
+    >>> from mialeak.mechanisms import Histogram, Suppress
     >>> law, n = [0.9, 0.09, 0.01], 100
     >>> anybody = lambda counts: counts[:, 2] > 0
     >>> print(f"{float(mechanism_leakage(anybody, law, n)):.4f}")
@@ -198,7 +206,7 @@ def compare_mechanisms(
 
     Examples
     --------
-    >>> from mialeak import Geometric, Round, Suppress, compare_mechanisms
+    >>> from mialeak.mechanisms import Geometric, Round, Suppress, compare_mechanisms
     >>> ways = {"rounded": Round(5), "suppressed": Suppress(10), "noisy": Geometric(1.0)}
     >>> for name, found in compare_mechanisms(ways, [0.02] * 50, 200, rows="poisson").items():
     ...     print(f"{name:10} {float(found):.4f}")

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import coarsening
+from mialeak._numerics.double_word import two_sum
 from mialeak.mechanisms._greedy import group_cost
-from mialeak.tradeoff._normal import two_sum
 
 __all__ = ["best_cuts", "path_cuts"]
 

@@ -28,7 +28,8 @@ class MechanismLeakage(Result):
 
     Examples
     --------
-    >>> from mialeak import Round, mechanism_leakage
+    >>> from mialeak import mechanism_leakage
+    >>> from mialeak.mechanisms import Round
     >>> found = mechanism_leakage(Round(5), [0.5, 0.3, 0.2], 20)
     >>> found
     MechanismLeakage(lower=0.0951742, upper=0.0951742, kind='exact', rows='fixed')

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_share, invalid
+from mialeak._arrays import FloatArray, as_count, as_gamma, as_share, invalid
 from mialeak._blocks import map_blocks, progress_bar, resolve_workers, row_blocks, spawn_streams
 from mialeak.discrete import max_leakage
-from mialeak.discrete._sums import as_gamma
 from mialeak.mechanisms._leakage import as_law
 from mialeak.mechanisms._outcomes import Outcomes, as_outcomes
 from mialeak.mechanisms._result import MechanismLeakage
@@ -85,7 +84,7 @@ def sampled_mechanism_leakage(
     How many rows are in the first ten of 40 cells:
 
     >>> import numpy as np
-    >>> from mialeak import sampled_mechanism_leakage
+    >>> from mialeak.mechanisms import sampled_mechanism_leakage
     >>> law = np.full(40, 1 / 40)
     >>> found = sampled_mechanism_leakage(lambda c: c[:, :10].sum(axis=1), law, 60, rng=0)
     >>> print(f"{found.lower:.4f} to {found.upper:.4f}")

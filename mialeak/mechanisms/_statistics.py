@@ -19,7 +19,8 @@ class Histogram:
 
     Examples
     --------
-    >>> from mialeak import Histogram, max_leakage, mechanism_leakage
+    >>> from mialeak import max_leakage, mechanism_leakage
+    >>> from mialeak.mechanisms import Histogram
     >>> law = [0.5, 0.3, 0.2]
     >>> float(mechanism_leakage(Histogram(), law, 20)) == max_leakage(law, 20)
     True
@@ -44,7 +45,8 @@ class Mean:
 
     Examples
     --------
-    >>> from mialeak import Mean, mechanism_leakage
+    >>> from mialeak import mechanism_leakage
+    >>> from mialeak.mechanisms import Mean
     >>> print(f"{float(mechanism_leakage(Mean([1, 2, 3, 4, 5, 6]), [1 / 6] * 6, 100)):.6f}")
     0.035139
     """
@@ -63,7 +65,8 @@ class Maximum:
     --------
     For a bit that is 1 with probability p it leaks ``2 p (1-p)**n``:
 
-    >>> from mialeak import Maximum, mechanism_leakage
+    >>> from mialeak import mechanism_leakage
+    >>> from mialeak.mechanisms import Maximum
     >>> p, n = 0.01, 100
     >>> found = mechanism_leakage(Maximum(), [1 - p, p], n)
     >>> print(f"{float(found):.10f} {2 * p * (1 - p) ** n:.10f}")
@@ -83,7 +86,8 @@ class Mode:
 
     Examples
     --------
-    >>> from mialeak import Mode, mechanism_leakage
+    >>> from mialeak import mechanism_leakage
+    >>> from mialeak.mechanisms import Mode
     >>> print(f"{float(mechanism_leakage(Mode(), [0.4, 0.3, 0.3], 100)):.6f}")
     0.025349
     """

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, invalid
-from mialeak._text import at_most
-from mialeak.audit import AuditResult, audit
+from mialeak._report.text import at_most
+from mialeak.auditing import AuditResult, audit
 from mialeak.plotting._axes import Scale, add_legend, check_scale, figure_of, new_axes
 from mialeak.plotting._tradeoff import TradeOffDisplay
 from mialeak.tradeoff import TradeOff
@@ -85,7 +85,7 @@ class AuditDisplay:
         Parameters
         ----------
         in_scores, out_scores, delta, confidence
-            As for :func:`mialeak.audit.audit`.
+            As for :func:`mialeak.auditing.audit`.
         theory, kind, ax, scale
             As for :meth:`from_result`.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_share, invalid
-from mialeak._text import number
+from mialeak._report.text import number
 from mialeak.plotting._axes import (
     CURVE,
     REFERENCE,

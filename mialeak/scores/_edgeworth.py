@@ -43,7 +43,7 @@ def edgeworth_terms(
     target : array_like, shape (d,)
         The row whose membership is in question.
     mean, std, skewness, excess_kurtosis : array_like, shape (d,) or a number
-        Moments of the coordinates of a row: the laws of ``mialeak.marginals`` have them as
+        Moments of the coordinates of a row: the laws of ``mialeak.laws`` have them as
         attributes.
     n : int
         Rows of the release, the target included; at least 2.
@@ -83,8 +83,8 @@ def edgeworth_terms(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import edgeworth_terms
-    >>> from mialeak.marginals import Bernoulli
+    >>> from mialeak.scores import edgeworth_terms
+    >>> from mialeak.laws import Bernoulli
     >>> law = Bernoulli([0.3, 0.5])
     >>> moments = law.mean, law.std, law.skewness, law.excess_kurtosis
     >>> np.round(edgeworth_terms([0.32, 0.49], [1, 0], *moments, 1000), 4)
@@ -164,8 +164,8 @@ def edgeworth_score(
 
     Examples
     --------
-    >>> from mialeak import edgeworth_score
-    >>> from mialeak.marginals import Bernoulli
+    >>> from mialeak.scores import edgeworth_score
+    >>> from mialeak.laws import Bernoulli
     >>> law = Bernoulli([0.3, 0.5])
     >>> moments = law.mean, law.std, law.skewness, law.excess_kurtosis
     >>> f"{edgeworth_score([0.32, 0.49], [1, 0], *moments, 1000):.4f}"

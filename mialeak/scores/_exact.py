@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
-from mialeak._kernels import scores as kernels
-from mialeak.marginals import Genotype
-from mialeak.marginals._counts import (
+from mialeak._counts import (
     MOST_ROWS,
     as_probability,
     count_tolerance,
@@ -19,6 +17,8 @@ from mialeak.marginals._counts import (
     require_possible_genotype,
     require_possible_target,
 )
+from mialeak._kernels import scores as kernels
+from mialeak.laws import Genotype
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import Piece, map_releases, padded
 
@@ -82,7 +82,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import bernoulli_score
+    >>> from mialeak.scores import bernoulli_score
     >>> releases = [[0.3, 0.5, 0.9], [0.2, 0.6, 1.0]]
     >>> np.round(bernoulli_score(releases, [1, 0, 1], [0.2, 0.5, 0.9], 10), 4)
     array([ 0.4055, -0.1178])
@@ -153,7 +153,7 @@ def genotype_score(
 
     See Also
     --------
-    mialeak.marginals.Genotype : the law of a coordinate.
+    mialeak.laws.Genotype : the law of a coordinate.
 
     Notes
     -----
@@ -173,7 +173,7 @@ def genotype_score(
 
     Examples
     --------
-    >>> from mialeak import genotype_score
+    >>> from mialeak.scores import genotype_score
     >>> f"{genotype_score([0.75, 1.5], [1, 2], [0.3, 0.7], 4):.4f}"
     '0.3325'
     >>> f"{genotype_score([0.8, 1.5], [1, 2], [0.3, 0.7], 4, decimals=1):.4f}"

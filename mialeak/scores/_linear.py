@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, contiguous, invalid
-from mialeak.mean._covariance import Diagonal, Outside, Whitening, whitening
-from mialeak.mean._score import as_mean, kernel_blocks, squared_distances
+from mialeak._numerics.distances import as_mean, kernel_blocks, squared_distances
+from mialeak._numerics.whitening import Diagonal, Outside, Whitening, whitening
 from mialeak.scores._releases import (
     Piece,
     as_columns,
@@ -79,7 +79,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import covariance_score
+    >>> from mialeak.scores import covariance_score
     >>> releases = [[0.25, 0.5], [0.2, 0.5]]
     >>> np.round(covariance_score(releases, [1.0, 0.0], [0.2, 0.5], [0.16, 0.25], 100), 3)
     array([ 0.225, -0.025])
@@ -176,7 +176,7 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import scalar_product_score
+    >>> from mialeak.scores import scalar_product_score
     >>> np.round(scalar_product_score([[0.6, 0.4], [0.5, 0.5]], [1.0, 0.0], [0.0, 1.0]), 2)
     array([0.2, 0. ])
     """

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
-from mialeak._noncentral import log_tails
-from mialeak.mean._covariance import whitening
-from mialeak.mean._score import as_mean, squared_distances
+from mialeak._numerics.distances import as_mean, squared_distances
+from mialeak._numerics.noncentral import log_tails
+from mialeak._numerics.whitening import whitening
 from mialeak.scores._linear import as_target, by_rows
 from mialeak.scores._releases import Piece, map_releases
 
@@ -66,7 +66,7 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import glir_score
+    >>> from mialeak.scores import glir_score
     >>> np.round(glir_score([[0.0, 0.0], [0.3, 0.1]], [3.0, 1.0], [0.0, 0.0], 1.0, 10), 3)
     array([0.734, 1.923])
     """
@@ -120,7 +120,7 @@ def mixture_score(score: Any, rate: float) -> float | FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import mixture_score
+    >>> from mialeak.scores import mixture_score
     >>> np.round(mixture_score([-np.inf, -1.0, 0.0, 1.0], 0.1), 4)
     array([-0.1054, -0.0653,  0.    ,  0.1586])
     >>> f"{mixture_score(1000.0, 0.1):.4f}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mialeak._document import Document, Notes, Pairs, Section, Table
-from mialeak._text import enough, number, percent, printable
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import enough, number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_share, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
 from mialeak._results import Estimate, Kind, Result
-from mialeak.discrete._sums import as_gamma
 from mialeak.tables._completed import complete, leakage_at
 from mialeak.tables._interval import completed_leakage, leakage_interval
 
@@ -276,7 +275,7 @@ def estimate_atom_leakage(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak import estimate_atom_leakage
+    >>> from mialeak.tables import estimate_atom_leakage
     >>> counts = np.repeat([1, 2, 3, 5, 10, 20, 50], [200, 80, 40, 30, 15, 6, 2])
     >>> leak = estimate_atom_leakage(counts)
     >>> for k in (0, -1):

@@ -84,7 +84,7 @@ def table_leakage(
     The margins are a function of the joint counts and leak no more than these.  They are the mean
     of indicators, with a covariance that follows from the table, so that their leakage is that of a
     released mean [AB25, Section 3], taken over all margins together; it is told for every row, as
-    the limit for many rows in every cell.  See :func:`mialeak.mean.margin_leakage_scores`.
+    the limit for many rows in every cell.  See :func:`mialeak.means.margin_leakage_scores`.
 
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mialeak._document import Document, Notes, Pairs, Section, Table
-from mialeak._text import number, percent, printable
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import number, percent, printable
 from mialeak.tables._document import counted
 
 if TYPE_CHECKING:

@@ -287,8 +287,8 @@ def margin_report(
     n: int,
 ) -> MarginReport:
     """The report on the margins of a table whose columns are `codes` and whose cells `cells`."""
-    from mialeak.mean import margin_leakage_scores
-    from mialeak.mean._rows import downdated
+    from mialeak.means import margin_leakage_scores
+    from mialeak.means._rows import downdated
 
     rows = len(cells.of_row)
     if rows < 3:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
 from mialeak._columns import Factor
-from mialeak._document import Document, as_text
+from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
 from mialeak.tables._document import caveat_of_names, document

@@ -8,8 +8,8 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require, require_within
+from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind, Result
-from mialeak.tradeoff._roots import increasing_root
 
 __all__ = ["Direction", "TradeOff", "as_frozen", "as_probability", "plain", "weakest"]
 

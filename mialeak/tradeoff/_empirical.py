@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid
+from mialeak._numerics.corners import Corners, between
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff
-from mialeak.tradeoff._corners import Corners, between
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["EmpiricalTradeOff", "Roc", "as_scores"]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_floats, require_within
+from mialeak._arrays import FloatArray, as_floats, as_frozen, require_within
+from mialeak._numerics.normal import blockwise, shifted_normal
+from mialeak._numerics.normal_options import call, call_at_zero, call_strike
 from mialeak._results import Kind
-from mialeak.tradeoff._base import TradeOff, as_frozen, weakest
-from mialeak.tradeoff._call import call, call_at_zero, call_strike
-from mialeak.tradeoff._normal import blockwise, shifted_normal
+from mialeak.tradeoff._base import TradeOff, weakest
 
 __all__ = ["GaussianTradeOff"]
 

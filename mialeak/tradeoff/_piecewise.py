@@ -8,16 +8,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_floats, as_probabilities, first_index, invalid
-from mialeak._results import Kind
-from mialeak.tradeoff._base import TradeOff, as_probability, weakest
-from mialeak.tradeoff._corners import (
+from mialeak._arrays import (
+    FloatArray,
+    as_floats,
+    as_probabilities,
+    as_probability,
+    first_index,
+    invalid,
+)
+from mialeak._numerics.corners import (
     Corners,
     Side,
     between,
     corners_of_atoms,
     corners_of_points,
 )
+from mialeak._results import Kind
+from mialeak.tradeoff._base import TradeOff, weakest
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid
+from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
-from mialeak.tradeoff._base import TradeOff, as_frozen, as_probability
-from mialeak.tradeoff._roots import increasing_root
+from mialeak.tradeoff._base import TradeOff
 
 __all__ = ["SubsampledTradeOff"]
 

@@ -1,0 +1,344 @@
+"""The ladder of contours and what is read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid, require
+from mialeak._numerics.inversion._functions import Function, LogMoment, MomentFunction
+from mialeak._numerics.inversion._integrals import Contour, option, tail_and_density
+
+__all__ = ["SaddlePointInversion"]
+
+ComplexArray = npt.NDArray[np.complex128]
+
+#: Relative error asked of the trapezoid rule.
+_TOLERANCE = 1e-15
+#: The integrand counts as gone below this share of its largest value.
+_GONE = 1e-18
+#: First step, in units of one over the standard deviation: half of it has an error below 1e-16 for
+#: a normal law, anywhere between two contours.
+_FIRST_STEP = 0.8
+#: Distance of the first contours from the pole at 0, of any from the one at 1, and of neighbours,
+#: in the same units.
+_START, _APART, _LADDER = 0.5, 0.1, 2.5
+#: If the saddle is nearer to the mean than this share of a period, f has reached its limit, all the
+#: mass, a period away: that is subtracted.
+_NEAR = 0.7
+#: Nodes of a chunk, how many of its last must be gone, and nodes at most on a contour.
+_CHUNK, _LAST, _MOST_NODES = 16, 4, 1 << 18
+#: Tails below exp(_FLOOR - |x|) are zero (a log ratio multiplies them by e^x).  Contours at most.
+_FLOOR, _MOST_CONTOURS = -1100.0, 4096
+#: Bisections and Newton steps for a quantile, and points of the table that it starts from.
+_STEPS, _TABLE = 100, 65
+#: Relative error of a tail from which Newton's last step is taken: its square is below rounding.
+_CLOSE = 1e-8
+_EPS = 4.0 * 2.0**-52
+
+
+class SaddlePointInversion:
+    """A real law by its log moment function.
+
+    Parameters
+    ----------
+    law : MomentFunction or callable
+        As a callable ``K(s)`` of an array of complex s; away from the real axis its imaginary part
+        may be off by multiples of 2 pi.  ``e^K(0)`` below 1 means that the rest is at l = -inf.
+    strip : tuple of float, optional
+        Open interval of real s, 0 within, where K is finite.
+    windows : sequence of (float, float), optional
+        Intervals of t where ``|M(theta + it)|`` matters although it vanished before.
+    reach : float, optional
+        Where the first range of t ends at the latest: windows hold all that matters beyond.
+    left : float, optional
+        Relative size of what the windows leave out: a step whose halving changes less will do.
+    support : tuple of float, optional
+        Interval that holds all l.
+
+    Notes
+    -----
+    Relative accuracy 1e-13 if K is exact.  An absolute error of K is a relative one of the result.
+    """
+
+    def __init__(
+        self,
+        law: MomentFunction | LogMoment,
+        *,
+        strip: tuple[float, float] = (-np.inf, np.inf),
+        windows: Sequence[tuple[float, float]] = (),
+        reach: float = np.inf,
+        left: float = 0.0,
+        support: tuple[float, float] = (-np.inf, np.inf),
+    ):
+        self._law: MomentFunction = Function(law) if callable(law) else law
+        self._strip, self._support = strip, support
+        self._windows, self._reach_of_base, self._left = windows, reach, left
+        self._contours: list[Contour] = []
+        self._known: dict[float, tuple[float, float, float]] = {}
+
+    @property
+    def error(self) -> float:
+        """Largest relative error of the trapezoid rule on the contours used so far."""
+        return max((contour.error for contour in self._contours), default=0.0)
+
+    def log_tails(self, x: Any, *, tilt: float = 0.0) -> tuple[FloatArray, FloatArray]:
+        """``log E[e^(tilt l); l <= x]`` and the same for ``l > x``.
+
+        If l is a log likelihood ratio, ``tilt=1`` gives the tails under the other law.
+        """
+        x = np.asarray(x, np.float64)
+        (tail, _), theta = self._evaluate(x, tilt, tail_and_density)
+        log_mass = self._local(tilt)[0]
+        with np.errstate(divide="ignore"):
+            other = log_mass + np.log(-np.expm1(np.minimum(tail - log_mass, 0.0)))
+        upper = theta > tilt
+        return np.where(upper, other, tail), np.where(upper, tail, other)
+
+    def log_density(self, x: Any) -> FloatArray:
+        """Log density."""
+        (_, density), _ = self._evaluate(np.asarray(x, np.float64), 0.0, tail_and_density)
+        return np.asarray(density)
+
+    def log_call(self, x: Any) -> FloatArray:
+        """``log E (e^(l - x) - 1)+``; needs 1 inside the strip."""
+        return self._log_option(np.asarray(x, np.float64), 1.0)
+
+    def log_put(self, x: Any) -> FloatArray:
+        """``log E (1 - e^(l - x))+`` over the finite l; needs 1 inside the strip."""
+        return self._log_option(np.asarray(x, np.float64), -1.0)
+
+    def _log_option(self, x: FloatArray, sign: float) -> FloatArray:
+        """Directly on contours beyond the poles, by parity from where another option is known."""
+        part, theta = self._evaluate(x, 0.0, option)
+        mass, price = self._local(0.0)[0], self._local(1.0)[0] - x
+        paid, lost = (price, mass) if sign > 0.0 else (mass, price)
+        own = theta > 1.0 if sign > 0.0 else theta < 0.0
+        middle = (theta > 0.0) & (theta < 1.0)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            other = np.exp(part - paid) * np.where(middle, -1.0, 1.0)
+            whole = np.where(middle, 1.0, -np.expm1(lost - paid))
+            far = np.log(np.maximum(whole + other, 0.0)) + paid
+        return np.where(own, part, far)
+
+    def quantile(self, log_p: Any, *, upper: bool = False, tilt: float = 0.0) -> FloatArray:
+        """Where the lower (upper) tail is `log_p`: Newton's method inside a shrinking bracket."""
+        target = np.asarray(log_p, np.float64)
+        some = (target < self._local(tilt)[0]) & (target > -np.inf)
+        require(some, target, "log_p", "be below the log of the mass, and finite")
+        if not target.size:
+            return np.empty(target.shape)
+        side, sign = int(upper), -1.0 if upper else 1.0
+        low, high, x = self._bracket(target, side, tilt)
+        at = np.arange(target.size)  # those still moving
+        low, high, x, wanted = low.ravel(), high.ravel(), x.ravel(), target.ravel()
+        for _ in range(_STEPS):
+            (tail, density), theta = self._evaluate(x[at], tilt, tail_and_density)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                other = (theta > tilt) != upper
+                log_mass = self._local(tilt)[0]
+                rest = log_mass + np.log(-np.expm1(np.minimum(tail - log_mass, 0.0)))
+                excess = sign * (np.where(other, rest, tail) - wanted[at])
+                slope = np.exp(density + tilt * x[at] - wanted[at] - sign * excess)
+                moved = x[at] - excess / slope
+            high[at] = np.where(excess > 0.0, x[at], high[at])
+            low[at] = np.where(excess > 0.0, low[at], x[at])
+            # Newton's next error is the square of this one.
+            near = np.abs(excess) <= _CLOSE
+            outside = ~((moved > low[at]) & (moved < high[at]) | near)
+            moved = np.where(outside, 0.5 * (low[at] + high[at]), moved)
+            still = near | (high[at] - low[at] <= _EPS * np.abs(moved))
+            x[at] = moved
+            at = at[~still]
+            if not at.size:
+                break
+        return x.reshape(target.shape)
+
+    def _bracket(
+        self, target: FloatArray, side: int, tilt: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Two points around each quantile and one between, from a table."""
+        _, mean, spread = self._local(tilt)
+        reach = np.array(
+            [spread, spread]
+        )  # towards the small tails, and away: no further than asked
+        while True:
+            ends = reach[::-1] if side else reach
+            x = np.linspace(mean - ends[0], mean + ends[1], _TABLE)
+            tails = self.log_tails(x, tilt=tilt)[side]
+            short = np.array([tails.min() > target.min(), tails.max() < target.max()])
+            if not short.any():
+                break
+            reach = np.where(short, 2.0 * reach, reach)
+        tails = np.maximum.accumulate(tails if side == 0 else tails[::-1])
+        x = x if side == 0 else x[::-1]
+        right = np.clip(np.searchsorted(tails, target), 1, _TABLE - 1)
+        first, last = x[right - 1], x[right]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = (target - tails[right - 1]) / (tails[right] - tails[right - 1])
+        share = np.where((share > 0.0) & (share < 1.0), share, 0.5)
+        start = first + share * (last - first)
+        return np.minimum(first, last), np.maximum(first, last), start
+
+    def _local(self, theta: float) -> tuple[float, float, float]:
+        """K, K' and sqrt K'' at theta."""
+        if theta not in self._known:
+            self._known[theta] = self._law.local(theta)
+        return self._known[theta]
+
+    def _evaluate(
+        self, x: FloatArray, anchor: float, kernel: Callable[..., FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log of the integral at each x on the contour whose saddle is nearest, and its theta."""
+        low, high = self._support
+        flat = np.where(x < low, -np.inf, np.where(x >= high, np.inf, x)).ravel()
+        mean = self._local(anchor)[1]
+        rows = (2,) if kernel is tail_and_density else ()
+        result = np.full(rows + flat.shape, -np.inf)
+        theta = np.where(flat > mean, np.inf, -np.inf)
+        result[..., np.isnan(flat)] = np.nan
+        finite = np.flatnonzero(np.isfinite(flat))
+        if finite.size:
+            contours = self._reach(flat[finite])
+            saddles = np.array([contour.saddle for contour in contours])
+            which = np.searchsorted(0.5 * (saddles[1:] + saddles[:-1]), flat[finite])
+            for k in np.unique(which):
+                contour, places = contours[k], finite[which == k]
+                seen = self._in_reach(contour, flat[places])
+                part = self._integral(contour, flat[places], kernel, anchor)
+                result[..., places] = np.where(seen, part, -np.inf)
+                theta[places] = contour.theta
+        return result.reshape(rows + x.shape), theta.reshape(x.shape)
+
+    def _in_reach(self, contour: Contour, x: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether the bound that the contour gives on the tail at x is above the floor."""
+        bound = contour.log_moment - self._local(0.0)[0] - contour.theta * x
+        return np.asarray(bound > _FLOOR - np.abs(x))
+
+    def _reach(self, x: FloatArray) -> list[Contour]:
+        """Contours outward from 0 until each x has its own or is out of reach.
+
+        The list is a new one: another thread may be at work with that which there was.
+        """
+        contours = list(self._contours)
+        if not contours:
+            spread = self._local(0.0)[2]
+            for direction in (-1, 1):
+                theta = self._next(0.0, direction, _START / spread)
+                contours.append(self._contour(theta))
+        for direction in (-1, 1):
+            beyond = x
+            while len(contours) < _MOST_CONTOURS:
+                last = contours[0 if direction < 0 else -1]
+                further = direction * (beyond - last.saddle) > 0.5 * _LADDER * last.spread
+                beyond = beyond[further & self._in_reach(last, beyond)]
+                theta = self._next(last.theta, direction, _LADDER / last.spread)
+                if not beyond.size or theta == last.theta:
+                    break
+                place = 0 if direction < 0 else len(contours)
+                contours.insert(place, self._contour(theta))
+        self._contours = contours
+        return contours
+
+    def _next(self, theta: float, direction: int, step: float) -> float:
+        """`step` outward and not onto the pole at 1, or half the way to the end of the strip."""
+        room = abs(self._strip[1 if direction > 0 else 0] - theta)
+        moved = theta + direction * min(step, 0.5 * room)
+        apart = _APART * step
+        if abs(moved - 1.0) < apart < 0.5 * room:
+            moved = 1.0 + apart
+        return moved
+
+    def _contour(self, theta: float) -> Contour:
+        log_moment, saddle, spread = self._known[theta] = self._law.local(theta)
+        probes = saddle + 0.5 * _LADDER * spread * np.array([-1.0, 0.0, 1.0])
+        step = _FIRST_STEP / spread
+        places, values = self._places(theta, step)
+        before, error = np.full(3, np.inf), np.inf
+        while True:
+            nodes = np.asarray(places * step, np.float64)
+            given = (theta, saddle, spread, log_moment, step, nodes, values)
+            contour = Contour(*given, error)
+            now = self._integral(contour, probes, tail_and_density, 0.0)[0]
+            seen = np.all(np.isfinite(now) & np.isfinite(before))
+            error = min(float(np.max(np.abs(now - before))), 1.0) ** 2 if seen else 1.0
+            if error <= max(_TOLERANCE, self._left**2):
+                return Contour(*given, error)
+            if 2 * places.size > _MOST_NODES:
+                if self._left == 0.0:
+                    _refuse(theta)
+                return Contour(*given, float(np.sqrt(error)))
+            before, step = now, 0.5 * step
+            places, values = self._halved(theta, step, places, values)
+
+    def _places(self, theta: float, step: float) -> tuple[npt.NDArray[np.int64], ComplexArray]:
+        """Multiples of the step from 0 until the last of a chunk are gone, and in the windows."""
+        values, start = [], 0
+        while start < _MOST_NODES:
+            values.append(self._law.wave(theta, start * step, step, _CHUNK))
+            start += _CHUNK
+            gone = np.abs(values[-1][-_LAST:]).max() < _GONE
+            if gone or start * step >= self._reach_of_base:
+                break
+        else:
+            _refuse(theta)
+        base = np.concatenate(values)
+        kept = min(int(np.flatnonzero(np.abs(base) >= _GONE)[-1]) + 2, base.size)
+        pieces, values = [np.arange(kept)], [base[:kept]]
+        for low, high in self._windows:
+            first = max(int(np.ceil(low / step)), int(pieces[-1][-1]) + 1)
+            count = int(high / step) + 1 - first
+            if count > 0:
+                pieces.append(np.arange(first, first + count))
+                values.append(self._law.wave(theta, first * step, step, count))
+        return np.concatenate(pieces), np.concatenate(values)
+
+    def _halved(
+        self, theta: float, step: float, places: npt.NDArray[np.int64], values: ComplexArray
+    ) -> tuple[npt.NDArray[np.int64], ComplexArray]:
+        """The nodes of half the step: those there are, and new ones after each."""
+        both = np.empty(2 * places.size, np.complex128)
+        both[::2] = values
+        runs = np.flatnonzero(np.diff(places, prepend=-2, append=places[-1] + 2) > 1)
+        for first, last in pairwise(runs):
+            start = (2 * places[first] + 1) * step
+            wave = self._law.wave(theta, start, 2.0 * step, int(last - first))
+            both[2 * first + 1 : 2 * last : 2] = wave
+        return np.ravel(2 * places[:, None] + np.array([0, 1])), both
+
+    def _integral(
+        self, contour: Contour, x: FloatArray, kernel: Callable[..., FloatArray], anchor: float
+    ) -> FloatArray:
+        """Log of the integral on one contour by the trapezoid rule."""
+        period = 2.0 * np.pi / contour.step
+
+        def known(pole: float) -> float:
+            """Log of what the periods that f is constant in add, for a value of 1 there."""
+            log_mass, mean, _ = self._local(pole)
+            if abs(contour.saddle - mean) > _NEAR * period:
+                return -np.inf
+            away = period * abs(contour.theta - pole)
+            return log_mass - away - float(np.log(-np.expm1(-away)))
+
+        if kernel is option:
+            held, sold = known(0.0), known(1.0)
+            gap = sold - held if np.isfinite(held) else np.inf
+            if np.isfinite(gap) and not 0.0 <= contour.theta <= 1.0:
+                nearer = float(np.copysign(period, contour.theta))
+                rest = np.expm1(nearer) / np.expm1(period * abs(contour.theta))
+                gap = self._local(1.0)[0] - self._local(0.0)[0] + nearer - float(np.log1p(-rest))
+            return option(contour, x, held, sold, gap)
+        return kernel(contour, x, anchor, known(anchor))
+
+
+def _refuse(theta: float) -> NoReturn:
+    invalid(
+        "log_moment",
+        f"fall off along the line Re s = {theta:.6g}: it did not within {_MOST_NODES} nodes",
+        remedy="A law of few atoms has to be enumerated",
+        error=ArithmeticError,
+    )

@@ -1,0 +1,122 @@
+"""The scores of the two worlds in order, and how many of one world lie beyond those of the other.
+
+Ties are broken once, by independent uniform numbers: among equal scores of both worlds every order
+is as likely as any other.  A number is drawn only where a tie matters, from a stream that depends
+on the seed and on the place of the tie, so that every question about one tie meets the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_scores
+from mialeak._blocks import as_rng
+
+__all__ = ["IntArray", "Order"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class _Tie(NamedTuple):
+    """Equal scores: how many lie below them, and the keys that order them, rising."""
+
+    inside_below: int
+    outside_below: int
+    inside: FloatArray
+    outside: FloatArray
+
+
+@dataclass(frozen=True)
+class Order:
+    """Scores of either world, rising, larger meaning more likely *in*."""
+
+    inside: FloatArray
+    outside: FloatArray
+    seed: int
+    _ties: dict[float, _Tie] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, in_scores: Any, out_scores: Any, *, higher_is_member: bool, rng: Any) -> Order:
+        """Check and sort: the one sort of an audit."""
+        inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
+        if not higher_is_member:
+            inside, outside = -inside, -outside
+        seed = int(as_rng(rng).integers(2**63))
+        inside, outside = np.sort(inside), np.sort(outside)
+        inside.setflags(write=False)
+        outside.setflags(write=False)
+        return cls(inside, outside, seed)
+
+    def hits(self, ranks: IntArray) -> IntArray:
+        """How many in-scores lie above the r-th largest out-score, for each r of `ranks`."""
+        places = self.outside.size - ranks
+        values = self.outside[places]
+        counts = self.inside.size - np.searchsorted(self.inside, values, side="right")
+        for j in np.flatnonzero(_within(self.inside, values)).tolist():
+            tie = self._tie(float(values[j]))
+            key = tie.outside[places[j] - tie.outside_below]
+            counts[j] += tie.inside.size - np.searchsorted(tie.inside, key)
+        return counts.astype(np.int64, copy=False)
+
+    def rejections(self, ranks: IntArray) -> IntArray:
+        """How many out-scores lie below the r-th smallest in-score, for each r of `ranks`."""
+        values = self.inside[ranks - 1]
+        counts = np.searchsorted(self.outside, values, side="left")
+        for j in np.flatnonzero(_within(self.outside, values)).tolist():
+            tie = self._tie(float(values[j]))
+            key = tie.inside[ranks[j] - 1 - tie.inside_below]
+            counts[j] += np.searchsorted(tie.outside, key)
+        return counts.astype(np.int64, copy=False)
+
+    def power(self, fpr: float) -> float:
+        """Power of the measured curve at a false-positive rate, straight across ties."""
+        inside, outside = self.inside, self.outside
+        false = fpr * outside.size
+        if abs(false - round(false)) < 1e-9:
+            false = round(false)
+        if false >= outside.size:
+            return 1.0
+        value = outside[outside.size - 1 - int(false)]
+        (first, last), (low, high) = (_ends(scores, value) for scores in (outside, inside))
+        share = (false - (outside.size - last)) / (last - first)
+        return float((inside.size - high + share * (high - low)) / inside.size)
+
+    def begins_tie(self, place: int) -> bool:
+        """Whether the scores above the `place` lowest of both worlds begin with a tie of them."""
+        lowest = np.concatenate([self.inside[: place + 1], self.outside[: place + 1]])
+        if lowest.size <= place:
+            return False
+        value = float(np.partition(lowest, place)[place])
+        (first, last), (low, high) = (
+            _ends(scores, value) for scores in (self.outside, self.inside)
+        )
+        return first + low == place and first < last and low < high
+
+    def _tie(self, value: float) -> _Tie:
+        tie = self._ties.get(value)
+        if tie is None:
+            (first, last), (low, high) = (
+                _ends(scores, value) for scores in (self.outside, self.inside)
+            )
+            stream = np.random.default_rng([self.seed, first + low])
+            keys = np.sort(stream.random(high - low)), np.sort(stream.random(last - first))
+            tie = self._ties[value] = _Tie(low, first, *keys)
+        return tie
+
+
+def _ends(scores: FloatArray, value: float) -> tuple[int, int]:
+    return (
+        int(np.searchsorted(scores, value, side="left")),
+        int(np.searchsorted(scores, value, side="right")),
+    )
+
+
+def _within(scores: FloatArray, values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which of the values are among the scores."""
+    places = np.minimum(np.searchsorted(scores, values), scores.size - 1)
+    found: npt.NDArray[np.bool_] = scores[places] == values
+    return found

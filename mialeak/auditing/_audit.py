@@ -1,0 +1,304 @@
+"""Audits of separate runs: bounds that hold at all thresholds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from mialeak._arrays import FloatArray, as_choice, as_float, as_probability, as_share, invalid
+from mialeak._numerics.order import Order
+from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
+from mialeak._results import Direction, Kind, Result
+from mialeak.auditing._calibrated import Shift, calibrated_bound
+from mialeak.auditing._intervals import (
+    Band,
+    Interval,
+    advantage_interval,
+    area_interval,
+    hull_area_interval,
+    power_band,
+    power_interval,
+)
+from mialeak.tradeoff import EmpiricalTradeOff
+
+__all__ = ["AuditResult", "as_slip", "audit"]
+
+Method = Literal["calibrated", "simultaneous"]
+
+_PROBIT = Shift(ndtri, lambda x: np.sqrt(2.0 * np.pi) * np.exp(0.5 * ndtri(x) ** 2))
+#: False-positive rates at which an audit tells the power.
+_FPR = (0.001, 0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the counts at the ranks say about either parameter, by the method chosen."""
+
+    order: Order
+    alpha: float
+    direction: Direction
+    method: Method
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return Pairs.of(self.order, self.alpha, self.direction)
+
+    def epsilon(self, delta: float) -> float:
+        """At one delta."""
+        if self.method == "simultaneous":
+            return self._pairs.bound(indistinguishable(delta), 2.0)
+        shift = Shift(np.log, np.reciprocal, delta)
+        return calibrated_bound(self.order, shift, self.alpha, self.direction)
+
+    def mu(self) -> float:
+        """Of the Gaussian curves."""
+        if self.method == "simultaneous":
+            return self._pairs.bound(GAUSSIAN, 2.0)
+        return calibrated_bound(self.order, _PROBIT, self.alpha, self.direction)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AuditResult(Result):
+    """What scores prove about a release, and what the attack achieved.
+
+    Attributes
+    ----------
+    epsilon_lower : float
+        The release is not (epsilon, delta)-indistinguishable for any smaller epsilon.
+    mu_lower : float
+        Its trade-off is not under the mu-Gaussian curve for any smaller mu.  No model is assumed;
+        to turn this into an epsilon would take one.
+    tpr_at_fpr : dict of float to Interval
+        Power of the attack at false-positive rates.
+    delta, confidence : float
+        As given.
+    n_in, n_out : int
+        Numbers of scores.
+    kind : str
+        "bound".
+
+    Notes
+    -----
+    `epsilon_lower`, `mu_lower`, :meth:`epsilon` at another delta, each interval and the band hold
+    with probability `confidence` by themselves.  With ``method="simultaneous"`` those on mu and on
+    epsilon at any number of deltas hold *together*: they are read from one set of curves.
+
+    Examples
+    --------
+    >>> from mialeak.auditing import audit
+    >>> result = audit(in_scores=range(100, 200), out_scores=range(100), delta=1e-5)
+    >>> result.advantage
+    Interval(value=1, low=0.930301, high=1, confidence=0.95, kind='estimate')
+    >>> f"{result.epsilon_lower:.2f} {result.mu_lower:.2f}"
+    '4.18 4.05'
+    """
+
+    epsilon_lower: float
+    mu_lower: float
+    tpr_at_fpr: dict[float, Interval] = field(repr=False)
+    delta: float
+    confidence: float
+    n_in: int
+    n_out: int
+    kind: Kind = "bound"
+    _order: Order = field(repr=False, kw_only=True)
+    _evidence: Evidence = field(repr=False, kw_only=True)
+
+    def epsilon(self, delta: Any) -> float:
+        """The lower bound on epsilon at another delta.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mialeak.auditing import audit
+        >>> rng = np.random.default_rng(0)
+        >>> scores = rng.normal(2, 1, 1000), rng.normal(0, 1, 1000)
+        >>> result = audit(*scores, method="simultaneous")
+        >>> f"{result.epsilon(1e-5):.2f} {result.epsilon(0.01):.2f}"
+        '3.64 3.58'
+        """
+        return self._evidence.epsilon(as_slip(delta))
+
+    @property
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """The scores in and out, rising, turned so that larger speaks for *in*."""
+        return self._order.inside, self._order.outside
+
+    @cached_property
+    def advantage(self) -> Interval:
+        """The largest power - fpr."""
+        return advantage_interval(self._order, self.confidence)
+
+    @cached_property
+    def auc(self) -> Interval:
+        """Area under the measured curve: P(in-score > out-score), ties counted half."""
+        return area_interval(self._order, self.confidence)
+
+    @cached_property
+    def hull_auc(self) -> Interval:
+        """Area under the least concave curve above the measured one."""
+        return hull_area_interval(self.band, self.tradeoff.hull_auc, self.confidence)
+
+    @cached_property
+    def tradeoff(self) -> EmpiricalTradeOff:
+        """The measured curve."""
+        return EmpiricalTradeOff(self._order.inside, self._order.outside)
+
+    @cached_property
+    def band(self) -> Band:
+        """``(fpr, lower, upper, name)``: the whole true curve lies in it, with `confidence`."""
+        return power_band(self._order, self.confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values (str, int, float, list, dict), ready for JSON."""
+        return {
+            "epsilon_lower": self.epsilon_lower,
+            "mu_lower": self.mu_lower,
+            "advantage": self.advantage.to_dict(),
+            "tpr_at_fpr": [
+                {"fpr": rate, **power.to_dict()} for rate, power in self.tpr_at_fpr.items()
+            ],
+            "auc": self.auc.to_dict(),
+            "hull_auc": self.hull_auc.to_dict(),
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "n_in": self.n_in,
+            "n_out": self.n_out,
+            "kind": self.kind,
+        }
+
+
+def audit(
+    in_scores: Any,
+    out_scores: Any,
+    *,
+    delta: Any = 0.0,
+    confidence: Any = 0.95,
+    higher_is_member: bool = True,
+    fpr: Sequence[float] = _FPR,
+    direction: Direction = "both",
+    method: Method = "calibrated",
+    rng: Any = 0,
+) -> AuditResult:
+    """Lower bounds on epsilon and mu from the scores of an attack, valid at all thresholds at once.
+
+    Parameters
+    ----------
+    in_scores, out_scores : array_like
+        Scores of the attack in the two worlds, of any shape; they may be infinite.  **All of them
+        must be independent**: scores of separate training runs, or of canaries of which none
+        changes another's score.  The scores of the members of one model are not independent; for
+        canaries of one run see :func:`one_run_audit`.
+    delta : float
+        In [0, 1).
+    confidence : float
+        Probability, strictly between 0 and 1, with which the bounds hold.
+    higher_is_member : bool
+        Whether larger scores speak for *in*.  Decide before seeing the scores; to try both, take
+        each at half the error.
+    fpr : sequence of float
+        False-positive rates, between 0 and 1, at which to tell the power.
+    direction : {"both", "in", "out"}
+        "in": refute P_in(S) <= e^epsilon P_out(S) + delta, by large scores of members; "out": with
+        the worlds exchanged, by small scores of the others; "both": either.  One of them alone
+        gains some per cent if only that leaks.  Decide before seeing the scores.
+    method : {"calibrated", "simultaneous"}
+        "calibrated" gives the larger bounds, each valid by itself; "simultaneous" bounds that are
+        valid together, at all deltas and for mu.
+    rng : int, Generator or SeedSequence
+        Seed of the order of tied scores, and of the draws of "calibrated".  It is fixed by default:
+        the best of several seeds is no bound.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    ValueError
+        For no scores in one of the worlds, NaN among them (with count and index), and parameters
+        out of range.
+
+    See Also
+    --------
+    one_run_audit : canaries of one run.
+
+    Notes
+    -----
+    At the r-th largest out-score the false-positive rate is a beta variable U whatever the law of
+    the scores, and the number k of in-scores above is binomial given U.  So ``P(V <= h(U))``, V of
+    law Beta(k, n_in-k+1), is an exact p-value of the claim that no threshold has power above
+    ``h(fpr)``.  "simultaneous" takes the largest epsilon whose curve is rejected at one of ranks
+    1, 3, 9, ..., from either end, at levels that were fixed beforehand (Sidak's, valid since all
+    the events increase in the same independent variables).  "calibrated" takes more ranks, and
+    both ends together, at the level that 999 draws of uniform numbers give: under the null curve
+    the counts do not exceed theirs in law, all together, and the test is valid at any number of
+    draws.  The proofs are in docs/audits.md, the share of false claims over many laws in
+    docs/audit_coverage.md.
+
+    Epsilon tells the two worlds apart that the scores come from: of substitution if the target
+    takes the place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is
+    proved.
+
+    **Accuracy.**  P-values of "simultaneous" are integrals by a trapezoid rule, short of the truth
+    by 1e-12 at most, which is added (those of the advantage are right to 1e-4 of their value, where
+    all scores of a world are beyond the rank); the bounds are rounded down by 1e-7.  With other
+    draws a calibrated bound differs by about a fifteenth of its standard deviation; at 95% the
+    error of one seed has the law Beta(50, 950), 5% give or take 0.7, and that of all seeds is 5%.
+
+    **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms; areas, band and measured
+    curve are found when asked for.  Beyond a confidence of 0.98 "calibrated" takes 20/(1 -
+    confidence) draws: 0.3 s and 30 MB at 0.999, 3 s and 270 MB at 0.9999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.auditing import audit
+    >>> rng = np.random.default_rng(0)
+    >>> result = audit(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000), delta=1e-5)
+    >>> f"{result.epsilon_lower:.2f} {result.mu_lower:.2f}"
+    '3.57 1.86'
+    >>> result.advantage
+    Interval(value=0.679, low=0.604881, high=0.772617, confidence=0.95, kind='estimate')
+    >>> result.tpr_at_fpr[0.01]
+    Interval(value=0.38, low=0.188381, high=0.488382, confidence=0.95, kind='estimate')
+    """
+    slip, level = as_slip(delta), as_share(confidence, "confidence")
+    as_choice(direction, "direction", get_args(Direction))
+    as_choice(method, "method", get_args(Method))
+    rates = as_probability(fpr, "fpr").ravel().tolist()
+    order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
+    evidence = Evidence(order, 1.0 - level, direction, method)
+    return AuditResult(
+        epsilon_lower=evidence.epsilon(slip),
+        mu_lower=evidence.mu(),
+        tpr_at_fpr={rate: power_interval(order, rate, level) for rate in rates},
+        delta=slip,
+        confidence=level,
+        n_in=order.inside.size,
+        n_out=order.outside.size,
+        _order=order,
+        _evidence=evidence,
+    )
+
+
+def as_slip(delta: Any) -> float:
+    """`delta` as a number in [0, 1)."""
+    value = as_float(delta, "delta")
+    if not 0.0 <= value < 1.0:
+        invalid("delta", "be at least 0 and less than 1", value=value)
+    return value

@@ -1,0 +1,297 @@
+"""From guarantees to leakage and back: differential privacy, noise, mutual information."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.polynomial.polynomial import polyval
+from scipy import special
+
+from mialeak._arrays import FloatArray, as_choice, as_probability, plain, require
+from mialeak._numerics.roots import increasing_root
+from mialeak.guarantees._values import at_least_zero, positive
+from mialeak.tradeoff import GaussianTradeOff
+
+__all__ = [
+    "dp_leakage_bound",
+    "epsilon_for_leakage",
+    "mutual_information_bound",
+    "noise_multiplier_for_leakage",
+]
+
+Form = Literal["sharp", "published"]
+
+#: Coefficients c_k, k = 1 to 9, of ``1/(e^x - 1) = 1/x - 1/2 + sum c_k x^(2k-1)`` and of
+#: ``log((e^x - 1)/x)/x = 1/2 + sum c_k/(2k) x^(2k-1)``; at |x| = 1 the last is below 1e-14.
+_EVEN = 2.0 * np.arange(1, 10)
+_ODD = _EVEN - 1.0
+_COTH = special.bernoulli(18)[2::2] / special.factorial(_EVEN)
+_HALVED = _COTH / _EVEN
+
+
+def dp_leakage_bound(
+    epsilon: Any, delta: Any = 0.0, *, gamma: Any = 1.0, form: Form = "sharp"
+) -> float | FloatArray:
+    """The largest leakage that (epsilon, delta)-differential privacy allows.
+
+    Parameters
+    ----------
+    epsilon : array_like
+        At least 0; may be inf.  Of substitution: neighbouring data sets differ in one row.
+    delta : array_like
+        In [0, 1].
+    gamma : array_like
+        Balance of the game, positive and finite.
+    form : {"sharp", "published"}
+        "published" is [AGP25] equation 9, for comparison; it may exceed 1.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative, delta outside [0, 1], gamma not positive and finite, anything NaN,
+        or form another word.
+
+    See Also
+    --------
+    epsilon_for_leakage : the inverse.
+
+    Notes
+    -----
+    With h = min(gamma, 1/gamma) and ``a = epsilon + log h``::
+
+        delta = 0:   (1 - e^(-a/2))^2 / (1 - e^-epsilon)                  where a > 0, else 0
+        delta > 0:   delta + (1 - delta) (1 - e^-a)+ / (1 + e^-epsilon)
+
+    For delta = 0 this is sharp over all laws of the data, for every gamma and n, and attained
+    with n = 1; at gamma = 1 it is tanh(epsilon/4).  [AGP25] Appendix H.2 gives tanh(epsilon/2) as
+    the supremum: leakage compares a release with the *average* over the target, not two
+    neighbours, and tanh(epsilon/2) is never reached.  For delta > 0 the bound is that of two
+    neighbours, valid and not sharp: it jumps at delta = 0.
+
+    **Accuracy.**  2 eps relative at gamma = 1; at another gamma besides what the rounding of
+    ``log h`` makes of it where a is small.  **Cost.**  50 ns an element.
+
+    Examples
+    --------
+    >>> from mialeak.guarantees import dp_leakage_bound
+    >>> f"{dp_leakage_bound(1.0):.6f} {dp_leakage_bound(1.0, 1e-5):.6f}"
+    '0.244919 0.462123'
+    """
+    eps = at_least_zero(epsilon, "epsilon")
+    slip, balance = as_probability(delta, "delta")[()], positive(gamma, "gamma")
+    if as_choice(form, "form", get_args(Form)) == "published":
+        more = np.maximum(balance, 1.0)
+        with np.errstate(over="ignore"):
+            growth = np.maximum(np.exp(eps) - 1.0 / balance, 0.0)
+        return plain(more * (growth - np.maximum(1.0 - 1.0 / balance, 0.0) + slip))
+    above = np.maximum(eps - np.abs(np.log(balance)), 0.0)
+    pure = np.expm1(-0.5 * above) ** 2 / np.where(above > 0.0, -np.expm1(-eps), 1.0)
+    pair = slip - (1.0 - slip) * np.expm1(-above) / (1.0 + np.exp(-eps))
+    return plain(np.where(slip > 0.0, pair, pure))
+
+
+def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> float | FloatArray:
+    """The largest epsilon with which (epsilon, delta)-differential privacy ensures this leakage.
+
+    Parameters
+    ----------
+    leakage : array_like
+        In [0, 1], and at least `delta`.
+    delta : array_like
+        In [0, 1].
+    gamma : array_like
+        Balance of the game, positive and finite.
+
+    Returns
+    -------
+    float or ndarray
+        Inverse of :func:`dp_leakage_bound`; inf where the leakage is 1.
+
+    Raises
+    ------
+    ValueError
+        If a leakage is below delta: no epsilon ensures it; if leakage or delta is outside [0, 1],
+        or gamma not positive and finite.
+
+    Notes
+    -----
+    With L the leakage, h = min(gamma, 1/gamma), ``s = sqrt(L (1 - h + h L))`` and
+    ``k = (L - delta)/(1 - delta)``::
+
+        delta = 0:   2 log((1 + s)/(1 - L)) - log h,     4 atanh(L) at gamma = 1
+        delta > 0:   log((1 + h k)/(1 - k)) - log h
+
+    **Accuracy.**  2 eps relative, for leakages down to 1e-14 and up to 1 - 1e-12.
+
+    **Cost.**  60 ns an element.
+
+    Examples
+    --------
+    >>> from mialeak.guarantees import epsilon_for_leakage
+    >>> f"{epsilon_for_leakage(0.1):.6f} {epsilon_for_leakage(0.1, delta=1e-5):.6f}"
+    '0.401341 0.200653'
+    """
+    share, slip = as_probability(leakage, "leakage"), as_probability(delta, "delta")
+    balance = positive(gamma, "gamma")
+    remedy = "No epsilon ensures less than delta"
+    require(share >= slip, share, "leakage", "be at least delta", remedy=remedy)
+    offset = np.abs(np.log(balance))
+    h = np.exp(-offset)
+    with np.errstate(divide="ignore"):
+        log_rest = np.log1p(-share)
+        pure = 2.0 * (np.log1p(np.sqrt(share * (h * share - np.expm1(-offset)))) - log_rest)
+        some = slip < 1.0
+        k = np.where(some, (share - slip) / np.where(some, 1.0 - slip, 1.0), 1.0)
+        # log(1 - k), near 1 from 1 - k = (1 - L)/(1 - delta)
+        log_short = np.where(k < 0.5, np.log1p(-k), log_rest - np.log1p(-np.where(some, slip, 0.0)))
+        pair = np.log1p(h * k) - log_short
+    return plain(np.where(slip > 0.0, pair, pure) + offset)
+
+
+def noise_multiplier_for_leakage(
+    leakage: Any, *, gamma: Any = 1.0, steps: Any = 1
+) -> float | FloatArray:
+    """The noise multiplier with which noisy sums of clipped gradients leak no more than this.
+
+    Parameters
+    ----------
+    leakage : array_like
+        In [0, 1].
+    gamma : array_like
+        Balance of the game, positive and finite.
+    steps : array_like
+        Sums released, positive.
+
+    Returns
+    -------
+    float or ndarray
+        Standard deviation of the normal noise on each sum, in units of the clipping norm; inf for
+        a leakage of 0, and 0 for 1.
+
+    Raises
+    ------
+    ValueError
+        If leakage is outside [0, 1], or gamma or steps not positive and finite.
+
+    Notes
+    -----
+    One row in place of another moves a sum by two clipping norms at most, so that all steps
+    together are mu-Gaussian between neighbours with ``mu = 2 sqrt(steps)/multiplier``.  By
+    convexity the leakage is at most ``delta(|log gamma|)`` of that curve, at gamma = 1
+    ``2 Phi(mu/2) - 1``.  It is reached if the target's gradient opposes all others; a sum made of a
+    random share of the rows leaks less.  Digits as those of the curve, 1e-14; 10 us an element.
+
+    Examples
+    --------
+    >>> from mialeak.guarantees import noise_multiplier_for_leakage
+    >>> f"{noise_multiplier_for_leakage(0.1):.3f}"
+    '7.958'
+    >>> f"{noise_multiplier_for_leakage(0.1, steps=100):.3f}"
+    '79.579'
+    """
+    share, balance = as_probability(leakage, "leakage"), positive(gamma, "gamma")
+    count = positive(steps, "steps")
+    strike = np.abs(np.log(balance))
+    some = (share > 0.0) & (share < 1.0)
+    wanted = np.where(some, share, 0.5)
+    # At mu = 80 + 2 strike the leakage is 1 to the last digit.
+    mu = increasing_root(
+        lambda mu: GaussianTradeOff(mu).delta(strike) - wanted, 0.0, 80.0 + 2.0 * strike
+    )
+    with np.errstate(divide="ignore", over="ignore"):
+        multiplier = 2.0 * np.sqrt(count) / mu
+    return plain(np.where(share == 0.0, np.inf, np.where(share == 1.0, 0.0, multiplier)))
+
+
+def mutual_information_bound(
+    information: Any, gamma: Any = 1.0, *, form: Form = "sharp"
+) -> float | FloatArray:
+    """The largest leakage that this mutual information between release and target allows.
+
+    Parameters
+    ----------
+    information : array_like
+        In nats, at least 0; may be inf.
+    gamma : array_like
+        Balance of the game, positive and finite.
+    form : {"sharp", "published"}
+        "published" is [AGP25] equation 8, ``max(1, gamma) sqrt(information / 2)``, which may
+        exceed 1.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        If information is negative, gamma not positive and finite, or form another word.
+
+    Notes
+    -----
+    Information is the Kullback-Leibler divergence of *in* from *out*, leakage their D_gamma.  The
+    sharp form is the largest D_gamma of any two laws with this divergence, reached by two outcomes
+    (for gamma = 1 the sharp inequality of Pinsker; Fedotov, Harremoes and Topsoe, 2003).  By the
+    variational formula of Donsker and Varadhan it is the least value, over theta of the sign of
+    gamma - 1 (positive at 1), of ::
+
+        sign(theta)/min(1, gamma) [ (I + log((e^theta - 1)/(gamma theta)) - 1)/theta
+                                    + gamma/(e^theta - 1) ]
+
+    Every theta gives a bound, so that an error of the search enters squared.  Relative accuracy
+    1e-13, and 1e-16 absolute; 5 us an element.  At gamma = 2 and 0.1 nats the published form gives
+    0.447, this 0.074.
+
+    Examples
+    --------
+    >>> from mialeak.guarantees import mutual_information_bound
+    >>> f"{mutual_information_bound(0.1):.6f} {mutual_information_bound(0.1, 2.0):.6f}"
+    '0.222355 0.073557'
+    """
+    nats, balance = at_least_zero(information, "information"), positive(gamma, "gamma")
+    if as_choice(form, "form", get_args(Form)) == "published":
+        return plain(np.maximum(balance, 1.0) * np.sqrt(0.5 * nats))
+    # At less extreme balances the bound is larger, and so is one as well.
+    balance = np.clip(balance, 1e-280, 1e280)
+    log_balance = np.log(balance)
+    # With more nats the bound is 1 to the last digit.
+    finite = np.minimum(nats, 45.0 + np.maximum(log_balance, 0.0))
+    sign = np.where(balance < 1.0, -1.0, 1.0)
+    high = 100.0 + 2.0 * np.abs(log_balance) + 4.0 * np.exp(finite - log_balance)
+    x = increasing_root(lambda x: _dual(sign * x, balance)[1] - finite, 0.0, high)
+    some = (nats > 0.0) & (x > 0.0)
+    theta = sign * np.where(some, x, 1.0)
+    bound = sign * (finite / theta + _dual(theta, balance)[0]) / np.minimum(balance, 1.0)
+    return plain(np.where(some, np.clip(bound, 0.0, 1.0), 0.0))
+
+
+def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
+    """``f(theta)`` and the information at which ``I / theta + f(theta)`` is stationary."""
+    # For small theta all but Taylor terms cancels: with g = gamma - 1, f = a + gamma b' + rest,
+    # a = log((e^theta - 1)/theta)/theta - 1/2, b' = 1/(e^theta - 1) - 1/theta + 1/2.
+    small = np.where(np.abs(theta) < 1.0, theta, 0.5)
+    square = small * small
+    series = (polyval(square, terms) for terms in (_HALVED, _COTH, _HALVED * _ODD, _COTH * _ODD))
+    a, b, a_slope, b_slope = series
+    bent = gamma - 1.0 - np.log(gamma)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        f_small = small * (a + gamma * b) + bent / small - 0.5 * (gamma - 1.0)
+    at_small = square * (a_slope + gamma * b_slope) - bent
+
+    x = np.maximum(np.abs(theta), 1.0)
+    upward = theta > 0.0
+    rest, fall = -np.expm1(-x), np.exp(-x)
+    odds = gamma * x / rest
+    log_odds = np.log(odds)
+    inverse = np.where(upward, fall, -1.0) / rest  # 1/(e^theta - 1)
+    f_large = np.where(upward, 1.0, 0.0) - (log_odds + 1.0) / np.where(upward, x, -x)
+    f_large = f_large + gamma * inverse
+    is_reached = np.where(upward, odds * fall < 1.0, odds > 1.0)
+    at_large = np.where(is_reached, x * (fall / rest) * (1.0 - odds) + log_odds, -1.0)
+    is_small = np.abs(theta) < 1.0
+    return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)

@@ -1,0 +1,22 @@
+"""Laws of the coordinates of a row, and the exact likelihood ratio of a released mean of each.
+
+A law holds the coordinates of all columns of its kind, as arrays; a list of laws stands for their
+columns side by side.
+"""
+
+from mialeak.laws._base import Joint, Marginal, as_joint
+from mialeak.laws._counts import Bernoulli, Genotype, Presence
+from mialeak.laws._lattice import Lattice, lattice_steps
+from mialeak.laws._normal import Normal
+
+__all__ = [
+    "Bernoulli",
+    "Genotype",
+    "Joint",
+    "Lattice",
+    "Marginal",
+    "Normal",
+    "Presence",
+    "as_joint",
+    "lattice_steps",
+]

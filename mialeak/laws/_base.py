@@ -1,0 +1,186 @@
+"""What all laws of coordinates have in common, and laws side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
+
+__all__ = ["Joint", "Marginal", "Releases", "as_joint", "as_parameter", "as_rows"]
+
+
+class Releases(Protocol):
+    """Some releases in rows that can say where an offending one stands."""
+
+    rows: npt.NDArray[Any]
+
+    def require(self, good: npt.NDArray[np.bool_], rule: str, remedy: str = "") -> None:
+        """Raise for the first release where `good` is false."""
+
+
+class _Given:
+    """Releases as they were handed in; columns from `start` of those the caller knows."""
+
+    def __init__(self, rows: FloatArray, single: bool, start: int = 0):
+        self.rows = rows
+        self.single, self._start = single, start
+
+    def require(self, good: npt.NDArray[np.bool_], rule: str, remedy: str = "") -> None:
+        """Raise for the first release where `good` is false."""
+        if not good.all():
+            row, column = first_index(~good)
+            shown = column + self._start
+            index = (shown,) if self.single else (row, shown)
+            invalid("releases", rule, index=index, value=self.rows[row, column], remedy=remedy)
+
+    def columns(self, place: slice) -> _Given:
+        """Some of the columns."""
+        return _Given(self.rows[:, place], self.single, place.start)
+
+
+class Marginal(ABC):
+    """The laws of some coordinates of a row, independent of each other and of other rows."""
+
+    mean: FloatArray
+    std: FloatArray
+    skewness: FloatArray
+    excess_kurtosis: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return int(self.mean.size)
+
+    def log_likelihood_ratio(self, releases: Any, target: Any, n: int) -> FloatArray:
+        """Log likelihood ratio of each coordinate of released means, in against out.
+
+        Parameters
+        ----------
+        releases : array_like, shape (T, d) or (d,)
+            Means of n rows.
+        target : array_like, shape (d,)
+            The row that is among them in the world *in*.
+        n : int
+            Rows of the release, the target included; at least 2.
+
+        Returns
+        -------
+        ndarray, shape (T, d) or (d,)
+            Exact; -inf where the target cannot be in.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not match, or a target or a release is impossible.
+        """
+        given = as_floats(releases, "releases", finite=True)
+        if given.ndim not in (1, 2) or given.shape[-1] != self.size:
+            rule = f"have {self.size} columns (its last axis) and at most 2 dimensions"
+            invalid("releases", f"{rule}; its shape is {given.shape}")
+        row = as_floats(target, "target", finite=True)
+        if row.shape != (self.size,):
+            invalid("target", f"have {self.size} entries; its shape is {row.shape}")
+        n = as_count(n, "n", least=2)
+        ratio = self._log_ratio(_Given(np.atleast_2d(given), given.ndim == 1), row, n)
+        return ratio.reshape(given.shape)
+
+    @abstractmethod
+    def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
+        """The same for :class:`Releases` with finite rows (t, d), and checked arguments."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(Marginal):
+    """Laws side by side: the columns of the first, then those of the next.
+
+    Parameters
+    ----------
+    parts : tuple of Marginal
+        At least one.
+
+    Examples
+    --------
+    >>> from mialeak.laws import Bernoulli, Joint, Normal
+    >>> law = Joint((Bernoulli([0.2, 0.5]), Normal([1.0], [3.0])))
+    >>> law.size, law.mean
+    (3, array([0.2, 0.5, 1. ]))
+    """
+
+    parts: tuple[Marginal, ...]
+
+    @property
+    def mean(self) -> FloatArray:  # type: ignore[override]
+        """Means of all columns."""
+        return np.concatenate([part.mean for part in self.parts])
+
+    @property
+    def std(self) -> FloatArray:  # type: ignore[override]
+        """Standard deviations of all columns."""
+        return np.concatenate([part.std for part in self.parts])
+
+    @property
+    def skewness(self) -> FloatArray:  # type: ignore[override]
+        """Standardised third cumulants of all columns."""
+        return np.concatenate([part.skewness for part in self.parts])
+
+    @property
+    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
+        """Standardised fourth cumulants of all columns."""
+        return np.concatenate([part.excess_kurtosis for part in self.parts])
+
+    def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
+        ratios, start = [], 0
+        for part in self.parts:
+            place = slice(start, start + part.size)
+            ratios.append(part._log_ratio(releases.columns(place), target[place], n))
+            start += part.size
+        return np.concatenate(ratios, axis=1)
+
+
+def as_joint(marginals: Any) -> Marginal:
+    """One law for all columns: a law as it is, a list of laws as :class:`Joint`.
+
+    Examples
+    --------
+    >>> from mialeak.laws import Bernoulli, Normal, as_joint
+    >>> as_joint([Bernoulli([0.2]), Normal([0.0], [1.0])]).size
+    2
+    """
+    if isinstance(marginals, Marginal):
+        return marginals
+    if not isinstance(marginals, Sequence) or isinstance(marginals, str):
+        invalid("marginals", f"be a law or a list of laws, not {type(marginals)}", error=TypeError)
+    if not marginals:
+        invalid("marginals", "have at least one law")
+    for i, part in enumerate(marginals):
+        if not isinstance(part, Marginal):
+            invalid("marginals", "hold laws only", index=i, value=part, error=TypeError)
+    return marginals[0] if len(marginals) == 1 else Joint(tuple(marginals))
+
+
+def as_parameter(values: Any, name: str) -> FloatArray:
+    """A parameter of each coordinate: finite, shape (d,), the caller's array left alone."""
+    array = as_floats(values, name, finite=True)
+    if array.ndim > 1 or not array.size:
+        invalid(name, f"have one entry for each coordinate; its shape is {array.shape}")
+    own = np.array(array, ndmin=1)
+    own.flags.writeable = False
+    return own
+
+
+def as_rows(rows: Any, least: int, allowed: tuple[float, ...] = ()) -> FloatArray:
+    """Data to estimate from: at least `least` rows, finite, of the allowed values if any."""
+    array = as_floats(rows, "rows", ndim=2, finite=True)
+    if array.shape[0] < least or not array.shape[1]:
+        rule = f"have at least {least} row{'s' * (least > 1)} and one column"
+        invalid("rows", f"{rule}; its shape is {array.shape}")
+    if allowed:
+        words = ", ".join(f"{value:g}" for value in allowed[:-1])
+        require(np.isin(array, allowed), array, "rows", f"be {words} or {allowed[-1]:g}")
+    return array

@@ -1,0 +1,435 @@
+"""Coordinates that count: bits, genotypes, and whether an allele is present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import (
+    FloatArray,
+    as_count,
+    as_floats,
+    every,
+    for_columns,
+    invalid,
+    require,
+    require_within,
+    within,
+)
+from mialeak._counts import Releases
+from mialeak.laws._base import Marginal, as_parameter, as_rows
+from mialeak.special import binom_logpmf
+
+__all__ = [
+    "COUNTS_RULE",
+    "MOST_ROWS",
+    "Bernoulli",
+    "Genotype",
+    "Presence",
+    "as_probability",
+    "count_tolerance",
+    "require_counts",
+    "require_genotype",
+    "require_genotype_means",
+    "require_possible_genotype",
+    "require_possible_target",
+]
+
+#: Rows at most where counts are told from their mean: kernels round exactly up to here.
+MOST_ROWS = 2**45
+#: Smallest probability but 0, its inverse finite with room, and largest but 1.
+_LEAST, _BELOW_ONE = 2.0**-1000, 1.0 - 2.0**-53
+_NO_COLUMNS = np.arange(0)
+#: Two factors 1/p overflow where p is far below; they are taken of p times the second number.
+_RARE, _RAISED = 2.0**-500, 2.0**500
+#: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
+#: the rounding of float sums; the nearest count is never in doubt.
+_STRAY = 1e-6
+
+COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
+
+
+def as_probability(values: Any, name: str, columns: int) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Probabilities of `columns` coordinates, or one for all; and the columns that do not vary."""
+    array = as_floats(values, name)
+    if array.shape not in ((), (columns,)):
+        rule = f"be a number or have {columns} entries, one for each of target"
+        invalid(name, f"{rule}; its shape is {array.shape}")
+    p = for_columns(array, columns)
+    if within(array, _LEAST, _BELOW_ONE):
+        return p, _NO_COLUMNS
+    _require_probability(array, name)
+    return p, ((p == 0.0) | (p == 1.0)).nonzero()[0]
+
+
+def _require_probability(array: FloatArray, name: str) -> None:
+    require_within(array, 0.0, 1.0, name, "be between 0 and 1")
+    require((array == 0.0) | (array >= _LEAST), array, name, "be 0 or at least 2**-1000")
+
+
+def require_possible_target(good: npt.NDArray[np.bool_], target: FloatArray, p: FloatArray) -> None:
+    """Refuse a target that no row equals, naming the coordinate."""
+    if not every(good):
+        column = int(np.argmin(good))
+        invalid(
+            "target",
+            "be possible",
+            index=column,
+            value=target[column],
+            remedy=f"With p[{column}] = {float(p[column])!r} no row is like it in that column",
+        )
+
+
+def count_tolerance(dtype: npt.DTypeLike, n: int) -> float:
+    """How far ``n * release`` may be from whole; an error if counts cannot be told apart."""
+    tolerance = _STRAY + 8.0 * n * float(np.finfo(dtype).eps)
+    if tolerance > 0.25:
+        invalid(
+            "releases",
+            f"be precise enough to tell {n} counts apart, which {np.dtype(dtype).name} is not",
+            remedy="Pass float64, or decimals= if the means were rounded",
+        )
+    return tolerance
+
+
+def require_counts(target: FloatArray, most: int) -> None:
+    """Refuse a target that is not whole, from 0 to 1 or 2."""
+    if not (within(target, 0.0, most) and every(np.rint(target) == target)):
+        rule = "be 0 or 1" if most == 1 else "be 0, 1 or 2"
+        require(np.isin(target, np.arange(most + 1)), target, "target", rule)
+
+
+def require_genotype(target: FloatArray, p: FloatArray) -> None:
+    """Refuse a target that is not 0, 1 or 2, or has probability 0."""
+    require_counts(target, 2)
+    require_possible_genotype(target, p)
+
+
+def require_possible_genotype(target: FloatArray, p: FloatArray) -> None:
+    """Refuse a genotype that has probability 0."""
+    possible = ((p > 0.0) | (target == 0.0)) & ((p < 1.0) | (target == 2.0))
+    require_possible_target(possible, target, p)
+
+
+def require_genotype_means(releases: Releases, n: int) -> None:
+    """Refuse releases that are no mean of n genotypes."""
+    counts = n * np.asarray(releases.rows, np.float64)
+    slack = count_tolerance(releases.rows.dtype, n)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        whole = (np.abs(counts - np.rint(counts)) <= slack) | np.isnan(counts)
+    good = whole & ~(counts < -slack) & ~(counts > 2.0 * n + slack)
+    remedy = "Pass decimals= if the means were rounded; a mean count is twice a frequency"
+    releases.require(good, COUNTS_RULE.format(n=n), remedy)
+
+
+class _Probability(Marginal):
+    """A law with one probability a coordinate."""
+
+    p: Any
+
+    def __post_init__(self) -> None:
+        p = as_parameter(self.p, "p")
+        _require_probability(p, "p")
+        object.__setattr__(self, "p", p)
+
+
+def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
+    """Skewness and excess kurtosis of Binomial(draws, one), zero = 1 - one; NaN if it is fixed."""
+    variance = one * zero
+    with np.errstate(divide="ignore", invalid="ignore"):
+        safe = np.where(variance > 0.0, variance, np.nan)
+        return (zero - one) / np.sqrt(draws * safe), (1.0 - 6.0 * variance) / (draws * safe)
+
+
+def _bit_log_ratio(
+    releases: Releases, target: FloatArray, one: FloatArray, zero: FloatArray, p: FloatArray
+) -> FloatArray:
+    """Log of release/one or (1 - release)/zero, `one` and `zero` the probabilities of the bit."""
+    require_counts(target, 1)
+    chance = np.where(target == 1.0, one, zero)
+    require_possible_target(chance > 0.0, target, p)
+    rows = releases.rows
+    releases.require((rows >= 0.0) & (rows <= 1.0), "be between 0 and 1")
+    fixed = (one == 0.0) | (zero == 0.0)
+    releases.require(
+        ~fixed | (rows == target), "be possible; all rows have the same value in this column"
+    )
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.where(target == 1.0, rows, 1.0 - rows) / chance))
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(_Probability):
+    """Independent bits.
+
+    Parameters
+    ----------
+    p : array_like, shape (d,)
+        Probability of a one in each coordinate.
+
+    Attributes
+    ----------
+    mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
+        Moments; the last two are NaN where p is 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        If a probability is outside [0, 1], or above 0 and below 2**-1000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.laws import Bernoulli
+    >>> law = Bernoulli([0.2, 0.5])
+    >>> law.mean, law.std
+    (array([0.2, 0.5]), array([0.4, 0.5]))
+    >>> np.round(law.log_likelihood_ratio([0.3, 0.4], target=[1, 0], n=10), 4)
+    array([0.4055, 0.1823])
+    """
+
+    p: Any
+
+    @classmethod
+    def from_data(cls, rows: Any) -> Bernoulli:
+        """Frequencies of ones in `rows`, shape (n0, d), taken for the probabilities.
+
+        What is exact for the true law is so for estimated ones only in the limit of many rows:
+        scores shift by about d/n0, and a column that does not vary in the rows makes every other
+        value look impossible.  The rows must not be those of the release.
+        """
+        return cls(as_rows(rows, 1, (0.0, 1.0)).mean(axis=0))
+
+    @property
+    def mean(self) -> FloatArray:  # type: ignore[override]
+        """The probabilities."""
+        return np.asarray(self.p)
+
+    @property
+    def std(self) -> FloatArray:  # type: ignore[override]
+        """Square root of p (1 - p)."""
+        return np.asarray(np.sqrt(self.p * (1.0 - self.p)))
+
+    @property
+    def skewness(self) -> FloatArray:  # type: ignore[override]
+        """Standardised third cumulant."""
+        return _shape_of_draws(self.p, 1.0 - self.p, 1)[0]
+
+    @property
+    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
+        """Standardised fourth cumulant."""
+        return _shape_of_draws(self.p, 1.0 - self.p, 1)[1]
+
+    def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
+        return _bit_log_ratio(releases, target, self.p, 1.0 - self.p, self.p)
+
+
+@dataclass(frozen=True, eq=False)
+class Presence(_Probability):
+    """Bits that say whether a person has at least one alternate allele in two draws.
+
+    Parameters
+    ----------
+    p : array_like, shape (d,)
+        Frequency of the alternate allele in the population; a bit is 1 with probability
+        ``p (2 - p)``.
+
+    Attributes
+    ----------
+    mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
+        Moments; the last two are NaN where p is 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        As :class:`Bernoulli`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.laws import Presence
+    >>> np.round(Presence([0.1, 0.5]).mean, 2)
+    array([0.19, 0.75])
+    """
+
+    p: Any
+
+    @classmethod
+    def from_data(cls, rows: Any) -> Presence:
+        """Allele frequencies that fit the frequencies of ones in `rows`, shape (n0, d).
+
+        With the caveat of ``Bernoulli.from_data``.
+        """
+        share = as_rows(rows, 1, (0.0, 1.0)).mean(axis=0)
+        return cls(share / (1.0 + np.sqrt(1.0 - share)))
+
+    @property
+    def mean(self) -> FloatArray:  # type: ignore[override]
+        """Probability of a one."""
+        return np.asarray(self.p * (2.0 - self.p))
+
+    @property
+    def std(self) -> FloatArray:  # type: ignore[override]
+        """Standard deviation."""
+        return np.asarray((1.0 - self.p) * np.sqrt(self.mean))
+
+    @property
+    def skewness(self) -> FloatArray:  # type: ignore[override]
+        """Standardised third cumulant."""
+        return _shape_of_draws(self.mean, self._zero, 1)[0]
+
+    @property
+    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
+        """Standardised fourth cumulant."""
+        return _shape_of_draws(self.mean, self._zero, 1)[1]
+
+    def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
+        return _bit_log_ratio(releases, target, self.mean, self._zero, self.p)
+
+    @property
+    def _zero(self) -> FloatArray:
+        """Probability of a zero, with all its digits where it is small."""
+        return np.asarray((1.0 - self.p) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Genotype(_Probability):
+    """Counts of an alternate allele in a diploid genotype: Binomial(2, p).
+
+    Parameters
+    ----------
+    p : array_like, shape (d,)
+        Frequency of the alternate allele in the population.
+    decimals : int, optional
+        Decimals to which a released mean count (twice the allele frequency) is rounded, ties to
+        the even digit; by default it is not.
+
+    Attributes
+    ----------
+    mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
+        Moments of a count; the last two are NaN where p is 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        As :class:`Bernoulli`, and if `decimals` is not between 0 and 15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.laws import Genotype
+    >>> law = Genotype([0.3, 0.7])
+    >>> np.round(law.log_likelihood_ratio([0.75, 1.5], target=[1, 2], n=4), 4)
+    array([0.2433, 0.0892])
+    """
+
+    p: Any
+    decimals: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decimals is not None:
+            object.__setattr__(self, "decimals", as_count(self.decimals, "decimals", most=15))
+
+    @classmethod
+    def from_data(cls, rows: Any, *, decimals: int | None = None) -> Genotype:
+        """Allele frequencies of genotypes `rows`, shape (n0, d), taken for the population's.
+
+        With the caveat of ``Bernoulli.from_data``.
+        """
+        return cls(as_rows(rows, 1, (0.0, 1.0, 2.0)).mean(axis=0) / 2.0, decimals)
+
+    @property
+    def mean(self) -> FloatArray:  # type: ignore[override]
+        """Twice p."""
+        return np.asarray(2.0 * self.p)
+
+    @property
+    def std(self) -> FloatArray:  # type: ignore[override]
+        """Square root of 2 p (1 - p)."""
+        return np.asarray(np.sqrt(2.0 * self.p * (1.0 - self.p)))
+
+    @property
+    def skewness(self) -> FloatArray:  # type: ignore[override]
+        """Standardised third cumulant."""
+        return _shape_of_draws(self.p, 1.0 - self.p, 2)[0]
+
+    @property
+    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
+        """Standardised fourth cumulant."""
+        return _shape_of_draws(self.p, 1.0 - self.p, 2)[1]
+
+    def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
+        as_count(n, "n", least=2, most=MOST_ROWS)
+        require_genotype(target, self.p)
+        if self.decimals is None:
+            require_genotype_means(releases, n)
+            k = np.rint(n * np.asarray(releases.rows, np.float64))
+            low = high = k
+        else:
+            low, high = self._cells(releases, n, self.decimals)
+        fixed = (self.p == 0.0) | (self.p == 1.0)
+        sure = n * self.mean
+        possible = ~fixed | ((low <= sure) & (sure <= high))
+        releases.require(possible, "be possible; all rows have the same value in this column")
+        ratio = self._mean_ratio(low, high, target, n)
+        with np.errstate(divide="ignore"):
+            log_ratio = np.log(ratio) + np.where(self._twice_rare(target), np.log(_RAISED) * 2.0, 0)
+        return np.where(fixed, 0.0, log_ratio)
+
+    def _twice_rare(self, target: FloatArray) -> npt.NDArray[np.bool_]:
+        return np.asarray((target == 2.0) & (self.p < _RARE))
+
+    def _cells(self, releases: Releases, n: int, decimals: int) -> tuple[FloatArray, FloatArray]:
+        """First and last sum of counts whose mean rounds to the release."""
+        ten = 10**decimals
+        if 8 * n * ten >= 2**62:
+            invalid("decimals", f"be fewer for n = {n}: such means are not rounded", value=decimals)
+        scaled = np.asarray(releases.rows, np.float64) * ten
+        whole = np.rint(scaled)
+        eps = float(np.finfo(releases.rows.dtype).eps)
+        good = (np.abs(scaled - whole) <= 1e-6 + 8.0 * eps * ten) & (np.abs(whole) <= 2 * ten)
+        good |= np.isnan(scaled)
+        releases.require(good, f"be between 0 and 2 with at most {decimals} decimals")
+        digits = np.where(np.isnan(scaled), 0.0, whole).astype(np.int64)
+        odd = digits % 2
+        below, above = n * (2 * digits - 1), n * (2 * digits + 1)
+        low = -(-below // (2 * ten)) + odd * (below % (2 * ten) == 0)
+        high = above // (2 * ten) - odd * (above % (2 * ten) == 0)
+        low, high = np.maximum(low, 0), np.minimum(high, 2 * n)
+        rule = f"be the mean of {n} counts 0, 1 or 2, rounded to {decimals} decimals"
+        releases.require(low <= high, rule)
+        return low.astype(np.float64), high.astype(np.float64)
+
+    def _mean_ratio(
+        self, low: FloatArray, high: FloatArray, target: FloatArray, n: int
+    ) -> FloatArray:
+        """Likelihood ratio averaged over the counts low..high, by their probabilities out.
+
+        Of 2 copies of a very rare allele, that with both factors raised.
+        """
+        p = np.where((self.p > 0.0) & (self.p < 1.0), self.p, 0.5)
+        chance = np.where(self._twice_rare(target), p * _RAISED, p)
+        draws = 2.0 * n
+        steps = int(np.max(high - low, initial=0.0)) + 1
+        if steps == 1:
+            return _draw_ratio(low, target, chance, draws)
+        top = np.clip(np.rint(draws * p), low, high)
+        height = binom_logpmf(top, draws, p)
+        total, weighted = np.zeros(low.shape), np.zeros(low.shape)
+        for step in range(steps):
+            k = np.minimum(low + step, high)
+            weight = np.exp(binom_logpmf(k, draws, p) - height) * (low + step <= high)
+            total += weight
+            weighted += weight * _draw_ratio(k, target, chance, draws)
+        return weighted / total
+
+
+def _draw_ratio(k: FloatArray, target: FloatArray, p: FloatArray, draws: float) -> FloatArray:
+    """P(k - z; draws - 2)/P(k; draws), of binomial laws."""
+    first = np.where(target > 0.0, k, draws - k) / (draws * np.where(target > 0.0, p, 1.0 - p))
+    left = np.where(target == 2.0, k - 1.0, np.where(target == 1.0, draws - k, draws - k - 1.0))
+    return np.asarray(first * (left / ((draws - 1.0) * np.where(target > 1.0, p, 1.0 - p))))

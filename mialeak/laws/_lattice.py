@@ -1,0 +1,270 @@
+"""Coordinates with finitely many evenly spaced values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
+from mialeak.laws._base import Marginal, as_rows
+
+__all__ = ["Lattice", "lattice_steps", "sum_law"]
+
+#: Values are multiples of their greatest common step if ratios of gaps are fractions with at most
+#: this denominator, to within the tolerance.
+_DENOMINATOR, _OFF = 10_000, 1e-9
+#: How far from a point of the lattice a released mean may be, in steps over n.
+_STRAY = 1e-6
+#: Probabilities below this are taken from the law tilted towards the release.
+_RARE = 1e-250
+#: Steps of a sum at most: a few minutes (12 s for a quarter of them).
+_MOST_STEPS = 2**20
+#: A tilt at most, in exponents a step: beyond it only the outermost value is left, for no two
+#: probabilities differ by more than e^745.
+_MOST_TILT = 800.0
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice(Marginal):
+    """Independent coordinates with finitely many values, all multiples of a step from the least.
+
+    Parameters
+    ----------
+    values : array_like, shape (K,) or (d, K)
+        Increasing values; the same for all coordinates, or a row for each.
+    probabilities : array_like, shape (K,) or (d, K)
+        Their probabilities, in rows that sum to 1.
+
+    Attributes
+    ----------
+    mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
+        Moments; the last two are NaN where one value has all the probability.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, values do not increase or lie on no lattice (gaps in ratios with
+        denominators up to 10,000), or probabilities are negative or do not sum to 1.
+
+    Notes
+    -----
+    The likelihood ratio is that of two probabilities of sums, by convolution with positive terms
+    only: the law of the sum of n - 1 rows by repeated squaring, once for each coordinate.
+
+    **Accuracy.**  Relative error about n eps, however small the probabilities.
+
+    **Cost.**  ``(n s)^2/3`` multiplications a coordinate, s steps from the least to the largest
+    value: 1 ms for n s = 1000, 1 s for 30,000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.laws import Lattice
+    >>> dice = Lattice([1, 2, 3, 4, 5, 6], np.full(6, 1 / 6))
+    >>> dice.mean, np.round(dice.excess_kurtosis, 4)
+    (array([3.5]), array([-1.2686]))
+    >>> np.round(dice.log_likelihood_ratio([5.0], target=[6], n=2), 4)
+    array([0.6931])
+    """
+
+    values: Any
+    probabilities: Any
+    _steps: npt.NDArray[np.int64] = field(init=False, repr=False)
+    _unit: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        values = as_floats(self.values, "values", finite=True)
+        weights = as_floats(self.probabilities, "probabilities", finite=True)
+        for array, name in ((values, "values"), (weights, "probabilities")):
+            if array.ndim not in (1, 2) or not array.size:
+                rule = "have shape (K,) or (d, K), not empty"
+                invalid(name, f"{rule}; its shape is {array.shape}")
+        try:
+            values, weights = np.broadcast_arrays(np.atleast_2d(values), np.atleast_2d(weights))
+        except ValueError:
+            shapes = f"the shapes are {values.shape} and {weights.shape}"
+            invalid("probabilities", f"go with values: one for each; {shapes}")
+        require(weights >= 0.0, weights, "probabilities", "be at least 0")
+        total = weights.sum(axis=1)
+        for mass in total.tolist():
+            check_mass(mass, "probabilities", "Divide by the sum")
+        require(
+            np.diff(values, axis=1, prepend=-np.inf) > 0.0, values, "values", "increase in each row"
+        )
+        grids = [lattice_steps(row) for row in values]
+        object.__setattr__(self, "values", _frozen(values))
+        object.__setattr__(self, "probabilities", _frozen(weights / total[:, None]))
+        object.__setattr__(self, "_steps", np.stack([steps for steps, _ in grids]))
+        object.__setattr__(self, "_unit", np.array([unit for _, unit in grids]))
+
+    @classmethod
+    def from_data(cls, rows: Any) -> Lattice:
+        """Values and frequencies of `rows`, shape (n0, d), taken for the laws.
+
+        What is exact for the true law is so for estimated ones only in the limit of many rows:
+        scores shift by about d/n0, and values that do not occur in a column count as impossible.
+        The rows must not be those of the release.
+        """
+        data = as_rows(rows, 1)
+        values = np.unique(data)
+        return cls(values, (data[:, :, None] == values).mean(axis=0))
+
+    @property
+    def steps(self) -> npt.NDArray[np.int64]:
+        """Steps from the least value to each, shape (d, K)."""
+        return self._steps
+
+    @property
+    def unit(self) -> FloatArray:
+        """The step of each coordinate, shape (d,)."""
+        return self._unit
+
+    @property
+    def mean(self) -> FloatArray:  # type: ignore[override]
+        """Means."""
+        return np.asarray(np.vecdot(self.values, self.probabilities))
+
+    @property
+    def std(self) -> FloatArray:  # type: ignore[override]
+        """Standard deviations."""
+        return np.asarray(self._unit * np.sqrt(self._central()[0]))
+
+    @property
+    def skewness(self) -> FloatArray:  # type: ignore[override]
+        """Standardised third cumulants."""
+        variance, third, _ = self._central()
+        with np.errstate(invalid="ignore"):
+            return np.asarray(third / variance / np.sqrt(variance))
+
+    @property
+    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
+        """Standardised fourth cumulants."""
+        variance, _, fourth = self._central()
+        with np.errstate(invalid="ignore"):
+            return np.asarray(fourth / variance / variance - 3.0)
+
+    def _central(self) -> list[FloatArray]:
+        """Second to fourth central moment in steps: from the least value, however far it is."""
+        places = (self.values - self.values[:, :1]) / self._unit[:, None]
+        places -= np.vecdot(places, self.probabilities)[:, None]
+        return [np.vecdot(places**power, self.probabilities) for power in (2, 3, 4)]
+
+    def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
+        least = self.values[:, 0]
+        place = np.rint((target - least) / self._unit)
+        near = np.abs((target - least) / self._unit - place) <= _OFF * (1.0 + np.abs(place))
+        rows = np.asarray(releases.rows, np.float64)
+        sums = n * ((rows - least) / self._unit)
+        counts = np.rint(sums)
+        most = n * self._steps[:, -1]
+        off = np.abs(sums - counts) > _STRAY + 8.0 * np.finfo(releases.rows.dtype).eps * (
+            n * np.maximum(np.abs(rows), np.abs(least)) / self._unit
+        )
+        good = ~off & (counts >= 0.0) & (counts <= most)
+        releases.require(good, f"be the mean of {n} of the values")
+        result = np.empty(rows.shape)
+        for j in range(self.size):
+            at = np.flatnonzero(self._steps[j] == place[j]) if near[j] else np.empty(0, int)
+            if not at.size or self.probabilities[j, at[0]] == 0.0:
+                rule = "be one of the values with positive probability"
+                invalid("target", rule, index=j, value=target[j])
+            dense = np.zeros(int(self._steps[j, -1]) + 1)
+            dense[self._steps[j]] = self.probabilities[j]
+            k, where = np.unique(counts[:, j].astype(np.int64), return_inverse=True)
+            ratio = _ratios(dense, k, int(place[j]), n)
+            possible = ~np.isnan(ratio)[where]
+            blame = np.ones(rows.shape, bool)
+            blame[:, j] = possible
+            releases.require(blame, f"be the mean of {n} of the values")
+            result[:, j] = ratio[where]
+        return result
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    own = np.array(array)
+    own.flags.writeable = False
+    return own
+
+
+def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
+    """Each value as a number of steps from the first, and the step."""
+    gaps = values - values[0]
+    if gaps.size == 1:
+        return np.zeros(1, np.int64), 1.0
+    first = float(np.diff(values).min())
+    fractions = [Fraction(float(gap / first)).limit_denominator(_DENOMINATOR) for gap in gaps]
+    common = math.lcm(*(fraction.denominator for fraction in fractions))
+    steps = np.array([float(fraction * common) for fraction in fractions])
+    steps /= math.gcd(*(int(step) for step in steps))
+    unit = float(gaps[-1] / steps[-1])
+    off = np.abs(gaps / unit - steps) > _OFF * steps
+    if off.any() or common > _DENOMINATOR:
+        place = int(np.argmax(off)) if off.any() else gaps.size - 1
+        rule = "lie on a lattice: evenly spaced, some may be left out"
+        invalid("values", rule, index=place, value=values[place])
+    return steps.astype(np.int64), unit
+
+
+def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) -> FloatArray:
+    """Log of P(S_{n-1} = k - place)/P(S_n = k) for each k; NaN where k is impossible."""
+    before = sum_law(law, n - 1)
+    whole = np.convolve(before, law)
+    result = np.full(counts.size, np.nan)
+    for i, k in enumerate(counts):
+        if whole[k] > _RARE:
+            result[i] = _log(_at(before, k - place) / whole[k])
+            continue
+        tilt = _tilt(law, float(k) / n)
+        with np.errstate(divide="ignore"):
+            exponent = np.log(law) + tilt * np.arange(law.size)
+        shift = float(exponent.max())
+        tilted = np.exp(exponent - shift)
+        mass = float(tilted.sum())
+        tilted /= mass
+        rest = sum_law(tilted, n - 1)
+        chance = _at(np.convolve(rest, tilted), k)
+        if chance > 0.0:
+            scale = tilt * place - shift - math.log(mass)
+            result[i] = _log(_at(rest, k - place) / chance) + scale
+    return result
+
+
+def _at(law: FloatArray, k: Any) -> float:
+    return float(law[k]) if 0 <= k < law.size else 0.0
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0.0 else -math.inf
+
+
+def sum_law(law: FloatArray, n: int) -> FloatArray:
+    """The law of the sum of n, by repeated squaring from the leading bit on."""
+    if n * (law.size - 1) > _MOST_STEPS:
+        rule = f"be at most {_MOST_STEPS // (law.size - 1)} for a lattice of {law.size - 1} steps"
+        invalid("n", f"{rule}: the work grows with its square", value=n + 1)
+    total = np.ones(1)
+    for bit in bin(n)[2:]:
+        total = np.convolve(total, total)
+        if bit == "1":
+            total = np.convolve(total, law)
+    return total
+
+
+def _tilt(law: FloatArray, mean: float) -> float:
+    """The t with which e^(t k) law(k) has about this mean, by bisection."""
+    k = np.arange(law.size)
+    low, high = -_MOST_TILT, _MOST_TILT
+    for _ in range(80):
+        t = 0.5 * (low + high)
+        exponent = np.where(law > 0.0, t * k, -np.inf)
+        weights = law * np.exp(exponent - exponent.max())
+        if weights @ k < mean * weights.sum():
+            low = t
+        else:
+            high = t
+    return 0.5 * (low + high)

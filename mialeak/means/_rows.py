@@ -1,0 +1,163 @@
+"""Every row of a table against the released mean of that table: leave one out, in closed form."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
+from mialeak._numerics.distances import kernel_blocks
+from mialeak._numerics.whitening import Full, variances_or_matrix
+
+__all__ = ["downdated", "row_leakage_scores", "units"]
+
+#: A row that makes up all but this share of the scatter in its direction has no others to hide
+#: among: its score would be above 1e8 and its advantage 1 to the last digit.
+_ALONE = 1e-8
+#: Columns beyond 2**(+-_EXTREME) are looked at in another unit: the sums of their squares would
+#: leave what float64 holds, and a score does not depend on the unit.
+_EXTREME = 400
+
+
+def row_leakage_scores(
+    X: Any,
+    *,
+    structure: Literal["full", "diagonal"] = "full",
+    release_noise_cov: Any = None,
+) -> FloatArray:
+    """Leakage score of every row of a table against the released mean of that table.
+
+    For each row the law of fresh rows is taken from the other rows: their mean and their
+    covariance, as the row itself would hide in its own.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        The table, at least 3 rows.  Categories go in as one-hot columns; for the margins of a
+        table of categories see :func:`margin_leakage_scores`.
+    structure : {"full", "diagonal"}, optional
+        "full": the covariance of the columns, which takes n well above d (five times, say) to be
+        known; "diagonal": their variances alone.
+    release_noise_cov : array_like, optional
+        Covariance of noise added to the released mean: a number, (d,) or, with "full", (d, d).
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Leakage scores.  inf for a row that differs from the mean of the others in a direction in
+        which these do not vary at all: the release gives it away.
+
+    Raises
+    ------
+    ValueError
+        If X is not a table of at least 3 rows of finite numbers, or shapes do not match.
+
+    See Also
+    --------
+    leakage_score : if the law of the rows is known.
+
+    Notes
+    -----
+    With c_i the row less the mean of all, S the scatter ``sum_i c_i c_i^T`` and R the noise, the
+    others have the mean ``x_i - n/(n-1) c_i`` and the scatter ``S - n/(n-1) c_i c_i^T`` (divided by
+    n - 2), so that by Sherman and Morrison ::
+
+        A   = S/(n-2) + n R
+        h_i = c_i^T A^-1 c_i
+        m_i = n/(n-1)^2 h_i / (1 - n h_i / ((n-1)(n-2)))
+
+    with "diagonal" the same for each column, summed.  What is estimated is a little too high: with
+    d columns the scores average ``d/n`` times 1 + O(d/n).
+
+    **Accuracy.**  Against recomputation without the row: 1e-11 relative for scores below 1000.
+
+    **Cost.**  One factor of the covariance and one triangular solve for all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.means import row_leakage_scores
+    >>> table = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [4.0, 3.0], [9.0, 0.0]])
+    >>> np.round(row_leakage_scores(table), 2)
+    array([ 0.41,  0.52,  1.97,  0.06, 10.15])
+    >>> np.round(row_leakage_scores(table, structure="diagonal"), 2)
+    array([0.26, 0.19, 1.49, 0.04, 5.59])
+    """
+    table = as_floats(X, "X", ndim=2, finite=True)
+    n, columns = table.shape
+    if n < 3 or not columns:
+        invalid("X", f"have at least 3 rows and 1 column; its shape is {table.shape}")
+    as_choice(structure, "structure", ("full", "diagonal"))
+    noise = None
+    if release_noise_cov is not None:
+        noise = n * variances_or_matrix(release_noise_cov, columns, "release_noise_cov")
+        if noise.ndim == 2 and structure == "diagonal":
+            invalid("release_noise_cov", 'be a number or variances with structure="diagonal"')
+    centre = table.mean(axis=0)
+    spread = np.maximum(table.max(axis=0) - centre, centre - table.min(axis=0))
+    unit = units(spread)
+    if noise is not None:
+        noise = noise * unit * (unit if noise.ndim == 1 else unit[:, None])
+    # Columns whose rows differ by no more than the rounding of their mean do not move.
+    moves = np.where(spread > 8.0 * np.finfo(np.float64).eps * np.abs(centre), unit, 0.0)
+    if structure == "diagonal":
+        return _diagonal_scores(table, centre, moves, noise)
+    return _full_scores(table, centre, moves, noise)
+
+
+def units(size: FloatArray) -> FloatArray:
+    """Powers of two that bring columns of an extreme size near 1; 1 for all others."""
+    exponent = np.frexp(size)[1]
+    extreme = np.abs(exponent) > _EXTREME
+    return np.ldexp(1.0, np.where(extreme, np.minimum(-exponent, 1000), 0))
+
+
+def _full_scores(
+    table: FloatArray, centre: FloatArray, moves: FloatArray, noise: FloatArray | None
+) -> FloatArray:
+    n, columns = table.shape
+    scatter = np.zeros((columns, columns))
+    for block in kernel_blocks(table):
+        rows = (table[block] - centre) * moves
+        scatter += rows.T @ rows
+    scatter /= n - 2
+    if noise is not None and noise.ndim == 2:
+        scatter += noise
+    elif noise is not None:
+        scatter[np.diag_indices(columns)] += noise
+    by = Full(scatter, np.zeros(columns), "X")
+    squares = np.empty(n)
+    for block in kernel_blocks(table):
+        squares[block] = by.squared((table[block] - centre) * moves)
+    return downdated(squares, n)
+
+
+def downdated(squares: Any, n: int) -> FloatArray:
+    """Scores from ``h = c^T A^-1 c``, A the scatter of all rows over n - 2."""
+    left = 1.0 - squares * (n / ((n - 1.0) * (n - 2.0)))
+    alone = left <= _ALONE
+    scores = n / (n - 1.0) ** 2 * squares / np.where(alone, 1.0, left)
+    return np.asarray(np.where(alone, np.inf, scores))
+
+
+def _diagonal_scores(
+    table: FloatArray, centre: FloatArray, moves: FloatArray, noise: FloatArray | None
+) -> FloatArray:
+    n, columns = table.shape
+    added = np.zeros(columns) if noise is None else noise
+    scatter = np.zeros(columns)
+    for block in kernel_blocks(table, matrix=False):
+        rows = (table[block] - centre) * moves
+        scatter += np.einsum("ij,ij->j", rows, rows)
+    scores = np.empty(n)
+    for block in kernel_blocks(table, matrix=False):
+        rows = (table[block] - centre) * moves
+        rows *= rows
+        left = scatter - n / (n - 1.0) * rows
+        left[left <= _ALONE * scatter] = 0.0
+        variances = left / (n - 2.0) + added
+        alone = (variances == 0.0) & (rows > 0.0)
+        variances[variances == 0.0] = 1.0
+        scores[block] = np.where(alone.any(axis=1), np.inf, (rows / variances).sum(axis=1))
+    return np.asarray(scores * (n / (n - 1.0) ** 2))

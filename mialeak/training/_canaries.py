@@ -1,0 +1,254 @@
+"""Choosing canaries among candidates: by distance at one model, by rank over many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count, as_float, as_floats, first_index, invalid, require
+from mialeak._results import Kind, Result
+from mialeak.training._gradients import as_clip_norm, clipped
+from mialeak.training._metric import Metric, metric_of
+
+__all__ = ["Canaries", "rank_canaries", "select_canaries"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Candidates scored at once: enough to keep matrix kernels busy, and at most 16 MB of them.
+_ROWS, _ENTRIES = 1024, 1 << 21
+
+
+@dataclass(frozen=True, repr=False)
+class Canaries(Result):
+    """The candidates that are easiest to find, best first.
+
+    Attributes
+    ----------
+    indices : ndarray of int, shape (k,)
+        Their places among the candidates.
+    scores : ndarray, shape (k,)
+        Their squared Mahalanobis distances (:func:`select_canaries`) or sums of ranks
+        (:func:`rank_canaries`).
+    kind : str
+        "estimate": the covariance is one.
+
+    Examples
+    --------
+    >>> from mialeak import StreamingCovariance, select_canaries
+    >>> reference = StreamingCovariance().fit([[1.0], [-1.0]])
+    >>> select_canaries([[0.5], [3.0]], reference).to_dict()
+    {'indices': [1], 'scores': [9.0], 'kind': 'estimate'}
+    """
+
+    indices: IntArray
+    scores: FloatArray
+    kind: Kind = "estimate"
+
+
+def select_canaries(
+    candidates: Any,
+    reference: Any,
+    k: int = 1,
+    *,
+    clip_norm: float | None = None,
+    noise_variance: float = 0.0,
+) -> Canaries:
+    """Candidates whose gradients are furthest from those of the reference.
+
+    Parameters
+    ----------
+    candidates : array_like, shape (N, d), or iterator of such blocks
+        Gradient of each candidate.  A memory map is read in pieces.
+    reference : StreamingCovariance
+        Fitted to gradients of reference examples, as for :class:`CovarianceAttack`.
+    k : int
+        Canaries to choose, at most N.
+    clip_norm : float, optional
+        Cap on the norm: longer gradients count as scaled down to it, as DP-SGD uses them.
+    noise_variance : float, default 0.0
+        Added to every variance: ``(noise_multiplier clip_norm)^2 / batch_size`` for DP-SGD.
+
+    Returns
+    -------
+    Canaries
+        Places and squared Mahalanobis distances of the k furthest, best first; of equal ones the
+        first.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than k candidates, they have other columns than the reference, or
+        anything is NaN or infinite.
+
+    See Also
+    --------
+    rank_canaries : over the steps of a training.
+    dirac_canary : one that need not be the gradient of any example.
+
+    Notes
+    -----
+    [AB25] Algorithm 3, with the centred covariance.  The score divided by the batch size is the
+    leakage score of one step.  Without a cap, long gradients win: those of examples that the model
+    gets wrong.
+
+    **Cost.**  One pass in memory for a block of candidates and k of them; one product with the
+    factor of the covariance for each candidate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import StreamingCovariance, select_canaries
+    >>> rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])
+    >>> reference = StreamingCovariance().fit(rows)
+    >>> candidates = [[2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]
+    >>> select_canaries(candidates, reference, 2)
+    Canaries(indices=[0, 1], scores=[8. , 4.5], kind='estimate')
+    """
+    k = as_count(k, "k", least=1)
+    best, places, start = np.empty(0), np.empty(0, np.int64), 0
+    for scores in _distances(candidates, reference, clip_norm, noise_variance):
+        best = np.concatenate([best, scores])
+        places = np.concatenate([places, np.arange(start, start + scores.size)])
+        order = np.lexsort([places, -best])[:k]
+        best, places, start = best[order], places[order], start + scores.size
+    if start < k:
+        invalid("k", f"be at most the number of candidates, {start}", value=k)
+    return Canaries(places, best)
+
+
+def rank_canaries(
+    steps: Iterable[tuple[Any, Any]],
+    k: int = 1,
+    *,
+    clip_norm: float | None = None,
+    noise_variance: float = 0.0,
+) -> Canaries:
+    """Candidates whose gradients are far from the others' over a whole training.
+
+    Parameters
+    ----------
+    steps : iterable of (candidates, reference)
+        For each step of a training, gradients (N, d) of the candidates at the model before it, and
+        the mean and covariance of gradients there, a StreamingCovariance.
+    k, clip_norm, noise_variance
+        As in :func:`select_canaries`.
+
+    Returns
+    -------
+    Canaries
+        Places and sums of ranks (1 for the nearest, N for the furthest; the mean rank for equal
+        ones) of the k highest.
+
+    Raises
+    ------
+    TypeError
+        If `steps` are not pairs.
+    ValueError
+        As :func:`select_canaries`, if the number of candidates changes, or there is no step.
+
+    Notes
+    -----
+    [AB24] Algorithm 6, with the centred covariance.  Ranks forget how far a candidate is and so
+    let no single step decide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import StreamingCovariance
+    >>> from mialeak.training import rank_canaries
+    >>> rng = np.random.default_rng(1)
+    >>> reference = StreamingCovariance().fit(rng.normal(size=(100, 2)))
+    >>> always_far, once_very_far = [3.0, 3.0], [0.1, 0.1]
+    >>> steps = [([always_far, once_very_far, [1.0, 1.0]], reference)] * 3
+    >>> steps.append(([always_far, [90.0, 90.0], [1.0, 1.0]], reference))
+    >>> rank_canaries(steps)
+    Canaries(indices=[0], scores=[11.], kind='estimate')
+    """
+    k = as_count(k, "k", least=1)
+    total: FloatArray | None = None
+    for step, pair in enumerate(_pairs(steps)):
+        pieces = _distances(*pair, clip_norm, noise_variance)
+        ranks = _ranks(np.concatenate([np.empty(0), *pieces]))
+        if total is None:
+            total = ranks
+        elif total.size != ranks.size:
+            rule = f"have {total.size} candidates at every step; got {ranks.size} at step {step}"
+            invalid("steps", rule)
+        else:
+            total = total + ranks
+    if total is None:
+        invalid("steps", "hold at least one step")
+    if total.size < k:
+        invalid("k", f"be at most the number of candidates, {total.size}", value=k)
+    order = np.argsort(-total, kind="stable")[:k]
+    return Canaries(order.astype(np.int64), total[order])
+
+
+def _pairs(steps: Any) -> Iterator[tuple[Any, Any]]:
+    rule = "be pairs of candidates and reference, one for each step"
+    if not isinstance(steps, Iterable):
+        invalid("steps", rule, value=steps, error=TypeError)
+    for place, pair in enumerate(steps):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            invalid("steps", rule, index=place, value=pair, error=TypeError)
+        yield pair[0], pair[1]
+
+
+def _distances(
+    candidates: Any, reference: Any, clip_norm: Any, noise_variance: Any
+) -> Iterator[FloatArray]:
+    """Squared distances of the candidates, a piece at a time."""
+    cap = as_clip_norm(clip_norm)
+    variance = as_float(noise_variance, "noise_variance")
+    require(variance >= 0.0, variance, "noise_variance", "be at least 0")
+    metric = metric_of(reference, variance)
+    start = 0
+    for rows in _blocks(candidates, metric.columns):
+        yield _distances_of(rows, metric, cap, start)
+        start += len(rows)
+
+
+def _blocks(candidates: Any, columns: int) -> Iterator[npt.NDArray[Any]]:
+    """The candidates in pieces, of any dtype: a memory map is not read at once."""
+    whole = candidates if hasattr(candidates, "__next__") else iter([candidates])
+    rows = max(1, min(_ROWS, _ENTRIES // columns))
+    for block in whole:
+        array = block if isinstance(block, np.ndarray) else as_floats(block, "candidates")
+        if array.ndim != 2 or array.shape[1] != columns:
+            invalid(
+                "candidates",
+                f"have {columns} columns, as reference has, and a row for each; its shape is "
+                f"{array.shape}",
+            )
+        yield from (array[first : first + rows] for first in range(0, len(array), rows))
+
+
+def _distances_of(
+    rows: npt.NDArray[Any], metric: Metric, cap: float | None, start: int
+) -> FloatArray:
+    """Those of some rows, the first of which is candidate `start`."""
+    values = as_floats(rows, "candidates")
+    finite = np.isfinite(values)
+    if not finite.all():
+        row, column = first_index(~finite)
+        place = (start + row, column)
+        invalid("candidates", "be finite", index=place, value=values[row, column])
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = metric.squared(clipped(values, cap) - metric.mean)
+    if not np.isfinite(distances).all():
+        row = start + int(np.argmin(np.isfinite(distances)))
+        rule = (
+            f"be near enough to the reference for squared distances to be numbers; row {row} is not"
+        )
+        invalid("candidates", rule)
+    return distances
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """1 for the least value; equal ones share their mean rank."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - 0.5 * (counts - 1))[places]

@@ -1,0 +1,279 @@
+"""Gradients of each example, as rows or as factors, and the loss of CANIFE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import as_count, invalid
+from mialeak.training import LayerGradients
+from mialeak.training.torch._models import (
+    Parameters,
+    as_array,
+    bare,
+    chosen_names,
+    last_layer,
+    name_layer,
+    refuse_mixing,
+)
+
+__all__ = ["canife_loss", "gradient_blocks", "layer_gradients", "per_sample_gradients"]
+
+Array = npt.NDArray[Any]
+
+#: Examples whose gradients are held at once.
+_BLOCK = 256
+
+
+def per_sample_gradients(
+    model: Any, loss: Callable[..., Any], x: Any, y: Any, *, parameters: Parameters = "last"
+) -> Array:
+    """Gradient of the loss of each example, one a row.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        On any device, in training mode or not; it is left as it is.
+    loss : callable
+        ``loss(output, target)`` of a batch of one, a scalar tensor: ``torch.nn.CrossEntropyLoss()``
+        or the like.
+    x, y : torch.Tensor or array_like, shape (n, ...)
+        Inputs and targets.
+    parameters : "last", "all" or sequence of str
+        Of the last layer that has parameters, of all layers, or by name as in
+        ``model.named_parameters()``.
+
+    Returns
+    -------
+    ndarray, shape (n, d)
+        In the model's precision (bfloat16 as float32); the parameters follow one another in the
+        model's order, each flattened row by row, as :class:`ParameterRecorder` holds them.
+
+    Raises
+    ------
+    ValueError
+        If x and y differ in length, a name is unknown, the loss is more than a number, or a layer
+        has no gradient of one example: it mixes a batch (batch normalisation), draws at random
+        (dropout in training mode) or is beyond ``torch.func`` (as GRU is).  The layer is named.
+    ModuleNotFoundError
+        Without torch.
+
+    See Also
+    --------
+    gradient_blocks : the same a block at a time, for data whose gradients do not fit in memory.
+    layer_gradients : of a last linear layer, as factors.
+
+    Notes
+    -----
+    ``torch.func``: ``vmap`` of ``grad`` of a ``functional_call``.  Of a model that Opacus wraps a
+    copy is made that it does not watch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mialeak.training.torch import per_sample_gradients
+    >>> model = torch.nn.Linear(2, 1, bias=False)
+    >>> x, y = torch.tensor([[1.0, 2.0], [3.0, 0.0]]), torch.zeros(2, 1)
+    >>> with torch.no_grad():
+    ...     weight = model.weight.copy_(torch.tensor([[1.0, 1.0]]))
+    >>> per_sample_gradients(model, torch.nn.MSELoss(), x, y)
+    array([[ 6., 12.],
+           [18.,  0.]], dtype=float32)
+    """
+    blocks = list(gradient_blocks(model, loss, x, y, parameters=parameters))
+    return np.concatenate(blocks)
+
+
+def gradient_blocks(
+    model: Any,
+    loss: Callable[..., Any],
+    x: Any,
+    y: Any,
+    *,
+    parameters: Parameters = "last",
+    block: int = _BLOCK,
+) -> Iterator[Array]:
+    """Blocks of :func:`per_sample_gradients`, of `block` rows each.
+
+    Parameters
+    ----------
+    model, loss, x, y, parameters
+        As there.
+    block : int, default 256
+        Examples a block.
+
+    Yields
+    ------
+    ndarray, shape (block, d)
+        The last one may be shorter; one of no rows if there is no example.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mialeak import StreamingCovariance
+    >>> from mialeak.training.torch import gradient_blocks
+    >>> model, x, y = torch.nn.Linear(2, 1), torch.randn(1000, 2), torch.randn(1000, 1)
+    >>> reference = StreamingCovariance()
+    >>> for rows in gradient_blocks(model, torch.nn.MSELoss(), x, y):
+    ...     reference = reference.partial_fit(rows)
+    >>> reference.n_samples_seen_
+    1000
+    """
+    import torch
+
+    block = as_count(block, "block", least=1)
+    model = bare(model)
+    chosen = chosen_names(model, parameters)
+    refuse_mixing(model)
+    x, y = _same_length(x, y)
+    fixed = {name: value.detach() for name, value in model.named_parameters()}
+    fixed |= {name: value.detach() for name, value in model.named_buffers()}
+    moving = {name: fixed.pop(name) for name in chosen}
+
+    def of_one(values: Any, one_x: Any, one_y: Any) -> Any:
+        output = torch.func.functional_call(model, {**fixed, **values}, (one_x[None],))
+        return _loss_of_one(loss, output, one_y)
+
+    each = torch.func.vmap(torch.func.grad(of_one), in_dims=(None, 0, 0))
+    for start in range(0, max(len(x), 1), block):
+        part = slice(start, start + block)
+        if not len(x):
+            none = [value.new_empty((0, value.numel())) for value in moving.values()]
+            yield as_array(torch.cat(none, dim=1))
+            return
+        try:
+            gradients = each(moving, x[part], y[part])
+        except RuntimeError:
+            name_layer(model, x[part], partial(each, moving, x[part], y[part]))
+            raise
+        yield as_array(torch.cat([gradients[name].flatten(1) for name in chosen], dim=1))
+
+
+def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> LayerGradients:
+    """Gradients of the last layer of each example, as factors.
+
+    Parameters
+    ----------
+    model, loss, x, y
+        As in :func:`per_sample_gradients`, but that the last layer with parameters has to be
+        ``torch.nn.Linear`` on one vector an example, and used once.
+
+    Returns
+    -------
+    LayerGradients
+        ``.dense()`` is ``per_sample_gradients(model, loss, x, y)``.
+
+    Raises
+    ------
+    ValueError
+        As there, or if the last layer is another one or shares parameters with others.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mialeak.training.torch import layer_gradients
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    >>> layer_gradients(model, torch.nn.CrossEntropyLoss(), torch.ones(5, 3), torch.ones(5).long())
+    LayerGradients(errors (5, 2), inputs (5, 4), bias=True)
+    """
+    import torch
+
+    model = bare(model)
+    name, layer = last_layer(model)
+    if type(layer) is not torch.nn.Linear:
+        kind = type(layer).__name__
+        invalid("model", f"have a torch.nn.Linear as its last layer; {name!r} is a {kind}")
+    own = dict(layer.named_parameters(recurse=False))
+    every = [value for module in model.modules() for value in module.parameters(recurse=False)]
+    if "weight" not in own or any(sum(one is value for one in every) > 1 for value in own.values()):
+        rule = "have a last layer whose weight and bias are its own"
+        remedy = "per_sample_gradients takes layers that share parameters, or make them of others"
+        invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)
+    refuse_mixing(model)
+    x, y = _same_length(x, y)
+    seen: list[tuple[Any, Any]] = []
+
+    def cut(layer: Any, given: Any, output: Any) -> Any:
+        seen.append((given[0].detach(), output.detach().requires_grad_()))
+        return seen[-1][1].clone()  # what comes after may work in place
+
+    hook = layer.register_forward_hook(cut, prepend=True)
+    try:
+        with torch.enable_grad():
+            state = _random_state(x)
+            output = model(x)
+            if not torch.equal(state, _random_state(x)):
+                invalid("model", "draw nothing at random", remedy="Call model.eval()")
+            if len(seen) != 1 or seen[0][0].ndim != 2:
+                invalid("model", f"use its last layer {name!r} once, on one vector an example")
+            each = torch.func.vmap(lambda one, target: _loss_of_one(loss, one[None], target))
+            total = each(output, y).sum()
+    finally:
+        hook.remove()
+    fed, z = seen[0]
+    (errors,) = torch.autograd.grad(total, z)
+    return LayerGradients(as_array(errors), as_array(fed), bias=layer.bias is not None)
+
+
+def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> Any:
+    """:func:`mialeak.training.canife_loss` of one gradient as a differentiable tensor.
+
+    Parameters
+    ----------
+    gradient : torch.Tensor, shape (d,)
+    reference_gradients : torch.Tensor, shape (r, d)
+    clip_norm : float
+
+    Returns
+    -------
+    torch.Tensor
+        A scalar: go back through it to the canary's input.
+
+    Raises
+    ------
+    ValueError
+        If `clip_norm` is not above 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mialeak.training.torch import canife_loss
+    >>> g = torch.tensor([0.0, 3.0], requires_grad=True)
+    >>> loss = canife_loss(g, torch.tensor([[1.0, 0.0], [0.0, 2.0]]), clip_norm=5.0)
+    >>> loss.backward()
+    >>> loss.item(), g.grad.tolist()
+    (40.0, [0.0, 20.0])
+    """
+    if not clip_norm > 0.0:
+        invalid("clip_norm", "be above 0", value=clip_norm)
+    overlap = reference_gradients @ gradient
+    short = (clip_norm - gradient.norm()).clamp(min=0.0)
+    return overlap @ overlap + short**2
+
+
+def _random_state(x: Any) -> Any:
+    """Where the generator stands that a model draws from where x is."""
+    import torch
+
+    return torch.cuda.get_rng_state(x.device) if x.is_cuda else torch.get_rng_state()
+
+
+def _loss_of_one(loss: Callable[..., Any], output: Any, target: Any) -> Any:
+    value = loss(output, target[None])
+    if value.ndim:
+        invalid("loss", f"return one number for a batch; its shape is {tuple(value.shape)}")
+    return value
+
+
+def _same_length(x: Any, y: Any) -> tuple[Any, Any]:
+    import torch
+
+    x, y = torch.as_tensor(x), torch.as_tensor(y)
+    if x.ndim == 0 or y.ndim == 0 or len(x) != len(y):
+        rule = f"have as many examples as x; the shapes are {tuple(y.shape)} and {tuple(x.shape)}"
+        invalid("y", rule)
+    return x, y
