@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, stats
 from speed_case import EPS, SpeedCase
 
-from mialeak import discrete, tradeoff
+from mialeak import discrete, means, tradeoff
 from mialeak.reference import mean as twins
 
 __all__ = ["CURVE_CASES"]
@@ -65,7 +65,7 @@ def scipy_subsampled(fpr: np.ndarray) -> np.ndarray:
 
 
 def exact_power(fpr: np.ndarray) -> Any:
-    return mean.GaussianMeanTradeOff(SCORE, n=ROWS, columns=COLUMNS).power(fpr)
+    return means.GaussianMeanTradeOff(SCORE, n=ROWS, columns=COLUMNS).power(fpr)
 
 
 def scipy_exact_power(fpr: np.ndarray) -> Any:
@@ -95,7 +95,7 @@ def diagonal_targets(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def score(targets: np.ndarray, centre: np.ndarray, cov: np.ndarray) -> Any:
-    return mean.leakage_score(targets, centre, cov, ROWS)
+    return means.leakage_score(targets, centre, cov, ROWS)
 
 
 def twin_score(targets: np.ndarray, centre: np.ndarray, cov: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from speed_case import SpeedCase
 
-from mialeak import games, scores
+from mialeak import games, means, scores
 from mialeak.games._tables import binomial_draw
 from mialeak.laws import Bernoulli
 from mialeak.reference import games as game_twins, scores as score_twins
@@ -22,7 +22,7 @@ ENOUGH = 500
 def setting(size: int) -> tuple[Any, ...]:
     """How many rounds make ``size`` entries, probabilities and the easiest target."""
     p = np.random.default_rng(6).uniform(0.25, 0.75, COLUMNS)
-    return size // COLUMNS, p, mean.easiest_target(p)
+    return size // COLUMNS, p, means.easiest_target(p)
 
 
 def checked(attack: Any, member: Any, p: Any, target: Any) -> None:
@@ -30,7 +30,7 @@ def checked(attack: Any, member: Any, p: Any, target: Any) -> None:
     if member.size < ENOUGH:
         return
     found = (attack[member] > 0).mean() - (attack[~member] > 0).mean()
-    theory = mean.mean_tradeoff(target, p, p * (1 - p), ROWS).advantage
+    theory = means.mean_tradeoff(target, p, p * (1 - p), ROWS).advantage
     assert abs(found - theory) < 0.06, (found, theory)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from speed_case import SpeedCase
 
-from mialeak import discrete, scores, special
+from mialeak import discrete, guarantees, means, scores, special
 from mialeak.laws import Bernoulli
 
 __all__ = ["SINGLE_CASES"]
@@ -49,9 +49,9 @@ SINGLE_CASES = (
     single("`binom_mad`", UFUNC, lambda: special.binom_mad(10, 0.3)),
     single("`binom_logpmf`", UFUNC, lambda: special.binom_logpmf(3, 10, 0.3)),
     single("`max_leakage`", FUNCTION, lambda: discrete.max_leakage(ATOMS, 100)),
-    single("`dp_leakage_bound`", FUNCTION, lambda: security.dp_leakage_bound(1.0)),
-    single("`leakage_score`", FUNCTION, lambda: mean.leakage_score(Z, P, VARIANCE, 100)),
-    single("`mean_tradeoff`", FUNCTION, lambda: mean.mean_tradeoff(Z, P, VARIANCE, 100)),
+    single("`dp_leakage_bound`", FUNCTION, lambda: guarantees.dp_leakage_bound(1.0)),
+    single("`leakage_score`", FUNCTION, lambda: means.leakage_score(Z, P, VARIANCE, 100)),
+    single("`mean_tradeoff`", FUNCTION, lambda: means.mean_tradeoff(Z, P, VARIANCE, 100)),
     single("`bernoulli_score`", FUNCTION, lambda: scores.bernoulli_score(RELEASE, Z, P, 100)),
     single("`genotype_score`", FUNCTION, lambda: scores.genotype_score(COUNT, Z, P, 100)),
     single(

@@ -31,7 +31,11 @@ __all__ = [
     "as_counts",
     "as_float",
     "as_floats",
+    "as_frozen",
+    "as_gamma",
     "as_probabilities",
+    "as_probability",
+    "as_scores",
     "as_share",
     "check_mass",
     "contiguous",
@@ -39,9 +43,11 @@ __all__ = [
     "first_index",
     "for_columns",
     "invalid",
+    "plain",
     "refuse_masked",
     "require",
     "require_within",
+    "sampled_rows",
     "within",
 ]
 
@@ -307,3 +313,63 @@ def as_counts(
 def _range_rule(least: int, most: int) -> str:
     top = "2**53" if most == MAX_COUNT else str(most)
     return f"be between {least} and {top}"
+
+
+def as_probability(values: Any, name: str) -> FloatArray:
+    """`values` as an array of numbers in [0, 1]."""
+    array = as_floats(values, name)
+    require_within(array, 0.0, 1.0, name, "be between 0 and 1")
+    return array
+
+
+def as_frozen(values: FloatArray) -> Any:
+    """A float, or a copy that cannot be written to: what an immutable object keeps."""
+    if values.ndim == 0:
+        return float(values)
+    values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+def plain(values: Any) -> float | FloatArray:
+    """A number where `values` has no axes, else the array."""
+    result: float | FloatArray = np.asarray(values)[()]
+    return result
+
+
+def as_gamma(gamma: Any) -> float:
+    """`gamma` as a positive, finite float."""
+    value = as_float(gamma, "gamma")
+    if not value > 0:
+        invalid("gamma", "be positive", value=value)
+    return value
+
+
+def sampled_rows(rate: float, n: int) -> int:
+    """``rate * n``, which must be an integer of at least 2."""
+    rate = as_float(rate, "sampling_rate")
+    if not 0.0 < rate <= 1.0:
+        invalid("sampling_rate", "be above 0 and at most 1", value=rate)
+    rows = round(rate * n)
+    if abs(rate * n - rows) > 1e-9 * rows or rows < 2:
+        low = max(2, int(np.floor(rate * n)))
+        high = min(n, low + 1 if rate * n >= 2.0 else low)
+        near = " and ".join(f"{k / n!r} ({k} rows)" for k in sorted({low, high}))
+        invalid(
+            "sampling_rate",
+            f"draw an integer number of rows, at least 2, of n = {n}",
+            value=rate,
+            remedy=f"The nearest that do: {near}",
+        )
+    return rows
+
+
+def as_scores(values: Any, name: str) -> FloatArray:
+    scores = as_floats(values, name).ravel()
+    if scores.size == 0:
+        invalid(name, "hold at least one score")
+    missing = np.isnan(scores)
+    if missing.any():
+        rule = f"be free of NaN, which {int(missing.sum())} of {scores.size} are"
+        invalid(name, rule, index=first_index(missing), value=float("nan"))
+    return scores

@@ -23,7 +23,13 @@ import numpy as np
 
 from mialeak._arrays import FloatArray
 
-__all__ = ["Bounds", "Estimate", "Kind", "Result"]
+__all__ = [
+    "Bounds",
+    "Direction",
+    "Estimate",
+    "Kind",
+    "Result",
+]
 
 Kind = Literal["exact", "bound", "asymptotic", "estimate"]
 
@@ -114,3 +120,6 @@ class Estimate(Result):
     plug_in: float
     confidence: float = 0.95
     kind: Kind = "estimate"
+
+
+Direction = Literal["both", "in", "out"]

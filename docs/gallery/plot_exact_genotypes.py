@@ -4,8 +4,8 @@ People in published allele frequencies
 
 The 503 Europeans of the 1000 Genomes data are taken for a population. Cohorts of half that number
 are drawn from it, with one person in them or not, and the frequencies of 127 SNPs in the cohort are
-published. How exposed is that person? ``exact_mean_tradeoff`` answers for independent SNPs. The attack
-itself, run on many cohorts, says how nearly that holds; and how far from it people of five
+published. How exposed is that person? ``exact_mean_tradeoff`` answers for independent SNPs. The
+attack itself, run on many cohorts, says how nearly that holds; and how far from it people of five
 continents, pooled, are.
 """
 

@@ -3,8 +3,8 @@ What a released mean leaks, exactly
 ===================================
 
 A mean of n = 1000 rows of d = 5000 independent bits is published. How well can an attack tell that
-a given row is among them? The usual answer holds for large n and d. ``exact_mean_tradeoff`` gives the
-answer at this n and d, tails included, and a simulation of the exact attack agrees with it.
+a given row is among them? The usual answer holds for large n and d. ``exact_mean_tradeoff`` gives
+the answer at this n and d, tails included, and a simulation of the exact attack agrees with it.
 """
 
 import matplotlib.pyplot as plt

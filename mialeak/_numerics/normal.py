@@ -18,8 +18,13 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray
+from mialeak._numerics.double_word import two_sum
 
-__all__ = ["bell", "blockwise", "shifted_normal", "two_product", "two_sum"]
+__all__ = [
+    "bell",
+    "blockwise",
+    "shifted_normal",
+]
 
 _SQRT_HALF = np.sqrt(0.5)
 _SQRT_HALF_PI = np.sqrt(np.pi / 2)
@@ -38,29 +43,6 @@ _START = (-0.9147119, -0.29523596, -0.61238084, 1.15429215)
 _FAR, _VANISHES = -5.0, -38.5
 #: Elements that are worked on at once: a dozen arrays of this size stay in the second-level cache.
 _BLOCK = 4096
-
-
-def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """``a + b`` rounded, and what the rounding left (Knuth): their sum is exact."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """``a * b`` rounded, and what the rounding left (Dekker); exact for factors below 1e300."""
-    product = a * b
-    a_high, a_low = _halves(a)
-    b_high, b_low = _halves(b)
-    rest = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-    return product, rest
-
-
-def _halves(a: Any) -> tuple[Any, Any]:
-    """Veltkamp's split into 26 leading bits and the rest."""
-    scaled = a * 134217729.0  # 2**27 + 1
-    high = scaled - (scaled - a)
-    return high, a - high
 
 
 def bell(x: Any, rest: Any = 0.0) -> Any:

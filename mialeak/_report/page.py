@@ -1,8 +1,8 @@
 """The report as a page: one HTML file that needs no network, for the screen and for paper.
 
-A page is set from the same document as the text of the shell (:mod:`mialeak._report.document`), with its
-pictures, what was compared, and all it takes to make it again: the command, the versions, and the
-SHA-256 of the input and of the settings.  The same input and versions give the same bytes.
+A page is set from the same document as the text of the shell (:mod:`mialeak._report.document`),
+with its pictures, what was compared, and all it takes to make it again: the command, the versions,
+and the SHA-256 of the input and of the settings.  The same input and versions give the same bytes.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def audit_power(
     power : float
         Probability, strictly between 0 and 1, with which it is to succeed.
     design : {"runs", "one-run"}
-        "runs": :func:`mialeak.auditing.audit` of n independent scores in each world; "one-run":
+        "runs": :func:`mialeak.auditing` of n independent scores in each world; "one-run":
         :func:`mialeak.auditing.one_run_audit` of n canaries that disturb one another little.
     repetitions : int
         Audits to simulate at each size: the standard error of the power is at most

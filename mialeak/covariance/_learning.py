@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
+from mialeak._numerics.double_word import mean_difference
 from mialeak.covariance import _input
 from mialeak.covariance._moments import Moments, Rows, moments_of
-from mialeak.covariance._pairs import mean_difference
 
 __all__ = ["Learnt", "Recipe", "join", "learn_blocks", "require_finite"]
 

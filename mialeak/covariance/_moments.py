@@ -28,7 +28,7 @@ from scipy.linalg import blas
 
 from mialeak._arrays import MAX_COUNT, FloatArray, invalid
 from mialeak._kernels import covariance as kernels
-from mialeak.covariance._pairs import add_to_mean, mean_difference
+from mialeak._numerics.double_word import add_to_mean, mean_difference
 
 __all__ = [
     "Blocks",

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_counts, as_float, check_mass, invalid
+from mialeak._arrays import FloatArray, as_count, as_counts, check_mass, invalid
 from mialeak._blocks import BLOCK, map_blocks
 from mialeak._kernels import binomial
 from mialeak.discrete._laws import as_block, bad_probability, pieces
 
 __all__ = [
     "DIVIDE",
-    "as_gamma",
     "as_sizes",
     "block_mass",
     "leakage_sums",
@@ -30,14 +29,6 @@ _LANES = 4096
 
 #: What to do about probabilities that do not sum to 1.
 DIVIDE = "Divide p by its sum"
-
-
-def as_gamma(gamma: Any) -> float:
-    """`gamma` as a positive, finite float."""
-    value = as_float(gamma, "gamma")
-    if not value > 0:
-        invalid("gamma", "be positive", value=value)
-    return value
 
 
 def as_sizes(n: Any) -> tuple[list[float], tuple[int, ...]]:

@@ -79,8 +79,8 @@ def overfitting_security_bound(
     -----
     [AGP25] Theorem 11: at every threshold e, ``security <= max(1, 1/gamma) (P(member loss > e) +
     gamma P(fresh loss <= e))``, where the best e may be chosen: with confidence, by the rank pairs
-    of :func:`mialeak.auditing.audit`, which hold at all thresholds at once.  An overfit procedure, all
-    of whose members' losses are below e and few others', has almost no security.
+    of :func:`mialeak.auditing`, which hold at all thresholds at once.  An overfit procedure, all of
+    whose members' losses are below e and few others', has almost no security.
 
     **Cost.**  0.15 s for 10,000 losses of either kind.
 

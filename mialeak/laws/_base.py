@@ -5,23 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 
-__all__ = ["Joint", "Marginal", "Releases", "as_joint", "as_parameter", "as_rows"]
-
-
-class Releases(Protocol):
-    """Some releases in rows that can say where an offending one stands."""
-
-    rows: npt.NDArray[Any]
-
-    def require(self, good: npt.NDArray[np.bool_], rule: str, remedy: str = "") -> None:
-        """Raise for the first release where `good` is false."""
+__all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows"]
 
 
 class _Given:

@@ -11,9 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
+from mialeak._numerics.sums import sum_law
 from mialeak.laws._base import Marginal, as_rows
 
-__all__ = ["Lattice", "lattice_steps", "sum_law"]
+__all__ = [
+    "Lattice",
+    "lattice_steps",
+]
 
 #: Values are multiples of their greatest common step if ratios of gaps are fractions with at most
 #: this denominator, to within the tolerance.
@@ -22,8 +26,6 @@ _DENOMINATOR, _OFF = 10_000, 1e-9
 _STRAY = 1e-6
 #: Probabilities below this are taken from the law tilted towards the release.
 _RARE = 1e-250
-#: Steps of a sum at most: a few minutes (12 s for a quarter of them).
-_MOST_STEPS = 2**20
 #: A tilt at most, in exponents a step: beyond it only the outermost value is left, for no two
 #: probabilities differ by more than e^745.
 _MOST_TILT = 800.0
@@ -240,19 +242,6 @@ def _at(law: FloatArray, k: Any) -> float:
 
 def _log(x: float) -> float:
     return math.log(x) if x > 0.0 else -math.inf
-
-
-def sum_law(law: FloatArray, n: int) -> FloatArray:
-    """The law of the sum of n, by repeated squaring from the leading bit on."""
-    if n * (law.size - 1) > _MOST_STEPS:
-        rule = f"be at most {_MOST_STEPS // (law.size - 1)} for a lattice of {law.size - 1} steps"
-        invalid("n", f"{rule}: the work grows with its square", value=n + 1)
-    total = np.ones(1)
-    for bit in bin(n)[2:]:
-        total = np.convolve(total, total)
-        if bit == "1":
-            total = np.convolve(total, law)
-    return total
 
 
 def _tilt(law: FloatArray, mean: float) -> float:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import Any
 
 from mialeak._arrays import (
     FloatArray,
-    all_finite,
     as_count,
-    as_floats,
-    first_index,
-    invalid,
-    require,
 )
-from mialeak._blocks import block_rows, row_blocks
-from mialeak._numerics.whitening import Diagonal, Outside, Whitening, whitening
+from mialeak._numerics.distances import as_mean, as_points, squared_distances
+from mialeak._numerics.whitening import whitening
 
 __all__ = [
-    "as_mean",
-    "as_points",
-    "inner_products",
-    "kernel_blocks",
     "leakage_score",
-    "squared_distances",
 ]
-
-#: Entries of a block of targets, so that a block and its whitened copy stay in the cache.
-_BLOCK = 1 << 15
-#: Rows of a block where a triangular system is solved (fewer would starve the matrix kernels), and
-#: entries at most.
-_MATRIX_ROWS, _MATRIX_BLOCK = 256, 1 << 22
-
-_RULE = "differ from mean only within the range of cov"
 
 
 def leakage_score(
@@ -113,93 +92,3 @@ def leakage_score(
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)
     return squared_distances(points, mean, by, "target") / n
-
-
-def as_mean(mean: Any) -> FloatArray:
-    """The mean as a finite vector of at least one column."""
-    vector = as_floats(mean, "mean", ndim=1, finite=True)
-    if not vector.size:
-        invalid("mean", "have at least one column")
-    return vector
-
-
-def as_points(points: Any, mean: FloatArray, name: str) -> FloatArray:
-    """Targets, shape (..., d); whether they are finite is found on the way."""
-    array = as_floats(points, name)
-    if array.ndim == 0 or array.shape[-1] != mean.size:
-        invalid(
-            name,
-            f"have {mean.size} columns (its last axis), as mean has; its shape is {array.shape}",
-        )
-    return array
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def squared_distances(
-    points: FloatArray, mean: FloatArray, by: Whitening, name: str, rule: str = _RULE
-) -> float | FloatArray:
-    """``(z - mean)^T C^-1 (z - mean)`` of every point z; `rule` is what one outside C breaks."""
-    flat = points.reshape(-1, mean.size)
-    result = np.empty(flat.shape[0])
-    room = None
-    step = block_rows(mean.size, elements=_elements(mean.size, not isinstance(by, Diagonal)))
-    for start in range(0, result.size, step):
-        rows = flat[start : start + step]
-        room = rows - mean if room is None else np.subtract(rows, mean, room[: rows.shape[0]])
-        try:
-            result[start : start + step] = by.squared(room)
-        except Outside as outside:
-            _refuse(points, name, rule, start, outside)
-    if not all_finite(result):
-        _blame(result, points, name)
-    shaped: FloatArray = result.reshape(points.shape[:-1])
-    return shaped[()]
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def inner_products(
-    points: FloatArray, others: FloatArray, mean: FloatArray, by: Whitening, names: tuple[str, str]
-) -> float | FloatArray:
-    """``(a - mean)^T C^-1 (b - mean)`` of points a and b, which broadcast."""
-    try:
-        one, other = np.broadcast_arrays(points, others)
-    except ValueError:
-        shapes = f"the shapes are {others.shape} and {points.shape}"
-        invalid(names[1], f"broadcast with {names[0]}; {shapes}")
-    flat, flat_other = one.reshape(-1, mean.size), other.reshape(-1, mean.size)
-    result = np.empty(flat.shape[0])
-    for block in kernel_blocks(flat, matrix=not isinstance(by, Diagonal)):
-        result[block] = by.inner(flat[block] - mean, flat_other[block] - mean)
-    shaped: FloatArray = result.reshape(one.shape[:-1])
-    return shaped[()]
-
-
-def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
-    """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
-    rows, columns = flat.shape
-    return row_blocks(rows, columns, elements=_elements(columns, matrix))
-
-
-def _elements(columns: int, matrix: bool) -> int:
-    """Entries of such a block."""
-    return max(_BLOCK, min(_MATRIX_ROWS * columns, _MATRIX_BLOCK)) if matrix else _BLOCK
-
-
-def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outside) -> NoReturn:
-    row = np.unravel_index(start + outside.row, points.shape[:-1]) if points.ndim > 1 else ()
-    index = (*(int(i) for i in row), outside.column)
-    invalid(
-        name,
-        f"{rule}, whose rank is {outside.rank} of {outside.columns}",
-        index=index,
-        value=points[index],
-        remedy=f"No fresh row is like it in column {outside.column}, so that the release gives it "
-        "away: leave that column out, or add noise to the release",
-    )
-
-
-def _blame(result: FloatArray, points: FloatArray, name: str) -> NoReturn:
-    """Refuse the entry by which a score is not finite."""
-    require(np.isfinite(points), points, name, "be finite")
-    row = first_index(~np.isfinite(result))[0]
-    invalid(name, "be near enough to mean for its square to be a number", index=row)

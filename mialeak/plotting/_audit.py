@@ -85,7 +85,7 @@ class AuditDisplay:
         Parameters
         ----------
         in_scores, out_scores, delta, confidence
-            As for :func:`mialeak.auditing.audit`.
+            As for :func:`mialeak.auditing`.
         theory, kind, ax, scale
             As for :meth:`from_result`.
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import FloatArray
-from mialeak.auditing._intervals import Band
+from mialeak.auditing import Band
 from mialeak.tradeoff import EmpiricalTradeOff
 
 __all__ = ["Band", "blocks", "pointwise_band"]

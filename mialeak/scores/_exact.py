@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_count
 from mialeak._counts import (
     MOST_ROWS,
-    as_probability,
+    as_column_probabilities,
     count_tolerance,
     require_counts,
     require_genotype_means,
@@ -88,7 +88,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     array([ 0.4055, -0.1178])
     """
     target = as_target(target)
-    p, fixed = as_probability(p, "p", target.size)
+    p, fixed = as_column_probabilities(p, "p", target.size)
     as_count(n, "n", least=2)
     require_counts(target, 1)
     zero = 1.0 - target
@@ -180,7 +180,7 @@ def genotype_score(
     '0.3325'
     """
     target = as_target(target)
-    p, fixed = as_probability(p, "p", target.size)
+    p, fixed = as_column_probabilities(p, "p", target.size)
     n = as_count(n, "n", least=2, most=MOST_ROWS)
     if decimals is not None:
         law = Genotype(p, decimals=decimals)

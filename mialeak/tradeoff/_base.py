@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, NoReturn, get_args
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require, require_within
+from mialeak._arrays import (
+    FloatArray,
+    as_choice,
+    as_floats,
+    as_probability,
+    invalid,
+    plain,
+    require,
+)
 from mialeak._numerics.roots import increasing_root
-from mialeak._results import Kind, Result
+from mialeak._results import Direction, Kind, Result
 
-__all__ = ["Direction", "TradeOff", "as_frozen", "as_probability", "plain", "weakest"]
+__all__ = ["TradeOff", "weakest"]
 
-Direction = Literal["both", "in", "out"]
 
 #: From the strongest claim to the weakest; a result made of two is no better than the weaker.
 _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
@@ -21,28 +29,6 @@ _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
 _USUAL = 710.0
 _LARGEST = np.finfo(np.float64).max
 _SMALLEST = np.finfo(np.float64).tiny
-
-
-def as_probability(values: Any, name: str) -> FloatArray:
-    """`values` as an array of numbers in [0, 1]."""
-    array = as_floats(values, name)
-    require_within(array, 0.0, 1.0, name, "be between 0 and 1")
-    return array
-
-
-def as_frozen(values: FloatArray) -> Any:
-    """A float, or a copy that cannot be written to: what an immutable object keeps."""
-    if values.ndim == 0:
-        return float(values)
-    values = values.copy()
-    values.setflags(write=False)
-    return values
-
-
-def plain(values: Any) -> float | FloatArray:
-    """A number where `values` has no axes, else the array."""
-    result: float | FloatArray = np.asarray(values)[()]
-    return result
 
 
 def weakest(*kinds: Kind) -> Kind:
@@ -82,6 +68,10 @@ class TradeOff(Result, ABC):
 
     #: Whether delta in direction "in" is never below that in direction "out" (epsilon >= 0).
     _in_leads: bool = False
+
+    #: Makes the curve of a subsample; set by the module of :class:`SubsampledTradeOff`, which needs
+    #: this class first.
+    _subsampled: ClassVar[Callable[[TradeOff, Any], TradeOff]]
 
     def power(self, fpr: Any) -> float | FloatArray:
         """P(guess "in" | in) of the best attack with this false-positive rate.
@@ -258,9 +248,7 @@ class TradeOff(Result, ABC):
         ValueError
             If a rate is outside [0, 1].
         """
-        from mialeak.tradeoff._subsampled import SubsampledTradeOff
-
-        return SubsampledTradeOff(self, rate)
+        return self._subsampled(self, rate)
 
     def compose(self, other: TradeOff) -> TradeOff:
         """The curve of this release and an independent second one together.

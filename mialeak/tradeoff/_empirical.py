@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid
+from mialeak._arrays import FloatArray, as_scores
 from mialeak._numerics.corners import Corners, between
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
-__all__ = ["EmpiricalTradeOff", "Roc", "as_scores"]
+__all__ = [
+    "EmpiricalTradeOff",
+    "Roc",
+]
 
 #: Passes over all points that :func:`_upper_hull` makes before it walks along what is left, and the
 #: share that a pass has to remove to be worth another.
@@ -168,17 +171,6 @@ class EmpiricalTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return self.hull._epsilon(delta, direction)
-
-
-def as_scores(values: Any, name: str) -> FloatArray:
-    scores = as_floats(values, name).ravel()
-    if scores.size == 0:
-        invalid(name, "hold at least one score")
-    missing = np.isnan(scores)
-    if missing.any():
-        rule = f"be free of NaN, which {int(missing.sum())} of {scores.size} are"
-        invalid(name, rule, index=first_index(missing), value=float("nan"))
-    return scores
 
 
 def _count_above(

@@ -206,3 +206,6 @@ def _shrink(inner: FloatArray, rate: FloatArray) -> FloatArray:
         near = -np.log1p(rate * fall)
         far = -np.log((1.0 - rate) + rate * np.exp(-inner))
     return np.where(rate == 1.0, inner, np.where(rate * fall < -0.5, far, near)) + 0.0
+
+
+TradeOff._subsampled = SubsampledTradeOff

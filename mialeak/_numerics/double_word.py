@@ -1,0 +1,54 @@
+"""Double-word arithmetic: a number as an unevaluated sum of a high and a low float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mialeak._arrays import FloatArray
+
+__all__ = [
+    "add_to_mean",
+    "mean_difference",
+    "two_product",
+    "two_sum",
+]
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """``a + b`` rounded, and what the rounding left (Knuth): their sum is exact."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """``a * b`` rounded, and what the rounding left (Dekker); exact for factors below 1e300."""
+    product = a * b
+    a_high, a_low = _halves(a)
+    b_high, b_low = _halves(b)
+    rest = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return product, rest
+
+
+def _halves(a: Any) -> tuple[Any, Any]:
+    """Veltkamp's split into 26 leading bits and the rest."""
+    scaled = a * 134217729.0  # 2**27 + 1
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def add_to_mean(centre: FloatArray, rest: FloatArray, step: Any) -> tuple[FloatArray, FloatArray]:
+    """``centre + rest + step`` as the nearest float64 and what is left."""
+    low = rest + step
+    high = centre + low
+    part = high - centre
+    return high, (centre - (high - part)) + (low - part)
+
+
+def mean_difference(
+    one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """``other - one``, exact before its last rounding where the two are close."""
+    return np.asarray((other[0] - one[0]) + (other[1] - one[1]))
