@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 MADE_BY_SETUPTOOLS = {"PKG-INFO", "setup.cfg"}
-NOT_DISTRIBUTED = {".gitignore", ".gitattributes"}
+NOT_DISTRIBUTED = {".gitignore", ".gitattributes", ".pre-commit-config.yaml"}
 IN_NO_WHEEL = {".c", ".h", ".pyx", ".pxd", ".pxi"}
 LARGEST_WHEEL = 1_500_000  # bytes
 
@@ -26,7 +26,8 @@ def check_sdist(path: str, tracked: set[str]) -> None:
         files = {name for name in names if not any(n.startswith(name + "/") for n in names)}
     files = {name for name in files if not name.startswith("mialeak.egg-info")}
     print(f"{Path(path).name}: {len(files)} files, {Path(path).stat().st_size:,} bytes")
-    refuse("not in the sdist", tracked - NOT_DISTRIBUTED - files)
+    wanted = {name for name in tracked - NOT_DISTRIBUTED if not name.startswith(".github/")}
+    refuse("not in the sdist", wanted - files)
     refuse("in the sdist, yet not tracked", files - tracked - MADE_BY_SETUPTOOLS)
 
 

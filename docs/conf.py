@@ -19,7 +19,6 @@ from numpydoc.docscrape import NumpyDocString
 from sphinx.addnodes import pending_xref
 
 import mialeak
-import mialeak.training.torch
 
 mpl.use("agg")
 
@@ -90,24 +89,41 @@ its file.
 
 def rooms() -> Iterator[tuple[str, Any, list[str]]]:
     """Title, module and names of every room."""
-    for room, names in {**mialeak._ROOMS, "torch": mialeak.training.torch.__all__}.items():
+    for room in [*sorted(mialeak._ROOMS), "training.torch"]:
         module = importlib.import_module(f"mialeak.{room}")
-        public = [*names, room] if hasattr(module, room) else names
-        title = "configuration" if room == "_config" else room
-        yield title, module, sorted(public, key=str.lower)
+        yield room, module, sorted(module.__all__, key=str.lower)
+    yield "configuration", importlib.import_module("mialeak._config"), ["show_config"]
 
 
 def interface() -> str:
-    """The page that lists every public name, room by room, in the package's own words."""
-    lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself, but for the"]
-    lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms, and"]
-    lines += ["for those of ``mialeak.training.torch``, which has to be imported by name.", ""]
+    """The page that lists every public name: the hall, then room by room."""
+    lines = [
+        "API",
+        "===",
+        "",
+        "At the top level of ``mialeak`` stand the functions that answer most",
+    ]
+    lines += ["questions:", ""]
+    lines += ["   " + ", ".join(f":obj:`~{where}`" for where in hall()), ""]
+    lines += [
+        "Everything else is reached through its room, as ``mialeak.special.binom_mad`` is.",
+        "",
+    ]
     for title, module, names in rooms():
         lines += [title, "-" * len(title), "", module.__doc__.splitlines()[0], ""]
         lines += [f".. currentmodule:: {home(module)}", ""]
         lines += [".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
         lines += [*(f"   {name}" for name in names), ""]
     return "\n".join(lines)
+
+
+def hall() -> list[str]:
+    """The full names of what stands at the top level."""
+    homes = {
+        name: home(importlib.import_module(f"mialeak.{room}"))
+        for name, room in mialeak._HOME.items()
+    }
+    return [f"{homes[name]}.{name}" for name in sorted(homes, key=str.lower)]
 
 
 def home(module: Any) -> str:

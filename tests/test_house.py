@@ -18,7 +18,7 @@ import mialeak
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "mialeak"
-LONGEST_FILE = 450  # lines
+LONGEST_FILE = 500  # lines
 LONGEST_FUNCTION = 60  # lines, docstring and signature not counted
 
 #: Rooms from the top of the house to its cellar.  A room may import its own row and those below.

@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from mialeak.means import _margins, _score, leakage_score, margin_leakage_scores, row_leakage_scores
+from mialeak._numerics import distances
+from mialeak.means import _margins, leakage_score, margin_leakage_scores, row_leakage_scores
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(41)
@@ -98,8 +99,8 @@ def test_units_do_not_matter():
 def test_blocks_do_not_show(monkeypatch):
     rows = table(300, 4)
     whole = [row_leakage_scores(rows, structure=s) for s in ("full", "diagonal")]
-    monkeypatch.setattr(_score, "_BLOCK", 50)
-    monkeypatch.setattr(_score, "_MATRIX_BLOCK", 50)
+    monkeypatch.setattr(distances, "_BLOCK", 50)
+    monkeypatch.setattr(distances, "_MATRIX_BLOCK", 50)
     for structure, expected in zip(("full", "diagonal"), whole, strict=True):
         np.testing.assert_allclose(
             row_leakage_scores(rows, structure=structure), expected, rtol=1e-11
@@ -209,8 +210,8 @@ def test_codes_too_large_for_one_key_are_told_apart():
 def test_blocks_of_margins_do_not_show(monkeypatch):
     rows = codes(500)
     whole = margin_leakage_scores(rows, [[0, 1], [2]])
-    monkeypatch.setattr(_score, "_BLOCK", 10)
-    monkeypatch.setattr(_score, "_MATRIX_BLOCK", 10)
+    monkeypatch.setattr(distances, "_BLOCK", 10)
+    monkeypatch.setattr(distances, "_MATRIX_BLOCK", 10)
     np.testing.assert_allclose(margin_leakage_scores(rows, [[0, 1], [2]]), whole, rtol=1e-12)
 
 

@@ -10,7 +10,8 @@ import pytest
 import zoo
 from flint import arb, arb_mat, ctx
 
-from mialeak.means import _covariance, _score, leakage_score
+from mialeak._numerics import distances, whitening
+from mialeak.means import leakage_score
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(11)
@@ -125,8 +126,8 @@ def test_blocks_do_not_show(monkeypatch, rows, columns):
     mixing = RNG.normal(size=(columns, 2 * columns))
     covs = [RNG.uniform(1, 2, columns), mixing @ mixing.T]
     whole = [leakage_score(z, mean, cov, 10) for cov in covs]
-    monkeypatch.setattr(_score, "_BLOCK", 64)
-    monkeypatch.setattr(_score, "_MATRIX_BLOCK", 64)
+    monkeypatch.setattr(distances, "_BLOCK", 64)
+    monkeypatch.setattr(distances, "_MATRIX_BLOCK", 64)
     for cov, expected in zip(covs, whole, strict=True):
         np.testing.assert_allclose(leakage_score(z, mean, cov, 10), expected, rtol=1e-13)
 
@@ -201,10 +202,10 @@ def test_scikit_learn_estimators_fit_in():
 @pytest.mark.parametrize("share", [0.5, 2.0])
 def test_singular_is_told_from_nearly_singular_on_both_sides_of_the_cut(share):
     """A correlation matrix whose last pivot is `share` times the limit."""
-    limit = (_covariance._PIVOT + 2) * np.finfo(float).eps
+    limit = (whitening._PIVOT + 2) * np.finfo(float).eps
     rest = 1.0 - np.sqrt(1.0 - share * limit)
     cov = np.array([[1.0, 1.0 - rest], [1.0 - rest, 1.0]])
-    by = _covariance.whitening(cov, np.zeros(2))
+    by = whitening.whitening(cov, np.zeros(2))
     assert by.rank == (2 if share > 1 else 1)
 
 

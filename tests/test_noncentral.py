@@ -8,7 +8,7 @@ from mean_truth import chi_square_options, chi_square_tail
 from mpmath import mp
 from scipy import special, stats
 
-from mialeak import _noncentral
+from mialeak._numerics import noncentral
 from mialeak._numerics.noncentral import (
     deviance_share,
     log_call,
@@ -149,8 +149,8 @@ def test_points_of_very_different_laws_share_a_call():
 
 
 def test_log1p_share_is_accurate_on_both_sides_of_its_cut():
-    cut = 2 * _noncentral._SERIES_LOG / (1 - _noncentral._SERIES_LOG)
-    low = -2 * _noncentral._SERIES_LOG / (1 + _noncentral._SERIES_LOG)
+    cut = 2 * noncentral._SERIES_LOG / (1 - noncentral._SERIES_LOG)
+    low = -2 * noncentral._SERIES_LOG / (1 + noncentral._SERIES_LOG)
     for f in (
         1e-300,
         1e-16,
@@ -170,4 +170,4 @@ def test_shift_of_the_arc_tangent_is_accurate_on_both_sides_of_its_cut():
     for y in (1e-30, 1e-3, 0.2999, 0.3001, 5.0):
         with mp.workdps(60):
             truth = float(mp.mpf(y) - mp.atan(mp.mpf(y)))
-        assert _noncentral.twist(np.array([y]))[0] == pytest.approx(truth, rel=3e-15)
+        assert noncentral.twist(np.array([y]))[0] == pytest.approx(truth, rel=3e-15)

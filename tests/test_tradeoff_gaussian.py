@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import special
 
-from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, SubsampledTradeOff, _normal
+from mialeak._numerics import normal
+from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, SubsampledTradeOff
 
 RNG = np.random.default_rng(20250)
 
@@ -96,7 +97,7 @@ def test_power_is_right_on_both_sides_of_the_changes_of_method(upper, side):
 def test_the_start_of_a_far_quantile_is_as_near_as_its_one_step_needs():
     tail = np.logspace(-307.6, -9, 2000)
     y = np.sqrt(-2 * np.log(tail))
-    a, b, c, d = _normal._START
+    a, b, c, d = normal._START
     start = y - (np.log(y) - (a + b / y + c / y**2 + d / y**3)) / y
     assert np.abs(start + special.ndtri(tail)).max() < 3e-5
 

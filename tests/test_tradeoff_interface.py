@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mialeak import discrete_tradeoff, exact_mean_tradeoff, tradeoff
+from mialeak._numerics.roots import increasing_root
 from mialeak.laws import Bernoulli
 from mialeak.means import GaussianMeanTradeOff
 from mialeak.tradeoff import (
@@ -19,7 +20,6 @@ from mialeak.tradeoff import (
     PiecewiseTradeOff,
     SubsampledTradeOff,
     TradeOff,
-    _roots,
 )
 
 CURVES = [
@@ -239,7 +239,7 @@ class TestDefaults:
 class TestRoots:
     @pytest.mark.parametrize("root", [0.0, 5e-324, 1e-300, 1e-9, 0.3, 1.0, 7.0, 1e200])
     def test_a_jump_is_found_to_the_last_bit(self, root):
-        found = _roots.increasing_root(lambda x: np.where(x >= root, 1.0, -1.0), 0.0, 1.7e308)
+        found = increasing_root(lambda x: np.where(x >= root, 1.0, -1.0), 0.0, 1.7e308)
         assert found == root
 
     @pytest.mark.parametrize("root", [1e-200, 1e-9, 0.3, 7.0])
@@ -251,12 +251,12 @@ class TestRoots:
             return np.log(x / root)
 
         with np.errstate(divide="ignore"):
-            assert _roots.increasing_root(function, 0.0, 10.0) == pytest.approx(root, rel=4e-16)
+            assert increasing_root(function, 0.0, 10.0) == pytest.approx(root, rel=4e-16)
         assert len(calls) < 25
 
     def test_many_problems_of_different_scales_at_once(self):
         roots = np.array([1e-300, 1e-10, 0.5, 3.0])
-        found = _roots.increasing_root(lambda x: x**3 - roots**3, np.zeros(4), np.full(4, 10.0))
+        found = increasing_root(lambda x: x**3 - roots**3, np.zeros(4), np.full(4, 10.0))
         np.testing.assert_allclose(found[1:], roots[1:], rtol=1e-15)
         assert found[0] < 1e-100  # cubes below it are zero
 
@@ -267,17 +267,17 @@ class TestRoots:
             calls.append(1)
             return np.log(x / 0.3) + 1e-13 * np.sin(1e17 * x)
 
-        assert _roots.increasing_root(function, 1e-20, 1.0) == pytest.approx(0.3, rel=1e-12)
+        assert increasing_root(function, 1e-20, 1.0) == pytest.approx(0.3, rel=1e-12)
         assert len(calls) < 60
         calls.clear()
-        assert _roots.increasing_root(function, 1e-20, 1.0, tolerance=2e-13) > 0.2999
+        assert increasing_root(function, 1e-20, 1.0, tolerance=2e-13) > 0.2999
         assert len(calls) < 25
 
     def test_ends_are_returned_where_there_is_no_crossing(self):
-        assert _roots.increasing_root(lambda x: x + 1, 2.0, 3.0) == 2
-        assert _roots.increasing_root(lambda x: x - 9, 2.0, 3.0) == 3
-        assert _roots.increasing_root(lambda x: np.full_like(x, np.nan), 2.0, 3.0) == 3
-        assert _roots.increasing_root(lambda x: x - 2, 2.0, 2.0) == 2
+        assert increasing_root(lambda x: x + 1, 2.0, 3.0) == 2
+        assert increasing_root(lambda x: x - 9, 2.0, 3.0) == 3
+        assert increasing_root(lambda x: np.full_like(x, np.nan), 2.0, 3.0) == 3
+        assert increasing_root(lambda x: x - 2, 2.0, 2.0) == 2
 
 
 def test_the_room_shows_its_names():
