@@ -9,37 +9,32 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from house import (
+    FOLDERS,
+    HEIGHT,
+    PACKAGE,
+    ROOT,
+    arrows,
+    file_graph,
+    imported_rooms,
+    module_of,
+    modules,
+    private_imports,
+    programs,
+    room_of,
+    without_c_comments,
+)
 from stub import STUB, stub
 
 import mialeak
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "mialeak"
 LONGEST_FILE = 500  # lines
 LONGEST_FUNCTION = 60  # lines, docstring and signature not counted
 
-#: Rooms from the top of the house to its cellar.  A room may import its own row and those below.
-ROWS = [
-    {"__main__"},
-    {"cli"},
-    {"training", "estimators", "exact", "games"},
-    {"scores", "means", "tables", "mechanisms", "laws", "plotting"},
-    {"covariance", "discrete", "auditing", "guarantees"},
-    {"special", "tradeoff", "_config"},
-    {"_numerics", "_report"},
-    {"_blocks", "_results", "_io"},
-    {"_counts"},
-    {"_arrays", "_columns", "_version", "datasets"},
-    {"_kernels"},
-]
-HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}
 
 LIBM = r"(exp2?|expm1|log|log2|log10|log1p|pow|cbrt|a?(sin|cos|tan)h?|atan2|erfc?|[lt]gamma)[fl]?"
-FOLDERS = ["mialeak", "src_c", "tests", "benchmarks", ".ci"]
-PROGRAMS = {".py", ".pyx", ".pxd", ".pxi", ".c", ".h", ""}
 #: What is forbidden, where, and why.
 FORBIDDEN = {
     r"ffast-math|march=native": ("", "the same bits everywhere"),
@@ -50,72 +45,6 @@ FORBIDDEN = {
     r"\b([mc]|re)alloc\s*\(|\bfree\s*\(": ("src_c", "the caller allocates"),
     rf"\b{LIBM}\s*\(": ("src_c", "libm differs between machines"),
 }
-
-
-def programs(*folders: str) -> list[Path]:
-    """The programs below the named folders, without this file, which spells the forbidden out."""
-    return sorted(
-        path
-        for folder in folders
-        for path in (ROOT / folder).rglob("*")
-        if path.is_file() and path.suffix in PROGRAMS and path != Path(__file__)
-    )
-
-
-def modules() -> list[Path]:
-    return [path for path in programs("mialeak") if path.suffix == ".py"]
-
-
-def without_c_comments(text: str) -> str:
-    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
-
-
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).with_suffix("").parts[0]
-
-
-def module_of(path: Path) -> str:
-    """The name by which a file is imported."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-class TypesOnly(ast.NodeTransformer):
-    """Removes what is imported under ``if TYPE_CHECKING:``."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return node.orelse
-        return self.generic_visit(node)
-
-
-def imported_names(tree: ast.AST) -> set[str]:
-    """What a module imports, at its top or inside a function, by its full name."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"relative import on line {node.lineno}"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-def imported_rooms(tree: ast.AST) -> set[str]:
-    """The rooms a module imports."""
-    names = imported_names(tree)
-    rooms = {name.split(".")[1] for name in names if name.startswith("mialeak.")}
-    return {"_version" if room == "__version__" else room for room in rooms}
-
-
-def arrows() -> dict[str, set[str]]:
-    """Room -> the other rooms it imports.  The package itself, which imports all, is no room."""
-    found: dict[str, set[str]] = {}
-    for path in modules():
-        if path == PACKAGE / "__init__.py":
-            continue
-        room = room_of(path)
-        found.setdefault(room, set()).update(imported_rooms(ast.parse(path.read_text())) - {room})
-    return found
 
 
 def test_no_file_is_long():
@@ -195,25 +124,12 @@ def test_rooms_import_each_other_in_no_circle():
 
 def test_no_room_imports_a_private_file_of_another():
     """What two rooms need stands on a floor below both."""
-    reached = [
-        f"{path.relative_to(PACKAGE)}: {name}"
-        for path in modules()
-        for name in imported_names(ast.parse(path.read_text()))
-        if re.match(r"mialeak\.[a-z]\w*\._", name) and name.split(".")[1] != room_of(path)
-    ]
-    assert not reached
+    assert not private_imports()
 
 
 def test_files_import_each_other_in_no_circle():
-    """Inside a room too; what is imported for type checkers only draws no arrow."""
-    files = {module_of(path): path for path in modules() if path != PACKAGE / "__init__.py"}
-    graph = {}
-    for name, path in files.items():
-        tree = TypesOnly().visit(ast.parse(path.read_text()))
-        named = imported_names(tree)
-        graph[name] = {each if each in files else each.rpartition(".")[0] for each in named}
-        graph[name] = graph[name] & set(files) - {name}
-    graphlib.TopologicalSorter(graph).prepare()
+    """Inside a room too."""
+    graphlib.TopologicalSorter(file_graph()).prepare()
 
 
 def test_the_reference_stands_apart():

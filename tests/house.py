@@ -1,0 +1,171 @@
+"""The house as its source tree shows it: files, rooms, who imports whom.
+
+    python tests/house.py
+
+prints its figures: names in the hall, files, lines, and imports that the rules forbid.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+from pathlib import Path
+
+import mialeak
+
+__all__ = [
+    "FOLDERS",
+    "HEIGHT",
+    "PACKAGE",
+    "ROOT",
+    "arrows",
+    "file_graph",
+    "imported_names",
+    "imported_rooms",
+    "module_of",
+    "modules",
+    "private_imports",
+    "programs",
+    "room_of",
+    "without_c_comments",
+]
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "mialeak"
+
+FOLDERS = ["mialeak", "src_c", "tests", "benchmarks", ".ci"]
+PROGRAMS = {".py", ".pyx", ".pxd", ".pxi", ".c", ".h", ""}
+#: Rooms from the top of the house to its cellar.  A room may import its own row and those below.
+ROWS = [
+    {"__main__"},
+    {"cli"},
+    {"training", "estimators", "exact", "games"},
+    {"scores", "means", "tables", "mechanisms", "laws", "plotting"},
+    {"covariance", "discrete", "auditing", "guarantees"},
+    {"special", "tradeoff", "_config"},
+    {"_numerics", "_report"},
+    {"_blocks", "_results", "_io"},
+    {"_counts"},
+    {"_arrays", "_columns", "_version", "datasets"},
+    {"_kernels"},
+]
+HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}
+
+
+def programs(*folders: str) -> list[Path]:
+    """The programs below the named folders, without that of the rules, which spells the forbidden out."""
+    return sorted(
+        path
+        for folder in folders
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix in PROGRAMS and path.name != "test_house.py"
+    )
+
+
+def modules() -> list[Path]:
+    return [path for path in programs("mialeak") if path.suffix == ".py"]
+
+
+def without_c_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def module_of(path: Path) -> str:
+    """The name by which a file is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+class TypesOnly(ast.NodeTransformer):
+    """Removes what is imported under ``if TYPE_CHECKING:``."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node.orelse
+        return self.generic_visit(node)
+
+
+def imported_names(tree: ast.AST) -> set[str]:
+    """What a module imports, at its top or inside a function, by its full name."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import on line {node.lineno}"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def imported_rooms(tree: ast.AST) -> set[str]:
+    """The rooms a module imports."""
+    names = imported_names(tree)
+    rooms = {name.split(".")[1] for name in names if name.startswith("mialeak.")}
+    return {"_version" if room == "__version__" else room for room in rooms}
+
+
+def arrows() -> dict[str, set[str]]:
+    """Room -> the other rooms it imports.  The package itself, which imports all, is no room."""
+    found: dict[str, set[str]] = {}
+    for path in modules():
+        if path == PACKAGE / "__init__.py":
+            continue
+        room = room_of(path)
+        found.setdefault(room, set()).update(imported_rooms(ast.parse(path.read_text())) - {room})
+    return found
+
+
+def private_imports() -> list[str]:
+    """Imports of a file of another room whose name starts with an underscore."""
+    return [
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in modules()
+        for name in sorted(imported_names(ast.parse(path.read_text())))
+        if re.match(r"mialeak\.[a-z]\w*\._", name) and name.split(".")[1] != room_of(path)
+    ]
+
+
+def file_graph() -> dict[str, set[str]]:
+    """Module to the modules that it imports; what type checkers alone see draws no arrow."""
+    files = {module_of(path): path for path in modules() if path != PACKAGE / "__init__.py"}
+    graph = {}
+    for name, path in files.items():
+        named = imported_names(TypesOnly().visit(ast.parse(path.read_text())))
+        others = {each if each in files else each.rpartition(".")[0] for each in named}
+        graph[name] = others & set(files) - {name}
+    return graph
+
+
+def _circles() -> int:
+    """1 if files import each other in a circle."""
+    try:
+        graphlib.TopologicalSorter(file_graph()).prepare()
+    except graphlib.CycleError:
+        return 1
+    return 0
+
+
+def _figures() -> dict[str, int]:
+    lines = {path: len(path.read_text().splitlines()) for path in modules()}
+    return {
+        "names in the hall": len(mialeak._HOME),
+        "rooms": len(mialeak._ROOMS),
+        "Python files": len(lines),
+        "lines of Python": sum(lines.values()),
+        "lines of cli/": sum(count for path, count in lines.items() if room_of(path) == "cli"),
+        "longest file": max(lines.values()),
+        "files below 40 lines": sum(
+            count < 40 and path.name != "__init__.py" for path, count in lines.items()
+        ),
+        "imports of another room's private file": len(private_imports()),
+        "circles": _circles(),
+    }
+
+
+if __name__ == "__main__":
+    for title, value in _figures().items():
+        print(f"{value:8,}  {title}")
