@@ -54,7 +54,7 @@ HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}
 
 
 def programs(*folders: str) -> list[Path]:
-    """The programs below the named folders, without that of the rules, which spells the forbidden out."""
+    """The programs below the named folders but the rules' own, which spell the forbidden out."""
     return sorted(
         path
         for folder in folders

@@ -17,9 +17,9 @@ from mialeak import max_leakage
 from mialeak.datasets import load_adult
 from mialeak.discrete import atom_leakage
 from mialeak.tables import estimate_atom_leakage, estimate_max_leakage
-from mialeak.tables._completed import complete
 from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
 from mialeak.tables._interval import completed_leakage
+from mialeak.tables._mixture_fit import complete
 
 PAGE = Path(__file__).parents[1] / "docs" / "estimate_coverage.md"
 

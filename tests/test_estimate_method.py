@@ -12,9 +12,9 @@ from populations import draw, two_sizes, zipf
 from scipy import stats
 from scipy.optimize import linprog
 
-from mialeak.tables import _majorant
-from mialeak.tables._completed import LARGEST_NODE, binomial_pmf, complete, leakage_at
+from mialeak.tables import _interior_point
 from mialeak.tables._interval import _Scores
+from mialeak.tables._mixture_fit import LARGEST_NODE, binomial_pmf, complete, leakage_at
 
 GAMMAS = [0.2, 0.5, 1.0, 1.7, 5.0]
 
@@ -114,7 +114,7 @@ def test_majorant_solves_the_linear_program_when_nothing_varies():
     rng = np.random.default_rng(2)
     mean = rng.dirichlet(np.ones(6), 40)
     floor, cost = rng.normal(size=40), mean.mean(axis=0)
-    x = _majorant.cheapest_majorant(cost, np.zeros((7, 7)), 2.0, mean, floor)
+    x = _interior_point.cheapest_majorant(cost, np.zeros((7, 7)), 2.0, mean, floor)
     best = linprog(cost, A_ub=-mean, b_ub=-floor, bounds=(None, None))
     assert (mean @ x - floor).min() >= -1e-14
     assert best.fun <= cost @ x <= best.fun + 2e-3
@@ -122,7 +122,7 @@ def test_majorant_solves_the_linear_program_when_nothing_varies():
 
 def test_majorant_weighs_cost_against_standard_error():
     # minimise x + 2 sqrt(1 + 4 x**2) over x >= -9: x = -1 / (2 sqrt(15)).
-    x = _majorant.cheapest_majorant(
+    x = _interior_point.cheapest_majorant(
         np.array([1.0]), np.diag([1.0, 4.0]), 2.0, np.array([[1.0]]), np.array([-9.0])
     )
     value = x[0] + 2 * math.sqrt(1 + 4 * x[0] ** 2)
@@ -132,10 +132,10 @@ def test_majorant_weighs_cost_against_standard_error():
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_majorant_stays_above_even_when_the_steps_run_out(steps, monkeypatch):
-    monkeypatch.setattr(_majorant, "_STEPS", steps)
+    monkeypatch.setattr(_interior_point, "_STEPS", steps)
     rng = np.random.default_rng(3)
     mean, floor = rng.dirichlet(np.ones(4), 30), rng.normal(size=30)
-    x = _majorant.cheapest_majorant(np.ones(4), np.eye(5), 2.0, mean, floor)
+    x = _interior_point.cheapest_majorant(np.ones(4), np.eye(5), 2.0, mean, floor)
     assert (mean @ x - floor).min() >= -1e-14
 
 

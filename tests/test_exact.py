@@ -12,9 +12,9 @@ from mialeak import exact_mean_tradeoff
 from mialeak.exact import ExactTradeOff
 from mialeak.exact._atoms import halves_of
 from mialeak.exact._enclosure import TailEnclosure
-from mialeak.exact._laws import ContourLaw
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._tables import packed
+from mialeak.exact._packing import packed
+from mialeak.exact._ratio_laws import ContourLaw
 from mialeak.laws import Bernoulli, Genotype, Normal
 from mialeak.scores import bernoulli_score
 

@@ -189,7 +189,7 @@ def test_few_normal_columns_are_sent_to_their_closed_form():
 @pytest.mark.parametrize("distance", [1.0, 1e10])
 def test_the_normal_moment_function_is_that_of_its_formula(theta, distance):
     """K, K' and K'' with 60 digits; K(1) = 0."""
-    from mialeak.exact._outcomes import NormalPart
+    from mialeak.exact._coordinates import NormalPart
 
     d, n = 12, 2
     with mpmath.workdps(60):

@@ -11,8 +11,8 @@ from fresh import in_fresh_python
 from mialeak import exact_mean_tradeoff
 from mialeak._kernels import moments as kernels, table
 from mialeak._numerics.inversion import SaddlePointInversion
+from mialeak.exact._coordinates import families_of
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._outcomes import families_of
 from mialeak.laws import Bernoulli
 from mialeak.reference import exact as twins
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from mialeak import SubsampledTradeOff, exact_mean_tradeoff, mean_tradeoff
 from mialeak.exact import RatioArrays
-from mialeak.exact._returns import _log_coincidence
+from mialeak.exact._recurrences import _log_coincidence
 from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
 from mialeak.means import GaussianMeanTradeOff
 

@@ -17,8 +17,8 @@ from scipy import stats
 from mialeak import exact_mean_tradeoff
 from mialeak._numerics.inversion import _saddle
 from mialeak._numerics.inversion._integrals import option, tail_and_density
-from mialeak.exact import ExactTradeOff, _returns
-from mialeak.exact._laws import ContourLaw
+from mialeak.exact import ExactTradeOff, _recurrences
+from mialeak.exact._ratio_laws import ContourLaw
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli
 from mialeak.scores import bernoulli_score
@@ -169,9 +169,9 @@ def test_twice_the_frequencies_and_windows_change_nothing(monkeypatch, low, high
     power = np.asarray(curve.power(fpr))
     monkeypatch.setattr(_saddle, "_FIRST_STEP", 0.5 * _saddle._FIRST_STEP)
     monkeypatch.setattr(_saddle, "_GONE", _saddle._GONE**2)
-    monkeypatch.setattr(_returns, "_SMALL", 1e-3 * _returns._SMALL)
-    monkeypatch.setattr(_returns, "_ENOUGH", 1e-1 * _returns._ENOUGH)
-    more = _returns.find_returns(curve._moments)
+    monkeypatch.setattr(_recurrences, "_SMALL", 1e-3 * _recurrences._SMALL)
+    monkeypatch.setattr(_recurrences, "_ENOUGH", 1e-1 * _recurrences._ENOUGH)
+    more = _recurrences.find_returns(curve._moments)
     if rare:
         assert sum(b - a for a, b in more.windows) > sum(b - a for a, b in returns.windows)
     wide = [(a - 0.5 * (b - a), b + 0.5 * (b - a)) for a, b in more.windows]

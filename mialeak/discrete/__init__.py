@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
+from mialeak.discrete._bounds import max_leakage_bounds
 from mialeak.discrete._diversity import (
     diversity,
     diversity_bounds,
@@ -9,8 +11,6 @@ from mialeak.discrete._diversity import (
     gini_simpson,
     shannon_entropy,
 )
-from mialeak.discrete._enclosed import EnclosedTradeOff
-from mialeak.discrete._enclosures import max_leakage_bounds
 from mialeak.discrete._leakage import atom_leakage, max_leakage, min_samples
 from mialeak.discrete._tradeoff import discrete_tradeoff
 

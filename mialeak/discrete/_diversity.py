@@ -12,9 +12,9 @@ from scipy import special
 
 from mialeak._arrays import FloatArray, as_count, as_float, check_mass, invalid
 from mialeak._results import Bounds
+from mialeak.discrete._bounds import NEGLIGIBLE, rare_leakage
 from mialeak.discrete._countable import CountableLaw, Window
-from mialeak.discrete._enclosures import NEGLIGIBLE, rare_leakage
-from mialeak.discrete._laws import as_law
+from mialeak.discrete._input import as_law
 from mialeak.discrete._series import ENOUGH, checked_blocks, sum_of_law, sum_over
 from mialeak.discrete._sums import DIVIDE, as_sizes, block_mass, shaped
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_gamma, as_share, check_mass, invalid
 from mialeak._blocks import resolve_workers
 from mialeak._kernels import binomial
+from mialeak.discrete._bounds import countable_leakage
 from mialeak.discrete._countable import CountableLaw
-from mialeak.discrete._enclosures import countable_leakage
-from mialeak.discrete._laws import as_block, as_law, bad_probability, pieces, reread
+from mialeak.discrete._input import as_block, as_law, bad_probability, pieces, reread
 from mialeak.discrete._sums import DIVIDE, as_sizes, block_mass, leakage_sums, shaped, total_mass
 
 __all__ = ["atom_leakage", "max_leakage", "min_samples"]

@@ -13,7 +13,7 @@ from mialeak._arrays import FloatArray, check_mass, invalid
 from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._families import Pmf
-from mialeak.discrete._laws import as_block, as_law, bad_probability, pieces
+from mialeak.discrete._input import as_block, as_law, bad_probability, pieces
 from mialeak.discrete._sums import DIVIDE, block_mass
 
 __all__ = ["ENOUGH", "checked_blocks", "sum_of_law", "sum_over"]

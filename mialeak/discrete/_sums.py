@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_count, as_counts, check_mass, invalid
 from mialeak._blocks import BLOCK, map_blocks
 from mialeak._kernels import binomial
-from mialeak.discrete._laws import as_block, bad_probability, pieces
+from mialeak.discrete._input import as_block, bad_probability, pieces
 
 __all__ = [
     "DIVIDE",

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, check_mass
 from mialeak._numerics.corners import corners_of_atoms
+from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
 from mialeak.discrete._countable import CountableLaw, Window
-from mialeak.discrete._enclosed import EnclosedTradeOff
-from mialeak.discrete._laws import reread
+from mialeak.discrete._input import reread
 from mialeak.discrete._series import checked_blocks
 from mialeak.discrete._sums import DIVIDE, block_mass
 from mialeak.special import binom_logpmf, binom_sf

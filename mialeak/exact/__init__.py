@@ -1,7 +1,7 @@
 """Leakage of a released mean at finite n: the law of the likelihood ratio, exactly."""
 
 from mialeak.exact._curve import ExactTradeOff
-from mialeak.exact._laws import RatioArrays
+from mialeak.exact._ratio_laws import RatioArrays
 from mialeak.exact._tradeoff import exact_mean_tradeoff
 
 __all__ = ["ExactTradeOff", "RatioArrays", "exact_mean_tradeoff"]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mialeak._arrays import FloatArray
-from mialeak.exact._tables import Table
+from mialeak.exact._packing import Table
 
 __all__ = ["Atoms", "Halves", "atoms_of", "halves_of"]
 

@@ -19,8 +19,8 @@ from mialeak._arrays import (
 )
 from mialeak._results import Bounds, Kind
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
-from mialeak.exact._laws import AtomLaw, RatioArrays, RatioLaw
 from mialeak.exact._moments import RatioMoments
+from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw
 from mialeak.tradeoff import SubsampledTradeOff, TradeOff
 
 __all__ = ["ExactTradeOff"]

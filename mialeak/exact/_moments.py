@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import moments
-from mialeak.exact._outcomes import Family, NormalPart
-from mialeak.exact._tables import Table, packed
+from mialeak.exact._coordinates import Family, NormalPart
+from mialeak.exact._packing import Table, packed
 
 __all__ = ["RatioMoments"]
 

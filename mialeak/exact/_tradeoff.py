@@ -8,12 +8,12 @@ import numpy as np
 
 from mialeak._arrays import as_choice, as_count, as_floats, invalid, sampled_rows
 from mialeak.exact._atoms import Atoms, atoms_of, halves_of
+from mialeak.exact._coordinates import families_of, log_of
 from mialeak.exact._curve import ExactTradeOff
-from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._outcomes import families_of, log_of
-from mialeak.exact._returns import find_returns
-from mialeak.exact._tables import packed
+from mialeak.exact._packing import packed
+from mialeak.exact._ratio_laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
+from mialeak.exact._recurrences import find_returns
 from mialeak.laws import as_joint
 
 __all__ = ["exact_mean_tradeoff"]

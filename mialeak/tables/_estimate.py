@@ -11,8 +11,8 @@ from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
 from mialeak._results import Estimate, Kind, Result
-from mialeak.tables._completed import complete, leakage_at
 from mialeak.tables._interval import completed_leakage, leakage_interval
+from mialeak.tables._mixture_fit import complete, leakage_at
 
 __all__ = [
     "AtomEstimates",

@@ -29,14 +29,14 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray
-from mialeak.tables._completed import (
+from mialeak.tables._interior_point import cheapest_majorant
+from mialeak.tables._mixture_fit import (
     LARGEST_NODE,
     CompletedLaw,
     binomial_pmf,
     leakage_at,
     scaled_nodes,
 )
-from mialeak.tables._majorant import cheapest_majorant
 
 __all__ = ["completed_leakage", "leakage_interval"]
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from mialeak import special
 from mialeak._arrays import FloatArray
-from mialeak.tables._majorant import step_share
+from mialeak.tables._interior_point import step_share
 
 __all__ = ["LARGEST_NODE", "CompletedLaw", "binomial_pmf", "complete", "leakage_at", "scaled_nodes"]
 

@@ -13,7 +13,7 @@ from mialeak._numerics.corners import corners_of_atoms
 from mialeak._numerics.inversion import SaddlePointInversion
 from mialeak.exact._atoms import MOST_ATOMS, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._returns import Returns
+from mialeak.exact._recurrences import Returns
 from mialeak.tradeoff import PiecewiseTradeOff
 
 __all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import moments
-from mialeak.exact._outcomes import Family
+from mialeak.exact._coordinates import Family
 
 __all__ = ["DEVIATIONS", "Table", "packed"]
 

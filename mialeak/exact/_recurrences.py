@@ -19,7 +19,7 @@ from scipy.special import gammaln, i0e, xlogy
 
 from mialeak._arrays import FloatArray
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._tables import Table
+from mialeak.exact._packing import Table
 
 __all__ = ["Returns", "find_returns"]
 
