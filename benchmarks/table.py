@@ -1,4 +1,4 @@
-"""Print the README's table: ``python benchmarks/table.py``.
+"""Print the table of docs/benchmarks.md: ``python benchmarks/table.py``.
 
 All contenders of a row take turns in one process, so that whatever else the machine does hits them
 alike; the best of their rounds counts.  Errors are the worst against ball arithmetic, in eps.

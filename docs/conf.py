@@ -82,7 +82,7 @@ What holds each name
 
 Every public name: how many of its parameters are described and how many lines of its examples are
 run; the tests that compare it with a truth found in another way; those that give it bad input; and
-its row in README's table of benchmarks, where it has one.  A test is told by what it claims, and by
+its row in the table of benchmarks, where it has one.  A test is told by what it claims, and by
 its file.
 """
 
