@@ -1,8 +1,8 @@
 """What is timed, against what, and what it must give first.
 
 :data:`CASES` is the one table that ``test_speed.py`` (pytest-benchmark) and ``table.py`` (the table
-of docs/benchmarks.md) run.  A contender's result is asserted before it is timed, for a fast wrong function
-is no news.
+of docs/benchmarks.md) run.  A contender's result is asserted before it is timed, for a fast wrong
+function is no news.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def main() -> None:
     for place, value, top in zip(range(len(BANDS)), values, high, strict=True):
         left.annotate(f"{value:.3f}", (place, top), (0, 5), textcoords="offset points", ha="center")
     for place, count in enumerate(alone):
-        right.annotate(f"{count:,}", (place, count), (0, 3), textcoords="offset points", ha="center")
+        right.annotate(
+            f"{count:,}", (place, count), (0, 3), textcoords="offset points", ha="center"
+        )
     for axes in (left, right):
         axes.set_xlabel("width of the age bands")
     figure.savefig(Path(__file__).parent / "_static" / "adult.png", dpi=130)

@@ -82,7 +82,7 @@ def digest(workers: int = 1) -> str:
 
 
 def rooms_digest() -> str:
-    """SHA-256 of what docs/benchmarks.md promises the same bits of, apart from the ufuncs and the games."""
+    """SHA-256 of what has the same bits everywhere (docs/benchmarks.md), ufuncs and games apart."""
     rows, columns, n = 37, 203, 1000
     raw = np.random.PCG64(SEED).random_raw((rows + 5) * columns) >> np.uint64(11)
     unit = (raw * 2.0**-53).reshape(rows + 5, columns)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mialeak._report.page import fingerprint
 from mialeak._report.text import at_most
 from mialeak.auditing import audit, one_run_audit
 from mialeak.cli import main
@@ -163,8 +164,8 @@ def test_a_page(files, tmp_path, capsys):
     assert page.count("<img") == 2
     assert "All scores must be independent" in page
     assert 'class="verdict over"' in page
-    assert page.fingerprint(files[0]) in page
-    assert page.fingerprint(files[1]) in page
+    assert fingerprint(files[0]) in page
+    assert fingerprint(files[1]) in page
 
 
 def test_a_page_of_one_run_has_no_picture(tmp_path, capsys):

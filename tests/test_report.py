@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from mialeak._report import page
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._report.page import Origin, Picture, fingerprint, render_page
 from mialeak.cli import main
 
 HOSTILE = "<script>alert(\"x\")</script> & 'y'"
@@ -24,7 +24,7 @@ DOCUMENT = Document(
         Section("Silence", [Notes([])]),
     ],
 )
-ORIGIN = page.Origin("mialeak table x.csv", {"x.csv": "ab" * 32}, {"n": None, "top": 10})
+ORIGIN = Origin("mialeak table x.csv", {"x.csv": "ab" * 32}, {"n": None, "top": 10})
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 LANDMARKS = {"header", "main", "footer"}
@@ -59,7 +59,7 @@ class Page(html.parser.HTMLParser):
 
 
 def page(**more):
-    return Page(page.render_page(DOCUMENT, ORIGIN, title="What leaks", **more))
+    return Page(render_page(DOCUMENT, ORIGIN, title="What leaks", **more))
 
 
 def test_the_page_says_what_the_text_says():
@@ -75,14 +75,14 @@ def test_values_are_text_and_never_markup():
 
 
 def test_a_page_needs_no_network():
-    for tag, attributes in page(pictures=[page.Picture(b"<svg/>", "A line.")]).elements:
+    for tag, attributes in page(pictures=[Picture(b"<svg/>", "A line.")]).elements:
         assert tag not in {"script", "link", "iframe"}
         for name in ("src", "href"):
             assert (attributes.get(name) or "data:").startswith("data:")
 
 
 def test_a_page_has_landmarks_headings_and_words_for_pictures():
-    found = page(pictures=[page.Picture(b"<svg/>", "A line.")])
+    found = page(pictures=[Picture(b"<svg/>", "A line.")])
     assert {tag for tag, _ in found.elements} >= LANDMARKS
     assert found.named("html")[0]["lang"] == "en"
     assert [image["alt"] for image in found.named("img")] == ["A line."]
@@ -109,7 +109,7 @@ def luminance(colour: str) -> float:
 
 def test_words_stand_out_from_the_page_by_day_by_night_and_on_paper():
     """WCAG 2.2: a contrast of at least 4.5, and of 3 for the bar of a verdict."""
-    text = page.render_page(DOCUMENT, ORIGIN, title="What leaks")
+    text = render_page(DOCUMENT, ORIGIN, title="What leaks")
     schemes = re.findall(r":root \{([^}]*)\}", text)
     assert len(schemes) == 3
     colours: dict[str, float] = {}
@@ -137,17 +137,17 @@ def test_a_verdict_stands_at_the_head(within, kind):
 def test_hashes_are_those_of_the_bytes(tmp_path):
     file = tmp_path / "x.csv"
     file.write_bytes(b"a,b\n" * 1_000_000)
-    assert page.fingerprint(file) == hashlib.sha256(b"a,b\n" * 1_000_000).hexdigest()
+    assert fingerprint(file) == hashlib.sha256(b"a,b\n" * 1_000_000).hexdigest()
     settings = json.dumps({"n": None, "top": 10}, sort_keys=True).encode()
     assert ORIGIN.settings_hash == hashlib.sha256(settings).hexdigest()
-    swapped = page.Origin("", {}, {"top": 10, "n": None})
+    swapped = Origin("", {}, {"top": 10, "n": None})
     assert swapped.settings_hash == ORIGIN.settings_hash
 
 
 def test_without_jinja_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r'takes Jinja2: pip install "mialeak\[report\]"'):
-        page.render_page(DOCUMENT, ORIGIN, title="What leaks")
+        render_page(DOCUMENT, ORIGIN, title="What leaks")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_shell_writes_the_same_page_twice(arguments, tmp_path, capsys):
     assert pages[0] == pages[1]
     found = Page(pages[0])
     assert capsys.readouterr().out.split()[0] in "".join(found.words)
-    assert (page.fingerprint(file) in "".join(found.words)) == (str(file) in arguments)
+    assert (fingerprint(file) in "".join(found.words)) == (str(file) in arguments)
     assert "--html" in "".join(found.words)
     assert all(image["alt"].endswith(".") for image in found.named("img"))
     assert len({image["src"] for image in found.named("img")}) == 2

@@ -44,6 +44,14 @@ class Interval(Result):
         Of the interval alone.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import audit
+    >>> auc = audit(np.arange(50.0), np.arange(50.0) - 25.0).auc
+    >>> f"{auc.value:.2f}, between {auc.low:.2f} and {auc.high:.2f}"
+    '0.88, between 0.71 and 0.97'
     """
 
     value: float
@@ -54,7 +62,25 @@ class Interval(Result):
 
 
 class Band(NamedTuple):
-    """The whole curve of power lies between `lower` and `upper` from each `fpr` up to the next."""
+    """The whole curve of power lies between two steps, from each `fpr` up to the next.
+
+    Attributes
+    ----------
+    fpr : ndarray
+        False-positive rates, rising.
+    lower, upper : ndarray
+        The steps; the curve lies between them at all rates at once, with the audit's confidence.
+    name : str
+        What the band is called in a legend.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import audit
+    >>> band = audit(np.arange(50.0), np.arange(50.0) - 25.0).band
+    >>> bool((band.lower <= band.upper).all())
+    True
+    """
 
     fpr: FloatArray
     lower: FloatArray

@@ -118,17 +118,17 @@ def give(
         if options.plot and figure:
             figure.savefig(options.plot, dpi=_DOTS)
         if options.html:
-            from mialeak._report import page
+            from mialeak._report.page import WORLDS, pictures_of, render_page
 
-            page = page.render_page(
+            page = render_page(
                 document,
                 _origin(options, inputs),
                 title=title,
                 verdict=verdict,
                 within=not over,
-                pictures=page.pictures_of(figure, alts) if figure else [],
+                pictures=pictures_of(figure, alts) if figure else [],
                 source=source,
-                compared=compared or page.WORLDS,
+                compared=compared or WORLDS,
             )
             Path(options.html).write_text(page, encoding="utf-8")
     if options.json:
@@ -143,12 +143,12 @@ def give(
 
 
 def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
-    from mialeak._report import page
+    from mialeak._report.page import Origin, fingerprint
 
     settings = {name: value for name, value in vars(options).items() if name not in _NOT_SETTINGS}
-    return page.Origin(
+    return Origin(
         command=shlex.join(["mialeak", *options.argv]),
-        inputs={Path(path).name: page.fingerprint(path) for path in inputs},
+        inputs={Path(path).name: fingerprint(path) for path in inputs},
         settings=settings,
     )
 

@@ -18,7 +18,17 @@ _STRUCTURES = ("full", "diagonal", "block", "low-rank")
 
 
 class NotFittedError(ValueError, AttributeError):
-    """No row was seen yet; the bases are those of scikit-learn's error of this name."""
+    """No row was seen yet; the bases are those of scikit-learn's error of this name.
+
+    Examples
+    --------
+    >>> from mialeak.covariance import NotFittedError, StreamingCovariance
+    >>> try:
+    ...     StreamingCovariance().mahalanobis([[0.0]])
+    ... except NotFittedError:
+    ...     print("fit first")
+    fit first
+    """
 
 
 class Once:

@@ -31,6 +31,13 @@ class Dataset:
         Where the rows come from, on what terms, and whom to cite.
     description : str
         The whole story, in Markdown: columns, missing values, what was left out.
+
+    Examples
+    --------
+    >>> from mialeak.datasets import load_adult
+    >>> adult = load_adult()
+    >>> adult.name, adult.n_rows, adult.licence
+    ('adult', 32561, 'CC BY 4.0')
     """
 
     name: str
@@ -68,6 +75,13 @@ class Genotypes(Dataset):
         Where the SNPs lie in the assembly GRCh37, positions counted from 1.
     reference_alleles, alternate_alleles : ndarray of str, shape (n_snps,)
         One letter each.
+
+    Examples
+    --------
+    >>> from mialeak.datasets import load_genotypes
+    >>> genotypes = load_genotypes()
+    >>> genotypes.counts.shape, genotypes.snps.size
+    ((2504, 127), 127)
     """
 
     counts: npt.NDArray[np.int8]

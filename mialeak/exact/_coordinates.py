@@ -15,8 +15,8 @@ from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
 from mialeak._counts import require_counts, require_genotype, require_possible_target
+from mialeak._numerics.lattice import sum_law
 from mialeak._numerics.noncentral import deviance_share, twist
-from mialeak._numerics.sums import sum_law
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
 from mialeak.special import binom_logpmf
 

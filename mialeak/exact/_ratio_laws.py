@@ -33,10 +33,23 @@ _SMALL_EPSILON = 1.0
 
 
 class RatioArrays(NamedTuple):
-    """The law of the log likelihood ratio, at increasing `log_ratio`.
+    """The law of the log likelihood ratio of a release, where it consists of atoms.
 
-    `cdf_out` and `cdf_in` are P(l <= log_ratio) in either world; the first starts above the
-    probability of an outcome that the target makes impossible.
+    Attributes
+    ----------
+    log_ratio : ndarray
+        Its values, increasing.
+    cdf_out, cdf_in : ndarray
+        P(l <= log_ratio) in either world; the first starts above the probability of an outcome
+        that the target makes impossible.
+
+    Examples
+    --------
+    >>> from mialeak import exact_mean_tradeoff
+    >>> from mialeak.laws import Bernoulli
+    >>> law = exact_mean_tradeoff([1.0], Bernoulli([0.5]), 2).to_arrays()
+    >>> law.cdf_out.tolist(), law.cdf_in.tolist()
+    ([0.75, 1.0], [0.5, 1.0])
     """
 
     log_ratio: FloatArray

@@ -12,15 +12,7 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import row_blocks
 from mialeak._kernels import draws as kernels
 from mialeak.games._tables import Draw, binomial_draw, lattice_draw
-from mialeak.laws import (
-    Bernoulli,
-    Genotype,
-    Joint,
-    Lattice,
-    Marginal,
-    Normal,
-    Presence,
-)
+from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
 
 __all__ = ["Block", "Columns", "columns_of", "laws_of"]
 

@@ -6,7 +6,7 @@ columns side by side.
 
 from mialeak.laws._base import Joint, Marginal, as_joint
 from mialeak.laws._counts import Bernoulli, Genotype, Presence
-from mialeak.laws._lattice import Lattice, lattice_steps
+from mialeak.laws._lattice import Lattice
 from mialeak.laws._normal import Normal
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "Normal",
     "Presence",
     "as_joint",
-    "lattice_steps",
 ]

@@ -36,7 +36,19 @@ class _Given:
 
 
 class Marginal(ABC):
-    """The laws of some coordinates of a row, independent of each other and of other rows."""
+    """Base class: laws of coordinates of a row, independent of each other and of other rows.
+
+    Attributes
+    ----------
+    mean, std, skewness, excess_kurtosis : ndarray, shape (d,)
+        Moments of each coordinate.
+
+    Examples
+    --------
+    >>> from mialeak.laws import Genotype, Marginal
+    >>> isinstance(Genotype([0.3]), Marginal), Genotype([0.3]).mean.tolist()
+    (True, [0.6])
+    """
 
     mean: FloatArray
     std: FloatArray
@@ -136,6 +148,22 @@ class Joint(Marginal):
 
 def as_joint(marginals: Any) -> Marginal:
     """One law for all columns: a law as it is, a list of laws as :class:`Joint`.
+
+    Parameters
+    ----------
+    marginals : Marginal or sequence of Marginal
+        Laws of columns that stand side by side.
+
+    Returns
+    -------
+    Marginal
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ValueError
+        For no law.
 
     Examples
     --------

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
-from mialeak._numerics.sums import sum_law
+from mialeak._numerics.lattice import lattice_steps, sum_law
 from mialeak.laws._base import Marginal, as_rows
 
 __all__ = [
     "Lattice",
-    "lattice_steps",
 ]
 
-#: Values are multiples of their greatest common step if ratios of gaps are fractions with at most
-#: this denominator, to within the tolerance.
-_DENOMINATOR, _OFF = 10_000, 1e-9
+#: Tolerance for a value of the target, in steps.
+_OFF = 1e-9
 #: How far from a point of the lattice a released mean may be, in steps over n.
 _STRAY = 1e-6
 #: Probabilities below this are taken from the law tilted towards the release.
@@ -191,25 +188,6 @@ def _frozen(array: FloatArray) -> FloatArray:
     own = np.array(array)
     own.flags.writeable = False
     return own
-
-
-def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
-    """Each value as a number of steps from the first, and the step."""
-    gaps = values - values[0]
-    if gaps.size == 1:
-        return np.zeros(1, np.int64), 1.0
-    first = float(np.diff(values).min())
-    fractions = [Fraction(float(gap / first)).limit_denominator(_DENOMINATOR) for gap in gaps]
-    common = math.lcm(*(fraction.denominator for fraction in fractions))
-    steps = np.array([float(fraction * common) for fraction in fractions])
-    steps /= math.gcd(*(int(step) for step in steps))
-    unit = float(gaps[-1] / steps[-1])
-    off = np.abs(gaps / unit - steps) > _OFF * steps
-    if off.any() or common > _DENOMINATOR:
-        place = int(np.argmax(off)) if off.any() else gaps.size - 1
-        rule = "lie on a lattice: evenly spaced, some may be left out"
-        invalid("values", rule, index=place, value=values[place])
-    return steps.astype(np.int64), unit
 
 
 def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) -> FloatArray:

@@ -32,7 +32,14 @@ _LEAST_EPSILON = 1e-12
 
 
 class CellMechanism(ABC):
-    """Base of the mechanisms that release something of each cell, whatever the others hold."""
+    """Base of the mechanisms that release something of each cell, whatever the others hold.
+
+    Examples
+    --------
+    >>> from mialeak.mechanisms import CellMechanism, Round, Suppress
+    >>> isinstance(Round(5), CellMechanism), isinstance(Suppress(3), CellMechanism)
+    (True, True)
+    """
 
     #: Windows of counts that are pushed begin at `phase` modulo `grain`, and are whole grains long.
     grain: int = 1

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.laws import lattice_steps
+from mialeak._numerics.lattice import lattice_steps
 from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
 
 __all__ = ["maximum_leakage", "mean_leakage", "mode_leakage"]

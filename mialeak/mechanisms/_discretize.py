@@ -38,6 +38,14 @@ class Discretization(Result):
         Rows of the release in question.
     kind : str
         "estimate": `p` comes from the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.mechanisms import discretize
+    >>> bins = discretize(np.arange(100.0), 50, method="quantile")
+    >>> bool(bins.labels[0] == 0), float(bins.p.sum())
+    (True, 1.0)
     """
 
     labels: npt.NDArray[np.int64]

@@ -33,6 +33,14 @@ class DPSGDAudit(Result):
         1 for those guessed in, -1 for those guessed out, 0 for the others.
     kind : str
         "bound".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.training import dp_sgd_audit
+    >>> result = dp_sgd_audit(lambda member: 1.0 * member, 100, rng=0)
+    >>> result.member.size, f"{result.bound.epsilon_lower:.2f}"
+    (100, '2.57')
     """
 
     bound: OneRunResult
