@@ -7,8 +7,11 @@ import json
 import math
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mialeak.cli._errors import in_shell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,6 +116,9 @@ def give(
     int
         The exit code.
     """
+    document = replace(document, cautions=[in_shell(each) for each in document.cautions])
+    if "caveats" in content:
+        content["caveats"] = [in_shell(each) for each in content["caveats"]]
     if options.plot or options.html:
         figure = draw() if draw else None
         if options.plot and figure:

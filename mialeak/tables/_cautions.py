@@ -1,0 +1,101 @@
+"""What the report on a table says first: values and columns that are probably misunderstood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import MARKERS, Factor, is_number
+
+__all__ = ["cautions_of", "identifiers", "lone_markers"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Numbers that mark a missing value: below all others, none of which is negative, ...
+_BELOW = (-1.0, -9.0, -99.0, -999.0, -9999.0)
+#: ... or above all others by this factor.
+_ABOVE, _FACTOR = (99.0, 999.0, 9999.0, 99999.0), 2.0
+
+
+def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
+    """A sentence for each suspicion, with the argument that cures it.
+
+    `weights` are the persons of each row, where these are cells; a column is then no identifier.
+    """
+    met: dict[Any, list[tuple[Any, int]]] = {}
+    for name, factor in factors.items():
+        for value, rows in lone_markers(factor, weights):
+            met.setdefault(value, []).append((name, rows))
+    cautions = [
+        f"{value!r} is counted as a value like any other, "
+        f"{listed(places, show=lambda place: f'in {place[1]:,} rows of column {place[0]!r}')}. "
+        f"If it marks a missing value, pass missing=[{str(value)!r}]."
+        for value, places in met.items()
+    ]
+    names = [] if weights is not None else identifiers(factors)
+    if names:
+        cautions.append(
+            f"Every row has a value of its own in column {listed(names)}, as an identifier has. "
+            + (f"Leave such columns out with exclude=[{listed(names)}]." if len(names) <= 3 else "")
+        )
+    return [caution.strip() for caution in cautions]
+
+
+def identifiers(factors: dict[Any, Factor]) -> list[Any]:
+    """The columns in which every row has a value of its own."""
+    return [
+        name
+        for name, factor in factors.items()
+        if 1 < len(factor.codes) <= len(factor.levels)
+        and np.unique(factor.codes).size == len(factor.codes)
+    ]
+
+
+def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[Any, int]]:
+    """The values of a column that usually mark a missing one, and the rows that hold each."""
+    known = factor.codes >= 0
+    shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
+    found = [code for code in _candidates(factor.levels, shown > 0) if shown[code]]
+    rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
+    return [(factor.value(code), int(rows[factor.codes == code].sum())) for code in found]
+
+
+def _candidates(levels: Any, present: npt.NDArray[np.bool_]) -> list[int]:
+    """The codes of markers among the levels that are present."""
+    if np.count_nonzero(present) < 2:
+        return []
+    if isinstance(levels, range):
+        levels = np.arange(levels.start, levels.stop)
+    if isinstance(levels, np.ndarray):
+        if levels.dtype.kind not in "iuf":
+            return []
+        return _numeric(levels.astype(np.float64), np.flatnonzero(present))
+    plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
+    if not all(isinstance(value, str) for value in plain):
+        return []
+    words = [value.strip() for value in plain]
+    markers = [k for k, word in enumerate(words) if word.lower() in MARKERS]
+    others = np.flatnonzero(present & ~np.isin(np.arange(len(words)), markers)).tolist()
+    if not others or not all(is_number(words[k]) for k in others):
+        return markers
+    values = np.full(len(words), np.nan)
+    values[others] = [float(words[k]) for k in others]
+    return markers + _numeric(values, np.array(others))
+
+
+def _numeric(values: npt.NDArray[np.float64], present: npt.NDArray[Any]) -> list[int]:
+    """The codes of the numbers that stand far from all others."""
+    order = present[np.argsort(values[present])]
+    order = order[np.isfinite(values[order])]
+    if order.size < 3:
+        return []
+    first, second, *_, last_but_one, last = [int(order[k]) for k in (0, 1, -2, -1)]
+    found = []
+    if values[first] in _BELOW and values[second] >= 0.0:
+        found.append(first)
+    if values[last] in _ABOVE and values[last] > _FACTOR * max(values[last_but_one], 1.0):
+        found.append(last)
+    return found
