@@ -54,7 +54,23 @@ _TO_STRINGS = "Convert it to strings first"
 
 #: What marks a missing value in files, in small letters.
 MARKERS = frozenset(
-    {"", "?", ".", "..", "-", "--", "na", "n/a", "#n/a", "nan", "<na>", "null", "nat", "(null)"}
+    {
+        "",
+        "?",
+        "*",
+        ".",
+        "..",
+        "-",
+        "--",
+        "na",
+        "n/a",
+        "#n/a",
+        "nan",
+        "<na>",
+        "null",
+        "nat",
+        "(null)",
+    }
 )
 
 #: A number as a field of a file.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -145,8 +146,7 @@ def _from_native(
         names = list(table.columns)
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
-        remedy = "Call its collect() first" if hasattr(frame, "collect") else ""
-        invalid("frame", rule, remedy=remedy, error=TypeError)
+        invalid("frame", rule, remedy=_as_table(frame), error=TypeError)
     except ValueError as error:  # narwhals' DuplicateError
         invalid("frame", f"have no two columns of one name ({' '.join(str(error).split())})")
     factors = {}
@@ -157,3 +157,14 @@ def _from_native(
             rule = f"hold values of one type ({error})"
             invalid(f"column {name!r}", rule, remedy="Convert it to strings first", error=TypeError)
     return factors
+
+
+def _as_table(frame: Any) -> str:
+    """What makes a table of something that is none."""
+    if hasattr(frame, "collect"):
+        return "Call its collect() first"
+    if isinstance(frame, (str, PathLike)):
+        return "Read the file first, as with pandas.read_csv"
+    if hasattr(frame, "reset_index"):  # a pandas Series
+        return "Of a Series of counts call reset_index(name='n'), and pass counts='n'"
+    return "Pass a dict of its columns" if isinstance(frame, (np.ndarray, list, tuple)) else ""

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, invalid
+from mialeak._arrays import MAX_COUNT, invalid, listed
 from mialeak._columns import Factor, is_number
 from mialeak.tables._cells import count_cells
 
-__all__ = ["as_cell_counts", "check_rows_are_persons", "codes_of"]
+__all__ = ["as_cell_counts", "check_index", "check_rows_are_persons", "codes_of"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -158,6 +158,23 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
         and all(_holds_counts(factors[name], strict=True) for name in others_names)
     ):
         _refuse_crosstab(first)
+
+
+def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
+    """Refuse a pandas frame whose index holds the categories, which would be ignored.
+
+    So come counts from ``pandas.crosstab`` and from ``groupby(...).size().to_frame()``.
+    """
+    names = [
+        name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None
+    ]
+    if not names:
+        return
+    if counts is None and not all(_holds_counts(each, strict=True) for each in factors.values()):
+        return
+    rule = f"hold its categories in columns; its index has the name {listed(names)}"
+    remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
+    invalid("frame", rule, remedy=remedy)
 
 
 def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:

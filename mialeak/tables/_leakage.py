@@ -12,7 +12,7 @@ from mialeak._arrays import as_choice, as_count, invalid, listed
 from mialeak._columns import Factor
 from mialeak.tables._cautions import cautions_of
 from mialeak.tables._cells import Cells, count_cells, frame_factors
-from mialeak.tables._counts import as_cell_counts, check_rows_are_persons, codes_of
+from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margins import as_margins, margin_report
 from mialeak.tables._report import TableReport
@@ -205,9 +205,11 @@ def _read(
     """The columns to count by, and the persons of each row where the rows are cells."""
     if counts is None:
         factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+        check_index(frame, factors, None)
         check_rows_are_persons(factors)
         return factors, None
     given = frame_factors(frame, [counts])
+    check_index(frame, given, counts)
     if columns is not None:
         columns = [name for name in columns if name != counts]
         factors = frame_factors(frame, columns, missing=missing)
