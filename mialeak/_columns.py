@@ -31,6 +31,7 @@ __all__ = [
     "factor_from_arrow",
     "factor_from_values",
     "is_number",
+    "numeric_levels",
     "without_markers",
 ]
 
@@ -301,6 +302,15 @@ def _codes(indices: Any) -> npt.NDArray[np.int32]:
     return codes
 
 
+def numeric_levels(factor: Factor) -> npt.NDArray[Any] | None:
+    """The levels as an array, if they are numbers; None for text and all else."""
+    if isinstance(factor.levels, range):
+        return np.arange(factor.levels.start, factor.levels.stop)
+    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iuf":
+        return factor.levels
+    return None
+
+
 def is_number(text: str) -> bool:
     """Whether a field of a file is a number."""
     return _NUMBER.fullmatch(text) is not None
@@ -319,12 +329,11 @@ def without_markers(factor: Factor, markers: Sequence[str]) -> Factor:
     """`factor` with the values among `markers` missing: text as it is, numbers by their value."""
     words = set(markers)
     numbers = [float(marker) for marker in markers if is_number(marker)]
-    levels: Any = factor.levels
-    if isinstance(levels, range):
-        levels = np.arange(levels.start, levels.stop)
-    if isinstance(levels, np.ndarray) and levels.dtype.kind in "iuf":
+    levels: Any = numeric_levels(factor)
+    if levels is not None:
         absent = np.isin(levels, numbers)
     else:
+        levels = factor.levels
         plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
         absent = np.fromiter(
             (str(v) in words or (is_number(str(v)) and float(v) in numbers) for v in plain),

@@ -6,8 +6,8 @@ nothing else is missing.
 Line 1 is taken for the names of the columns only if it does not look like data.  It does
 
 * where a field is a number and so is every value below it, unless the numbers of line 1 are names:
-  whole numbers that rise by a constant step of at most ten, as years, age bands and the names that
-  pandas gives do;
+  years at equal distances, at least three whole numbers that rise by 1, 5 or 10 each, or 0 and 1 or
+  1 and 2, as pandas and R name columns;
 * where at least half of its fields occur among the values below them.
 
 Both rules look at the first records only.  A file that they get wrong is read with ``header``.
@@ -33,8 +33,8 @@ _BLOCK, _FIELDS = 2**16, 2**19
 #: Records, and fields, that line 1 is compared with.
 _SAMPLE, _SAMPLED_FIELDS = 1000, 2**20
 
-#: Largest constant step at which the numbers of line 1 are names.
-_STEP = 10
+#: Numbers of line 1 are names if they are years at equal distances, or rise by one of these steps.
+_YEARS, _STEPS = range(1800, 2101), (1, 5, 10)
 
 #: Seconds of reading after which the progress is shown.
 _DELAY = 2.0
@@ -154,12 +154,17 @@ def _holds_data(first: list[str], sample: list[list[str]]) -> bool:
 
 
 def _are_names(numbers: list[str]) -> bool:
-    """Whether numbers in line 1 are names: whole ones that rise by a constant step."""
+    """Whether numbers in line 1 are names: years, or whole numbers that rise by a usual step."""
     if len(numbers) < 2 or not all(map(str.isdecimal, numbers)):
         return False
     values = [int(number) for number in numbers]
     steps = {after - before for before, after in pairwise(values)}
-    return len(steps) == 1 and 1 <= steps.pop() <= _STEP
+    if len(steps) > 1:
+        return False
+    (step,) = steps
+    if values[0] in _YEARS and values[-1] in _YEARS:
+        return step > 0
+    return step in _STEPS if len(values) > 2 else (step == 1 and values[0] in (0, 1))
 
 
 def _holds_names(first: list[str], sample: list[list[str]]) -> int | None:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import MARKERS, Factor, is_number
+from mialeak._columns import MARKERS, Factor, is_number, numeric_levels
 
-__all__ = ["cautions_of", "identifiers", "lone_markers"]
+__all__ = ["all_differ", "cautions_of", "identifiers", "lone_markers"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -47,55 +47,59 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:
     """The columns in which every row has a value of its own."""
     return [
-        name
-        for name, factor in factors.items()
-        if 1 < len(factor.codes) <= len(factor.levels)
-        and np.unique(factor.codes).size == len(factor.codes)
+        name for name, factor in factors.items() if len(factor.codes) > 1 and all_differ(factor)
     ]
+
+
+def all_differ(factor: Factor) -> bool:
+    """Whether no two rows have the same value, and none is missing."""
+    if len(factor.levels) < len(factor.codes) or factor.n_missing:
+        return False
+    return int(np.bincount(factor.codes).max()) == 1
 
 
 def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[Any, int]]:
     """The values of a column that usually mark a missing one, and the rows that hold each."""
     known = factor.codes >= 0
     shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
-    found = [code for code in _candidates(factor.levels, shown > 0) if shown[code]]
+    found = [code for code in _candidates(factor, shown > 0) if shown[code]]
     rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
     return [(factor.value(code), int(rows[factor.codes == code].sum())) for code in found]
 
 
-def _candidates(levels: Any, present: npt.NDArray[np.bool_]) -> list[int]:
+def _candidates(factor: Factor, present: npt.NDArray[np.bool_]) -> list[int]:
     """The codes of markers among the levels that are present."""
     if np.count_nonzero(present) < 2:
         return []
-    if isinstance(levels, range):
-        levels = np.arange(levels.start, levels.stop)
-    if isinstance(levels, np.ndarray):
-        if levels.dtype.kind not in "iuf":
-            return []
-        return _numeric(levels.astype(np.float64), np.flatnonzero(present))
+    numbers = numeric_levels(factor)
+    if numbers is not None:
+        return _far_off(np.where(present, numbers, np.nan))
+    levels: Any = factor.levels
     plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
+    if set(map(type, plain)) <= {int, float, type(None)}:
+        numbers = np.array([np.nan if value is None else float(value) for value in plain])
+        return _far_off(np.where(present, numbers, np.nan))
     if not all(isinstance(value, str) for value in plain):
         return []
     words = [value.strip() for value in plain]
     markers = [k for k, word in enumerate(words) if word.lower() in MARKERS]
-    others = np.flatnonzero(present & ~np.isin(np.arange(len(words)), markers)).tolist()
+    others = [k for k in np.flatnonzero(present).tolist() if words[k].lower() not in MARKERS]
     if not others or not all(is_number(words[k]) for k in others):
         return markers
     values = np.full(len(words), np.nan)
     values[others] = [float(words[k]) for k in others]
-    return markers + _numeric(values, np.array(others))
+    return markers + _far_off(values)
 
 
-def _numeric(values: npt.NDArray[np.float64], present: npt.NDArray[Any]) -> list[int]:
-    """The codes of the numbers that stand far from all others."""
-    order = present[np.argsort(values[present])]
-    order = order[np.isfinite(values[order])]
-    if order.size < 3:
+def _far_off(values: npt.NDArray[np.float64]) -> list[int]:
+    """The codes of the numbers that stand far from all others; NaN is no number."""
+    numbers = values[np.isfinite(values)]
+    if numbers.size < 3:
         return []
-    first, second, *_, last_but_one, last = [int(order[k]) for k in (0, 1, -2, -1)]
+    first, second, last_but_one, last = np.partition(numbers, [0, 1, -2, -1])[[0, 1, -2, -1]]
     found = []
-    if values[first] in _BELOW and values[second] >= 0.0:
+    if first in _BELOW and second >= 0.0:
         found.append(first)
-    if values[last] in _ABOVE and values[last] > _FACTOR * max(values[last_but_one], 1.0):
+    if last in _ABOVE and last > _FACTOR * max(last_but_one, 1.0):
         found.append(last)
-    return found
+    return [int(np.flatnonzero(values == number)[0]) for number in found]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, invalid, listed
-from mialeak._columns import Factor, is_number
+from mialeak._columns import Factor, is_number, numeric_levels
+from mialeak.tables._cautions import all_differ
 from mialeak.tables._cells import count_cells
 
 __all__ = ["as_cell_counts", "check_index", "check_rows_are_persons", "codes_of"]
@@ -179,26 +179,33 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
 
 def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     """Whether the values are whole numbers of at least 0: all of them, or most if not `strict`."""
-    present = np.flatnonzero(np.bincount(factor.codes[factor.codes >= 0]))
+    present = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels)) > 0
+    numbers = numeric_levels(factor)
+    if numbers is not None:
+        shown = numbers[present]
+        return shown.size > 0 and bool(np.all((shown >= 0) & (shown == np.floor(shown))))
+    allowed = 0 if strict else np.count_nonzero(present) / 2
     bad = 0
-    for code in present.tolist():
+    for code in np.flatnonzero(present).tolist():
         bad += _whole(factor.value(code)) is None
-        if bad > (0 if strict else present.size / 2):
+        if bad > allowed:
             return False
-    return present.size > 0
+    return bool(present.any())
 
 
 def _are_categories(factor: Factor) -> bool:
     """Whether no two rows agree, and the values are words, or whole numbers that rise."""
-    rows = len(factor.codes)
-    if len(factor.levels) < rows or factor.n_missing or np.unique(factor.codes).size < rows:
+    if not all_differ(factor):
         return False
-    values = [_whole(factor.value(code)) for code in factor.codes.tolist()]
-    if all(value is None for value in values):
-        return isinstance(factor.value(int(factor.codes[0])), str)
-    if rows < _FEWEST_RISING or any(value is None for value in values):
+    first = factor.value(int(factor.codes[0]))
+    if isinstance(first, str) and _whole(first) is None:
+        return True
+    if len(factor.codes) < _FEWEST_RISING or not _holds_counts(factor, strict=True):
         return False
-    return all(a < b for a, b in pairwise(values))  # type: ignore[operator]
+    numbers = numeric_levels(factor)
+    if numbers is None:
+        numbers = np.array([float(factor.value(code)) for code in range(len(factor.levels))])
+    return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 
 
 def _refuse_counted(name: Any) -> NoReturn:
