@@ -73,6 +73,7 @@ def read_csv(
                 builders = [FactorBuilder(missing=("",), strip=True) for _ in chosen]
                 if not has_names:
                     records.insert(0, first)
+                buffer: Any = file.buffer
                 read = 0
                 while records:
                     if set(map(len, records)) != {len(first)}:
@@ -80,8 +81,8 @@ def read_csv(
                         records = list(filter(None, records))
                     for place, builder in zip(places, builders, strict=True):
                         builder.add([record[place] for record in records])
-                    done(file.buffer.tell() - read)
-                    read = file.buffer.tell()
+                    done(buffer.tell() - read)
+                    read = buffer.tell()
                     records = list(islice(reader, size))
             except csv.Error as error:
                 raise ValueError(f"{path} line {reader.line_num}: {error}") from error

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
-__all__ = ["LONGEST", "as_typed", "in_shell", "one_line"]
+__all__ = ["LONGEST", "as_typed", "in_shell", "one_line", "shortened"]
 
 #: Advice for Python, and the same for the shell.
 _ADVICE = {
@@ -37,10 +37,10 @@ def one_line(error: BaseException) -> str:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
         return "not enough memory"
-    return _shortened(" ".join(str(error).split()))
+    return " ".join(str(error).split())
 
 
-def _shortened(line: str) -> str:
+def shortened(line: str) -> str:
     """A line of at most `LONGEST` characters: its middle is left out, its end may be the cure."""
     if len(line) <= LONGEST:
         return line

@@ -9,7 +9,7 @@ import numpy as np
 
 from mialeak._arrays import listed
 from mialeak._document import Document, Notes, Pairs, Section, Table
-from mialeak._text import enough, number, percent, printable
+from mialeak._text import accuracy, enough, number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
@@ -50,7 +50,7 @@ def _answer(report: TableReport) -> str:
     return (
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}). An attacker who "
         f"knows the population and sees {seen} can tell whether a random person is in the table "
-        f"with {percent((1 + value.value) / 2)} accuracy (guessing: 50%)."
+        f"with {accuracy(value.value)} accuracy (guessing: 50%)."
     )
 
 
