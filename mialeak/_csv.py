@@ -66,6 +66,7 @@ def read_csv(
                 _check_line(path, first, delimiter)
                 size = max(1, min(_BLOCK, _FIELDS // len(first)))
                 records = list(islice(reader, size))
+                _check_spaces(path, first, records)
                 labels, has_names = _labels(path, first, records, header, names)
                 check_index(path, labels, columns)
                 chosen = choose_columns(labels, columns)
@@ -102,6 +103,20 @@ def _check_line(path: Path, first: list[str], delimiter: str) -> None:
                     f"{path} has a single column, {first[0]!r}; if '{written}' divides its "
                     "columns, say so with delimiter"
                 )
+
+
+def _check_spaces(path: Path, first: list[str], records: list[list[str]]) -> None:
+    """Refuse a single column of as many numbers in each line, as ``numpy.savetxt`` writes them."""
+    if len(first) > 1 or len(first[0].split()) < 2:
+        return
+    lines = [record[0].split() for record in records[:_SAMPLE] if len(record) == 1]
+    if lines and all(
+        len(line) == len(first[0].split()) and all(map(is_number, line)) for line in lines
+    ):
+        raise ValueError(
+            f"{path} has a single column, {first[0]!r}; if ' ' divides its columns, say so with "
+            "delimiter"
+        )
 
 
 def _labels(

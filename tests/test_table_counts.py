@@ -204,6 +204,41 @@ def test_what_only_resembles_a_cross_tabulation_is_counted(table):
     assert table_leakage(table).rows == len(table["x"])
 
 
+SHARES = {"sex": ["f", "f", "m"], "smokes": ["no", "yes", "no"], "share": [0.5, 0.125, 0.375]}
+
+
+@pytest.mark.parametrize("scale", [1, 100, 99.9])
+def test_a_table_of_shares_is_refused(scale):
+    table = {**SHARES, "share": [scale * share for share in SHARES["share"]]}
+    with pytest.raises(ValueError, match="column 'share' sums to 1 or to 100.*counts='n'"):
+        table_leakage(table)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share": [0.5, 0.125, 0.5]},  # no sum of shares
+        {"share": [1.5, -0.875, 0.375]},
+        {"smokes": ["no", "no", "no"]},  # two rows that agree
+        {"share": [0.5, None, 0.5]},
+    ],
+)
+def test_what_only_resembles_shares_is_counted(change):
+    assert table_leakage({**SHARES, **change}, na="category").rows == 3
+
+
+def test_identifiers_and_weights_are_named_by_their_names():
+    table = {"pid": [1, 1, 2, 2], "wgt": [5, 5, 6, 6], "sex": list("fmfm")}
+    first, second = table_leakage(table).cautions
+    assert first.endswith(
+        "The report is about rows, not persons; if 'pid' is no category, pass exclude=['pid']."
+    )
+    assert second.startswith("Column 'wgt' has the name of a survey weight")
+    assert table_leakage(table, exclude=["pid", "wgt"]).cautions == ()
+    once = {"pid": [1, 3, 2, 4], "sex": list("fmfm")}
+    assert len(table_leakage(once).cautions) == 1
+
+
 def test_categories_in_the_index_of_pandas_are_not_ignored():
     frame = pd.DataFrame({"age": [1, 1, 2, 2, 2], "sex": list("fmfmm")})
     for counted in (

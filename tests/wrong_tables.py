@@ -154,6 +154,38 @@ TABLES = [
         {"crossed.csv": CROSSED},
     ),
     Shell(
+        "the same, some of it suppressed, with commas in large counts",
+        "table crossed.csv",
+        ["cross-tabulation", "--counts n"],
+        {"crossed.csv": CROSSED.replace(",3\n", ",<5\n").replace("411", '"1,411"')},
+    ),
+    Shell(
+        "a table of percentages",
+        "table shares.csv",
+        ["table of shares", "column 'percent' sums to 1 or to 100", "--counts n"],
+        {"shares.csv": "sex,smokes,percent\nf,no,41.2\nf,yes,10.1\nm,no,33.3\nm,yes,15.4\n"},
+    ),
+    Shell(
+        "several rows a person",
+        "table t.csv",
+        ["'patient_id' has the name of an identifier", "rows, not persons", "--exclude patient_id"],
+        {"t.csv": csv(["patient_id", "age"], [k // 3 for k in range(200)], AGES)},
+        cautioned=True,
+    ),
+    Shell(
+        "the survey weight among the columns",
+        "table t.csv",
+        ["'fnlwgt' has the name of a survey weight", "--exclude fnlwgt"],
+        {"t.csv": csv(["age", "fnlwgt"], AGES, RNG.integers(10**4, 10**6, 200))},
+        cautioned=True,
+    ),
+    Shell(
+        "numbers with spaces between them, as numpy.savetxt writes them",
+        "table t.csv",
+        ["single column", "if ' ' divides its columns", "--delimiter"],
+        {"t.csv": csv(None, RNG.random(20), RNG.random(20), comma=" ")},
+    ),
+    Shell(
         "a table of counts with its totals",
         "table counts.csv --counts n",
         ["column 'sex' must hold no totals", "row 1 holds 'Total'", "Leave out"],

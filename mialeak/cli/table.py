@@ -200,7 +200,7 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     margins = report.margins
     leakage = report.cell_leakage if margins is None else margins.cell_leakage
     drawn = np.maximum(1, report.cell_counts // max(1, report.rows // _DRAWN))
-    ends = Bounds(*(np.repeat(end, drawn) for end in (leakage.lower, leakage.upper)))
+    ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
     name = "joint counts" if margins is None else "margins"
     LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
     grid = np.geomspace(max(2.0, report.n / 100), 100 * report.n, _GRID)

@@ -20,6 +20,13 @@ _BELOW = (-1.0, -9.0, -99.0, -999.0, -9999.0)
 _ABOVE, _FACTOR = (99.0, 999.0, 9999.0, 99999.0), 2.0
 
 
+#: Names of columns that identify persons, and of survey weights, in small letters.
+_IDENTIFIERS = frozenset({"id", "pid", "uid", "uuid", "ssn", "cpr", "iid", "email"}) | {
+    f"{who}_id" for who in ("person", "patient", "subject", "user", "customer", "sample", "case")
+}
+_WEIGHTS = frozenset({"wgt", "wgts", "weights", "pweight", "fnlwgt", "sample_weight", "gewicht"})
+
+
 def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
     """A sentence for each suspicion, with the argument that cures it.
 
@@ -35,6 +42,8 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
     ]
+    if weights is None:
+        cautions += _of_names(factors)
     names = [] if weights is not None else identifiers(factors)
     if names:
         cautions.append(
@@ -42,6 +51,25 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
             + (f"Leave such columns out with exclude=[{listed(names)}]." if len(names) <= 3 else "")
         )
     return [caution.strip() for caution in cautions]
+
+
+def _of_names(factors: dict[Any, Factor]) -> list[str]:
+    """Cautions for columns whose name is that of an identifier or of a survey weight."""
+    cautions = []
+    for name, factor in factors.items():
+        word = str(name).strip().lower()
+        if word in _IDENTIFIERS and not all_differ(factor):
+            cautions.append(
+                f"Column {name!r} has the name of an identifier, and some of its values are those "
+                f"of several rows. The report is about rows, not persons; if {name!r} is no "
+                f"category, pass exclude=[{name!r}]."
+            )
+        if word in _WEIGHTS:
+            cautions.append(
+                f"Column {name!r} has the name of a survey weight and is counted as a category. If "
+                f"it is a weight, pass exclude=[{name!r}]."
+            )
+    return cautions
 
 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:

@@ -44,6 +44,9 @@ _SEPARATED = re.compile(r"\d{1,3}([,. '\u00a0\u202f]\d{3})+")
 #: Share of the rows that must differ in the other columns for a row to be a cell.
 _NEARLY_ALL = 0.95
 
+#: Largest table of shares, and how far from 1 or 100 their rounding can bring the sum.
+_MOST_SHARES, _ROUNDING = 100_000, 0.005
+
 #: Fewest rows at which whole numbers that rise are taken for the categories of a cross-tabulation.
 _FEWEST_RISING = 5
 
@@ -139,9 +142,10 @@ def _refuse_totals(name: Any, factor: Factor) -> None:
 def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     """Refuse a table of counts that is passed as if its rows were persons.
 
-    Such a table has a column of whole numbers with the name of a count, and next to no two rows
-    that agree in all other columns; or it is a cross-tabulation: no two rows agree in the first
-    column, and at least two others hold whole numbers only.
+    A table of counts has a column of whole numbers with the name of a count, and next to no two
+    rows that agree in all other columns; a table of shares has a column of fractions that sum to 1
+    or to 100.  In a cross-tabulation no two rows agree in the first column, and all others, at
+    least two, hold whole numbers or what stands for one that is not published.
     """
     rows = len(next(iter(factors.values())).codes)
     if rows < 2 or len(factors) < 2:
@@ -151,6 +155,11 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
                 _refuse_counted(name)
+    for name, factor in factors.items():
+        if _sums_to_whole(factor):
+            others = [codes_of(other) for key, other in factors.items() if key != name]
+            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+                _refuse_shares(name)
     first, *others_names = factors
     if (
         len(others_names) >= 2
@@ -185,12 +194,42 @@ def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
         shown = numbers[present]
         return shown.size > 0 and bool(np.all((shown >= 0) & (shown == np.floor(shown))))
     allowed = 0 if strict else np.count_nonzero(present) / 2
-    bad = 0
+    bad = whole = 0
     for code in np.flatnonzero(present).tolist():
-        bad += _whole(factor.value(code)) is None
+        value = factor.value(code)
+        whole += _whole(value) is not None or _SEPARATED.fullmatch(str(value)) is not None
+        bad += _whole(value) is None and not _is_unpublished(value)
         if bad > allowed:
             return False
-    return bool(present.any())
+    return whole > 0
+
+
+def _numbers(factor: Factor) -> npt.NDArray[np.float64] | None:
+    """The levels as numbers, if they are, also as text."""
+    numbers = numeric_levels(factor)
+    if numbers is not None:
+        return numbers.astype(np.float64)
+    values = [str(factor.value(code)) for code in range(len(factor.levels))]
+    return np.array(values, np.float64) if all(map(is_number, values)) else None
+
+
+def _sums_to_whole(factor: Factor) -> bool:
+    """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
+    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else _numbers(factor)
+    if numbers is None:
+        return False
+    values = numbers[factor.codes]
+    if not (values >= 0.0).all() or (values == np.floor(values)).all():
+        return False
+    return any(abs(values.sum() / whole - 1.0) <= _ROUNDING for whole in (1.0, 100.0))
+
+
+def _is_unpublished(value: Any) -> bool:
+    """Whether it stands for a count in a published table, though it is no number."""
+    text = str(value).strip()
+    return isinstance(value, str) and bool(
+        _SUPPRESSED.fullmatch(text) or _SEPARATED.fullmatch(text)
+    )
 
 
 def _are_categories(factor: Factor) -> bool:
@@ -200,11 +239,9 @@ def _are_categories(factor: Factor) -> bool:
     first = factor.value(int(factor.codes[0]))
     if isinstance(first, str) and _whole(first) is None:
         return True
-    if len(factor.codes) < _FEWEST_RISING or not _holds_counts(factor, strict=True):
+    numbers = _numbers(factor)
+    if len(factor.codes) < _FEWEST_RISING or numbers is None or not _holds_counts(factor):
         return False
-    numbers = numeric_levels(factor)
-    if numbers is None:
-        numbers = np.array([float(factor.value(code)) for code in range(len(factor.levels))])
     return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 
 
@@ -215,6 +252,14 @@ def _refuse_counted(name: Any) -> NoReturn:
     )
     remedy = f"Pass counts={name!r}, or rename the column if each row is one person"
     invalid("frame", rule, remedy=remedy)
+
+
+def _refuse_shares(name: Any) -> NoReturn:
+    rule = (
+        f"have one row a person; it looks like a table of shares: column {name!r} sums to 1 or to "
+        "100, and no two rows agree in the other columns"
+    )
+    invalid("frame", rule, remedy="Pass the table of counts, with counts='n' for their column")
 
 
 def _refuse_crosstab(first: Any) -> NoReturn:
