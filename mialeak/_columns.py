@@ -31,6 +31,7 @@ __all__ = [
     "factor_from_arrow",
     "factor_from_values",
     "is_number",
+    "near",
     "numeric_levels",
     "without_markers",
 ]
@@ -385,7 +386,7 @@ def _chosen(argument: str, names: Sequence[Any], columns: Any) -> list[Any]:
     known, seen = set(names), set()
     for place, name in enumerate(chosen):
         if name not in known:
-            remedy = _near(name, names)
+            remedy = near(name, names)
             invalid(argument, "be columns of the table", index=place, value=name, remedy=remedy)
         if name in seen:
             invalid(argument, "name each column once", index=place, value=name)
@@ -393,7 +394,7 @@ def _chosen(argument: str, names: Sequence[Any], columns: Any) -> list[Any]:
     return chosen
 
 
-def _near(name: Any, names: Sequence[Any]) -> str:
+def near(name: Any, names: Sequence[Any]) -> str:
     """A sentence that names the columns most like `name`, or the first few."""
     by_lower = {str(known).lower(): known for known in names}
     near = difflib.get_close_matches(str(name).strip().lower(), list(by_lower), n=3, cutoff=0.6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,10 +158,14 @@ def test_totals_are_refused(word):
 # --- recognised -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["n", "N", "count", "Freq", "OBS_VALUE", "Anzahl", "effectif"])
+@pytest.mark.parametrize(
+    "name", ["n", "N", "count", "Freq", "len", "count(*)", "OBS_VALUE", "Anzahl", "effectif"]
+)
 def test_a_table_of_counts_is_not_taken_for_persons(name):
     table = {"age": [*range(40)] * 2, "sex": ["f"] * 40 + ["m"] * 40, name: [*range(5, 85)]}
-    with pytest.raises(ValueError, match=rf"Pass counts='{name}', or rename the column if each"):
+    with pytest.raises(
+        ValueError, match=rf"Pass counts='{re.escape(name)}', or rename the column if each"
+    ):
         table_leakage(table)
     assert table_leakage(table, counts=name).rows == sum(table[name])
 
@@ -204,13 +210,33 @@ def test_what_only_resembles_a_cross_tabulation_is_counted(table):
     assert table_leakage(table).rows == len(table["x"])
 
 
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (COUNTED, {"counts": "N"}, r"counts must be a column of the table; got counts = 'N'. Did"),
+        (COUNTED, {"counts": True}, "counts must be a column of the table; got counts = True"),
+        (COUNTED, {"counts": "n", "exclude": ["n"]}, "counts must be a column of the table"),
+        ({"n": [1, 2]}, {"counts": "n"}, "frame must have at least one column beside the counts"),
+        (COUNTED, {"counts": "n", "columns": ["n"]}, "at least one column beside the counts"),
+    ],
+)
+def test_the_column_of_counts_is_one_of_several(frame, options, message):
+    with pytest.raises(ValueError, match=message):
+        table_leakage(frame, **options)
+
+
+def test_counts_are_named_and_not_listed():
+    with pytest.raises(TypeError, match=r"counts must be the name of a column; got counts = \[1"):
+        table_leakage(CATEGORIES, counts=[1, 2])
+
+
 SHARES = {"sex": ["f", "f", "m"], "smokes": ["no", "yes", "no"], "share": [0.5, 0.125, 0.375]}
 
 
 @pytest.mark.parametrize("scale", [1, 100, 99.9])
 def test_a_table_of_shares_is_refused(scale):
     table = {**SHARES, "share": [scale * share for share in SHARES["share"]]}
-    with pytest.raises(ValueError, match="column 'share' sums to 1 or to 100.*counts='n'"):
+    with pytest.raises(ValueError, match=r"column 'share' sums to 1 or to 100.*counts='n'"):
         table_leakage(table)
 
 

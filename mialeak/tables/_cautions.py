@@ -38,7 +38,7 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
             met.setdefault(value, []).append((name, rows))
     cautions = [
         f"{value!r} is counted as a value like any other, "
-        f"{listed(places, show=lambda place: f'in {place[1]:,} rows of column {place[0]!r}')}. "
+        f"{listed(places, show=lambda place: _where(*place))}. "
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
     ]
@@ -51,6 +51,10 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
             + (f"Leave such columns out with exclude=[{listed(names)}]." if len(names) <= 3 else "")
         )
     return [caution.strip() for caution in cautions]
+
+
+def _where(name: Any, rows: int) -> str:
+    return f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}"
 
 
 def _of_names(factors: dict[Any, Factor]) -> list[str]:

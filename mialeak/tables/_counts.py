@@ -24,6 +24,7 @@ num total cases persons people individuals population pop obs_value value
 antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
 frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
 lukumäärä počet pocet
+len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
 """
 _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, invalid, listed
-from mialeak._columns import Factor
+from mialeak._columns import Factor, near
 from mialeak.tables._cautions import cautions_of
 from mialeak.tables._cells import Cells, count_cells, frame_factors
 from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
@@ -152,6 +152,8 @@ def table_leakage(
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
+    if counts is not None and not isinstance(counts, Hashable):
+        invalid("counts", "be the name of a column", value=counts, error=TypeError)
     columns = [columns] if isinstance(columns, str) else columns
     named = None if margins is None else as_margins(margins, columns)
     if named is not None and columns is None:
@@ -208,18 +210,17 @@ def _read(
         check_index(frame, factors, None)
         check_rows_are_persons(factors)
         return factors, None
-    given = frame_factors(frame, [counts])
-    check_index(frame, given, counts)
     if columns is not None:
-        columns = [name for name in columns if name != counts]
-        factors = frame_factors(frame, columns, missing=missing)
-    else:
-        excluded = [] if exclude is None else [exclude] if isinstance(exclude, str) else exclude
-        factors = frame_factors(frame, None, exclude=[*excluded, counts], missing=missing)
-    persons = as_cell_counts(counts, given[counts], factors)
-    if len(persons) != len(next(iter(factors.values())).codes):
-        invalid(f"column {counts!r}", f"have as many rows as the others, not {len(persons)}")
-    return factors, persons
+        columns = [*(name for name in columns if name != counts), counts]
+    factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+    if counts not in factors:
+        remedy = near(counts, list(factors))
+        invalid("counts", "be a column of the table", value=counts, remedy=remedy)
+    given = factors.pop(counts)
+    check_index(frame, factors, counts)
+    if not factors:
+        invalid("frame", "have at least one column beside the counts")
+    return factors, as_cell_counts(counts, given, factors)
 
 
 def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
