@@ -25,7 +25,13 @@ from mialeak._arrays import invalid, listed
 from mialeak._blocks import progress_bar
 from mialeak._columns import MARKERS, Factor, FactorBuilder, choose_columns, is_number
 
-__all__ = ["check_index", "read_csv"]
+__all__ = ["HEADER_ADVICE", "check_index", "read_csv"]
+
+#: What to do where line 1 looks like data.
+HEADER_ADVICE = (
+    "Pass names=['A', 'B', ...] or header=False if there is no line of names, header=True if these "
+    "are the names"
+)
 
 #: Records, and fields, taken at a time.
 _BLOCK, _FIELDS = 2**16, 2**19
@@ -133,8 +139,7 @@ def _labels(
     if header is None and has_names and _holds_data(first, sample):
         raise ValueError(
             f"{path} must have the names of its columns in line 1, which looks like data: "
-            f"{listed(first)}. Pass names=['A', 'B', ...] or header=False if there is no line of "
-            "names, header=True if these are the names"
+            f"{listed(first)}. {HEADER_ADVICE}"
         )
     if not has_names and (place := _holds_names(first, sample)) is not None:
         raise ValueError(

@@ -80,6 +80,10 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     typed : mapping of str to str
         The option that each argument came from.
     """
+    if "names" not in typed:  # a command that has no options for the header of a CSV
+        from mialeak._csv import HEADER_ADVICE
+
+        message = message.replace(HEADER_ADVICE, "Write a line with a name above the data")
     message = in_shell(message)
     name, must, rest = message.partition(" must ")
     if not must or name not in typed:
