@@ -23,7 +23,6 @@ import numpy.typing as npt
 from mialeak._arrays import invalid
 
 __all__ = [
-    "MARKERS",
     "Factor",
     "FactorBuilder",
     "as_markers",
@@ -53,27 +52,6 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 _SHOWN = 8
 
 _TO_STRINGS = "Convert it to strings first"
-
-#: What marks a missing value in files, in small letters.
-MARKERS = frozenset(
-    {
-        "",
-        "?",
-        "*",
-        ".",
-        "..",
-        "-",
-        "--",
-        "na",
-        "n/a",
-        "#n/a",
-        "nan",
-        "<na>",
-        "null",
-        "nat",
-        "(null)",
-    }
-)
 
 #: A number as a field of a file.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)

@@ -28,7 +28,7 @@ ROWS = [
     {"scores", "mean", "tables", "mechanisms", "marginals", "plotting"},
     {"covariance", "discrete", "audit", "security"},
     {"special", "tradeoff", "_inversion", "_noncentral", "_config"},
-    {"_blocks", "_csv", "_document", "_results", "_io"},
+    {"_blocks", "_csv", "_document", "_markers", "_results", "_io"},
     {"_arrays", "_columns", "_text", "_version", "datasets"},
     {"_kernels"},
 ]

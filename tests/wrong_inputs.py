@@ -42,7 +42,15 @@ def csv(header, *columns, comma=","):
     return "\n".join(lines) + "\n"
 
 
-MEANS: list[Shell] = []
+MEANS = [
+    Shell(
+        "'?' for missing among numbers, which become a category",
+        "mean t.csv --na drop",
+        ["'?' is counted", "in 2 rows of column 'age'", "--missing '?'"],
+        {"t.csv": csv(["age", "hours"], [39, "?", 38, 50] * 2, [40, 38, 40, 20, 38, 20, 40, 38])},
+        cautioned=True,
+    ),
+]
 
 AUDITS = [
     Shell(
