@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -44,6 +45,7 @@ __all__ = [
     "for_columns",
     "invalid",
     "plain",
+    "listed",
     "refuse_masked",
     "require",
     "require_within",
@@ -58,6 +60,9 @@ MAX_COUNT = 2**53
 
 #: How far from 1 probabilities may sum: rounded decimals pass, counts and float32 do not.
 MASS_TOLERANCE = 1e-9
+
+#: Items that an error lists, and the characters of each.
+_LISTED, _LONGEST = 3, 100
 
 _EXACT = "fit a float64 exactly (integers up to 2**53)"
 
@@ -98,10 +103,27 @@ def invalid(
         if index is not None and index != ():
             inner = index[0] if isinstance(index, tuple) and len(index) == 1 else index
             place = f"[{', '.join(map(str, inner)) if isinstance(inner, tuple) else inner}]"
-        message += f"; got {name}{place} = {value!r}"
+        message += f"; got {name}{place} = {_shortened(repr(value))}"
     if remedy:
         message += f". {remedy}"
     raise error(message)
+
+
+def listed(items: Iterable[Any], *, show: Callable[[Any], str] = repr) -> str:
+    """The items with commas between them: the first three, and how many more there are.
+
+    Whatever an error or a report lists goes through here, so that no line grows with the input.
+    """
+    items = list(items)
+    words = ", ".join(_shortened(show(item)) for item in items[:_LISTED])
+    return f"{words} and {len(items) - _LISTED:,} more" if len(items) > _LISTED else words
+
+
+def _shortened(text: str) -> str:
+    """`text` with its middle left out where it is longer than an error has room for."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST - 20]}...{text[-17:]}"
 
 
 def first_index(bad: npt.NDArray[np.bool_]) -> tuple[int, ...]:

@@ -223,7 +223,9 @@ def spawn_streams(rng: Any) -> Iterator[np.random.Generator]:
 
 
 @contextlib.contextmanager
-def progress_bar(progress: bool, total: int | None, unit: str) -> Iterator[Callable[[int], object]]:
+def progress_bar(
+    progress: bool, total: int | None, unit: str, *, delay: float = 0.0
+) -> Iterator[Callable[[int], object]]:
     """Give a function to be told of every few units done; a bar on stderr if `progress`.
 
     Parameters
@@ -234,6 +236,8 @@ def progress_bar(progress: bool, total: int | None, unit: str) -> Iterator[Calla
         Units in all, if it is known.
     unit : str
         What they are: "round", "row".
+    delay : float
+        Seconds before the bar is shown.
 
     Raises
     ------
@@ -247,5 +251,5 @@ def progress_bar(progress: bool, total: int | None, unit: str) -> Iterator[Calla
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError('progress=True takes tqdm: pip install "mialeak[progress]"') from error
-    with tqdm(total=total, unit=f" {unit}", unit_scale=True) as bar:
+    with tqdm(total=total, unit=f" {unit}", unit_scale=True, delay=delay) as bar:
         yield bar.update

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,18 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid
 
-__all__ = ["Factor", "FactorBuilder", "choose_columns", "factor_from_arrow", "factor_from_values"]
+__all__ = [
+    "Factor",
+    "FactorBuilder",
+    "as_markers",
+    "choose_columns",
+    "factor_from_arrow",
+    "factor_from_values",
+    "is_number",
+    "near",
+    "numeric_levels",
+    "without_markers",
+]
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -41,6 +53,9 @@ _SHOWN = 8
 
 _TO_STRINGS = "Convert it to strings first"
 
+#: A number as a field of a file.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -52,10 +67,13 @@ class Factor:
         In ``[0, len(levels))``, or -1 where the value is missing.
     levels : sequence
         The value of each code; not every level need occur.
+    stripped : int
+        Rows whose value had spaces around it in a file.
     """
 
     codes: IntArray
     levels: Sequence[Any] | npt.NDArray[Any]
+    stripped: int = 0
 
     @property
     def n_missing(self) -> int:
@@ -81,10 +99,11 @@ class Factor:
 class FactorBuilder:
     """Builds a factor block by block from hashable values; levels in order of appearance."""
 
-    def __init__(self, missing: Iterable[Any] = ()) -> None:
+    def __init__(self, missing: Iterable[Any] = (), *, strip: bool = False) -> None:
         self._index = _Index()
         self._blocks: list[npt.NDArray[np.int32]] = []
         self._missing = tuple(missing)
+        self._strip = strip
 
     def add(self, values: Sequence[Any]) -> None:
         """Append a block of rows.  TypeError if a value cannot be hashed."""
@@ -94,11 +113,17 @@ class FactorBuilder:
     def finish(self) -> Factor:
         """The factor of all rows added."""
         codes = np.concatenate(self._blocks) if self._blocks else np.empty(0, np.int32)
-        levels = list(self._index)
+        levels, stripped = list(self._index), 0
+        if self._strip and any(level != level.strip() for level in levels):
+            padded = np.array([level != level.strip() for level in levels])
+            stripped = int(np.count_nonzero(padded[codes]))
+            merged = _Index()
+            codes = np.array([merged[level.strip()] for level in levels], np.int32)[codes]
+            levels = list(merged)
         absent = [_is_missing(level) or level in self._missing for level in levels]
         if any(absent):
             codes = np.where(absent, np.int32(-1), np.arange(len(levels), dtype=np.int32))[codes]
-        return Factor(codes, levels)
+        return Factor(codes, levels, stripped)
 
 
 class _Index(dict[Any, int]):
@@ -256,34 +281,98 @@ def _codes(indices: Any) -> npt.NDArray[np.int32]:
     return codes
 
 
-def choose_columns(names: Sequence[Any], columns: Any) -> list[Any]:
+def numeric_levels(factor: Factor) -> npt.NDArray[Any] | None:
+    """The levels as an array, if they are numbers; None for text and all else."""
+    if isinstance(factor.levels, range):
+        return np.arange(factor.levels.start, factor.levels.stop)
+    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iuf":
+        return factor.levels
+    return None
+
+
+def is_number(text: str) -> bool:
+    """Whether a field of a file is a number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def as_markers(missing: Any) -> list[str]:
+    """The values that mark a missing one, as text: one, or a sequence of them."""
+    if isinstance(missing, (str, int, float)):
+        missing = [missing]
+    if not isinstance(missing, Iterable):
+        invalid("missing", "be a value or a sequence of values", value=missing, error=TypeError)
+    return [str(marker).strip() for marker in missing]
+
+
+def without_markers(factor: Factor, markers: Sequence[str]) -> Factor:
+    """`factor` with the values among `markers` missing: text as it is, numbers by their value."""
+    words = set(markers)
+    numbers = [float(marker) for marker in markers if is_number(marker)]
+    levels: Any = numeric_levels(factor)
+    if levels is not None:
+        absent = np.isin(levels, numbers)
+    else:
+        levels = factor.levels
+        plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
+        absent = np.fromiter(
+            (str(v) in words or (is_number(str(v)) and float(v) in numbers) for v in plain),
+            np.bool_,
+            len(plain),
+        )
+    if not absent.any():
+        return factor
+    kept = np.flatnonzero(~absent)
+    place = np.full(len(absent) + 1, -1, np.int64)  # the last one for code -1
+    place[kept] = np.arange(kept.size)
+    taken = hasattr(levels, "take")
+    levels = levels.take(kept) if taken else [levels[k] for k in kept.tolist()]
+    return Factor(place[factor.codes], levels, factor.stripped)
+
+
+def choose_columns(names: Sequence[Any], columns: Any, exclude: Any = None) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
+
+    Without `columns`, those that `exclude` names are left out.
 
     Raises
     ------
     ValueError
         If there is none, one is asked for twice, or one does not exist: the near ones are named.
     """
-    if columns is None:
-        if not names:
-            invalid("frame", "have at least one column")
-        return list(names)
-    if not isinstance(columns, Iterable):
-        invalid("columns", "be a sequence of names", value=columns, error=TypeError)
-    chosen = [columns] if isinstance(columns, str) else list(columns)
+    excluded = [] if exclude is None else _chosen("exclude", names, exclude)
+    if columns is not None:
+        chosen = _chosen("columns", names, columns)
+        for place, name in enumerate(excluded):
+            if name in chosen:
+                invalid("exclude", "name none of the columns", index=place, value=name)
+        return chosen
+    if not names:
+        invalid("frame", "have at least one column")
+    chosen = [name for name in names if name not in excluded]
     if not chosen:
-        invalid("columns", "name at least one column")
-    known = set(names)
-    for place, name in enumerate(chosen):
-        if name not in known:
-            remedy = _near(name, names)
-            invalid("columns", "be columns of the table", index=place, value=name, remedy=remedy)
-        if name in chosen[:place]:
-            invalid("columns", "name each column once", index=place, value=name)
+        invalid("exclude", "keep at least one column")
     return chosen
 
 
-def _near(name: Any, names: Sequence[Any]) -> str:
+def _chosen(argument: str, names: Sequence[Any], columns: Any) -> list[Any]:
+    """The names in `columns`, which the argument of that name holds."""
+    if not isinstance(columns, Iterable):
+        invalid(argument, "be a sequence of names", value=columns, error=TypeError)
+    chosen = [columns] if isinstance(columns, str) else list(columns)
+    if not chosen:
+        invalid(argument, "name at least one column")
+    known, seen = set(names), set()
+    for place, name in enumerate(chosen):
+        if name not in known:
+            remedy = near(name, names)
+            invalid(argument, "be columns of the table", index=place, value=name, remedy=remedy)
+        if name in seen:
+            invalid(argument, "name each column once", index=place, value=name)
+        seen.add(name)
+    return chosen
+
+
+def near(name: Any, names: Sequence[Any]) -> str:
     """A sentence that names the columns most like `name`, or the first few."""
     by_lower = {str(known).lower(): known for known in names}
     near = difflib.get_close_matches(str(name).strip().lower(), list(by_lower), n=3, cutoff=0.6)

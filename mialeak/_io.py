@@ -1,9 +1,10 @@
 """Files: CSV, Parquet, npy and npz in, as the columns of a table; the state of an object out.
 
-Nothing is guessed.  A file must be what its suffix says; a CSV has a header, is UTF-8 and keeps its
-values as written (``01`` is not ``1``); only an empty field is missing; a pickle is never read.
-CSV goes through the standard library, so that it needs NumPy alone and an error can name the line;
-tables of many millions of rows are better kept in Parquet.
+Nothing is guessed.  A file must be what its suffix says; a CSV has a header unless the caller says
+otherwise, is UTF-8 and keeps its values as written (:mod:`mialeak._csv`); only an empty field and
+what the caller names is missing; a pickle is never read.  CSV goes through the standard library, so
+that it needs NumPy alone and an error can name the line; tables of many millions of rows are better
+kept in Parquet.
 
 A state is an npz archive of plain arrays and a header in JSON that says whose it is, and in which
 version.
@@ -11,22 +12,28 @@ version.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._columns import Factor, FactorBuilder, choose_columns
+from mialeak._columns import (
+    Factor,
+    as_markers,
+    choose_columns,
+    factor_from_arrow,
+    factor_from_values,
+    without_markers,
+)
+from mialeak._csv import check_index, read_csv
 
 __all__ = ["read_blocks", "read_state", "read_table", "write_state"]
 
@@ -46,9 +53,6 @@ _MAGIC = {
 #: Bytes looked at to see whether a CSV is text.
 _HEAD = 2**16
 
-#: Records of a CSV taken at a time.
-_BLOCK = 2**16
-
 #: What reading a damaged .npy or .npz was seen to raise.
 _DAMAGED = (
     *(ValueError, EOFError, OSError, RuntimeError, SyntaxError),
@@ -61,11 +65,17 @@ _ZIP_END = struct.Struct("<4s6xH10x")
 #: The name of the header among the arrays of a state.
 _HEADER = "header"
 
-#: A header of one column that holds one of these was written with another delimiter than told.
-_DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
 
-
-def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None = None) -> Any:
+def read_table(
+    path: str | Path,
+    columns: Any = None,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+    missing: Any = (),
+    progress: bool = False,
+) -> Any:
     """The columns of a file: a dict of columns, or a ``pyarrow.Table`` for Parquet.
 
     Parameters
@@ -77,6 +87,17 @@ def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None =
         The columns to read; all by default.
     delimiter : str, optional
         Of a CSV: a comma by default, a tab for .tsv.
+    header : bool, optional
+        Whether line 1 of a CSV holds the names of its columns.  By default it must, unless `names`
+        are given, and is refused if it looks like data.  Without names the columns are called "0",
+        "1", ...
+    names : sequence of str, optional
+        The names of the columns of a CSV that has none, or with ``header=True`` in place of those
+        in line 1.
+    missing : str or sequence, optional
+        Values that mark a missing one, such as ``["?", -9]``.
+    progress : bool
+        Whether to show how much of a CSV is read.
 
     Raises
     ------
@@ -84,7 +105,8 @@ def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None =
         If the file cannot be opened.
     ValueError
         If it is not what its suffix says, or damaged, or has no such column, or without `columns`
-        an index that pandas wrote.
+        an index that pandas wrote; if line 1 of a CSV looks like data where names are expected,
+        or like names where data are.
     ImportError
         For Parquet without pyarrow.
     """
@@ -96,15 +118,31 @@ def read_table(path: str | Path, columns: Any = None, *, delimiter: str | None =
         _check_text(path)
         if delimiter is None:
             delimiter = "\t" if suffix == ".tsv" else ","
-        return _read_csv(path, columns, delimiter)
-    if suffix in (".parquet", ".pq"):
+        table: Any = read_csv(
+            path, columns, delimiter=delimiter, header=header, names=names, progress=progress
+        )
+    elif header is not None or names is not None:
+        raise ValueError(f"{path} names its columns itself: header and names are for a CSV")
+    elif suffix in (".parquet", ".pq"):
         _check_magic(path, _PARQUET)
-        return _read_parquet(path, columns)
-    if suffix in (".npy", ".npz"):
+        table = _read_parquet(path, columns)
+    elif suffix in (".npy", ".npz"):
         _check_magic(path, _NPY if suffix == ".npy" else _ZIP)
         arrays = _read_arrays(path)
-        return {name: arrays[name] for name in choose_columns(list(arrays), columns)}
-    raise ValueError(f"{path} must end in .csv, .tsv, .parquet, .npy or .npz to say what it is")
+        table = {name: arrays[name] for name in choose_columns(list(arrays), columns)}
+    else:
+        raise ValueError(f"{path} must end in .csv, .tsv, .parquet, .npy or .npz to say what it is")
+    markers = as_markers(missing)
+    return _without_markers(table, markers) if markers else table
+
+
+def _without_markers(table: Any, markers: Sequence[str]) -> dict[Any, Factor]:
+    if isinstance(table, dict):
+        columns = {name: factor_from_values(column, name) for name, column in table.items()}
+    else:
+        names = table.column_names
+        columns = {name: factor_from_arrow(table[name], name) for name in names}
+    return {name: without_markers(factor, markers) for name, factor in columns.items()}
 
 
 def _check_magic(path: Path, magic: bytes) -> None:
@@ -136,108 +174,11 @@ def _refuse_content(path: Path, found: str) -> NoReturn:
     raise ValueError(f"{path} is not the {path.suffix} file its name says: it holds {found}")
 
 
-def _read_csv(path: Path, columns: Any, delimiter: str) -> dict[str, Factor]:
-    if len(delimiter) != 1:
-        raise ValueError(f"delimiter must be one character; got {delimiter!r}")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            try:
-                header = next(reader, [])
-                _check_header(path, header, delimiter)
-                _check_index(path, header, columns)
-                chosen = choose_columns(header, columns)
-                places = [header.index(name) for name in chosen]
-                builders = [FactorBuilder(missing=("",)) for _ in chosen]
-                while records := list(islice(reader, _BLOCK)):
-                    if set(map(len, records)) != {len(header)}:
-                        _check_ragged(path, delimiter, len(header))
-                        records = list(filter(None, records))
-                    for place, builder in zip(places, builders, strict=True):
-                        builder.add([record[place] for record in records])
-            except csv.Error as error:
-                raise ValueError(f"{path} line {reader.line_num}: {error}") from error
-    except UnicodeDecodeError as error:
-        _refuse_encoding(path, error)
-    return {name: builder.finish() for name, builder in zip(chosen, builders, strict=True)}
-
-
-def _check_header(path: Path, header: list[str], delimiter: str) -> None:
-    if not header:
-        raise ValueError(f"{path} must have the names of its columns in line 1, which is blank")
-    if _is_data(header):
-        raise ValueError(
-            f"{path} must have the names of its columns in line 1, which holds numbers: {header[0]}"
-        )
-    for place, name in enumerate(header):
-        if name in header[:place]:
-            places = f"{header.index(name) + 1} and {place + 1}"
-            raise ValueError(f"{path} has two columns of one name: columns {places} are {name!r}")
-    if len(header) == 1:
-        for other, written in _DELIMITERS.items():
-            if other != delimiter and other in header[0]:
-                raise ValueError(
-                    f"{path} has a single column, {header[0]!r}; if '{written}' divides its "
-                    "columns, say so with delimiter"
-                )
-
-
-def _is_data(header: list[str]) -> bool:
-    """Whether line 1 is a row of numbers; "0", "1", ... and years can be names."""
-    if len(set(header)) == len(header) and all(map(str.isdecimal, header)):
-        return False
-    try:
-        return len([float(field) for field in header]) > 0
-    except ValueError:
-        return False
-
-
-def _check_index(path: Path, names: list[str], columns: Any) -> None:
-    """Refuse to count by the numbers of the rows, in which every row is alone."""
-    for place, name in enumerate(names, 1):
-        if columns is None and (not name or name.startswith("__index_level_")):
-            raise ValueError(
-                f"{path} has the row numbers of a data frame, it seems: column {place} is called "
-                f"{name!r}. Write it with index=False, or choose the columns"
-            )
-
-
-def _check_ragged(path: Path, delimiter: str, width: int) -> None:
-    """Raise for the first record without `width` fields, unless only blank lines follow it."""
-    blank = 0
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        for record in reader:
-            if not record:
-                blank = blank or reader.line_num
-            elif blank:
-                raise ValueError(f"{path} line {blank} is blank, and it is not the last")
-            elif len(record) != width:
-                fields = f"{len(record)} field{'s' * (len(record) != 1)}"
-                raise ValueError(
-                    f"{path} line {reader.line_num} has {fields} where the header has {width}"
-                )
-
-
-def _refuse_encoding(path: Path, error: UnicodeDecodeError) -> NoReturn:
-    """Say in which line the first bytes are that are not UTF-8."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as found:
-                raise ValueError(
-                    f"{path} must be UTF-8; got byte 0x{line[found.start]:02x} in line {number}. "
-                    "Convert it (iconv -f LATIN1 -t UTF-8)"
-                ) from error
-    raise error
-
-
 def _read_parquet(path: Path, columns: Any) -> Any:
     pa, pq = _pyarrow(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            _check_index(path, file.schema_arrow.names, columns)
+            check_index(path, file.schema_arrow.names, columns)
             names = choose_columns(file.schema_arrow.names, columns)
             table = file.read(columns=names)
             table.validate(full=True)

@@ -150,6 +150,20 @@ def test_text_is_that_of_the_report(table, capsys):
     assert capsys.readouterr().out == report.text(target=0.1, top=2) + "\n"
 
 
+def test_persons_are_shown_only_when_asked_for(table, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    for option, shown in (([], False), (["--show-rows"], True)):
+        arguments = ["table", table, "--html", str(page), *option]
+        assert main(arguments) == 0
+        text = capsys.readouterr().out
+        assert main([*arguments, "--json"]) == 0
+        values = [row["values"] for row in json.loads(capsys.readouterr().out)["riskiest"]]
+        for out in (text.split("most at risk")[1], page.read_text().split("most at risk")[1]):
+            assert (re.search(r"\b41\b", out.split("<footer>")[0]) is not None) == shown
+        assert (values[0] == {"sex": "f", "age": "41"}) == shown
+        assert (set(map(str, values)) == {"None"}) != shown
+
+
 def test_the_rows_at_risk_can_be_left_out(table, capsys):
     assert main(["table", table, "--top", "0"]) == 0
     assert "at risk" not in capsys.readouterr().out

@@ -10,6 +10,7 @@ mpl.use("Agg")
 
 from matplotlib.figure import Figure
 
+from mialeak._report.text import at_most
 from mialeak.auditing import audit
 from mialeak.plotting import AuditDisplay
 from mialeak.tradeoff import GaussianTradeOff
@@ -39,6 +40,11 @@ def test_the_curve_lies_in_its_band_and_the_theory_beside(result, ax):
     assert epsilon == pytest.approx(result.epsilon_lower, abs=1e-9)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "95% simultaneous band" in texts
+
+
+def test_the_title_has_the_digits_of_the_answer(result, ax):
+    AuditDisplay.from_result(result, ax=ax)
+    assert ax.get_title() == f"epsilon at least {at_most(result.epsilon_lower)}"
 
 
 def test_scores_of_both_worlds_are_counted(result, ax):

@@ -100,6 +100,23 @@ def test_a_page_has_landmarks_headings_and_words_for_pictures():
         assert part["tabindex"] == "0"
 
 
+def test_cautions_stand_before_the_answer():
+    document = Document("The answer.", [], cautions=["Beware.", HOSTILE])
+    found = Page(page.render_page(document, ORIGIN, title="What leaks"))
+    kinds = [(part.get("class"), part.get("role")) for part in found.named("p")[:3]]
+    assert kinds == [("verdict over", "note"), ("verdict over", "note"), ("answer", None)]
+    words = "".join(found.words)
+    assert words.index("Caution: Beware.") < words.index(HOSTILE) < words.index("The answer.")
+    assert as_text(document).startswith("Caution: Beware.\n\nCaution: <script>")
+
+
+def test_settings_that_were_not_given_are_left_out():
+    words = "".join(page().words)
+    assert "top = 10" in words
+    assert "= None" not in words
+    assert ORIGIN.settings_hash in words
+
+
 def luminance(colour: str) -> float:
     digits = colour if len(colour) == 6 else "".join(2 * digit for digit in colour)
     parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]

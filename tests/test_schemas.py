@@ -30,12 +30,13 @@ NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_l
 OUTPUTS = {
     "table-1": [
         "table CSV",
-        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70",
-        "table GAPS --na category --top 100",
+        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70 --show-rows",
+        "table GAPS --na category --top 100 --show-rows",
+        "table COUNTS --counts n",
         "table GAPS --na drop --top 0 --max-leakage 0",
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
-        "table NPZ --na category --top 100",
-        "table NPZ --margins when,flag --top 100",
+        "table NPZ --na category --top 100 --show-rows",
+        "table NPZ --margins when,flag --top 100 --show-rows",
         "table --example adult --columns age --mechanism round:5 --coarsen 0.005",
     ],
     "mean-1": [
@@ -71,7 +72,10 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 
 #: Those with most fields.
 RICHEST = [
-    ("table-1", "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70"),
+    (
+        "table-1",
+        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70 --show-rows",
+    ),
     ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
     ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),
@@ -90,6 +94,7 @@ def tables(tmp_path_factory):
     csv = "sex,age\n" + "\n".join(rows) + "\n"
     (folder / "t.csv").write_text(csv + "x,30\n")  # alone in its kind: an infinite score
     (folder / "gaps.csv").write_text(csv + "f,\n")
+    (folder / "counts.csv").write_text("sex, age,n\nf,30, 12\nf,41,7\nm,30,0\nm,41,9\n")
     np.savez(
         folder / "t.npz",
         size=np.array([1.5, np.inf, np.nan, 2.0] * 5),
@@ -104,7 +109,7 @@ def tables(tmp_path_factory):
         ("flags", member),
     ):
         np.save(folder / f"{name}.npy", scores)
-    files = {"CSV": "t.csv", "GAPS": "gaps.csv", "NPZ": "t.npz"}
+    files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
     files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
     return {word: str(folder / file) for word, file in files.items()}
 

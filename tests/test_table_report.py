@@ -127,11 +127,16 @@ def test_rows_needed_are_those_of_their_rooms(adult):
     assert size.leakage == 0.1
 
 
-def test_more_than_ten_tables_is_called_rough(adult):
-    assert not adult.samples_for(0.1).rough
-    assert "came from (estimate)" in adult.text(target=0.1)
-    assert adult.samples_for(0.01).rough
-    assert "(rough estimate: over ten times the table)" in adult.text(target=0.01)
+def test_beyond_ten_tables_no_size_at_hand_is_enough(adult):
+    size = adult.samples_for(0.1)
+    assert not size.rough
+    assert f"{size.plug_in:,}  if the table's own frequencies" in adult.text(target=0.1)
+    assert "at hand" not in adult.text(target=0.1)
+    size = adult.samples_for(0.01)
+    assert size.rough
+    text = " ".join(adult.text(target=0.01).split())
+    assert text.count("over 325,610") == text.count("no size at hand is enough") == 2
+    assert f"{size.plug_in:,}" not in text
 
 
 @pytest.mark.parametrize("leakage", [0.0, 1.0, -0.1, float("nan")])
@@ -171,10 +176,16 @@ def test_a_column_of_names_is_told():
         "sex": np.arange(rows) % 2,
         "name": [f"x{i}" for i in range(rows)],
     }
-    told = "Every row has a value of its own in 'id', 'name', as a name has: leave out what is one."
-    assert table_leakage(table).caveats == (told,)
-    assert told in " ".join(str(table_leakage(table)).split())
+    told = (
+        "Every row has a value of its own in column 'id', 'name', as an identifier has. Leave such "
+        "columns out with exclude=['id', 'name']."
+    )
+    report = table_leakage(table)
+    assert report.cautions == report.caveats == (told,)
+    assert " ".join(str(report).split()).startswith(f"Caution: {told} Publishing")
+    assert str(report).count("identifier") == 1
     assert table_leakage(table, ["sex"]).caveats == ()
+    assert table_leakage(table, exclude=["id", "name"]).cell_counts.tolist() == [1000, 1000]
 
 
 def test_the_report_is_ready_for_json(adult):
@@ -190,6 +201,8 @@ def test_the_report_is_ready_for_json(adult):
 def test_the_text_leads_with_the_estimate_and_fits_a_page(adult):
     text = adult.text(target=0.05, top=4)
     lines = text.splitlines()
+    accuracy = f"{(1 + adult.estimate.value) / 2:.1%}"
+    assert f"in the table with {accuracy} accuracy (guessing: 50%)." in " ".join(text.split())
     assert lines[0].startswith(
         f"Publishing these 6,493 counts leaks {adult.estimate.value:.3f} (95%"
     )
@@ -201,10 +214,35 @@ def test_the_text_leads_with_the_estimate_and_fits_a_page(adult):
     assert adult.text() == str(adult)
 
 
+def test_persons_are_shown_only_when_asked_for(adult):
+    assert "Married" not in str(adult)
+    assert "Married" in adult.text(show_rows=True)
+    assert {row["values"] for row in adult.to_dict()["riskiest"]} == {None}
+    shown = adult.to_dict(show_rows=True)["riskiest"]
+    assert [row["values"] for row in shown] == [row.values for row in adult.riskiest()]
+    margins = table_leakage({"name": ["Eve", *("Ann", "Bob") * 3]}, margins=["name"])
+    assert "Eve" not in margins.text()
+    assert "Eve" in margins.text(show_rows=True)
+    assert {row["values"] for row in margins.to_dict()["margins"]["riskiest"]} == {None}
+    assert margins.to_dict(show_rows=True)["margins"] == margins.margins.to_dict()
+
+
+def test_one_is_not_a_plural():
+    text = " ".join(str(table_leakage({"a": ["x"] * 5}, n=1)).split())
+    assert "Publishing such counts of 1 row leaks 0.0" in text
+    assert "1 distinct cell;" in text
+    text = " ".join(str(table_leakage({"a": ["x"] * 5})).split())
+    assert text.startswith("Publishing this count leaks 0.0")
+    assert "sees this count can tell" in text
+    gap = {"a": ["x", "x", "y", "y", None]}
+    assert "1 more row dropped" in str(table_leakage(gap, na="drop"))
+    assert "1 row has a missing value" in str(table_leakage(gap, na="category"))
+
+
 def test_wide_and_hostile_values_stay_on_their_line():
     names = [f"column {place} with a long name" for place in range(30)]
     table = {name: ["x" * 200, "a\x1b[31m\nb"] for name in names}
-    lines = table_leakage(table).text().splitlines()
+    lines = table_leakage(table).text(show_rows=True).splitlines()
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in "".join(lines)
     (header,) = (line for line in lines if line.startswith("  row  in its cell"))

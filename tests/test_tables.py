@@ -295,19 +295,22 @@ def test_without_missing_values_the_three_ways_agree():
             [1, 2],
             {},
             TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a list",
+            "frame must be a pandas, polars or pyarrow table or a dict, not a list. "
+            "Pass a dict of its columns",
         ),
         (
             np.zeros((2, 2)),
             {},
             TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a ndarray",
+            "frame must be a pandas, polars or pyarrow table or a dict, not a ndarray. "
+            "Pass a dict of its columns",
         ),
         (
             pd.Series([1, 2]),
             {},
             TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a Series",
+            "frame must be a pandas, polars or pyarrow table or a dict, not a Series. "
+            "Of a Series of counts call reset_index(name='n'), and pass counts='n'",
         ),
         (
             pl.LazyFrame({"a": [1]}),

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
 from mialeak._report.text import (
     WIDTH,
+    accuracy,
     align,
     at_least,
     at_most,
@@ -44,6 +45,15 @@ def test_numbers_never_round_to_certainty(value, text):
 )
 def test_percentages_never_round_to_certainty(share, text):
     assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("leakage", "text"),
+    [(0.0, "50.0%"), (0.186, "59.3%"), (1.0, "100%"), (math.nextafter(1.0, 0.0), ">99.9%")],
+)
+def test_an_attacker_is_always_right_only_at_leakage_1(leakage, text):
+    assert accuracy(leakage) == text
+    assert (number(leakage) == "1") == (text == "100%")
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300))

@@ -48,15 +48,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """The answer in a sentence, and what it rests on."""
+    """The answer in a sentence, what to heed before it, and what it rests on."""
 
     answer: str
     sections: Sequence[Section]
+    cautions: Sequence[str] = ()
 
 
 def as_text(document: Document) -> str:
     """`document` for a terminal, in lines that fit it."""
-    blocks = [paragraph(document.answer)]
+    blocks = [paragraph(f"Caution: {caution}") for caution in document.cautions]
+    blocks.append(paragraph(document.answer))
     for section in document.sections:
         lines = [line for part in section.parts for line in _lines(part)]
         blocks.append([*paragraph(section.title), *("  " + line for line in lines)])

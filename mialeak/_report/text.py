@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 __all__ = [
     "WIDTH",
+    "accuracy",
     "align",
     "at_least",
     "at_most",
@@ -31,6 +33,9 @@ _NARROWEST = 10
 
 _GAP = "  "
 
+#: The largest float below 1.
+_BELOW_1 = math.nextafter(1.0, 0.0)
+
 #: Room for the note that columns are left out.
 _NOTE = len(" and 9999 more")
 
@@ -51,6 +56,11 @@ def percent(share: float) -> str:
     if share < 0.0005:
         return "<0.1%"
     return f"{share:.1%}" if share < 0.9995 else ">99.9%"
+
+
+def accuracy(leakage: float) -> str:
+    """How often an attacker of this advantage is right in a fair game; 100% only if always."""
+    return percent(1.0 if leakage == 1.0 else min(0.5 + 0.5 * leakage, _BELOW_1))
 
 
 def significant(value: float, digits: int = 4) -> str:

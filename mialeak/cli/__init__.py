@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from mialeak._version import __version__
 from mialeak.cli import _output, audit, curve, info, mean, table
-from mialeak.cli._errors import as_typed, one_line
+from mialeak.cli._errors import as_typed, one_line, shortened
 
 __all__ = ["main"]
 
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError, MemoryError, OverflowError) as error:
         message = as_typed(one_line(error), getattr(options, "typed", {}))
-        print(f"mialeak: error: {message}", file=sys.stderr)
+        print(f"mialeak: error: {shortened(message)}", file=sys.stderr)
         return _ERROR
     return code
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
 import re
+import shlex
 from collections.abc import Mapping
 
-__all__ = ["as_typed", "one_line"]
+__all__ = ["LONGEST", "as_typed", "in_shell", "one_line", "shortened"]
 
 #: Advice for Python, and the same for the shell.
 _ADVICE = {
-    "na='category'": "--na category",
-    "na='drop'": "--na drop",
     "say so with delimiter": "say so with --delimiter",
     "choose the columns": "choose with --columns",
+    "header=False": "--no-header",
+    "header=True": "--header",
+    "names=['A', 'B', ...]": "--names A,B,...",
 }
+
+_WORD = r"'[^'\\]*'|\"[^\"\\]*\""
+
+#: An argument that is an option of the same name, with its value: one word, or a list of them.
+_ARGUMENT = re.compile(
+    rf"\b(counts|exclude|missing|na)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
+)
+
+#: Characters that an error has at most.
+LONGEST = 600
 
 
 def one_line(error: BaseException) -> str:
@@ -23,6 +38,34 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory"
     return " ".join(str(error).split())
+
+
+def shortened(line: str) -> str:
+    """A line of at most `LONGEST` characters: its middle is left out, its end may be the cure."""
+    if len(line) <= LONGEST:
+        return line
+    end = LONGEST // 2
+    return f"{line[: LONGEST - end - 5]} ... {line[-end:]}"
+
+
+def in_shell(text: str) -> str:
+    """`text` with the options of the shell in place of the arguments of Python.
+
+    ``pass exclude=['id', 'name']`` becomes ``pass --exclude id,name``.
+    """
+    for ours, theirs in _ADVICE.items():
+        text = text.replace(ours, theirs)
+    return _ARGUMENT.sub(_as_option, text)
+
+
+def _as_option(match: re.Match[str]) -> str:
+    value = ast.literal_eval(match[2])
+    words = value if isinstance(value, list) else [value]
+    if match[1] != "counts":
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="").writerow(words)
+        words = [stream.getvalue()]
+    return f"--{match[1]} {shlex.quote(words[0])}"
 
 
 def as_typed(message: str, typed: Mapping[str, str]) -> str:
@@ -37,8 +80,11 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     typed : mapping of str to str
         The option that each argument came from.
     """
-    for ours, theirs in _ADVICE.items():
-        message = message.replace(ours, theirs)
+    if "names" not in typed:  # a command that has no options for the header of a CSV
+        from mialeak._csv import HEADER_ADVICE
+
+        message = message.replace(HEADER_ADVICE, "Write a line with a name above the data")
+    message = in_shell(message)
     name, must, rest = message.partition(" must ")
     if not must or name not in typed:
         return message

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,14 @@ __all__ = [
     "POSITIVE",
     "SHARE",
     "add_confidence",
+    "add_exclude",
     "add_limit",
     "add_outputs",
     "add_rate",
+    "add_show_rows",
     "add_table_options",
     "add_top",
+    "markers",
     "names",
     "number",
     "numbers",
@@ -98,6 +102,33 @@ def add_table_options(add: Any, examples: Any) -> None:
         "--delimiter",
         metavar="CHAR",
         help="of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
+    )
+    add(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether line 1 of a CSV holds the names of its columns (default: it must, and is "
+        "refused if it looks like data)",
+    )
+    add("--names", metavar="A,B,C", help="names of the columns of a CSV without a line of names")
+    add(
+        "--missing",
+        action="append",
+        metavar="X,Y",
+        help="values that mark a missing one, such as '?' or NA,-9",
+    )
+
+
+def add_exclude(add: Any) -> None:
+    """Describe ``--exclude``."""
+    add("--exclude", metavar="A,B", help="columns to leave out, such as identifiers")
+
+
+def add_show_rows(add: Any) -> None:
+    """Describe ``--show-rows``."""
+    add(
+        "--show-rows",
+        action="store_true",
+        help="show the values of the rows most at risk, which are those of persons",
     )
 
 
@@ -175,15 +206,41 @@ def one_table(options: argparse.Namespace, command: str) -> None:
         "frame": options.file or f"--example {options.example}",
         "columns": "--columns",
         "delimiter": "--delimiter",
+        "exclude": "--exclude",
+        "missing": "--missing",
+        "names": "--names",
     }
 
 
 def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
-    """The columns of the file."""
-    from mialeak._io import read_table
+    """The columns of the file, with a bar on a terminal if reading takes long.
 
-    delimiter = "\t" if options.delimiter == "\\t" else options.delimiter
-    return read_table(options.file, columns, delimiter=delimiter)
+    What the answer has to say first of the values of a CSV is set on `options`.
+    """
+    import importlib.util
+
+    from mialeak._columns import Factor
+    from mialeak._io import read_table
+    from mialeak._markers import marker_cautions
+
+    table = read_table(
+        options.file,
+        columns,
+        delimiter="\t" if options.delimiter == "\\t" else options.delimiter,
+        header=options.header,
+        names=None if options.names is None else names(options.names, "--names"),
+        missing=markers(options),
+        progress=sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
+    )
+    if isinstance(table, dict):
+        factors = {name: each for name, each in table.items() if isinstance(each, Factor)}
+        options.cautions = marker_cautions(factors)
+    return table
+
+
+def markers(options: argparse.Namespace) -> list[str]:
+    """The values that mark a missing one, from every ``--missing``."""
+    return [word for text in options.missing or () for word in names(text, "--missing")]
 
 
 def names(text: str, option: str) -> list[str]:

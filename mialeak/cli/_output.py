@@ -7,8 +7,11 @@ import json
 import math
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mialeak.cli._errors import in_shell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +28,7 @@ _PANEL = (5.6, 4.8)
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json"}
+_NOT_SETTINGS = {"argv", "run", "typed", "cautions", "html", "plot", "json"}
 
 
 def check_files(options: argparse.Namespace) -> None:
@@ -113,6 +116,9 @@ def give(
     int
         The exit code.
     """
+    document = replace(document, cautions=[in_shell(each) for each in document.cautions])
+    if "caveats" in content:
+        content["caveats"] = [in_shell(each) for each in content["caveats"]]
     if options.plot or options.html:
         figure = draw() if draw else None
         if options.plot and figure:

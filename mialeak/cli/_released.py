@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, invalid
+from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, invalid, listed
 from mialeak._columns import Factor
 from mialeak.means import row_leakage_scores
 from mialeak.means._rows import downdated
@@ -243,7 +243,7 @@ def release_of(
     missing = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     if missing.any() and not drop:
         counts = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
-        where = ", ".join(f"{count:,} in column {name!r}" for name, count in counts)
+        where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
         remedy = "Pass --na drop to leave such rows out"
         invalid("frame", f"have no missing values; there are {where}", remedy=remedy)
     places = np.flatnonzero(~missing)

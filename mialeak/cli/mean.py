@@ -101,6 +101,9 @@ def run(options: argparse.Namespace) -> int:
     told = document(report, target=options.target, top=options.top)
     if exact is not None and exact.top:
         told = replace(told, sections=[*told.sections, exact.section()])
+    cautions = getattr(options, "cautions", [])
+    told = replace(told, cautions=[*cautions, *told.cautions])
+    content["caveats"] = [*cautions, *content["caveats"]]
     return _output.give(
         options,
         told,

@@ -22,11 +22,15 @@ _EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
 #: Points of a picture's curve.
 _GRID = 30
 
+#: Rows above which a picture shows every second one, every third one, ...
+_DRAWN = 10_000_000
+
 _DESCRIPTION = """\
 How much does publishing the counts of a table leak about who is in it?
 Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
 
-The rows of FILE are counted by the joint values of the chosen columns.  Two
+The rows of FILE, one a person, are counted by the joint values of the chosen
+columns; with --counts n FILE is already counted, one row a cell.  Two
 numbers answer, and they differ: the estimate for the population that the rows
 came from, with an interval, and the value if the table's own frequencies were
 the population.
@@ -46,7 +50,7 @@ above X, with 0 if not.  An error, usage included, exits with 1.
 
 Examples:
   mialeak table --example adult
-  mialeak table microdata.csv --columns age,sex,region --max-leakage 0.05
+  mialeak table counts.csv --counts n --max-leakage 0.05
   mialeak table microdata.csv --margins 'sex,age,sex*age' --html report.html
 """
 
@@ -62,6 +66,12 @@ def add_parser(commands: Any) -> None:
     add = parser.add_argument
     _options.add_table_options(add, _EXAMPLES)
     add("--columns", metavar="A,B,C", help="columns to count by (default: all of FILE)")
+    _options.add_exclude(add)
+    add(
+        "--counts",
+        metavar="N",
+        help="column that holds the count of each row, for a table that is already counted",
+    )
     add(
         "--margins",
         metavar="A,B,A*B",
@@ -84,6 +94,7 @@ def add_parser(commands: Any) -> None:
     )
     _options.add_confidence(add)
     _options.add_top(add, 10)
+    _options.add_show_rows(add)
     _options.add_outputs(add)
     parser.set_defaults(run=run)
 
@@ -96,19 +107,22 @@ def run(options: argparse.Namespace) -> int:
     report = table_leakage(
         frame,
         columns,
+        exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
+        counts=options.counts,
         margins=margins,
         n=options.n,
         na=options.na,
+        missing=_options.markers(options) if options.file is None else (),
         confidence=options.confidence,
     )
     limit = options.max_leakage
     over, verdict = _verdict(report, limit)
-    document = report.document(target=options.target, top=options.top)
+    document = report.document(target=options.target, top=options.top, show_rows=options.show_rows)
     protections = _protections.results(report, options)
     if protections:
         sections = [*document.sections, _protections.section(protections)]
         document = replace(document, sections=sections)
-    content = report.to_dict(top=options.top)
+    content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["samples"] = _samples(report, options.target)
     content["protections"] = protections
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
@@ -147,7 +161,7 @@ def _samples(report: TableReport, target: float) -> dict[str, Any]:
 def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
-    options.typed |= {"margins": "--margins", "leakage": "--target"}
+    options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")
@@ -162,6 +176,8 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         wanted = columns
         if columns is None and margins is not None:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
+        if wanted is not None and options.counts is not None:
+            wanted = list(dict.fromkeys([*wanted, options.counts]))
         return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
     from mialeak import datasets
 
@@ -182,9 +198,9 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     from mialeak.tables import estimate_max_leakage
 
     margins = report.margins
-    leakage = report.row_leakage if margins is None else margins.row_leakage
-    kept = report.row_cells >= 0
-    ends = Bounds(np.asarray(leakage.lower)[kept], np.asarray(leakage.upper)[kept])
+    leakage = report.cell_leakage if margins is None else margins.cell_leakage
+    drawn = np.maximum(1, report.cell_counts // max(1, report.rows // _DRAWN))
+    ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
     name = "joint counts" if margins is None else "margins"
     LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
     grid = np.geomspace(max(2.0, report.n / 100), 100 * report.n, _GRID)

@@ -178,7 +178,7 @@ class AuditDisplay:
                 each, ax=self.ax_, name=name, scale=scale, least_fpr=least
             )
             self.curves_.append(display)
-        self.ax_.set_title(f"epsilon at least {at_most(self.result.epsilon_lower, 3)}")
+        self.ax_.set_title(f"epsilon at least {at_most(self.result.epsilon_lower)}")
 
     def _guarantee(self, fpr: FloatArray) -> FloatArray:
         """The curve of (epsilon, delta) at the bound: some attack is above it."""

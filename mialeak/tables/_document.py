@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
-from mialeak._report.text import enough, number, percent, printable
+from mialeak._report.text import accuracy, enough, number, percent, printable
 
 if TYPE_CHECKING:
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
 
 __all__ = ["caveat_of_names", "counted", "document"]
+
+#: Times the rows of the table beyond which no number of rows is told: no size at hand is enough.
+_RATIO = 10
 
 
 def caveat_of_names(columns: Iterable[Any]) -> list[str]:
@@ -22,29 +28,34 @@ def caveat_of_names(columns: Iterable[Any]) -> list[str]:
     return [f"Every row has a value of its own in {names}, as a name has: leave out what is one."]
 
 
-def document(report: TableReport, *, target: float, top: int) -> Document:
+def document(report: TableReport, *, target: float, top: int, show_rows: bool) -> Document:
     """The answer, the two numbers, cells, rows needed, rows at risk."""
     sections = [
         _numbers(report),
         counted(report),
         _sizes(report),
-        _needed(report.samples_for(target)),
+        _needed(report, report.samples_for(target)),
     ]
     if top:
-        sections.append(_riskiest(report, report.riskiest(top)))
-    return Document(_answer(report), sections)
+        sections.append(_riskiest(report, report.riskiest(top), show_rows))
+    return Document(_answer(report), sections, report.cautions)
 
 
 def _answer(report: TableReport) -> str:
     value = report.estimate
-    release = f"these {report.n_cells:,} counts"
+    one = report.n_cells == 1
+    release, seen = _counts(report.n_cells), "this count" if one else "these counts"
     if report.n != report.rows:
-        release = f"such counts of {report.n:,} rows"
+        release, seen = f"such counts of {_rows(report.n)}", "such counts"
     return (
-        f"Publishing {release} leaks {number(value.value)} ({_interval(report)}): who knows the "
-        f"population and sees them can tell whether a random person is among the rows, and is "
-        f"right {percent((1 + value.value) / 2)} of the time; a coin is right 50%."
+        f"Publishing {release} leaks {number(value.value)} ({_interval(report)}). An attacker who "
+        f"knows the population and sees {seen} can tell whether a random person is in the table "
+        f"with {accuracy(value.value)} accuracy (guessing: 50%)."
     )
+
+
+def _counts(count: int) -> str:
+    return "this count" if count == 1 else f"these {count:,} counts"
 
 
 def _interval(report: TableReport) -> str:
@@ -64,7 +75,7 @@ def _numbers(report: TableReport) -> Section:
     population = f"for the population these rows came from (estimate, {_interval(report)})"
     own = "if the table's own frequencies were the population (exact: plug-in)"
     told = Pairs([(number(value), population), (number(report.plug_in), own)])
-    return Section("Leakage", [told, Notes(report.caveats)])
+    return Section("Leakage", [told, Notes(report.caveats[len(report.cautions) :])])
 
 
 def counted(report: TableReport) -> Section:
@@ -73,14 +84,23 @@ def counted(report: TableReport) -> Section:
     columns = f"{len(report.columns)} column{'s' * (len(report.columns) != 1)}"
     alone = f"({percent(report.n_unique / report.rows)})"
     alone += " is alone in its own" if report.n_unique == 1 else " are alone in theirs"
+    cells = f"{report.n_cells:,} distinct cell{'s' * (report.n_cells != 1)}"
     lines = [
         f"{_rows(report.rows)}, {columns}: {names}",
-        f"{report.n_cells:,} distinct cells; {_rows(report.n_unique)} {alone}",
+        f"{cells}; {_rows(report.n_unique)} {alone}",
     ]
+    if report.counts is not None:
+        empty = f"; {report.cells_empty:,} of them 0" if report.cells_empty else ""
+        lines.append(f"already counted: the counts are those of {printable(report.counts)}{empty}")
     if report.rows_dropped:
-        lines.append(f"{report.rows_dropped:,} more rows dropped: a value is missing")
+        dropped = "row" if report.rows_dropped == 1 else "rows"
+        lines.append(f"{report.rows_dropped:,} more {dropped} dropped: a value is missing")
     if report.rows_missing:
-        lines.append(f"{report.rows_missing:,} rows have a missing value, counted as a category")
+        have = "row has" if report.rows_missing == 1 else "rows have"
+        lines.append(f"{report.rows_missing:,} {have} a missing value, counted as a category")
+    if report.columns_stripped:
+        stripped = listed(report.columns_stripped, show=printable)
+        lines.append(f"spaces around the values of {stripped} removed")
     return Section("Table", [Notes(lines)])
 
 
@@ -104,22 +124,29 @@ def _sizes(report: TableReport) -> Section:
     return Section("Rows by the size of their cell", [Table(header, body)])
 
 
-def _needed(size: SampleSize) -> Section:
-    kind = "rough estimate: over ten times the table" if size.rough else "estimate"
-    population = f"for the population these rows came from ({kind})"
-    own = "if the table's own frequencies were the population (exact)"
-    told = Pairs([(enough(size.population), population), (f"{size.plug_in:,}", own)])
-    return Section(f"Rows a release needs to leak at most {size.leakage:g}", [told])
+def _needed(report: TableReport, size: SampleSize) -> Section:
+    population = (size.population, enough(size.population))
+    own = (size.plug_in, f"{size.plug_in:,}")
+    most = _RATIO * report.rows
+    pairs = [
+        (f"over {most:,}", f"{text}: no size at hand is enough") if rows > most else (shown, text)
+        for (rows, shown), text in (
+            (population, "for the population these rows came from (estimate)"),
+            (own, "if the table's own frequencies were the population (exact)"),
+        )
+    ]
+    return Section(f"Rows a release needs to leak at most {size.leakage:g}", [Pairs(pairs)])
 
 
-def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> Section:
-    header = ("row", "in its cell", "leakage", *(printable(name) for name in report.columns))
+def _riskiest(report: TableReport, rows: Sequence[RowAtRisk], show_rows: bool) -> Section:
+    names = report.columns if show_rows else ()
+    header = ("row", "in its cell", "leakage", *(printable(name) for name in names))
     body = [
         (
             f"{row.row}",
             f"{row.count:,}",
             _span(row.low, row.high),
-            *(printable(value) for value in row.values.values()),
+            *(printable(row.values[name]) for name in names),
         )
         for row in rows
     ]
@@ -127,4 +154,8 @@ def _riskiest(report: TableReport, rows: Sequence[RowAtRisk]) -> Section:
     peers = f"{int(report.cell_counts[report.cell_counts <= most].sum()):,}"
     where = "alone in their cell" if most == 1 else f"in cells of at most {most:,}"
     title = f"Rows most at risk ({len(rows):,} of the {peers} {where}; row 0 is the first)"
-    return Section(title, [Table(header, body, left=len(report.columns))])
+    if report.counts is not None:
+        cells = f"{int(np.count_nonzero(report.cell_counts <= most)):,}"
+        size = "a count of 1" if most == 1 else f"a count of at most {most:,}"
+        title = f"Cells most at risk ({len(rows):,} of the {cells} with {size}; row 0 is the first)"
+    return Section(title, [Table(header, body, left=len(names))])

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, invalid
-from mialeak._columns import Factor
-from mialeak.tables._cells import count_cells, frame_factors
+from mialeak._arrays import as_choice, as_count, invalid, listed
+from mialeak._columns import Factor, near
+from mialeak.tables._cautions import cautions_of
+from mialeak.tables._cells import Cells, count_cells, frame_factors
+from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margins import as_margins, margin_report
 from mialeak.tables._report import TableReport
 
 __all__ = ["table_leakage"]
 
+IntArray = npt.NDArray[np.int64]
+
 _NA = ("error", "category", "drop")
+
+#: Persons of a counted table up to which its margins are computed, with a row for each.
+_MOST_PERSONS = 50_000_000
 
 
 def table_leakage(
     frame: Any,
     columns: Sequence[Any] | None = None,
     *,
+    exclude: Sequence[Any] | None = None,
+    counts: Any = None,
     margins: Sequence[Any] | None = None,
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
+    missing: Any = (),
     confidence: float = 0.95,
 ) -> TableReport:
     """How much publishing the counts of a table's joint cells leaks about its rows.
@@ -35,10 +45,15 @@ def table_leakage(
     ----------
     frame : table
         A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
-        lists of equal length).  One row a person.
+        lists of equal length).  One row a person, or with `counts` one row a cell.
     columns : sequence, optional
         Names of the columns whose joint values make the cells; by default all, or those that
         `margins` name.
+    exclude : sequence, optional
+        Names of the columns to leave out, such as identifiers; all others are counted by.
+    counts : str, optional
+        Name of the column that holds the count of each row, for a table that is already counted.
+        The answer is that for the table with one row a person.  A count may be 0.
     margins : sequence, optional
         Publish, in place of the joint cells, only the counts by some of the columns at a time: a
         column or a tuple of columns each, such as ``["age", "sex", ("age", "sex")]``.
@@ -48,6 +63,9 @@ def table_leakage(
     na : {"error", "category", "drop"}
         What to do with missing values (None, NaN, NaT, ``NA``, null): refuse them, count them as a
         value of their own, or leave their rows out, which the report then says.
+    missing : value or sequence, optional
+        Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
+        markers that are not among them.
     confidence : float
         Nominal coverage of the intervals.
 
@@ -66,8 +84,10 @@ def table_leakage(
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
-        with `margins`, if one is empty, names a column twice or one that is not among `columns`,
-        they have more than 10,000 cells together, or there are fewer than 3 rows.
+        if the frame looks like a table of counts or a cross-tabulation and `counts` is not given;
+        if a count is no whole number of at least 0, or a row is a total; with `margins`,
+        if one is empty, names a column twice or one that is not among `columns`, they have
+        more than 10,000 cells together, or there are fewer than 3 rows.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -114,6 +134,13 @@ def table_leakage(
     >>> row.row, row.values
     (6, {'age': 49, 'education': '9th', 'race': 'Black', 'sex': 'Female'})
 
+    A table that is already counted gives the same answer:
+
+    >>> table = {"sex": ["f", "f", "m", "m"], "smokes": ["no", "yes", "no", "yes"]}
+    >>> report = table_leakage({**table, "n": [301, 60, 274, 93]}, counts="n")
+    >>> report.rows, report.n_cells
+    (728, 4)
+
     Two one-way tables and a two-way table of the same people leak less than all four columns:
 
     >>> margins = ["age", "race", ("education", "sex")]
@@ -125,33 +152,37 @@ def table_leakage(
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
+    if counts is not None and not isinstance(counts, Hashable):
+        invalid("counts", "be the name of a column", value=counts, error=TypeError)
     columns = [columns] if isinstance(columns, str) else columns
     named = None if margins is None else as_margins(margins, columns)
     if named is not None and columns is None:
         columns = list(dict.fromkeys(name for margin in named for name in margin))
-    factors = frame_factors(frame, columns)
-    missing = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
-    n_missing = int(np.count_nonzero(missing))
-    if n_missing and na == "error":
+    factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
+    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    n_missing = _persons(absent, persons)
+    if absent.any() and na == "error":
         _refuse_missing(factors)
-    kept: Any = ~missing if n_missing and na == "drop" else slice(None)
-
-    codes = {name: _codes(factor, kept) for name, factor in factors.items()}
-    rows = len(next(iter(codes.values()))[0])
+    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
+    if persons is not None:
+        kept &= persons > 0
+    places = np.flatnonzero(kept)
+    rows = _persons(kept, persons)
     if not rows:
         invalid("frame", "have at least one row without a missing value")
-    cells = count_cells(codes.values(), rows)
-    row_cells, first_row = cells.of_row, cells.first_row
-    if rows < len(missing):
-        row_cells = np.full(len(missing), -1)
-        row_cells[kept] = cells.of_row
-        first_row = np.flatnonzero(kept)[first_row]
+    cells = _cells(factors, places, persons)
+    row_cells = np.full(len(absent), -1)
+    row_cells[places] = cells.of_row
 
     n = rows if n is None else n
+    first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     report = None
     if named is not None:
-        report = margin_report(named, codes, cells, values, row_cells=row_cells, n=n)
+        every = places if persons is None else _repeated(places, persons[places])
+        codes = {name: codes_of(factor, every) for name, factor in factors.items()}
+        whole = cells if persons is None else count_cells(codes.values(), rows)
+        report = margin_report(named, codes, whole, values, row_cells=row_cells, n=n)
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence),
         columns=tuple(factors),
@@ -159,24 +190,65 @@ def table_leakage(
         n=n,
         row_cells=row_cells,
         cell_counts=cells.counts,
-        rows_dropped=len(missing) - rows,
-        rows_missing=n_missing if rows == len(missing) else 0,
+        rows_dropped=n_missing if na == "drop" else 0,
+        rows_missing=n_missing if na == "category" else 0,
         margins=report,
+        counts=counts,
+        cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
+        columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
+        cautions=tuple(cautions_of(factors, persons)),
         _cell_values=tuple(values.values()),
     )
 
 
-def _codes(factor: Factor, kept: Any) -> tuple[npt.NDArray[Any], int]:
-    """Codes of the rows `kept`, a missing value being one more level, and the number of levels."""
-    codes, size = factor.codes[kept], len(factor.levels)
-    missing = codes < 0
-    if not missing.any():
-        return codes, size
-    return np.where(missing, size, codes), size + 1
+def _read(
+    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
+) -> tuple[dict[Any, Factor], IntArray | None]:
+    """The columns to count by, and the persons of each row where the rows are cells."""
+    if counts is None:
+        factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+        check_index(frame, factors, None)
+        check_rows_are_persons(factors)
+        return factors, None
+    if columns is not None:
+        columns = [*(name for name in columns if name != counts), counts]
+    factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+    if counts not in factors:
+        remedy = near(counts, list(factors))
+        invalid("counts", "be a column of the table", value=counts, remedy=remedy)
+    given = factors.pop(counts)
+    check_index(frame, factors, counts)
+    if not factors:
+        invalid("frame", "have at least one column beside the counts")
+    return factors, as_cell_counts(counts, given, factors)
+
+
+def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
+    """Number of persons in some of the rows."""
+    return int(np.count_nonzero(rows) if persons is None else persons[rows].sum())
+
+
+def _cells(factors: dict[Any, Factor], places: Any, persons: IntArray | None) -> Cells:
+    """The distinct cells of the rows at `places`, and the persons in each."""
+    cells = count_cells([codes_of(factor, places) for factor in factors.values()], len(places))
+    if persons is None:
+        return cells
+    counts = np.zeros(len(cells.counts), np.int64)
+    np.add.at(counts, cells.of_row, persons[places])
+    return Cells(cells.of_row, counts, cells.first_row)
+
+
+def _repeated(places: Any, persons: IntArray) -> Any:
+    """Each place as many times as there are persons."""
+    if persons.sum() > _MOST_PERSONS:
+        invalid(
+            "counts", f"sum to at most {_MOST_PERSONS:,} for margins, which take a row a person"
+        )
+    return np.repeat(places, persons)
 
 
 def _refuse_missing(factors: dict[Any, Factor]) -> NoReturn:
     counts = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
-    where = ", ".join(f"{count:,} in column {name!r}" for name, count in counts)
+    where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
     invalid("frame", f"have no missing values; there are {where}", remedy=remedy)

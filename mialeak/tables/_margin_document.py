@@ -18,7 +18,7 @@ __all__ = ["document_of_margins"]
 
 
 def document_of_margins(
-    report: TableReport, margins: MarginReport, *, target: float, top: int
+    report: TableReport, margins: MarginReport, *, target: float, top: int, show_rows: bool
 ) -> Document:
     """The answer, the accounts, the margins, the rows, rows at risk."""
     own = "if the table's own frequencies were the population (asymptotic)"
@@ -33,7 +33,7 @@ def document_of_margins(
         ),
     ]
     if top:
-        sections.append(_riskiest(report, margins.riskiest(top)))
+        sections.append(_riskiest(report, margins.riskiest(top), show_rows))
     return Document(_answer(margins), sections)
 
 
@@ -83,8 +83,9 @@ def _ends(bounds: Bounds) -> tuple[str, str]:
     return number(float(bounds.upper)), number(float(bounds.lower))
 
 
-def _riskiest(report: TableReport, rows: Sequence[RowInMargins]) -> Section:
-    names = [printable(name) for name in report.columns]
+def _riskiest(report: TableReport, rows: Sequence[RowInMargins], show_rows: bool) -> Section:
+    columns = report.columns if show_rows else ()
+    names = [printable(name) for name in columns]
     header = ("row", "leakage", "by own", "in its rarest cell", "of margin", *names)
     body = [
         (
@@ -93,7 +94,7 @@ def _riskiest(report: TableReport, rows: Sequence[RowInMargins]) -> Section:
             number(row.low),
             f"{row.count:,}",
             printable(row.margin),
-            *(printable(value) for value in row.values.values()),
+            *(printable(row.values[name]) for name in columns),
         )
         for row in rows
     ]

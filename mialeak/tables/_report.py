@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables._document import caveat_of_names, document
+from mialeak.tables._document import document
 from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
@@ -140,6 +140,15 @@ class TableReport(Result):
         Rows counted though a value is missing (``na="category"``).
     margins : MarginReport or None
         What leaks if only margins are published, not all joint counts.
+    counts : object
+        Name of the column that held the counts, if the table was already counted: its rows are
+        then cells, and `rows` counts persons.  None where a row is a person.
+    cells_empty : int
+        Rows of a table of counts with a count of 0; their cells take no part.
+    columns_stripped : tuple
+        Columns of a file in which values had spaces around them, which were removed.
+    cautions : tuple of str
+        What was probably misunderstood, with the argument that cures it; the report says it first.
     kind : str
         "estimate".
     """
@@ -153,6 +162,10 @@ class TableReport(Result):
     rows_dropped: int
     rows_missing: int
     margins: MarginReport | None
+    counts: Any
+    cells_empty: int
+    columns_stripped: tuple[Any, ...]
+    cautions: tuple[str, ...]
     _cell_values: tuple[Factor, ...] = field(repr=False)
     kind: Kind = "estimate"
 
@@ -222,12 +235,14 @@ class TableReport(Result):
     def riskiest(self, top: int | None = 10) -> tuple[RowAtRisk, ...]:
         """The rows in the rarest cells, at most `top` of them, rarest first and then in order.
 
-        Rows in cells of the same size are equally at risk as far as the table can tell.
+        Of a table that was already counted the rows are cells.  Rows in cells of the same size are
+        equally at risk as far as the table can tell.
         """
         top = self.rows if top is None else as_count(top, "top")
         sizes, cells = np.unique(self.cell_counts, return_counts=True)
+        rows_of = np.ones_like(sizes) if self.counts is not None else sizes
         # The smallest size up to which there are rows enough; only those rows are sorted.
-        last = min(int(np.searchsorted(np.cumsum(sizes * cells), top)), len(sizes) - 1)
+        last = min(int(np.searchsorted(np.cumsum(rows_of * cells), top)), len(sizes) - 1)
         rows = np.flatnonzero(
             (self.row_cells >= 0) & (self.cell_counts <= sizes[last])[self.row_cells]
         )
@@ -248,20 +263,14 @@ class TableReport(Result):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Why the interval may be worse than its level says, a sentence each; often none."""
-        found = []
+        """The cautions, and why the interval may be worse than its level says; often none."""
+        found = list(self.cautions)
         if self.rows < TESTED_ROWS:
             found.append(f"The interval was not tested on tables below {TESTED_ROWS:,} rows.")
         if not self.rows / TESTED_RATIO <= self.n <= self.rows * TESTED_RATIO:
             found.append(
                 f"The interval was not tested for releases over {TESTED_RATIO} times larger or "
                 "smaller than the table."
-            )
-        if self.n_unique == self.rows > 1:
-            found += caveat_of_names(
-                name
-                for name, factor in zip(self.columns, self._cell_values, strict=True)
-                if np.unique(factor.codes).size == self.rows
             )
         return tuple(found)
 
@@ -286,7 +295,7 @@ class TableReport(Result):
             rough=population > TESTED_RATIO * self.rows,
         )
 
-    def text(self, *, target: float = 0.01, top: int = 10) -> str:
+    def text(self, *, target: float = 0.01, top: int = 10, show_rows: bool = False) -> str:
         """The report for people, as ``print(report)`` shows it.
 
         Parameters
@@ -295,17 +304,30 @@ class TableReport(Result):
             The leakage for which :meth:`samples_for` is told.
         top : int
             Rows at risk to list.
+        show_rows : bool
+            Whether to show the values of these rows, which are those of persons.
         """
-        return as_text(self.document(target=target, top=top))
+        return as_text(self.document(target=target, top=top, show_rows=show_rows))
 
-    def document(self, *, target: float = 0.01, top: int = 10) -> Document:
+    def document(self, *, target: float = 0.01, top: int = 10, show_rows: bool = False) -> Document:
         """What :meth:`text` says, apart from how it looks."""
-        if self.margins is not None:
-            return document_of_margins(self, self.margins, target=target, top=top)
-        return document(self, target=target, top=top)
+        if self.margins is None:
+            return document(self, target=target, top=top, show_rows=show_rows)
+        margins = document_of_margins(
+            self, self.margins, target=target, top=top, show_rows=show_rows
+        )
+        return replace(margins, cautions=self.cautions)
 
-    def to_dict(self, *, top: int | None = 10) -> dict[str, Any]:
-        """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
+    def to_dict(self, *, top: int | None = 10, show_rows: bool = False) -> dict[str, Any]:
+        """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays.
+
+        The values of these rows are None unless `show_rows`.
+        """
+        margins = None if self.margins is None else self.margins.to_dict(top=top)
+        riskiest = [row.to_dict() for row in self.riskiest(top)]
+        if not show_rows:
+            for row in [*riskiest, *(margins["riskiest"] if margins else ())]:
+                row["values"] = None
         return {
             "kind": self.kind,
             "columns": [str(name) for name in self.columns],
@@ -313,14 +335,17 @@ class TableReport(Result):
             "rows_dropped": self.rows_dropped,
             "rows_missing": self.rows_missing,
             "n": self.n,
+            "counts": None if self.counts is None else str(self.counts),
+            "cells_empty": self.cells_empty,
+            "columns_stripped": [str(name) for name in self.columns_stripped],
             "estimate": self.estimate.to_dict(),
             "plug_in": self.plug_in,
             "caveats": list(self.caveats),
             "n_cells": self.n_cells,
             "n_unique": self.n_unique,
             "cell_sizes": [size.to_dict() for size in self.cell_sizes],
-            "riskiest": [row.to_dict() for row in self.riskiest(top)],
-            "margins": None if self.margins is None else self.margins.to_dict(top=top),
+            "riskiest": riskiest,
+            "margins": margins,
         }
 
     def __repr__(self) -> str:

@@ -1,0 +1,109 @@
+"""Values that usually mark a missing one, such as "?", "NA" or -9, and what to say of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor, is_number, numeric_levels
+
+__all__ = ["MARKERS", "lone_markers", "marker_cautions"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: What marks a missing value in files, in small letters.
+MARKERS = frozenset(
+    {
+        "",
+        "?",
+        "*",
+        ".",
+        "..",
+        "-",
+        "--",
+        "na",
+        "n/a",
+        "#n/a",
+        "nan",
+        "<na>",
+        "null",
+        "nat",
+        "(null)",
+    }
+)
+
+#: Numbers that mark a missing value: below all others, none of which is negative, ...
+_BELOW = (-1.0, -9.0, -99.0, -999.0, -9999.0)
+#: ... or above all others by this factor.
+_ABOVE, _FACTOR = (99.0, 999.0, 9999.0, 99999.0), 2.0
+
+
+def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
+    """A sentence for each marker that is counted as a value, with the argument that cures it.
+
+    `weights` are the persons of each row, where a row is not one person.
+    """
+    met: dict[Any, list[tuple[Any, int]]] = {}
+    for name, factor in factors.items():
+        for value, rows in lone_markers(factor, weights):
+            met.setdefault(value, []).append((name, rows))
+    return [
+        f"{value!r} is counted as a value like any other, "
+        f"{listed(places, show=lambda place: _where(*place))}. "
+        f"If it marks a missing value, pass missing=[{str(value)!r}]."
+        for value, places in met.items()
+    ]
+
+
+def _where(name: Any, rows: int) -> str:
+    return f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}"
+
+
+def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[Any, int]]:
+    """The values of a column that usually mark a missing one, and the rows that hold each."""
+    known = factor.codes >= 0
+    shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
+    found = [code for code in _candidates(factor, shown > 0) if shown[code]]
+    rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
+    return [(factor.value(code), int(rows[factor.codes == code].sum())) for code in found]
+
+
+def _candidates(factor: Factor, present: npt.NDArray[np.bool_]) -> list[int]:
+    """The codes of markers among the levels that are present."""
+    if np.count_nonzero(present) < 2:
+        return []
+    numbers = numeric_levels(factor)
+    if numbers is not None:
+        return _far_off(np.where(present, numbers, np.nan))
+    levels: Any = factor.levels
+    plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
+    if set(map(type, plain)) <= {int, float, type(None)}:
+        numbers = np.array([np.nan if value is None else float(value) for value in plain])
+        return _far_off(np.where(present, numbers, np.nan))
+    if not all(isinstance(value, str) for value in plain):
+        return []
+    words = [value.strip() for value in plain]
+    markers = [k for k, word in enumerate(words) if word.lower() in MARKERS]
+    others = [k for k in np.flatnonzero(present).tolist() if words[k].lower() not in MARKERS]
+    if not others or not all(is_number(words[k]) for k in others):
+        return markers
+    values = np.full(len(words), np.nan)
+    values[others] = [float(words[k]) for k in others]
+    return markers + _far_off(values)
+
+
+def _far_off(values: npt.NDArray[np.float64]) -> list[int]:
+    """The codes of the numbers that stand far from all others; NaN is no number."""
+    numbers = values[np.isfinite(values)]
+    if numbers.size < 3:
+        return []
+    first, second, last_but_one, last = np.partition(numbers, [0, 1, -2, -1])[[0, 1, -2, -1]]
+    found = []
+    if first in _BELOW and second >= 0.0:
+        found.append(first)
+    if last in _ABOVE and last > _FACTOR * max(last_but_one, 1.0):
+        found.append(last)
+    return [int(np.flatnonzero(values == number)[0]) for number in found]

@@ -1,0 +1,275 @@
+"""Tables that are already counted: one row a cell, with its count; and how to recognise one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import MAX_COUNT, invalid, listed
+from mialeak._columns import Factor, is_number, numeric_levels
+from mialeak.tables._cautions import all_differ
+from mialeak.tables._cells import count_cells
+
+__all__ = ["as_cell_counts", "check_index", "check_rows_are_persons", "codes_of"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Names of columns of counts, in small letters, in the languages of statistical offices.
+_COUNT_WORDS = """
+n count counts cnt freq freqs frequency frequencies obs nobs n_obs num_obs observations size number
+num total cases persons people individuals population pop obs_value value
+antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
+frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
+lukumäärä počet pocet
+len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
+"""
+_COUNT_NAMES = frozenset(_COUNT_WORDS.split())
+
+#: Values of a category that stand for the sum over all others, in small letters.
+_TOTAL_WORDS = """
+total,totals,all,sum,overall,subtotal,sub-total,grand total,all ages,all persons,both sexes
+gesamt,insgesamt,summe,ensemble,totale,totaal,totalt,i alt,samtlige,alle,yhteensä,razem
+"""
+_TOTALS = frozenset(_TOTAL_WORDS.strip().replace("\n", ",").split(","))
+
+#: A count that a statistical office does not publish.
+_SUPPRESSED = re.compile(
+    r"[<\u2264]\s*=?\s*\d+|\d+\s*[-\u2013]\s*\d+|[cdsx*:\u2013-]+|\([cdsx]\)|\.+|n\.?/?a\.?", re.I
+)
+
+_SEPARATED = re.compile(r"\d{1,3}([,. '\u00a0\u202f]\d{3})+")
+
+#: Share of the rows that must differ in the other columns for a row to be a cell.
+_NEARLY_ALL = 0.95
+
+#: Largest table of shares, and how far from 1 or 100 their rounding can bring the sum.
+_MOST_SHARES, _ROUNDING = 100_000, 0.005
+
+#: Fewest rows at which whole numbers that rise are taken for the categories of a cross-tabulation.
+_FEWEST_RISING = 5
+
+_BEFORE_SUPPRESSION = (
+    "Where the count is suppressed, pass the table before suppression: its leakage is an upper "
+    "bound on that of the suppressed one"
+)
+
+
+def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any], int]:
+    """Codes of the rows `kept`, a missing value being one more level, and the number of levels."""
+    codes, size = factor.codes[kept], len(factor.levels)
+    missing = codes < 0
+    if not missing.any():
+        return codes, size
+    return np.where(missing, size, codes), size + 1
+
+
+def as_cell_counts(name: Any, counts: Factor, categories: dict[Any, Factor]) -> IntArray:
+    """The count of each row of a table that is already counted.
+
+    Raises
+    ------
+    ValueError
+        If a count is missing, negative, fractional, suppressed or no number, all are 0, or a row
+        is a total of others; the row is named.
+    """
+    for column, factor in categories.items():
+        _refuse_totals(column, factor)
+    missing = counts.codes < 0
+    if missing.any():
+        row = int(np.argmax(missing))
+        remedy = f"Write 0 where the cell is empty. {_BEFORE_SUPPRESSION}"
+        _refuse_count(name, row, "no value", remedy)
+    values: IntArray = np.zeros(len(counts.levels), np.int64)
+    bad = np.zeros(len(counts.levels), np.bool_)
+    for code in np.unique(counts.codes).tolist():
+        count = _whole(counts.value(code))
+        bad[code], values[code] = count is None, count or 0
+    if bad.any():
+        row = int(np.argmax(bad[counts.codes]))
+        value = counts.value(int(counts.codes[row]))
+        _refuse_count(name, row, repr(value), _remedy(value))
+    cells: IntArray = values[counts.codes]
+    total = sum(cells.tolist())
+    if not 0 < total <= MAX_COUNT:
+        invalid(f"column {name!r}", f"sum to between 1 and 2**53; the sum is {total:,}")
+    return cells
+
+
+def _refuse_count(name: Any, row: int, value: str, remedy: str) -> NoReturn:
+    rule = f"hold counts, which are whole numbers of at least 0; row {row} holds {value}"
+    invalid(f"column {name!r}", rule, remedy=remedy)
+
+
+def _whole(value: Any) -> int | None:
+    """A count of at least 0; None for anything else."""
+    if isinstance(value, str):
+        if not is_number(value.strip()):
+            return None
+        value = int(value) if value.strip().isdecimal() else float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not 0 <= value <= MAX_COUNT or value != int(value):
+        return None
+    return int(value)
+
+
+def _remedy(value: Any) -> str:
+    text = str(value).strip()
+    if _SEPARATED.fullmatch(text):
+        return "Write it without separators: " + re.sub(r"\D", "", text)
+    if not is_number(text):
+        return _BEFORE_SUPPRESSION if _SUPPRESSED.fullmatch(text) else ""
+    if text.startswith("-"):
+        return "A negative number is a correction or a marker, not a count"
+    return "A fraction is a weighted or estimated number, not a count"
+
+
+def _refuse_totals(name: Any, factor: Factor) -> None:
+    if not isinstance(factor.levels, (list, tuple)) and not hasattr(factor.levels, "to_pylist"):
+        return
+    for code in range(len(factor.levels)):
+        value = factor.value(code)
+        if isinstance(value, str) and value.strip().lower() in _TOTALS:
+            rows = np.flatnonzero(factor.codes == code)
+            if rows.size:
+                rule = f"hold no totals; row {rows[0]} holds {value!r}"
+                remedy = "Leave out the rows of totals, or rename the value if it is none"
+                invalid(f"column {name!r}", rule, remedy=remedy)
+
+
+def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
+    """Refuse a table of counts that is passed as if its rows were persons.
+
+    A table of counts has a column of whole numbers with the name of a count, and next to no two
+    rows that agree in all other columns; a table of shares has a column of fractions that sum to 1
+    or to 100.  In a cross-tabulation no two rows agree in the first column, and all others, at
+    least two, hold whole numbers or what stands for one that is not published.
+    """
+    rows = len(next(iter(factors.values())).codes)
+    if rows < 2 or len(factors) < 2:
+        return
+    for name, factor in factors.items():
+        if str(name).strip().lower() in _COUNT_NAMES and _holds_counts(factor):
+            others = [codes_of(other) for key, other in factors.items() if key != name]
+            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+                _refuse_counted(name)
+    for name, factor in factors.items():
+        if _sums_to_whole(factor):
+            others = [codes_of(other) for key, other in factors.items() if key != name]
+            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+                _refuse_shares(name)
+    first, *others_names = factors
+    if (
+        len(others_names) >= 2
+        and _are_categories(factors[first])
+        and all(_holds_counts(factors[name], strict=True) for name in others_names)
+    ):
+        _refuse_crosstab(first)
+
+
+def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
+    """Refuse a pandas frame whose index holds the categories, which would be ignored.
+
+    So come counts from ``pandas.crosstab`` and from ``groupby(...).size().to_frame()``.
+    """
+    names = [
+        name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None
+    ]
+    if not names:
+        return
+    if counts is None and not all(_holds_counts(each, strict=True) for each in factors.values()):
+        return
+    rule = f"hold its categories in columns; its index has the name {listed(names)}"
+    remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
+    invalid("frame", rule, remedy=remedy)
+
+
+def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
+    """Whether the values are whole numbers of at least 0: all of them, or most if not `strict`."""
+    present = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels)) > 0
+    numbers = numeric_levels(factor)
+    if numbers is not None:
+        shown = numbers[present]
+        return shown.size > 0 and bool(np.all((shown >= 0) & (shown == np.floor(shown))))
+    allowed = 0 if strict else np.count_nonzero(present) / 2
+    bad = whole = 0
+    for code in np.flatnonzero(present).tolist():
+        value = factor.value(code)
+        whole += _whole(value) is not None or _SEPARATED.fullmatch(str(value)) is not None
+        bad += _whole(value) is None and not _is_unpublished(value)
+        if bad > allowed:
+            return False
+    return whole > 0
+
+
+def _numbers(factor: Factor) -> npt.NDArray[np.float64] | None:
+    """The levels as numbers, if they are, also as text."""
+    numbers = numeric_levels(factor)
+    if numbers is not None:
+        return numbers.astype(np.float64)
+    values = [str(factor.value(code)) for code in range(len(factor.levels))]
+    return np.array(values, np.float64) if all(map(is_number, values)) else None
+
+
+def _sums_to_whole(factor: Factor) -> bool:
+    """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
+    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else _numbers(factor)
+    if numbers is None:
+        return False
+    values = numbers[factor.codes]
+    if not (values >= 0.0).all() or (values == np.floor(values)).all():
+        return False
+    return any(abs(values.sum() / whole - 1.0) <= _ROUNDING for whole in (1.0, 100.0))
+
+
+def _is_unpublished(value: Any) -> bool:
+    """Whether it stands for a count in a published table, though it is no number."""
+    text = str(value).strip()
+    return isinstance(value, str) and bool(
+        _SUPPRESSED.fullmatch(text) or _SEPARATED.fullmatch(text)
+    )
+
+
+def _are_categories(factor: Factor) -> bool:
+    """Whether no two rows agree, and the values are words, or whole numbers that rise."""
+    if not all_differ(factor):
+        return False
+    first = factor.value(int(factor.codes[0]))
+    if isinstance(first, str) and _whole(first) is None:
+        return True
+    numbers = _numbers(factor)
+    if len(factor.codes) < _FEWEST_RISING or numbers is None or not _holds_counts(factor):
+        return False
+    return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
+
+
+def _refuse_counted(name: Any) -> NoReturn:
+    rule = (
+        f"have one row a person; it looks like a table of counts: column {name!r} holds whole "
+        "numbers, and no two rows agree in the other columns"
+    )
+    remedy = f"Pass counts={name!r}, or rename the column if each row is one person"
+    invalid("frame", rule, remedy=remedy)
+
+
+def _refuse_shares(name: Any) -> NoReturn:
+    rule = (
+        f"have one row a person; it looks like a table of shares: column {name!r} sums to 1 or to "
+        "100, and no two rows agree in the other columns"
+    )
+    invalid("frame", rule, remedy="Pass the table of counts, with counts='n' for their column")
+
+
+def _refuse_crosstab(first: Any) -> NoReturn:
+    rule = (
+        f"have one row a person; it looks like a cross-tabulation: no two rows agree in {first!r}, "
+        "and all other columns hold whole numbers"
+    )
+    remedy = (
+        f"Write one row a cell (pandas: frame.melt({first!r}, value_name='n')) and pass "
+        f"counts='n'; if {first!r} identifies persons, pass exclude=[{first!r}]"
+    )
+    invalid("frame", rule, remedy=remedy)

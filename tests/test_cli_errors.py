@@ -1,0 +1,87 @@
+"""Errors of the shell: short whatever the input, with the options of the shell in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mialeak._arrays import invalid, listed
+from mialeak.cli import main
+from mialeak.cli._errors import LONGEST, in_shell, shortened
+
+
+def refused(capsys, *arguments):
+    """The one line of an error."""
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("mialeak: error: ").rstrip("\n")
+
+
+def test_an_error_has_at_most_600_characters(tmp_path, capsys):
+    names = [f"column {place} of a survey with long names" for place in range(2000)]
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(names) + "\n" + "\n".join([",".join(["1", "2"] * 1000)] * 3) + "\n")
+    long = "x" * 5000
+    for arguments in (
+        ["table", str(path), "--columns", long],
+        ["table", str(path), "--columns", ",".join([*names, names[0]])],
+        ["table", str(path), "--columns", "a," * 3000],
+        ["table", str(path), *[f"--{name.replace(' ', '-')}" for name in names]],
+        ["table", str(path), "--example", long],
+        ["table", str(path), "--max-leakage", long],
+        ["table", f"{long}.csv"],
+        ["mean", str(path), "--columns", long],
+    ):
+        assert len(refused(capsys, *arguments)) <= LONGEST == 600
+    path.write_text(",".join(names) + "\n" + "\n".join(["," * 1999] * 3) + "\n")
+    for command in ("table", "mean"):
+        message = refused(capsys, command, str(path))
+        assert "column 2 of a survey with long names' and 1,997 more. Pass --na " in message
+
+
+def test_a_long_error_keeps_its_beginning_and_its_end():
+    assert shortened("a" * LONGEST) == "a" * LONGEST
+    line = shortened("begin " + "a" * LONGEST + " end")
+    assert len(line) == LONGEST
+    assert line.startswith("begin aaa")
+    assert line.endswith("aaa end")
+    assert " ... " in line
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("pass exclude=['id'].", "pass --exclude id."),
+        ("pass exclude=['a', \"b's\", 'c,d']", "pass --exclude 'a,b'\"'\"'s,\"c,d\"'"),
+        ("pass missing=['?'] or missing=['-9']", "pass --missing '?' or --missing -9"),
+        ("pass counts='n'", "pass --counts n"),
+        ("pass counts='my n'", "pass --counts 'my n'"),
+        ("na='drop'; header=False; header=True", "--na drop; --no-header; --header"),
+        ("pass other=['id']", "pass other=['id']"),
+    ],
+)
+def test_advice_is_worded_for_the_shell(text, typed):
+    assert in_shell(text) == typed
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [
+        ([], ""),
+        (["a"], "'a'"),
+        ("abc", "'a', 'b', 'c'"),
+        ("abcd", "'a', 'b', 'c' and 1 more"),
+        (range(2003), "0, 1, 2 and 2,000 more"),
+    ],
+)
+def test_a_list_names_three_and_a_count(items, text):
+    assert listed(items) == text
+
+
+def test_no_item_and_no_value_fills_an_error():
+    assert len(listed(["x" * 1000] * 5)) < 330
+    with pytest.raises(ValueError, match="must be short; got n = 'xxx") as caught:
+        invalid("n", "be short", value="x" * 1000, remedy="Shorten it")
+    assert str(caught.value).endswith("xxx'. Shorten it")
+    assert len(str(caught.value)) < 150

@@ -1,0 +1,279 @@
+"""Tables that are already counted: the same answer as with a row a person, or a refusal."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak.tables import table_leakage
+
+CATEGORIES = {
+    "age": [30, 30, 41, 41, 52, 52, 60, 60],
+    "sex": ["f", "m"] * 4,
+    "town": ["x", "x", "x", "y", "y", None, "y", "x"],
+}
+COUNTS = [12, 1, 0, 7, 1, 40, 300, 2]
+COUNTED = {**CATEGORIES, "n": COUNTS}
+
+#: The same table with a row a person.
+EXPANDED = {
+    name: [value for value, count in zip(values, COUNTS, strict=True) for _ in range(count)]
+    for name, values in CATEGORIES.items()
+}
+
+#: What the two reports do not share: where a row stands, and how the table was given.
+GIVEN = {"counts", "cells_empty", "riskiest"}
+
+
+def compared(report):
+    content = report.to_dict(top=None)
+    if content["margins"]:
+        del content["margins"]["riskiest"]
+    return {name: value for name, value in content.items() if name not in GIVEN}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"na": "category"},
+        {"na": "drop"},
+        {"columns": ["age", "sex"]},
+        {"columns": ["sex"], "n": 5000, "confidence": 0.5},
+        {"columns": "sex"},
+        {"exclude": ["town"]},
+        {"exclude": ["town", "age"]},
+        {"margins": ["age", "sex", ("age", "sex")]},
+        {"margins": ["sex", "town"], "na": "drop", "n": 100},
+        {"na": "drop", "missing": ["y", 60]},
+    ],
+    ids=str,
+)
+def test_a_counted_table_gives_the_answer_of_its_persons(options):
+    counted = table_leakage(COUNTED, counts="n", **options)
+    persons = table_leakage(EXPANDED, **options)
+    assert compared(counted) == compared(persons)
+    assert np.array_equal(counted.cell_counts, persons.cell_counts)
+    assert np.array_equal(counted.cell_leakage.upper, persons.cell_leakage.upper)
+    cells = {repr(counted.cell_values(cell)) for cell in range(counted.n_cells)}
+    assert cells == {repr(persons.cell_values(cell)) for cell in range(persons.n_cells)}
+    assert counted.samples_for(0.2) == persons.samples_for(0.2)
+
+
+def test_random_tables_counted_or_not_give_the_same_answer():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        rows = int(rng.integers(3, 40))
+        table = {name: rng.integers(0, 4, rows) for name in "ab"}
+        counts = rng.integers(0, 6, rows)
+        counts[0] += 3
+        persons = {name: np.repeat(values, counts) for name, values in table.items()}
+        counted = table_leakage({**table, "c": counts}, counts="c")
+        assert compared(counted) == compared(table_leakage(persons, exclude=None))
+
+
+def test_the_rows_at_risk_are_rows_of_the_table_of_counts():
+    report = table_leakage(COUNTED, ["age", "sex"], counts="n")
+    assert [row.row for row in report.riskiest(3)] == [1, 4, 7]
+    assert report.riskiest(1)[0].values == {"age": 30, "sex": "m"}
+    assert [row.count for row in report.riskiest(None)] == sorted(c for c in COUNTS if c)
+    assert report.row_cells.tolist() == [0, 1, -1, 2, 3, 4, 5, 6]
+    text = str(report)
+    assert "(7 of the 7 with a count of at most 300; row 0 is the first)" in text
+    assert "already counted: the counts are those of n; 1 of them 0" in text
+    margins = table_leakage(COUNTED, margins=["age", "sex"], counts="n").margins
+    assert {row.row for row in margins.riskiest(None)} == {0, 1, 3, 4, 5, 6, 7}
+
+
+def test_rows_of_the_same_cell_are_added():
+    table = {"a": ["x", "y", "x", "y"], "b": [1, 1, 1, 1], "n": [2, 3, 4, 5]}
+    report = table_leakage(table, counts="n")
+    assert report.cell_counts.tolist() == [6, 8]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        ["1", " 2", "0", "3"],
+        ["1.0", "2.00", "0", "3"],
+        [1.0, 2.0, 0.0, 3.0],
+        np.array([1, 2, 0, 3], np.uint8),
+        pd.Series([1, 2, 0, 3], dtype="Int64"),
+    ],
+    ids=str,
+)
+def test_counts_may_be_text_or_whole_floats(counts):
+    frame = pd.DataFrame({"a": list("xyzu"), "n": counts})
+    assert table_leakage(frame, counts="n").cell_counts.tolist() == [1, 2, 3]
+
+
+def test_a_census_needs_no_row_a_person():
+    report = table_leakage({"a": list("xyz"), "n": [10**9, 2 * 10**12, 1]}, counts="n")
+    assert report.rows == 2_001_000_000_001
+    with pytest.raises(ValueError, match="counts must sum to at most 50,000,000 for margins"):
+        table_leakage({"a": list("xyz"), "n": [10**9, 5, 1]}, margins=["a"], counts="n")
+
+
+REFUSED = [
+    ([1, 2, -3], "row 2 holds -3. A negative number is a correction or a marker"),
+    ([1, 2.5, 3], "row 1 holds 2.5. A fraction is a weighted or estimated number"),
+    ([1, None, 3], "row 1 holds no value. Write 0 where the cell is empty"),
+    (["1", "", "<5"], "row 1 holds ''"),
+    (["1,234", "2", "3"], "row 0 holds '1,234'. Write it without separators: 1234"),
+    (["1 234", "2", "3"], "row 0 holds '1 234'. Write it without separators: 1234"),
+    (["many", "2", "3"], "row 0 holds 'many'"),
+    ([True, False, True], "row 0 holds True"),
+    ([0, 0, 0], "sum to between 1 and 2**53; the sum is 0"),
+    ([2**53, 2**53, 0], "sum to between 1 and 2**53"),
+    ([float("inf"), 1.0, 2.0], "row 0 holds inf"),
+]
+REFUSED += [
+    (
+        [mark, "7", "9"],
+        f"row 0 holds {mark!r}. Where the count is suppressed, pass the table before",
+    )
+    for mark in ["<5", "< 10", "<=5", "≤5", "1-4", "c", ":", "*", "x", "..", ".", "(s)", "n/a"]
+]
+
+
+@pytest.mark.parametrize(("counts", "words"), REFUSED, ids=lambda value: str(value)[:30])
+def test_what_is_no_count_is_refused_with_its_row_and_value(counts, words):
+    with pytest.raises(ValueError, match="column 'n' must") as caught:
+        table_leakage({"a": ["x", "y", "z"], "n": counts}, counts="n")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["Total", " total ", "All", "SUM", "Insgesamt", "Grand total"])
+def test_totals_are_refused(word):
+    table = {"sex": ["f", "m", word], "n": [3, 4, 7]}
+    with pytest.raises(
+        ValueError, match=r"column 'sex' must hold no totals; row 2 holds"
+    ) as caught:
+        table_leakage(table, counts="n")
+    assert "Leave out the rows of totals" in str(caught.value)
+
+
+# --- recognised -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["n", "N", "count", "Freq", "len", "count(*)", "OBS_VALUE", "Anzahl", "effectif"]
+)
+def test_a_table_of_counts_is_not_taken_for_persons(name):
+    table = {"age": [*range(40)] * 2, "sex": ["f"] * 40 + ["m"] * 40, name: [*range(5, 85)]}
+    with pytest.raises(
+        ValueError, match=rf"Pass counts='{re.escape(name)}', or rename the column if each"
+    ):
+        table_leakage(table)
+    assert table_leakage(table, counts=name).rows == sum(table[name])
+
+
+def test_persons_with_a_column_of_that_name_are_counted():
+    rng = np.random.default_rng(1)
+    table = {"age": rng.integers(20, 60, 500), "n": rng.integers(0, 9, 500)}
+    assert table_leakage(table).rows == 500
+    table = {"age": np.arange(500), "n": rng.random(500)}
+    assert table_leakage(table).rows == 500
+
+
+@pytest.mark.parametrize(
+    "first", [["none", "school", "college", "master", "doctor"], [18, 30, 45, 60, 75]]
+)
+def test_a_cross_tabulation_is_refused(first):
+    table = {"group": first, "White": [4, 30, 9, 7, 0], "Black": [3, 3, 12, 0, 9]}
+    message = r"cross-tabulation.*frame\.melt\('group', value_name='n'\)\) and pass counts='n'; if"
+    with pytest.raises(ValueError, match=message):
+        table_leakage(table)
+    with pytest.raises(ValueError, match=r"pass exclude=\['group'\]"):
+        table_leakage(table)
+    assert table_leakage(table, exclude=["group"]).rows == 5
+    counted = pd.DataFrame(table).melt("group", value_name="n")
+    report = table_leakage(counted, counts="n")
+    assert (report.rows, report.cells_empty) == (77, 2)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"group": ["a", "b", "b"], "x": [1, 2, 3], "y": [4, 5, 6]},  # two rows of a group
+        {"group": ["a", "b", "c"], "x": [1, 2, 3]},  # one column of numbers
+        {"group": ["a", "b", "c"], "x": [1, 2, 3], "y": [4, -5, 6]},
+        {"group": ["a", "b", "c"], "x": [1, 2, 3], "y": [4, 5.5, 6]},
+        {"group": [5, 4, 3, 2, 1], "x": [1, 2, 3, 4, 5], "y": [4, 5, 6, 7, 8]},  # falling
+        {"group": [1, 2, 3, 4], "x": [1, 2, 3, 4], "y": [4, 5, 6, 7]},  # few rows
+        {"group": [1.5, 2.5, 3.5], "x": [1, 2, 3], "y": [4, 5, 6]},
+    ],
+)
+def test_what_only_resembles_a_cross_tabulation_is_counted(table):
+    assert table_leakage(table).rows == len(table["x"])
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (COUNTED, {"counts": "N"}, r"counts must be a column of the table; got counts = 'N'. Did"),
+        (COUNTED, {"counts": True}, "counts must be a column of the table; got counts = True"),
+        (COUNTED, {"counts": "n", "exclude": ["n"]}, "counts must be a column of the table"),
+        ({"n": [1, 2]}, {"counts": "n"}, "frame must have at least one column beside the counts"),
+        (COUNTED, {"counts": "n", "columns": ["n"]}, "at least one column beside the counts"),
+    ],
+)
+def test_the_column_of_counts_is_one_of_several(frame, options, message):
+    with pytest.raises(ValueError, match=message):
+        table_leakage(frame, **options)
+
+
+def test_counts_are_named_and_not_listed():
+    with pytest.raises(TypeError, match=r"counts must be the name of a column; got counts = \[1"):
+        table_leakage(CATEGORIES, counts=[1, 2])
+
+
+SHARES = {"sex": ["f", "f", "m"], "smokes": ["no", "yes", "no"], "share": [0.5, 0.125, 0.375]}
+
+
+@pytest.mark.parametrize("scale", [1, 100, 99.9])
+def test_a_table_of_shares_is_refused(scale):
+    table = {**SHARES, "share": [scale * share for share in SHARES["share"]]}
+    with pytest.raises(ValueError, match=r"column 'share' sums to 1 or to 100.*counts='n'"):
+        table_leakage(table)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"share": [0.5, 0.125, 0.5]},  # no sum of shares
+        {"share": [1.5, -0.875, 0.375]},
+        {"smokes": ["no", "no", "no"]},  # two rows that agree
+        {"share": [0.5, None, 0.5]},
+    ],
+)
+def test_what_only_resembles_shares_is_counted(change):
+    assert table_leakage({**SHARES, **change}, na="category").rows == 3
+
+
+def test_identifiers_and_weights_are_named_by_their_names():
+    table = {"pid": [1, 1, 2, 2], "wgt": [5, 5, 6, 6], "sex": list("fmfm")}
+    first, second = table_leakage(table).cautions
+    assert first.endswith(
+        "The report is about rows, not persons; if 'pid' is no category, pass exclude=['pid']."
+    )
+    assert second.startswith("Column 'wgt' has the name of a survey weight")
+    assert table_leakage(table, exclude=["pid", "wgt"]).cautions == ()
+    once = {"pid": [1, 3, 2, 4], "sex": list("fmfm")}
+    assert len(table_leakage(once).cautions) == 1
+
+
+def test_categories_in_the_index_of_pandas_are_not_ignored():
+    frame = pd.DataFrame({"age": [1, 1, 2, 2, 2], "sex": list("fmfmm")})
+    for counted in (
+        pd.crosstab(frame["age"], frame["sex"]),
+        frame.groupby(["age", "sex"]).size().to_frame("n"),
+    ):
+        with pytest.raises(ValueError, match=r"its index has the name 'age'.*reset_index\(\)"):
+            table_leakage(counted)
+    with pytest.raises(ValueError, match=r"its index has the name 'age', 'sex'"):
+        table_leakage(counted, counts="n")
+    assert table_leakage(counted.reset_index(), counts="n").cell_counts.tolist() == [1, 1, 1, 2]
+    assert table_leakage(frame.set_index("age")).rows == 5  # words are no counts

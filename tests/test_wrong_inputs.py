@@ -1,0 +1,82 @@
+"""Natural wrong inputs: each is refused with its cure, or named before the answer.
+
+Made by reading how people call pandas, sdcMicro, ARX, Opacus and privacy meters.  Refused means:
+exit code 1, one line on stderr, nothing on stdout; in Python a ValueError or TypeError.  Cautioned
+means: an answer, and the words before it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from wrong_inputs import AUDITS, CALLS, MEANS
+from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
+
+from mialeak.cli import main
+
+LONGEST = 600
+
+LINES = TABLES + MEANS + AUDITS
+
+
+@pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
+def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, content in case.files.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    code = main(case.line.split())
+    out, err = capsys.readouterr()
+    if case.cautioned:
+        assert code == 0, err
+        before, answer, _ = " ".join(out.split()).partition(" Publishing ")
+        assert answer
+        assert before.startswith("Caution: ")
+    else:
+        assert (code, out) == (1, "")
+        assert err.startswith("mialeak: error: ")
+        assert err.count("\n") == 1
+        assert len(err) <= LONGEST + len("mialeak: error: \n")
+        before = err
+    for words in case.says:
+        assert words in before
+
+
+@pytest.mark.parametrize("case", TABLE_CALLS + CALLS, ids=lambda case: case.title)
+def test_a_wrong_call_is_refused_or_cautioned(case):
+    if case.cautioned:
+        message = " ".join(case.call().cautions)
+    else:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            case.call()
+        message = str(caught.value)
+        assert len(message) <= LONGEST
+    for words in case.says:
+        assert words in message
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("table t.csv", {"t.csv": PEOPLE}),
+        ("table raw.csv --names age,work,sex,hours --missing ? --na drop", {"raw.csv": RAW}),
+        ("table raw.csv --no-header --missing ?,NA --na category", {"raw.csv": RAW}),
+        ("table counts.csv --counts n", {"counts.csv": COUNTED}),
+        ("table counts.csv --counts n --columns age", {"counts.csv": COUNTED}),
+        ("table counts.csv --counts n --margins age,sex", {"counts.csv": COUNTED}),
+        ("table t.csv --exclude id", {"t.csv": NAMED}),
+        ("table t.csv --header", {"t.csv": "a\nb\na\nc\nb\n"}),
+        ("table t.csv --missing -9 --missing NA --na drop", {"t.csv": PEOPLE}),
+    ],
+)
+def test_the_cure_cures(line, files, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    assert main(line.split()) == 0
+    assert capsys.readouterr().out.startswith("Publishing ")
+
+
+def test_the_corpus_is_one_of_fifty():
+    cases = [*LINES, *TABLE_CALLS, *CALLS]
+    assert len(cases) >= 50
+    titles = [f"{case.title} {getattr(case, 'line', '')}" for case in cases]
+    assert len(set(titles)) == len(titles)
