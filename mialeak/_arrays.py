@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,9 +40,11 @@ __all__ = [
     "first_index",
     "for_columns",
     "invalid",
+    "listed",
     "refuse_masked",
     "require",
     "require_within",
+    "sampled_rows",
     "within",
 ]
 
@@ -96,6 +99,14 @@ def invalid(
     if remedy:
         message += f". {remedy}"
     raise error(message)
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first `most` of `names`, and how many more there are: what fits an error line."""
+    more = len(names) - most
+    if more <= 0:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {more:,} more"
 
 
 def first_index(bad: npt.NDArray[np.bool_]) -> tuple[int, ...]:
@@ -307,3 +318,22 @@ def as_counts(
 def _range_rule(least: int, most: int) -> str:
     top = "2**53" if most == MAX_COUNT else str(most)
     return f"be between {least} and {top}"
+
+
+def sampled_rows(rate: float, n: int) -> int:
+    """``rate * n``, which must be an integer of at least 2."""
+    rate = as_float(rate, "sampling_rate")
+    if not 0.0 < rate <= 1.0:
+        invalid("sampling_rate", "be above 0 and at most 1", value=rate)
+    rows = round(rate * n)
+    if abs(rate * n - rows) > 1e-9 * rows or rows < 2:
+        low = max(2, int(np.floor(rate * n)))
+        high = min(n, low + 1 if rate * n >= 2.0 else low)
+        near = " and ".join(f"{k / n!r} ({k} rows)" for k in sorted({low, high}))
+        invalid(
+            "sampling_rate",
+            f"draw an integer number of rows, at least 2, of n = {n}",
+            value=rate,
+            remedy=f"The nearest that do: {near}",
+        )
+    return rows

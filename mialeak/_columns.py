@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,15 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid
 
-__all__ = ["Factor", "FactorBuilder", "choose_columns", "factor_from_arrow", "factor_from_values"]
+__all__ = [
+    "Factor",
+    "FactorBuilder",
+    "choose_columns",
+    "each_factor",
+    "factor_from_arrow",
+    "factor_from_values",
+    "frame_factors",
+]
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -256,8 +264,89 @@ def _codes(indices: Any) -> npt.NDArray[np.int32]:
     return codes
 
 
-def choose_columns(names: Sequence[Any], columns: Any) -> list[Any]:
+def frame_factors(
+    frame: Any, columns: Sequence[Any] | None, exclude: Any = ()
+) -> dict[Any, Factor]:
+    """The columns of :func:`each_factor`, all at once."""
+    return dict(each_factor(frame, columns, exclude))
+
+
+def each_factor(
+    frame: Any, columns: Sequence[Any] | None, exclude: Any = ()
+) -> Iterator[tuple[Any, Factor]]:
+    """The chosen columns (all, for None, but those to `exclude`) of a table, one at a time.
+
+    The table is a dict of columns, or a data frame.
+
+    Raises
+    ------
+    ImportError
+        If the frame is not a dict, and narwhals or pyarrow is not installed.
+    TypeError
+        If it is not a table, or a column does not hold single values of one type.
+    ValueError
+        If a column is missing, chosen twice or of another length, or there are no rows.
+    """
+    if isinstance(frame, Mapping):
+        names, column = list(frame), frame.__getitem__
+        factor_of = factor_from_values
+    else:
+        names, column = _native_columns(frame)
+        factor_of = _factor_of_native
+    chosen = choose_columns(names, columns)
+    if len(exclude):
+        dropped = set(choose_columns(names, exclude, "exclude"))
+        chosen = [name for name in chosen if name not in dropped]
+        if not chosen:
+            invalid("exclude", "leave at least one column")
+    rows = None
+    for name in chosen:
+        factor = factor_of(column(name), name)
+        if rows is None:
+            rows = len(factor.codes)
+            if not rows:
+                invalid("frame", "have at least one row")
+        if len(factor.codes) != rows:
+            rule = f"have as many rows as column {chosen[0]!r} ({rows}), not {len(factor.codes)}"
+            invalid(_column(name), rule)
+        yield name, factor
+
+
+def _native_columns(frame: Any) -> tuple[list[Any], Any]:
+    """The names of a data frame's columns, and what gives a column by its name."""
+    try:
+        import narwhals as nw
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"frame is a {type(frame).__name__}, which takes narwhals and pyarrow "
+            '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
+        ) from error
+    try:
+        table = nw.from_native(frame, eager_only=True)
+        return list(table.columns), table.get_column
+    except TypeError:
+        rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
+        remedy = "Call its collect() first" if hasattr(frame, "collect") else ""
+        invalid("frame", rule, remedy=remedy, error=TypeError)
+    except ValueError as error:  # narwhals' DuplicateError
+        invalid("frame", f"have no two columns of one name ({' '.join(str(error).split())})")
+
+
+def _factor_of_native(column: Any, name: Any) -> Factor:
+    import pyarrow as pa
+
+    try:
+        return factor_from_arrow(column.to_arrow(), name)
+    except (pa.ArrowException, OverflowError) as error:  # OverflowError: integers above 2**64
+        rule = f"hold values of one type ({error})"
+        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+
+
+def choose_columns(names: Sequence[Any], columns: Any, argument: str = "columns") -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
+
+    `argument` is what the caller of the library calls `columns`.
 
     Raises
     ------
@@ -269,17 +358,17 @@ def choose_columns(names: Sequence[Any], columns: Any) -> list[Any]:
             invalid("frame", "have at least one column")
         return list(names)
     if not isinstance(columns, Iterable):
-        invalid("columns", "be a sequence of names", value=columns, error=TypeError)
+        invalid(argument, "be a sequence of names", value=columns, error=TypeError)
     chosen = [columns] if isinstance(columns, str) else list(columns)
     if not chosen:
-        invalid("columns", "name at least one column")
+        invalid(argument, "name at least one column")
     known = set(names)
     for place, name in enumerate(chosen):
         if name not in known:
             remedy = _near(name, names)
-            invalid("columns", "be columns of the table", index=place, value=name, remedy=remedy)
+            invalid(argument, "be columns of the table", index=place, value=name, remedy=remedy)
         if name in chosen[:place]:
-            invalid("columns", "name each column once", index=place, value=name)
+            invalid(argument, "name each column once", index=place, value=name)
     return chosen
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import as_choice, as_count, as_floats, invalid
+from mialeak._arrays import as_choice, as_count, as_floats, invalid, sampled_rows
 from mialeak.exact._atoms import Atoms, atoms_of, halves_of
 from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
@@ -15,7 +15,6 @@ from mialeak.exact._outcomes import families_of, log_of
 from mialeak.exact._returns import find_returns
 from mialeak.exact._tables import packed
 from mialeak.marginals import as_joint
-from mialeak.mean._tradeoff import sampled_rows
 
 __all__ = ["exact_tradeoff"]
 

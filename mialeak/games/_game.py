@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid
+from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, sampled_rows
 from mialeak._blocks import (
     as_rng,
     map_blocks,
@@ -23,7 +23,6 @@ from mialeak.games._columns import Block, columns_of, laws_of
 from mialeak.games._rounds import Rounds
 from mialeak.marginals import as_joint
 from mialeak.mean._covariance import variances_or_matrix
-from mialeak.mean._tradeoff import sampled_rows
 
 __all__ = ["AverageTargetGame", "FixedTargetGame", "draw_rows"]
 

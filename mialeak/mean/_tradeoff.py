@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_floats, invalid
+from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
 from mialeak.mean._covariance import Whitening, whitening
 from mialeak.mean._score import as_mean, as_points, inner_products, squared_distances
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
@@ -17,7 +17,6 @@ __all__ = [
     "gaussian_release_tradeoff",
     "mean_tradeoff",
     "misspecified_advantage",
-    "sampled_rows",
 ]
 
 
@@ -112,25 +111,6 @@ def mean_tradeoff(
         return GaussianTradeOff(rows / n * shift, kind="asymptotic")
     curve = GaussianTradeOff(shift, kind="asymptotic")
     return curve if rows == n else SubsampledTradeOff(curve, rows / n)
-
-
-def sampled_rows(rate: float, n: int) -> int:
-    """``rate * n``, which must be an integer of at least 2."""
-    rate = as_float(rate, "sampling_rate")
-    if not 0.0 < rate <= 1.0:
-        invalid("sampling_rate", "be above 0 and at most 1", value=rate)
-    rows = round(rate * n)
-    if abs(rate * n - rows) > 1e-9 * rows or rows < 2:
-        low = max(2, int(np.floor(rate * n)))
-        high = min(n, low + 1 if rate * n >= 2.0 else low)
-        near = " and ".join(f"{k / n!r} ({k} rows)" for k in sorted({low, high}))
-        invalid(
-            "sampling_rate",
-            f"draw an integer number of rows, at least 2, of n = {n}",
-            value=rate,
-            remedy=f"The nearest that do: {near}",
-        )
-    return rows
 
 
 def _shift(target: Any, assumed_target: Any, mean: FloatArray, by: Whitening) -> float | FloatArray:

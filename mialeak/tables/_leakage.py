@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, invalid
-from mialeak._columns import Factor
-from mialeak.tables._cells import count_cells, frame_factors
+from mialeak._columns import Factor, frame_factors
+from mialeak.tables._cells import count_cells
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margins import as_margins, margin_report
 from mialeak.tables._report import TableReport
