@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,13 @@ from mialeak._arrays import invalid
 __all__ = [
     "Factor",
     "FactorBuilder",
+    "as_numbers",
     "choose_columns",
     "each_factor",
     "factor_from_arrow",
     "factor_from_values",
     "frame_factors",
+    "reads_as_number",
 ]
 
 IntArray = npt.NDArray[np.integer[Any]]
@@ -46,6 +49,9 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 
 #: Column names listed in an error when none is like the one asked for.
 _SHOWN = 8
+
+#: A number as people write it, without leading zeros.
+_NUMBER = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
 
 _TO_STRINGS = "Convert it to strings first"
 
@@ -272,11 +278,12 @@ def frame_factors(
 
 
 def each_factor(
-    frame: Any, columns: Sequence[Any] | None, exclude: Any = ()
+    frame: Any, columns: Sequence[Any] | None, exclude: Any = (), argument: str = "frame"
 ) -> Iterator[tuple[Any, Factor]]:
     """The chosen columns (all, for None, but those to `exclude`) of a table, one at a time.
 
-    The table is a dict of columns, or a data frame.
+    The table is a dict of columns, or a data frame; `argument` is what the caller of the library
+    calls it.
 
     Raises
     ------
@@ -291,9 +298,9 @@ def each_factor(
         names, column = list(frame), frame.__getitem__
         factor_of = factor_from_values
     else:
-        names, column = _native_columns(frame)
+        names, column = _native_columns(frame, argument)
         factor_of = _factor_of_native
-    chosen = choose_columns(names, columns)
+    chosen = choose_columns(names, columns, table=argument)
     if len(exclude):
         dropped = set(choose_columns(names, exclude, "exclude"))
         chosen = [name for name in chosen if name not in dropped]
@@ -305,21 +312,21 @@ def each_factor(
         if rows is None:
             rows = len(factor.codes)
             if not rows:
-                invalid("frame", "have at least one row")
+                invalid(argument, "have at least one row")
         if len(factor.codes) != rows:
             rule = f"have as many rows as column {chosen[0]!r} ({rows}), not {len(factor.codes)}"
             invalid(_column(name), rule)
         yield name, factor
 
 
-def _native_columns(frame: Any) -> tuple[list[Any], Any]:
+def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
     """The names of a data frame's columns, and what gives a column by its name."""
     try:
         import narwhals as nw
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"frame is a {type(frame).__name__}, which takes narwhals and pyarrow "
+            f"{argument} is a {type(frame).__name__}, which takes narwhals and pyarrow "
             '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
         ) from error
     try:
@@ -328,9 +335,9 @@ def _native_columns(frame: Any) -> tuple[list[Any], Any]:
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
         remedy = "Call its collect() first" if hasattr(frame, "collect") else ""
-        invalid("frame", rule, remedy=remedy, error=TypeError)
+        invalid(argument, rule, remedy=remedy, error=TypeError)
     except ValueError as error:  # narwhals' DuplicateError
-        invalid("frame", f"have no two columns of one name ({' '.join(str(error).split())})")
+        invalid(argument, f"have no two columns of one name ({' '.join(str(error).split())})")
 
 
 def _factor_of_native(column: Any, name: Any) -> Factor:
@@ -343,10 +350,12 @@ def _factor_of_native(column: Any, name: Any) -> Factor:
         invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
 
 
-def choose_columns(names: Sequence[Any], columns: Any, argument: str = "columns") -> list[Any]:
+def choose_columns(
+    names: Sequence[Any], columns: Any, argument: str = "columns", table: str = "frame"
+) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
 
-    `argument` is what the caller of the library calls `columns`.
+    `argument` and `table` are what the caller of the library calls `columns` and the table.
 
     Raises
     ------
@@ -355,7 +364,7 @@ def choose_columns(names: Sequence[Any], columns: Any, argument: str = "columns"
     """
     if columns is None:
         if not names:
-            invalid("frame", "have at least one column")
+            invalid(table, "have at least one column")
         return list(names)
     if not isinstance(columns, Iterable):
         invalid(argument, "be a sequence of names", value=columns, error=TypeError)
@@ -381,3 +390,21 @@ def _near(name: Any, names: Sequence[Any]) -> str:
     shown = ", ".join(map(repr, names[:_SHOWN]))
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"The table has {shown}{more}"
+
+
+def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
+    """The levels as numbers; None if they are none.  With `text` they are words of a CSV."""
+    if isinstance(levels, range):
+        return np.arange(levels.start, levels.stop)
+    if hasattr(levels, "to_numpy"):  # a pyarrow array
+        levels = levels.to_numpy(zero_copy_only=False)
+    if isinstance(levels, np.ndarray):
+        return levels if levels.dtype.kind in "iuf" else None
+    if not (text and all(map(reads_as_number, levels))):
+        return None
+    return np.array([float(level or "nan") for level in levels])
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether an empty or missing field, or a number; "007" is the name of something."""
+    return text == "" or _NUMBER.fullmatch(text) is not None

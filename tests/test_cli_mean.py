@@ -15,9 +15,8 @@ from scipy import stats
 import mialeak
 from mialeak._text import at_most
 from mialeak.cli import main
-from mialeak.cli._mean_report import MeanReport
-from mialeak.cli._released import release_of
 from mialeak.datasets import load_adult, load_genotypes
+from mialeak.mean import mean_leakage
 
 
 def write(path, columns):
@@ -86,8 +85,8 @@ def test_the_example_answers_in_one_sentence(capsys):
     lines = text.splitlines()
     assert " ".join(lines[:3]).startswith(
         "Publishing the means of these 127 columns over 2,504 rows leaks 0.091 on average and "
-        "0.133 about the riskiest row: who knows the population and sees the means can tell "
-        "whether that row is among them, and is right 56.6% of the time; a coin is right 50%."
+        "0.133 about the riskiest row: an attacker who knows the population and sees the means "
+        "can tell with 56.6% accuracy whether that row is among them (guessing: 50%)."
     )
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)
@@ -110,7 +109,7 @@ def test_the_scores_of_the_example_are_those_of_recomputation(capsys, scores):
     noise_std = content["noise_needed"]["riskiest"]
     genotypes = load_genotypes()
     frame = dict(zip(genotypes.snps.tolist(), genotypes.counts.T, strict=True))
-    leakage = MeanReport(release_of(frame, None)).leakage_with(noise_std)
+    leakage = mean_leakage(frame).leakage_with(noise_std)
     riskiest = int(np.argmax(leakage))
     assert advantage(scores(riskiest, noise_std)) == pytest.approx(0.02, rel=1e-6)
     first = content["riskiest"][0]
@@ -140,12 +139,11 @@ def test_json_says_what_the_report_says(table, columns, capsys):
     options = ["--noise-std", "0.05", "--rate", "0.5", "--target", "0.1", "--top", "2"]
     content = answer(capsys, table, *options)
     frame = {name: np.array(values) for name, values in columns.items()}
-    report = MeanReport(release_of(frame, None), 0.05, 0.5)
+    report = mean_leakage(frame, noise_std=0.05, sampling_rate=0.5)
     expected = {
         "schema": "mialeak.mean/1",
         "mialeak": mialeak.__version__,
         **report.to_dict(target=0.1, top=2),
-        "exact": None,
         "limit": None,
     }
     assert content == expected
@@ -193,7 +191,7 @@ def test_noise_lowers_the_leakage_of_the_riskiest_row_and_on_average(table, caps
 @pytest.mark.parametrize("target", [0.3, 0.01, 1e-6])
 def test_the_noise_needed_is_the_least_that_does(columns, target):
     frame = {name: np.array(values) for name, values in columns.items()}
-    report = MeanReport(release_of(frame, None))
+    report = mean_leakage(frame)
     needed = report.noise_needed(target)
     for name, summary in (("riskiest", np.max), ("average", np.mean)):
         if summary(report.leakage) <= target:
@@ -216,7 +214,7 @@ def test_the_noise_that_is_told_passes_the_gate(capsys):
 def test_the_distribution_counts_rows(table, columns, capsys):
     content = answer(capsys, table)
     frame = {name: np.array(values) for name, values in columns.items()}
-    leakage = MeanReport(release_of(frame, None)).leakage
+    leakage = mean_leakage(frame).leakage
     assert [point["share"] for point in content["distribution"]] == [0.01, 0.1, 0.5, 0.9]
     for point in content["distribution"][1:]:
         assert np.mean(leakage >= point["leakage"]) == pytest.approx(point["share"])
@@ -252,7 +250,7 @@ def test_numbers_can_be_taken_as_categories(table, capsys):
     assert [column["kind"] for column in content["columns"]] == ["category", "number"]
     assert content["covariance"] == "diagonal"
     assert main(["mean", table, "--columns", "age,income", "--categories", "age"]) == 0
-    assert "columns taken as uncorrelated" in capsys.readouterr().out
+    assert "Columns are taken as uncorrelated" in capsys.readouterr().out
 
 
 def test_a_row_of_a_kind_of_its_own_is_told(tmp_path, columns, capsys):
@@ -269,15 +267,107 @@ def test_a_row_of_a_kind_of_its_own_is_told(tmp_path, columns, capsys):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_columns_of_names_and_nearly_of_numbers_are_told(tmp_path, capsys):
-    path = tmp_path / "table.csv"
-    rows = [f"P{i},{i % 7},{'NA' if i == 5 else i % 5},{'0' if i % 2 else 'a'}" for i in range(40)]
-    path.write_text("\n".join(["sample,age,income,code", *rows]))
-    caveats = answer(capsys, str(path))["caveats"]
-    assert caveats[-2:] == [
-        "Every row has a value of its own in 'sample', as a name has: leave out what is one.",
-        "Column 'income' is taken as a category: not all of its values are numbers, 'NA' is none.",
+@pytest.fixture
+def cohort(tmp_path):
+    """Names, numbers of rows, and three columns of data; one of them nearly of numbers."""
+    path = tmp_path / "cohort.csv"
+    rows = [
+        f"P{i},{i + 1},{i % 7},{'NA' if i == 5 else i % 5},{'0' if i % 2 else 'a'}"
+        for i in range(40)
     ]
+    path.write_text("\n".join(["sample,no,age,income,code", *rows]))
+    return str(path)
+
+
+def test_names_are_not_published_and_the_answer_begins_with_it(cohort, capsys):
+    """0.1 answered "leaks 1 on average", and its fourth caveat named the column."""
+    content = answer(capsys, cohort, "--exclude", "no")
+    assert content["names"] == ["sample"]
+    assert [column["name"] for column in content["columns"]] == ["age", "income", "code"]
+    assert content["average"] < 0.5
+    assert content["caveats"][0] == (
+        "Not published: 'sample', in which every row has its own value, as a name has."
+    )
+    assert main(["mean", cohort, "--exclude", "no"]) == 0
+    answered = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    assert "(guessing: 50%). Not published: 'sample', in which every row" in answered
+    without = answer(capsys, cohort, "--columns", "age,income,code")
+    assert without["names"] == []
+    assert without["highest"] == content["highest"]
+
+
+def test_a_name_that_is_chosen_is_published_with_a_warning(cohort, capsys):
+    content = answer(capsys, cohort, "--columns", "sample,age")
+    assert content["highest"] == 1.0
+    assert main(["mean", cohort, "--columns", "sample,age"]) == 0
+    answered = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    assert "Every row has its own value in 'sample': this alone makes the leakage 1." in answered
+
+
+def test_numbers_of_rows_are_named_in_the_answer(cohort, capsys):
+    assert main(["mean", cohort]) == 0
+    answered = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    assert "'no': whole numbers, different in every row. Exclude what is a number of" in answered
+
+
+def test_a_column_nearly_of_numbers_is_told(cohort, capsys):
+    assert answer(capsys, cohort)["caveats"][-1] == (
+        "Column 'income' is taken as a category: not all of its values are numbers, 'NA' is none."
+    )
+
+
+# --- linkage ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def genotypes(tmp_path):
+    """500 people of 127 sites."""
+    counts = load_genotypes().counts[::5][:500]
+    counts = counts[:, (counts.std(axis=0) > 0)]
+    path = tmp_path / "genotypes.npz"
+    np.savez(path, **{f"s{j}": column for j, column in enumerate(counts.T)})
+    return str(path)
+
+
+def test_linkage_that_is_left_out_is_named_in_the_answer(genotypes, capsys):
+    assert main(["mean", genotypes]) == 0
+    answered = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
+    assert (
+        "(guessing: 50%). Columns are taken as uncorrelated (500 rows are at most 5 for" in answered
+    )
+    assert "a shrunk covariance takes their correlations into account." in answered
+
+
+def test_linkage_can_be_taken_into_account(genotypes, capsys):
+    content = {kind: answer(capsys, genotypes, "--covariance", kind) for kind in ("shrunk", "auto")}
+    assert [x["covariance"] for x in content.values()] == ["shrunk", "diagonal"]
+    assert 0 < content["shrunk"]["shrinkage"] < 1
+    assert content["auto"]["shrinkage"] is None
+    full = answer(capsys, genotypes, "--covariance", "full")
+    assert "too high by a factor of about 1.3" in full["caveats"][0]
+    assert content["shrunk"]["average"] < 0.9 * full["average"]
+    assert main(["mean", genotypes, "--covariance", "shrunk"]) == 0
+    assert "Correlations are shrunk to 0 by an intensity of" in capsys.readouterr().out
+
+
+def test_a_full_covariance_of_few_rows_is_refused(tmp_path, capsys):
+    path = tmp_path / "t.npz"
+    rng = np.random.default_rng(3)
+    np.savez(path, **{f"s{j}": rng.normal(size=50) for j in range(25)})
+    assert refused(capsys, str(path), "--covariance", "full").startswith(
+        '--covariance must be "shrunk" or "diagonal" for 50 rows and 25 free columns. A full '
+        "covariance takes more than two rows for each dimension"
+    )
+
+
+def test_thousands_of_columns_are_no_square_of_columns(monkeypatch):
+    """0.1 summed over all columns for each of them; the sum is taken once."""
+    frame = {f"s{j}": np.arange(6) * (j % 5) % 7 for j in range(300)}
+    taken = []
+    original = np.count_nonzero
+    monkeypatch.setattr(np, "count_nonzero", lambda *x, **y: taken.append(1) or original(*x, **y))
+    mean_leakage(frame).to_dict()
+    assert len(taken) < 3 * 300
 
 
 def test_adult_is_a_table_of_both(capsys):

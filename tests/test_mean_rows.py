@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from mialeak import StreamingCovariance
+from mialeak.datasets import load_genotypes
 from mialeak.mean import _margins, _score, leakage_score, margin_leakage_scores, row_leakage_scores
+from mialeak.mean._rows import calibrated_shrinkage, spectrum
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(41)
@@ -88,22 +89,56 @@ def test_a_full_covariance_takes_more_than_two_rows_a_dimension(n, full):
 
 @pytest.mark.parametrize(("n", "columns"), [(30, 8), (20, 40), (20, 20)])
 @pytest.mark.parametrize("noise", [None, 0.3, "each"])
-def test_a_shrunk_covariance_is_that_of_ledoit_and_wolf(n, columns, noise):
-    """By hand, without a row, with the intensity that StreamingCovariance computes."""
+def test_scores_by_a_shrunk_covariance_are_those_without_the_row(n, columns, noise):
+    """The intensity is the least with which, without noise, scores average d/n."""
     rng = np.random.default_rng(n)
-    rows = rng.normal(size=(n, columns)) @ rng.normal(size=(columns, columns))
+    rows = rng.normal(size=(n, 2)) @ rng.normal(size=(2, columns)) + rng.normal(size=(n, columns))
     std = rows.std(axis=0)
-    kind = "full" if columns < n else "low-rank"
-    fitted = StreamingCovariance(structure=kind, shrinkage="ledoit-wolf")
-    share = fitted.fit((rows - rows.mean(axis=0)) / std).shrinkage_
+
+    def by_hand(share, added):
+        scores = []
+        for k in range(n):
+            others = np.delete(rows, k, axis=0)
+            cov = (1 - share) * np.cov(others.T) + np.diag(share * std**2 + n * added)
+            gap = rows[k] - others.mean(axis=0)
+            scores.append(gap @ np.linalg.solve(cov, gap) / n)
+        return np.array(scores)
+
+    share = calibrated_shrinkage(*spectrum((rows - rows.mean(axis=0)) / std), columns)
+    assert 1e-6 < share < 1
+    assert by_hand(share, np.zeros(columns)).mean() == pytest.approx(columns / n, rel=1e-9)
+    for less in np.geomspace(1e-6, share, 20, endpoint=False):
+        assert by_hand(less, np.zeros(columns)).mean() > columns / n
     noise = np.linspace(0.1, 2, columns) if noise == "each" else noise
     added = np.zeros(columns) if noise is None else np.broadcast_to(noise, (columns,))
     got = row_leakage_scores(rows, structure="shrunk", release_noise_cov=noise)
-    for k in range(n):
-        others = np.delete(rows, k, axis=0)
-        cov = (1 - share) * np.cov(others.T) + np.diag(share * std**2 + n * added)
-        gap = rows[k] - others.mean(axis=0)
-        assert got[k] == pytest.approx(gap @ np.linalg.solve(cov, gap) / n, rel=1e-11)
+    np.testing.assert_allclose(got, by_hand(share, added), rtol=1e-11)
+
+
+def test_columns_that_repeat_others_are_not_shrunk_apart():
+    """Each of 20 columns ten times: as if by the full covariance; "diagonal" is ten times that."""
+    rows = RNG.normal(size=(100, 20))
+    repeated = np.repeat(rows, 10, axis=1)
+    shrunk = row_leakage_scores(repeated, structure="shrunk")
+    np.testing.assert_allclose(shrunk, row_leakage_scores(rows), rtol=1e-3)
+    alone = row_leakage_scores(rows, structure="diagonal")
+    np.testing.assert_allclose(row_leakage_scores(repeated, structure="diagonal"), 10 * alone)
+
+
+def test_shrunk_genotypes_leak_what_a_panel_of_others_says():
+    """127 sites of 500 people, by the covariance of the other 2,004: mean relative error."""
+    counts = load_genotypes().counts.astype(float)
+    order = np.random.default_rng(0).permutation(len(counts))
+    rows, panel = counts[order[:500]], counts[order[500:]]
+    # The inverse of a covariance of 2,004 rows is too large by about 1/(1 - 127/2004).
+    truth = leakage_score(rows, panel.mean(axis=0), np.cov(panel.T), 500) * (1 - 127 / 2004)
+
+    def error(kind):
+        return np.mean(np.abs(row_leakage_scores(rows, structure=kind) / truth - 1))
+
+    assert error("shrunk") < 0.08
+    assert error("diagonal") > 0.2
+    assert error("full") > 0.3
 
 
 @pytest.mark.parametrize(("n", "columns"), [(100, 60), (60, 100), (100, 20)])

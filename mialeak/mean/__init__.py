@@ -5,6 +5,7 @@ law that the rows come from.  *Out*: n fresh rows; *in*: the target and n - 1 fr
 """
 
 from mialeak.mean._gaussian import GaussianMeanTradeOff, gaussian_mean_tradeoff
+from mialeak.mean._leakage import mean_leakage
 from mialeak.mean._margins import margin_leakage_scores
 from mialeak.mean._planning import (
     easiest_target,
@@ -12,6 +13,7 @@ from mialeak.mean._planning import (
     noise_for_leakage,
     samples_for_leakage,
 )
+from mialeak.mean._report import MeanReport
 from mialeak.mean._rows import row_leakage_scores
 from mialeak.mean._score import leakage_score
 from mialeak.mean._tradeoff import (
@@ -22,12 +24,14 @@ from mialeak.mean._tradeoff import (
 
 __all__ = [
     "GaussianMeanTradeOff",
+    "MeanReport",
     "easiest_target",
     "gaussian_mean_tradeoff",
     "gaussian_release_tradeoff",
     "hardest_target",
     "leakage_score",
     "margin_leakage_scores",
+    "mean_leakage",
     "mean_tradeoff",
     "misspecified_advantage",
     "noise_for_leakage",

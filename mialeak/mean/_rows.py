@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, optimize
 
 from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak.mean._covariance import Full, variances_or_matrix
@@ -14,8 +14,8 @@ from mialeak.mean._score import kernel_blocks
 __all__ = [
     "ALONE",
     "Structure",
+    "calibrated_shrinkage",
     "downdated",
-    "ledoit_wolf",
     "refuse_full",
     "row_leakage_scores",
     "spectrum",
@@ -33,6 +33,10 @@ _EXTREME = 400
 #: Rows that each dimension of a full covariance takes.  With d dimensions scores are too high by a
 #: factor of about 1/(1 - d/n).
 _ROWS_PER_DIMENSION = 2
+#: Intensities among which that of a shrunk covariance is looked for, and the share of the largest
+#: eigenvalue below which one is rounding.
+_INTENSITIES = np.geomspace(1e-6, 1.0, 60)[:-1]
+_NO_VALUE = 1e-10
 
 
 def row_leakage_scores(
@@ -53,9 +57,8 @@ def row_leakage_scores(
         table of categories see :func:`margin_leakage_scores`.
     structure : {"full", "shrunk", "diagonal"}, optional
         "full": the covariance of the columns, which takes more than two rows for each dimension in
-        which these vary, and five to be known well; "shrunk": their correlations shrunk to 0 as
-        Ledoit and Wolf do, for tables of any shape; "diagonal": their variances alone, as if the
-        columns were uncorrelated.
+        which these vary, and five to be known well; "shrunk": their correlations shrunk to 0, for
+        tables of any shape; "diagonal": their variances alone, as if the columns were uncorrelated.
     release_noise_cov : array_like, optional
         Covariance of noise added to the released mean: a number, (d,) or, with "full", (d, d).
 
@@ -68,8 +71,8 @@ def row_leakage_scores(
     Raises
     ------
     ValueError
-        If X is not a table of at least 3 rows of finite numbers, shapes do not match, or `structure`
-        is "full" and there are at most two rows for each dimension.
+        If X is not a table of at least 3 rows of finite numbers, shapes do not match, or there are
+        at most two rows for each dimension with `structure` "full".
 
     See Also
     --------
@@ -86,10 +89,15 @@ def row_leakage_scores(
         m_i = n/(n-1)^2 h_i / (1 - n h_i / ((n-1)(n-2)))
 
     with "diagonal" the same for each column, summed.  With "shrunk", V the variances of all rows
-    and a the intensity of Ledoit and Wolf for the correlations of all rows ::
+    and a in (0, 1] an intensity ::
 
         A   = (1 - a) S/(n-2) + a V + n R
         m_i = n/(n-1)^2 h_i / (1 - (1 - a) n h_i / ((n-1)(n-2)))
+
+    Scores of fresh rows average d/n by the right covariance, whatever the law.  The intensity is
+    the least one with which the scores of the rows, without noise, do so.  That of Ledoit and
+    Wolf makes the error of the covariance least, not that of its inverse: with the 127 genotypes
+    of 500 people, scores come out 25 % too high, against 3 % too low with this one.
 
     What is estimated by "full" is too high: with d columns the scores average ``d/n`` times about
     1/(1 - d/n).
@@ -195,7 +203,7 @@ def _shrunk_scores(
     std = np.sqrt(np.einsum("ij,ij->j", rows, rows) / n)
     rows /= std
     values, squares = spectrum(rows)
-    share = 1.0 - ledoit_wolf(rows, values)
+    share = 1.0 - calibrated_shrinkage(values, squares, moving.size)
     added = np.zeros(moving.size) if noise is None else noise[moving] / std**2
     alone = np.any((rows * rows >= (n - 1.0) * (1.0 - ALONE)) & (added == 0.0), axis=1)
     diagonal = 1.0 - share + added
@@ -222,13 +230,29 @@ def spectrum(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values, np.square(axes, out=axes) * values
 
 
-def ledoit_wolf(rows: FloatArray, values: FloatArray) -> float:
-    """Intensity for rows whose columns have mean 0 and variance 1; `values` by :func:`spectrum`."""
-    n, columns = rows.shape
-    square = float(values @ values) / n**2
-    lengths = np.einsum("ij,ij->i", rows, rows)
-    noise, spread = (float(lengths @ lengths) / n - square) / n, square - columns
-    return float(np.clip(noise / spread, 0.0, 1.0)) if spread > 0.0 else 0.0
+def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) -> float:
+    """The least intensity with which the scores of the rows average d/n, or the nearest to that.
+
+    `values` and `squares` are those of :func:`spectrum`, for columns of variance 1; d is their
+    number, or their rank where that is less than rows and columns allow.
+    """
+    n = squares.shape[0]
+    rank = int(np.count_nonzero(values > _NO_VALUE * values.max(initial=0.0)))
+    wanted = (rank if rank < min(n - 1, columns) else columns) / n
+
+    def excess(log_share: float) -> float:
+        share = 1.0 - np.exp(log_share)
+        added = np.exp(log_share) + share / (n - 2.0) * values
+        return float(downdated(squares @ (1.0 / added), n, share).mean()) / wanted - 1.0
+
+    if not columns:
+        return 0.0
+    grid = np.log(np.append(_INTENSITIES, 1.0))
+    found = [excess(x) for x in grid]
+    first = next((k for k, x in enumerate(found) if x <= 0.0), int(np.argmin(found)))
+    if first == 0 or found[first] > 0.0:  # the nearest
+        return float(np.exp(grid[first]))
+    return float(np.exp(optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-12)))
 
 
 def _diagonal_scores(
