@@ -278,12 +278,17 @@ def frame_factors(
 
 
 def each_factor(
-    frame: Any, columns: Sequence[Any] | None, exclude: Any = (), argument: str = "frame"
+    frame: Any,
+    columns: Sequence[Any] | None,
+    exclude: Any = (),
+    *,
+    argument: str = "frame",
+    chosen_by: str = "columns",
 ) -> Iterator[tuple[Any, Factor]]:
     """The chosen columns (all, for None, but those to `exclude`) of a table, one at a time.
 
-    The table is a dict of columns, or a data frame; `argument` is what the caller of the library
-    calls it.
+    The table is a dict of columns, or a data frame; `argument` and `chosen_by` are what the caller
+    of the library calls it and `columns`.
 
     Raises
     ------
@@ -300,7 +305,7 @@ def each_factor(
     else:
         names, column = _native_columns(frame, argument)
         factor_of = _factor_of_native
-    chosen = choose_columns(names, columns, table=argument)
+    chosen = choose_columns(names, columns, chosen_by, argument)
     if len(exclude):
         dropped = set(choose_columns(names, exclude, "exclude"))
         chosen = [name for name in chosen if name not in dropped]

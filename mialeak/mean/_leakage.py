@@ -89,10 +89,10 @@ def mean_leakage(
     other rows; see :func:`row_leakage_scores`.  The number is the limit for many rows.
 
     A full covariance of few rows is uncertain, and a diagonal one takes linked columns for
-    independent.  Mean relative error of a score, one table each: 500 people of 127 genotypes,
-    against a panel of 2,004 others, "shrunk" 5 %, "diagonal" 27 %, "full" 34 %; 100 rows of 60
-    normal columns with correlations ``0.8^|i - j|``, 10 % and 26 %; of 300 columns with three
-    common factors, 5 % and 52 %.
+    independent.  Mean relative error of a score, over five tables each: 500 people of 127
+    genotypes, against a panel of 2,004 others, "shrunk" 5 %, "diagonal" 26 %, "full" 36 %; 100 rows
+    of 60 normal columns with correlations ``0.8^|i - j|``, 10 % and 27 %; of 300 columns with three
+    common factors, 5 % and 42 %.
 
     **Cost.**  One pass over the table for each amount of noise with "diagonal"; the eigenvectors of
     a matrix of the size of the smaller of rows and columns for "shrunk", and for "full" with noise.

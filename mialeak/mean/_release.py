@@ -361,7 +361,7 @@ def release_of(
 
 
 def _described(table: Any, labels: Sequence[Any]) -> dict[Any, Factor]:
-    return dict(each_factor(table, labels, argument="table")) if len(labels) else {}
+    return dict(each_factor(table, labels, argument="table", chosen_by="labels")) if len(labels) else {}
 
 
 def _parts(

@@ -253,10 +253,6 @@ def mutual_information_bound(
         In nats, at least 0; may be inf.
     gamma : array_like
         Balance of the game, positive and finite.
-    target : {"given", "random"}
-        "given": the leakage about one given person, whoever it is.  "random": the leakage about a
-        person drawn from the population, on average, as that of a table of counts
-        (:func:`mialeak.max_leakage`); smaller, and no promise to anybody.
     form : {"sharp", "published"}
         "published" is [AGP25] equation 8, ``max(1, gamma) sqrt(information / 2)``, which may
         exceed 1.
