@@ -301,10 +301,8 @@ def each_factor(
     """
     if isinstance(frame, Mapping):
         names, column = list(frame), frame.__getitem__
-        factor_of = factor_from_values
     else:
         names, column = _native_columns(frame, argument)
-        factor_of = _factor_of_native
     chosen = choose_columns(names, columns, chosen_by, argument)
     if len(exclude):
         dropped = set(choose_columns(names, exclude, "exclude"))
@@ -313,7 +311,10 @@ def each_factor(
             invalid("exclude", "leave at least one column")
     rows = None
     for name in chosen:
-        factor = factor_of(column(name), name)
+        if isinstance(frame, Mapping):
+            factor = factor_from_values(column(name), name)
+        else:
+            factor = _factor_of_native(column(name), name)
         if rows is None:
             rows = len(factor.codes)
             if not rows:

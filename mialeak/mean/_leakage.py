@@ -103,10 +103,10 @@ def mean_leakage(
     >>> from mialeak.datasets import load_adult
     >>> report = mean_leakage(load_adult().columns, ["age", "hours_per_week", "sex"])
     >>> report
-    MeanReport(average=0.00664, highest=0.02041, rows=32561, free_columns=3, covariance='full', \
+    MeanReport(average=0.003516, highest=0.01306, rows=32561, free_columns=3, covariance='full', \
 noise_std=0, rate=1)
-    >>> report.noise_needed(0.01)["riskiest"] > 0.005
-    True
+    >>> f"{report.noise_needed(0.01)['riskiest']:.4f}"
+    '0.0047'
     >>> report.riskiest(1)[0]["furthest"][0]["column"]
     'hours_per_week'
     """

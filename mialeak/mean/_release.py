@@ -328,7 +328,7 @@ def release_of(
     for place, name in enumerate(categories):
         if name not in parts:
             invalid("categories", "be among the columns", index=place, value=name)
-    gaps = {name: gone for name, (_, gone) in parts.items() if gone is not None}
+    gaps = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
     if gaps and not drop:
         _refuse_missing(gaps)
     places = np.flatnonzero(~missing)
@@ -337,38 +337,55 @@ def release_of(
         remedy = f"Exclude the columns that miss most: {listed([repr(name) for name in most])}"
         invalid("table", "have at least one row without a missing value", remedy=remedy)
     found: list[Column] = []
-    numbers: list[FloatArray] = []
     unique = []
-    for name, (values, _) in parts.items():
-        if isinstance(values, Factor):
-            column = Column(name, Factor(values.codes[places], values.levels))
-            if columns is None and places.size >= 3 and _is_name(column, places.size):
-                unique.append(name)
-            else:
-                found.append(column)
+    count = sum(part.numbers is not None for part in parts.values())
+    matrix, place = np.empty((places.size, count)), 0
+    for name in list(parts):
+        part = parts.pop(name)  # its memory goes to the matrix
+        codes = part.factor.codes[places]
+        if part.numbers is not None:
+            matrix[:, place] = as_floats(part.numbers[codes], f"column {name!r}", finite=True)
+            found.append(Column(name, None, place))
+            place += 1
+            continue
+        column = Column(name, Factor(codes, part.factor.levels))
+        if columns is None and places.size >= 3 and _is_name(column, places.size):
+            unique.append(name)
         else:
-            values = as_floats(values[places], f"column {name!r}", finite=True)
-            found.append(Column(name, None, len(numbers)))
-            numbers.append(values)
+            found.append(column)
     if not found:
         rule = "have a column in which two rows agree, or one of numbers; every row has its own "
         rule += f"value in {listed([repr(name) for name in unique])}"
         invalid("table", rule, remedy="Choose columns to publish such a column all the same")
-    matrix = np.stack(numbers, axis=1) if numbers else np.empty((places.size, 0))
-    kept = {str(name): factor for name, factor in described.items()}
-    told = {name: [f.value(int(code)) for code in f.codes] for name, f in kept.items()}
-    return Release(found, matrix, places, missing.size - places.size, tuple(unique), told)
+    labelled = {
+        str(name): [factor.value(int(code)) for code in factor.codes]
+        for name, factor in described.items()
+    }
+    return Release(found, matrix, places, missing.size - places.size, tuple(unique), labelled)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A column as it is read: its factor, the numbers of the codes, where it has no value."""
+
+    factor: Factor
+    numbers: npt.NDArray[Any] | None
+    gaps: npt.NDArray[np.bool_] | None
 
 
 def _described(table: Any, labels: Sequence[Any]) -> dict[Any, Factor]:
-    return dict(each_factor(table, labels, argument="table", chosen_by="labels")) if len(labels) else {}
+    return (
+        dict(each_factor(table, labels, argument="table", chosen_by="labels"))
+        if len(labels)
+        else {}
+    )
 
 
 def _parts(
     table: Any, columns: Sequence[Any] | None, exclude: Sequence[Any], categories: Sequence[Any]
-) -> tuple[dict[Any, tuple[Any, Any]], npt.NDArray[np.bool_]]:
-    """Of each column its numbers or its factor, and where it has no value; rows without one."""
-    parts: dict[Any, tuple[Any, Any]] = {}
+) -> tuple[dict[Any, _Part], npt.NDArray[np.bool_]]:
+    """The columns as they are read, and the rows in which one of them has no value."""
+    parts: dict[Any, _Part] = {}
     missing = np.zeros(0, np.bool_)
     for name, factor in each_factor(table, columns, exclude, argument="table"):
         text = isinstance(table, Mapping) and isinstance(table[name], Factor)
@@ -379,12 +396,7 @@ def _parts(
         if gaps is not None:
             missing |= gaps
         numbers = None if name in categories else as_numbers(factor.levels, text=text)
-        if numbers is None:
-            parts[name] = factor, gaps
-            continue
-        if gaps is not None:
-            numbers = np.append(numbers, np.nan if numbers.dtype.kind == "f" else 0)
-        parts[name] = numbers[factor.codes], gaps
+        parts[name] = _Part(factor, numbers, gaps)
     return parts, missing
 
 

@@ -252,7 +252,8 @@ def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) 
     first = next((k for k, x in enumerate(found) if x <= 0.0), int(np.argmin(found)))
     if first == 0 or found[first] > 0.0:  # the nearest
         return float(np.exp(grid[first]))
-    return float(np.exp(optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-12)))
+    root = optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-12)
+    return float(np.exp(root))
 
 
 def _diagonal_scores(
