@@ -238,7 +238,7 @@ def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) 
     """
     n = squares.shape[0]
     rank = int(np.count_nonzero(values > _NO_VALUE * values.max(initial=0.0)))
-    wanted = (rank if rank < min(n - 1, columns) else columns) / n
+    wanted = float((rank if rank < min(n - 1, columns) else columns) / n)
 
     def excess(log_share: float) -> float:
         share = 1.0 - np.exp(log_share)
