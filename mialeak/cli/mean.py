@@ -28,10 +28,10 @@ Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
 
 Released are the means of the columns of numbers and the shares of each value
 of the others; columns of text in which every row has its own value, as a name
-has, are left out.  Every row is judged against the release of its own table: by
-the mean and the covariance of the other rows, of all columns if there are more
-than five rows for each, else column by column.  --covariance shrunk takes
-correlations into account with few rows, too.
+has, are not published.  Every row is judged against the release of its own
+table by the mean and the covariance of the other rows: that of all columns if
+there are more than five rows for each, else column by column.  With few rows,
+--covariance shrunk takes correlations into account.
 """
 
 _EPILOG = """\
