@@ -30,6 +30,7 @@ _HALL = {
     "means": (
         "gaussian_mean_tradeoff",
         "leakage_score",
+        "mean_leakage",
         "mean_tradeoff",
         "noise_for_leakage",
         "samples_for_leakage",

@@ -44,8 +44,8 @@ __all__ = [
     "first_index",
     "for_columns",
     "invalid",
-    "plain",
     "listed",
+    "plain",
     "refuse_masked",
     "require",
     "require_within",
@@ -109,14 +109,14 @@ def invalid(
     raise error(message)
 
 
-def listed(items: Iterable[Any], *, show: Callable[[Any], str] = repr) -> str:
-    """The items with commas between them: the first three, and how many more there are.
+def listed(items: Iterable[Any], *, show: Callable[[Any], str] = repr, most: int = _LISTED) -> str:
+    """The items with commas between them: the first `most`, and how many more there are.
 
     Whatever an error or a report lists goes through here, so that no line grows with the input.
     """
     items = list(items)
-    words = ", ".join(_shortened(show(item)) for item in items[:_LISTED])
-    return f"{words} and {len(items) - _LISTED:,} more" if len(items) > _LISTED else words
+    words = ", ".join(_shortened(show(item)) for item in items[:most])
+    return f"{words} and {len(items) - most:,} more" if len(items) > most else words
 
 
 def _shortened(text: str) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,16 @@ __all__ = [
     "Factor",
     "FactorBuilder",
     "as_markers",
+    "as_numbers",
     "choose_columns",
+    "each_factor",
     "factor_from_arrow",
     "factor_from_values",
+    "frame_factors",
     "is_number",
     "near",
     "numeric_levels",
+    "reads_as_number",
     "without_markers",
 ]
 
@@ -50,6 +55,9 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 
 #: Column names listed in an error when none is like the one asked for.
 _SHOWN = 8
+
+#: A number as people write it, without leading zeros.
+_NUMBER = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
 
 _TO_STRINGS = "Convert it to strings first"
 
@@ -329,10 +337,111 @@ def without_markers(factor: Factor, markers: Sequence[str]) -> Factor:
     return Factor(place[factor.codes], levels, factor.stripped)
 
 
-def choose_columns(names: Sequence[Any], columns: Any, exclude: Any = None) -> list[Any]:
+def frame_factors(
+    frame: Any, columns: Sequence[Any] | None, *, exclude: Any = None, missing: Any = ()
+) -> dict[Any, Factor]:
+    """The columns of :func:`each_factor`, all at once."""
+    return dict(each_factor(frame, columns, exclude=exclude, missing=missing))
+
+
+def each_factor(
+    frame: Any,
+    columns: Sequence[Any] | None,
+    *,
+    exclude: Any = None,
+    missing: Any = (),
+    argument: str = "frame",
+    chosen_by: str = "columns",
+) -> Iterator[tuple[Any, Factor]]:
+    """The chosen columns (all, for None, but those to `exclude`) of a table, one at a time.
+
+    The table is a dict of columns, or a data frame; `argument` and `chosen_by` are what the caller
+    of the library calls it and `columns`.  The values that `missing` names mark a missing one.
+
+    Raises
+    ------
+    ImportError
+        If the frame is not a dict, and narwhals or pyarrow is not installed.
+    TypeError
+        If it is not a table, or a column does not hold single values of one type.
+    ValueError
+        If a column is missing, chosen twice or of another length, or there are no rows.
+    """
+    if isinstance(frame, Mapping):
+        names, column = list(frame), frame.__getitem__
+    else:
+        names, column = _native_columns(frame, argument)
+    chosen = choose_columns(names, columns, exclude, argument=chosen_by, table=argument)
+    markers = as_markers(missing)
+    rows = None
+    for name in chosen:
+        if isinstance(frame, Mapping):
+            factor = factor_from_values(column(name), name)
+        else:
+            factor = _factor_of_native(column(name), name)
+        if rows is None:
+            rows = len(factor.codes)
+            if not rows:
+                invalid(argument, "have at least one row")
+        if len(factor.codes) != rows:
+            rule = f"have as many rows as column {chosen[0]!r} ({rows}), not {len(factor.codes)}"
+            invalid(_column(name), rule)
+        yield name, without_markers(factor, markers) if markers else factor
+
+
+def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
+    """The names of a data frame's columns, and what gives a column by its name."""
+    try:
+        import narwhals as nw
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{argument} is a {type(frame).__name__}, which takes narwhals and pyarrow "
+            '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
+        ) from error
+    try:
+        table = nw.from_native(frame, eager_only=True)
+        return list(table.columns), table.get_column
+    except TypeError:
+        rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
+        invalid(argument, rule, remedy=_as_table(frame), error=TypeError)
+    except ValueError as error:  # narwhals' DuplicateError
+        invalid(argument, f"have no two columns of one name ({' '.join(str(error).split())})")
+
+
+def _factor_of_native(column: Any, name: Any) -> Factor:
+    import pyarrow as pa
+
+    try:
+        return factor_from_arrow(column.to_arrow(), name)
+    except (pa.ArrowException, OverflowError) as error:  # OverflowError: integers above 2**64
+        rule = f"hold values of one type ({error})"
+        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+
+
+def _as_table(frame: Any) -> str:
+    """What makes a table of something that is none."""
+    if hasattr(frame, "collect"):
+        return "Call its collect() first"
+    if isinstance(frame, (str, PathLike)):
+        return "Read the file first, as with pandas.read_csv"
+    if hasattr(frame, "reset_index"):  # a pandas Series
+        return "Of a Series of counts call reset_index(name='n'), and pass counts='n'"
+    return "Pass a dict of its columns" if isinstance(frame, (np.ndarray, list, tuple)) else ""
+
+
+def choose_columns(
+    names: Sequence[Any],
+    columns: Any,
+    exclude: Any = None,
+    *,
+    argument: str = "columns",
+    table: str = "frame",
+) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
 
-    Without `columns`, those that `exclude` names are left out.
+    Without `columns`, those that `exclude` names are left out.  `argument` and `table` are what the
+    caller of the library calls `columns` and the table.
 
     Raises
     ------
@@ -341,13 +450,13 @@ def choose_columns(names: Sequence[Any], columns: Any, exclude: Any = None) -> l
     """
     excluded = [] if exclude is None else _chosen("exclude", names, exclude)
     if columns is not None:
-        chosen = _chosen("columns", names, columns)
+        chosen = _chosen(argument, names, columns)
         for place, name in enumerate(excluded):
             if name in chosen:
                 invalid("exclude", "name none of the columns", index=place, value=name)
         return chosen
     if not names:
-        invalid("frame", "have at least one column")
+        invalid(table, "have at least one column")
     chosen = [name for name in names if name not in excluded]
     if not chosen:
         invalid("exclude", "keep at least one column")
@@ -381,3 +490,21 @@ def near(name: Any, names: Sequence[Any]) -> str:
     shown = ", ".join(map(repr, names[:_SHOWN]))
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"The table has {shown}{more}"
+
+
+def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
+    """The levels as numbers; None if they are none.  With `text` they are words of a CSV."""
+    if isinstance(levels, range):
+        return np.arange(levels.start, levels.stop)
+    if hasattr(levels, "to_numpy"):  # a pyarrow array
+        levels = levels.to_numpy(zero_copy_only=False)
+    if isinstance(levels, np.ndarray):
+        return levels if levels.dtype.kind in "iuf" else None
+    if not (text and all(map(reads_as_number, levels))):
+        return None
+    return np.array([float(level or "nan") for level in levels])
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether an empty or missing field, or a number; "007" is the name of something."""
+    return text == "" or _NUMBER.fullmatch(text) is not None

@@ -40,8 +40,8 @@ PROGRAMS = {".py", ".pyx", ".pxd", ".pxi", ".c", ".h", ""}
 ROWS = [
     {"__main__"},
     {"cli"},
-    {"training", "estimators", "exact", "games"},
-    {"scores", "means", "tables", "mechanisms", "laws", "plotting"},
+    {"training", "estimators", "games"},
+    {"scores", "means", "tables", "exact", "mechanisms", "laws", "plotting"},
     {"covariance", "discrete", "auditing", "guarantees"},
     {"special", "tradeoff", "_config"},
     {"_numerics", "_report"},

@@ -122,17 +122,17 @@ def test_without_rows_nothing_is_added(table, capsys):
         (
             ["--columns", "sex,age"],
             "--exact must find two values, or genotype counts 0, 1 and 2, in every column; 'age' "
-            "has 24 values. Choose others with --columns",
+            "has 24 values. Choose other columns",
         ),
         (
             ["--columns", "snp", "--categories", "snp"],
             "--exact must find two values, or genotype counts 0, 1 and 2, in every column; 'snp' "
-            "has 3 values. Choose others with --columns",
+            "has 3 values. Choose other columns",
         ),
         (
             ["--columns", "sex", "--noise-std", "0.1"],
             "--exact must go without noise: the law of a noisy mean is not known exactly. Leave "
-            "out --noise-std",
+            "out the noise",
         ),
     ],
 )

@@ -8,9 +8,11 @@ import re
 import numpy as np
 import pytest
 from mpmath import mp
+from scipy import special
 
 from mialeak.means import (
     easiest_target,
+    gaussian_mean_tradeoff,
     hardest_target,
     leakage_score,
     mean_tradeoff,
@@ -79,24 +81,106 @@ def test_noise_protects_a_target_outside_the_range():
         assert curve.advantage == pytest.approx(0.2, rel=1e-10)
 
 
+#: Turnover in dollars and a rate, of a person two standard deviations from the mean of the first
+#: and thirty from that of the second.
+UNITS = {
+    "target": np.array([7e9, 0.35]),
+    "mean": np.array([5e9, 0.05]),
+    "variances": np.array([1e9, 0.01]) ** 2,
+}
+
+
+@pytest.mark.parametrize("correlation", [None, 0.0, 0.5, 1.0])
+def test_columns_of_different_units_get_the_noise_they_need(correlation):
+    target, mean, variances = UNITS.values()
+    cov = variances
+    if correlation is not None:
+        cov = np.diag(variances)
+        cov[0, 1] = cov[1, 0] = correlation * np.sqrt(variances.prod())
+    std = noise_for_leakage(target, mean, cov, 100, 0.1)
+    curve = mean_tradeoff(target, mean, cov, 100, release_noise_cov=std**2)
+    assert curve.advantage == pytest.approx(0.1, rel=1e-10)
+    share = noise_for_leakage(target, mean, cov, 100, 0.1, proportional=True)
+    curve = mean_tradeoff(target, mean, cov, 100, release_noise_cov=share**2 * variances)
+    assert curve.advantage == pytest.approx(0.1, rel=1e-10)
+
+
+def test_matrices_of_any_units_get_the_noise_they_need():
+    """Scales e^(20 N): no answer of 0 where the bare mean leaks, none that leaks more or less."""
+    rng = np.random.default_rng(7)
+    zeros = 0
+    for _ in range(150):
+        d = int(rng.integers(1, 6))
+        scale, mixing = np.exp(20 * rng.normal(size=d)), rng.normal(size=(d, d))
+        cov = mixing @ mixing.T * scale * scale[:, None]
+        mean = scale * rng.normal(size=d)
+        target = mean + 10 * scale * rng.normal(size=d)
+        std = noise_for_leakage(target, mean, cov, 500, 0.3)
+        curve = mean_tradeoff(target, mean, cov, 500, release_noise_cov=std**2)
+        zeros += std == 0.0
+        if std:
+            assert curve.advantage == pytest.approx(0.3, rel=1e-10)
+        else:
+            assert curve.advantage <= 0.3
+    assert 10 < zeros < 140
+
+
+def test_noise_in_proportion_does_not_depend_on_the_units():
+    mean, matrix = law(4)
+    z = mean + 20 * RNG.normal(size=(6, 4))
+    units = np.array([1e-9, 1.0, 60.0, 1e12])
+    for cov in (np.diagonal(matrix), matrix):
+        other = cov * units**2 if cov.ndim == 1 else cov * units * units[:, None]
+        usual = noise_for_leakage(z, mean, cov, 12, 0.05, proportional=True)
+        found = noise_for_leakage(z * units, mean * units, other, 12, 0.05, proportional=True)
+        assert found == pytest.approx(usual, rel=1e-9)
+
+
+def test_noise_in_proportion_to_zero_protects_nobody():
+    options = {"mean": [0.0, 5.0], "cov": [1.0, 0.0], "n": 10, "leakage": 0.1}
+    assert noise_for_leakage([9.0, 5.0], proportional=True, **options) > 0
+    with pytest.raises(
+        ValueError, match=r"only in columns that vary, .*target\[1\] = 6\.0\. Leave"
+    ):
+        noise_for_leakage([9.0, 6.0], proportional=True, **options)
+
+
 def test_least_number_of_rows_is_on_the_edge():
+    """Up to 1,000 rows the edge of the exact curve, beyond that of its first two orders."""
     mean, cov = law(3)
     z = mean + 30 * RNG.normal(size=(50, 3))
     for wanted in (0.003, 0.1, 0.7):
         rows = samples_for_leakage(z, mean, cov, wanted)
         assert rows.dtype == np.int64
-        for row, n in zip(z, rows, strict=True):
-            assert mean_tradeoff(row, mean, cov, int(n)).advantage <= wanted
-            if n > 2:
-                assert mean_tradeoff(row, mean, cov, int(n) - 1).advantage > wanted
+        for row, n in zip(z, rows.tolist(), strict=True):
+
+            def advantage(n, row=row):
+                if n <= 1000:
+                    return gaussian_mean_tradeoff(row, mean, cov, n).advantage
+                score = leakage_score(row, mean, cov, n) + 3 / (2 * n**2)
+                return special.erf(np.sqrt(score / 8))
+
+            assert advantage(n) <= wanted
+            assert n == 2 or advantage(n - 1) > wanted
+
+
+@pytest.mark.parametrize("wanted", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize(("d", "v"), [(1000, 0.01), (10_000, 0.001), (100, 0.05), (10, 0.0)])
+def test_columns_more_numerous_than_rows_leak_by_their_spread(d, v, wanted):
+    """The exact advantage with the rows of the first order, 2 to 8, is up to 1."""
+    law = np.full(d, v), np.zeros(d), np.ones(d)
+    n = samples_for_leakage(*law, wanted)
+    assert gaussian_mean_tradeoff(*law, n).advantage <= wanted * 1.001
+    assert n == 2 or gaussian_mean_tradeoff(*law, n - 1).advantage > wanted * 0.999
 
 
 def test_least_number_of_rows_where_the_quotient_is_an_integer():
     for n in range(2, 300):
-        wanted = mean_tradeoff([1.0], [0.0], 1.0, n).advantage
+        wanted = gaussian_mean_tradeoff([1.0], [0.0], 1.0, n).advantage
         assert samples_for_leakage([1.0], [0.0], 1.0, float(wanted)) == n
     assert type(samples_for_leakage([1.0], [0.0], 1.0, 0.5)) is int
     assert samples_for_leakage([0.0], [0.0], 1.0, 0.5) == 2
+    assert samples_for_leakage([0.0], [0.0], 0.0, 0.5) == 2
 
 
 def test_easiest_and_hardest_target_by_enumeration():
@@ -125,17 +209,17 @@ def test_extreme_targets_keep_shape_and_ends():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 0.0), "advantage must be above 0 and"),
-        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 1.0), "advantage must be above 0 and"),
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 0.0), "leakage must be above 0 and"),
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 1.0), "leakage must be above 0 and"),
         (lambda: noise_for_leakage([np.nan], [0.0], 1.0, 5, 0.1), "target must be finite; got"),
         (lambda: noise_for_leakage([1.0], [0.0], 1.0, 1, 0.1), "n must be between 2"),
         (
             lambda: noise_for_leakage([1.0] * 2, [0.0] * 2, [[1, 2], [2, 1]], 5, 0.1),
             "cov must be positive semi-definite",
         ),
-        (lambda: samples_for_leakage([1.0], [0.0], 1.0, -0.1), "advantage must be above 0"),
-        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 1e-300), "advantage must be large enough"),
-        (lambda: samples_for_leakage([1.0], [0.0], 1.0, 5e-324), "advantage must be large enough"),
+        (lambda: samples_for_leakage([1.0], [0.0], 1.0, -0.1), "leakage must be above 0"),
+        (lambda: noise_for_leakage([1.0], [0.0], 1.0, 5, 1e-300), "leakage must be large enough"),
+        (lambda: samples_for_leakage([1.0], [0.0], 1.0, 5e-324), "leakage must be large enough"),
         (lambda: samples_for_leakage([1e9], [0.0], 1.0, 1e-9), "target must need at most 2**53"),
         (lambda: samples_for_leakage([1.0], [0.0], 0.0, 0.1), "target must differ from mean only"),
         (lambda: easiest_target([0.5, 1.5]), "p must be between 0 and 1; got p[1] = 1.5"),

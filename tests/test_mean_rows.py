@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from mialeak._numerics import distances
+from mialeak.datasets import load_genotypes
 from mialeak.means import _margins, leakage_score, margin_leakage_scores, row_leakage_scores
+from mialeak.means._rows import calibrated_shrinkage, spectrum
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(41)
@@ -65,9 +67,105 @@ def test_a_row_that_alone_moves_a_column_is_given_away():
         np.testing.assert_allclose(noisy, truth, rtol=1e-10)
 
 
-def test_rows_in_as_many_dimensions_as_there_are_others_are_all_given_away():
-    assert np.all(row_leakage_scores(table(5, 4)) == np.inf)
-    assert np.isfinite(row_leakage_scores(table(5, 3))).all()
+@pytest.mark.parametrize("columns", [400, 1000, 3000, 50_000])
+def test_too_few_rows_for_a_full_covariance_are_refused(columns):
+    """Scores twice too high, or infinite, or 18 GiB asked for."""
+    rows = np.broadcast_to(RNG.normal(size=(500, 1)), (500, columns))
+    rows = rows if columns > 3000 else rows + RNG.normal(size=(500, columns))
+    message = r'structure must be "shrunk" or "diagonal" for 500 rows and .*\. A full covariance'
+    with pytest.raises(ValueError, match=message):
+        row_leakage_scores(rows)
+
+
+@pytest.mark.parametrize(("n", "full"), [(8, False), (9, True)])
+def test_a_full_covariance_takes_more_than_two_rows_a_dimension(n, full):
+    rows = table(n, 4)
+    rows = np.column_stack([rows, rows.sum(axis=1), np.ones(n)])  # of rank 4
+    if full:
+        assert np.isfinite(row_leakage_scores(rows)).all()
+    else:
+        with pytest.raises(ValueError, match="for 8 rows and columns of rank 4"):
+            row_leakage_scores(rows)
+
+
+@pytest.mark.parametrize(("n", "columns"), [(30, 8), (20, 40), (20, 20)])
+@pytest.mark.parametrize("noise", [None, 0.3, "each"])
+def test_scores_by_a_shrunk_covariance_are_those_without_the_row(n, columns, noise):
+    """The intensity is the least with which, without noise, scores average d/n."""
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(n, 2)) @ rng.normal(size=(2, columns)) + rng.normal(size=(n, columns))
+    std = rows.std(axis=0)
+
+    def by_hand(share, added):
+        scores = []
+        for k in range(n):
+            others = np.delete(rows, k, axis=0)
+            cov = (1 - share) * np.cov(others.T) + np.diag(share * std**2 + n * added)
+            gap = rows[k] - others.mean(axis=0)
+            scores.append(gap @ np.linalg.solve(cov, gap) / n)
+        return np.array(scores)
+
+    share = calibrated_shrinkage(*spectrum((rows - rows.mean(axis=0)) / std), columns)
+    assert 1e-6 < share < 1
+    assert by_hand(share, np.zeros(columns)).mean() == pytest.approx(columns / n, rel=1e-9)
+    for less in np.geomspace(1e-6, share, 20, endpoint=False):
+        assert by_hand(less, np.zeros(columns)).mean() > columns / n
+    noise = np.linspace(0.1, 2, columns) if noise == "each" else noise
+    added = np.zeros(columns) if noise is None else np.broadcast_to(noise, (columns,))
+    got = row_leakage_scores(rows, structure="shrunk", release_noise_cov=noise)
+    np.testing.assert_allclose(got, by_hand(share, added), rtol=1e-11)
+
+
+def test_columns_that_repeat_others_are_not_shrunk_apart():
+    """Each of 20 columns ten times: as if by the full covariance; "diagonal" is ten times that."""
+    rows = RNG.normal(size=(100, 20))
+    repeated = np.repeat(rows, 10, axis=1)
+    shrunk = row_leakage_scores(repeated, structure="shrunk")
+    np.testing.assert_allclose(shrunk, row_leakage_scores(rows), rtol=1e-3)
+    alone = row_leakage_scores(rows, structure="diagonal")
+    np.testing.assert_allclose(row_leakage_scores(repeated, structure="diagonal"), 10 * alone)
+
+
+def test_shrunk_genotypes_leak_what_a_panel_of_others_says():
+    """127 sites of 500 people, by the covariance of the other 2,004: mean relative error."""
+    counts = load_genotypes().counts.astype(float)
+    order = np.random.default_rng(0).permutation(len(counts))
+    rows, panel = counts[order[:500]], counts[order[500:]]
+    # The inverse of a covariance of 2,004 rows is too large by about 1/(1 - 127/2004).
+    truth = leakage_score(rows, panel.mean(axis=0), np.cov(panel.T), 500) * (1 - 127 / 2004)
+
+    def error(kind):
+        return np.mean(np.abs(row_leakage_scores(rows, structure=kind) / truth - 1))
+
+    assert error("shrunk") < 0.08
+    assert error("diagonal") > 0.2
+    assert error("full") > 0.3
+
+
+@pytest.mark.parametrize(("n", "columns"), [(100, 60), (60, 100), (100, 20)])
+def test_shrinkage_is_nearer_to_the_truth_where_columns_are_linked(n, columns):
+    """Normal columns with correlations 0.8^|i - j|: mean relative error of a score."""
+    rng = np.random.default_rng(columns)
+    cov = 0.8 ** np.abs(np.subtract.outer(np.arange(columns), np.arange(columns)))
+    rows = rng.normal(size=(n, columns)) @ np.linalg.cholesky(cov).T
+    truth = leakage_score(rows, np.zeros(columns), cov, n)
+    shrunk, diagonal = (
+        np.mean(np.abs(row_leakage_scores(rows, structure=kind) / truth - 1))
+        for kind in ("shrunk", "diagonal")
+    )
+    assert shrunk < 0.75 * diagonal
+    assert shrunk < 0.2
+
+
+def test_a_row_alone_in_a_column_is_given_away_whatever_is_shrunk():
+    rows = table(20, 30)
+    rows[:, 1] = 4.0
+    rows[6, 1] = 4.1
+    got = row_leakage_scores(rows, structure="shrunk")
+    assert got[6] == np.inf
+    assert np.isfinite(np.delete(got, 6)).all()
+    assert np.isfinite(row_leakage_scores(rows, structure="shrunk", release_noise_cov=0.1)).all()
+    assert np.all(row_leakage_scores(np.ones((5, 2)), structure="shrunk") == 0)
 
 
 def test_a_constant_column_says_nothing():
@@ -114,7 +212,11 @@ def test_blocks_do_not_show(monkeypatch):
         (np.zeros((5, 0)), {}, "X must have at least 3 rows and 1 column; its shape is (5, 0)"),
         (np.zeros(5), {}, "X must have 2 dimensions; its shape is (5,)"),
         ([[0.0], [np.nan], [1.0]], {}, "X must be finite; got X[1, 0] = nan"),
-        (np.eye(3), {"structure": "block"}, 'structure must be "full" or "diagonal"; got'),
+        (
+            np.eye(3),
+            {"structure": "block"},
+            'structure must be "full", "shrunk" or "diagonal"; got',
+        ),
         (np.eye(3), {"release_noise_cov": [1.0, 2.0]}, "release_noise_cov must be a number, 3"),
         (
             np.eye(3),

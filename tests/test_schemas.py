@@ -44,6 +44,7 @@ OUTPUTS = {
         "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2",
         "mean GAPS --na drop --columns age --target 0.99 --max-leakage 0",
         "mean CSV --categories age --top 60",
+        "mean CSV --covariance shrunk --exclude sex",
         "mean NPZ --columns flag,when",
         "mean --example genotypes --top 1",
         "mean --example genotypes --top 2 --exact --max-leakage 0.5",

@@ -24,7 +24,15 @@ from mialeak._arrays import (
     within,
 )
 
-__all__ = ["Diagonal", "Full", "Outside", "Whitening", "variances_or_matrix", "whitening"]
+__all__ = [
+    "Diagonal",
+    "Full",
+    "Outside",
+    "Whitening",
+    "constant_slack",
+    "variances_or_matrix",
+    "whitening",
+]
 
 #: A correlation matrix is singular where a pivot of its Cholesky factor is below (16 + d) eps: the
 #: rounding of the factorisation, with room for that of a covariance computed from data.
@@ -73,7 +81,7 @@ class Diagonal:
         if not self._varies:
             self._fixed = np.flatnonzero(variances == 0.0)
             self._weights[self._fixed] = 0.0
-            self._slack = _CONSTANT * np.abs(mean[self._fixed])
+            self._slack = constant_slack(mean[self._fixed])
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` for each row v."""
@@ -293,8 +301,13 @@ def whitening(
     return _of_array(_weighted_sum(term, factor, other, noise_factor), mean, names[0])
 
 
+def constant_slack(mean: FloatArray) -> FloatArray:
+    """By how much a column that does not vary may differ from its mean: rounding of the mean."""
+    return _CONSTANT * np.abs(mean)
+
+
 def _of_array(cov: FloatArray, mean: FloatArray, name: str) -> Whitening:
-    return Diagonal(cov, mean) if cov.ndim == 1 else Full(cov, _CONSTANT * np.abs(mean), name)
+    return Diagonal(cov, mean) if cov.ndim == 1 else Full(cov, constant_slack(mean), name)
 
 
 def variances_or_matrix(cov: Any, columns: int, name: str) -> FloatArray:

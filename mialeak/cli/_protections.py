@@ -84,7 +84,7 @@ def _coarsened(report: TableReport, law: FloatArray, budget: float) -> dict[str,
     """Cells merged: neighbours, if they are the values of one column in their order."""
     import numpy as np
 
-    from mialeak.cli._released import as_numbers
+    from mialeak._columns import as_numbers
     from mialeak.mechanisms import Histogram, coarsen, mechanism_leakage
 
     cells = range(len(law))

@@ -12,12 +12,11 @@ from mialeak.cli import _options, _output
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mialeak.cli._mean_exact import ExactRows
-    from mialeak.cli._mean_report import MeanReport
+    from mialeak.means import MeanReport
 
 __all__ = ["add_parser", "run"]
 
-#: What to tell about the people of an example.
+#: What describes the people of an example.
 _LABELS = ("sample", "population", "superpopulation")
 
 #: Points of a picture's curve.
@@ -29,13 +28,15 @@ rows?
 Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
 
 Released are the means of the columns of numbers and the shares of each value
-of the others.  Every row is judged against the release of its own table: by
-the mean and the covariance of the other rows, of all columns if there are more
-than five rows for each, else column by column.
+of the others; columns of text in which every row has its own value, as a name
+has, are not published.  Every row is judged against the release of its own
+table by the mean and the covariance of the other rows: that of all columns if
+there are more than five rows for each, else column by column.  With few rows,
+--covariance shrunk takes correlations into account.
 """
 
 _EPILOG = """\
-Noise is told in standard deviations of each column: to publish the mean of an
+Noise is given in standard deviations of each column: to publish the mean of an
 age whose standard deviation is 14 with noise of 0.05, add a normal variable of
 standard deviation 0.7 to it.
 
@@ -60,7 +61,15 @@ def add_parser(commands: Any) -> None:
     add = parser.add_argument
     _options.add_table_options(add, ("genotypes", "adult"))
     add("--columns", metavar="A,B,C", help="columns to publish (default: all of FILE)")
+    _options.add_exclude(add)
     add("--categories", metavar="A,B", help="columns of numbers that are names of categories")
+    add(
+        "--covariance",
+        choices=("auto", "full", "shrunk", "diagonal"),
+        default="auto",
+        help="of the columns: full, shrunk for few rows, diagonal (uncorrelated), or auto (default)"
+        ": full with more than 5 rows a column, else diagonal",
+    )
     add(
         "--noise-std",
         type=_options.number(_options.NOISE),
@@ -73,7 +82,7 @@ def add_parser(commands: Any) -> None:
     add(
         "--exact",
         action="store_true",
-        help="also tell what the rows most at risk leak exactly, if columns are independent: "
+        help="also report what the rows most at risk leak exactly, if columns are independent: "
         "columns of two values, such as 0 and 1, or of genotype counts 0, 1 and 2",
     )
     add(
@@ -90,23 +99,17 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     report, file, origin = _report(options)
-    from mialeak.cli._mean_document import document
-
-    exact = _exact(report, options)
     limit = options.max_leakage
-    over, verdict = _output.judge("The riskiest row", float(report.leakage.max()), limit)
+    over, verdict = _output.judge("The riskiest row", report.highest, limit)
     content = report.to_dict(target=options.target, top=options.top)
-    content["exact"] = None if exact is None else exact.to_dict()
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
-    told = document(report, target=options.target, top=options.top)
-    if exact is not None and exact.top:
-        told = replace(told, sections=[*told.sections, exact.section()])
     cautions = getattr(options, "cautions", [])
-    told = replace(told, cautions=[*cautions, *told.cautions])
     content["caveats"] = [*cautions, *content["caveats"]]
+    text = report.document(target=options.target, top=options.top)
+    text = replace(text, cautions=[*cautions, *text.cautions])
     return _output.give(
         options,
-        told,
+        text,
         schema="mialeak.mean/1",
         content=content,
         draw=lambda: _figure(report, options),
@@ -119,22 +122,19 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _exact(report: MeanReport, options: argparse.Namespace) -> ExactRows | None:
-    """The exact curves of the rows most at risk, if they are wanted."""
-    if not options.exact:
-        return None
-    from mialeak.cli._mean_exact import ExactRows
-
-    return ExactRows(report, options.top)
-
-
 def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
     """The report, the file, and whom to thank for an example."""
     _options.one_table(options, "mean")
-    options.typed |= {"categories": "--categories", "exact": "--exact", "sampling_rate": "--rate"}
+    options.typed |= {
+        "categories": "--categories",
+        "exact": "--exact",
+        "exclude": "--exclude",
+        "sampling_rate": "--rate",
+        "structure": "--covariance",
+        "table": options.typed["frame"],
+    }
     columns = None if options.columns is None else _options.names(options.columns, "--columns")
-    categories = _options.names(options.categories or "", "--categories")
-    labels: dict[str, Any] = {}
+    labels: tuple[str, ...] = ()
     origin = ""
     if options.file is not None:
         frame, file = _options.read_file(options, columns), Path(options.file)
@@ -145,13 +145,24 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
         origin = f"Table from {example.source} ({example.licence})"
         frame, file = example.columns, example.file
         if options.example == "genotypes":
-            labels = {name: frame[name] for name in _LABELS}
-            frame = dict(zip(example.snps.tolist(), example.counts.T, strict=True))
-    from mialeak.cli._mean_report import MeanReport
-    from mialeak.cli._released import release_of
+            labels = _LABELS
+            described = {name: frame[name] for name in labels}
+            frame = described | dict(zip(example.snps.tolist(), example.counts.T, strict=True))
+    from mialeak.means import mean_leakage
 
-    released = release_of(frame, columns, categories=categories, drop=options.na == "drop")
-    return MeanReport(released, options.noise_std, options.rate, labels), file, origin
+    report = mean_leakage(
+        frame,
+        columns,
+        exclude=_options.names(options.exclude or "", "--exclude"),
+        categories=_options.names(options.categories or "", "--categories"),
+        labels=labels,
+        structure=options.covariance,
+        noise_std=options.noise_std,
+        sampling_rate=options.rate,
+        exact=options.exact,
+        na=options.na,
+    )
+    return report, file, origin
 
 
 def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:

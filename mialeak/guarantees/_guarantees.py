@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 Form = Literal["sharp", "published"]
+Target = Literal["given", "random"]
 
 #: Coefficients c_k, k = 1 to 9, of ``1/(e^x - 1) = 1/x - 1/2 + sum c_k x^(2k-1)`` and of
 #: ``log((e^x - 1)/x)/x = 1/2 + sum c_k/(2k) x^(2k-1)``; at |x| = 1 the last is below 1e-14.
@@ -31,7 +32,12 @@ _HALVED = _COTH / _EVEN
 
 
 def dp_leakage_bound(
-    epsilon: Any, delta: Any = 0.0, *, gamma: Any = 1.0, form: Form = "sharp"
+    epsilon: Any,
+    delta: Any = 0.0,
+    *,
+    gamma: Any = 1.0,
+    target: Target = "given",
+    form: Form = "sharp",
 ) -> float | FloatArray:
     """The largest leakage that (epsilon, delta)-differential privacy allows.
 
@@ -43,6 +49,10 @@ def dp_leakage_bound(
         In [0, 1].
     gamma : array_like
         Balance of the game, positive and finite.
+    target : {"given", "random"}
+        "given": the leakage about one given person, whoever it is.  "random": the leakage about a
+        person drawn from the population, on average, as that of a table of counts
+        (:func:`mialeak.max_leakage`); smaller, and no promise to anybody.
     form : {"sharp", "published"}
         "published" is [AGP25] equation 9, for comparison; it may exceed 1.
 
@@ -54,7 +64,7 @@ def dp_leakage_bound(
     ------
     ValueError
         If epsilon is negative, delta outside [0, 1], gamma not positive and finite, anything NaN,
-        or form another word.
+        or target or form another word.
 
     See Also
     --------
@@ -64,14 +74,19 @@ def dp_leakage_bound(
     -----
     With h = min(gamma, 1/gamma) and ``a = epsilon + log h``::
 
-        delta = 0:   (1 - e^(-a/2))^2 / (1 - e^-epsilon)                  where a > 0, else 0
-        delta > 0:   delta + (1 - delta) (1 - e^-a)+ / (1 + e^-epsilon)
+        given:               delta + (1 - delta) (1 - e^-a)+ / (1 + e^-epsilon)
+        random, delta = 0:   (1 - e^(-a/2))^2 / (1 - e^-epsilon)          where a > 0, else 0
+        random, delta > 0:   as given
 
-    For delta = 0 this is sharp over all laws of the data, for every gamma and n, and attained
-    with n = 1; at gamma = 1 it is tanh(epsilon/4).  [AGP25] Appendix H.2 gives tanh(epsilon/2) as
-    the supremum: leakage compares a release with the *average* over the target, not two
-    neighbours, and tanh(epsilon/2) is never reached.  For delta > 0 the bound is that of two
-    neighbours, valid and not sharp: it jumps at delta = 0.
+    At gamma = 1 and delta = 0 these are tanh(epsilon/2) and tanh(epsilon/4).  The first is the
+    largest divergence of two neighbours.  It is approached where nearly all other rows are alike:
+    a count of a trait of probability 1e-6, with two-sided geometric noise, leaks 0.19795 about a
+    person with that trait at epsilon = 0.40134, where the bound is 0.19802.
+
+    A random target is compared with the average over all targets instead.  That bound is sharp
+    over all laws of the data, for every gamma and n, and attained with n = 1; [AGP25] Appendix H.2
+    gives tanh(epsilon/2) as the supremum, which is not reached.  For delta > 0 the bound of two
+    neighbours holds for a random target as well, and is not sharp: it jumps at delta = 0.
 
     **Accuracy.**  2 eps relative at gamma = 1; at another gamma besides what the rounding of
     ``log h`` makes of it where a is small.  **Cost.**  50 ns an element.
@@ -80,7 +95,9 @@ def dp_leakage_bound(
     --------
     >>> from mialeak.guarantees import dp_leakage_bound
     >>> f"{dp_leakage_bound(1.0):.6f} {dp_leakage_bound(1.0, 1e-5):.6f}"
-    '0.244919 0.462123'
+    '0.462117 0.462123'
+    >>> f"{dp_leakage_bound(1.0, target='random'):.6f}"
+    '0.244919'
     """
     eps = at_least_zero(epsilon, "epsilon")
     slip, balance = as_probability(delta, "delta")[()], positive(gamma, "gamma")
@@ -90,12 +107,16 @@ def dp_leakage_bound(
             growth = np.maximum(np.exp(eps) - 1.0 / balance, 0.0)
         return plain(more * (growth - np.maximum(1.0 - 1.0 / balance, 0.0) + slip))
     above = np.maximum(eps - np.abs(np.log(balance)), 0.0)
-    pure = np.expm1(-0.5 * above) ** 2 / np.where(above > 0.0, -np.expm1(-eps), 1.0)
     pair = slip - (1.0 - slip) * np.expm1(-above) / (1.0 + np.exp(-eps))
-    return plain(np.where(slip > 0.0, pair, pure))
+    if as_choice(target, "target", get_args(Target)) == "given":
+        return plain(pair)
+    average = np.expm1(-0.5 * above) ** 2 / np.where(above > 0.0, -np.expm1(-eps), 1.0)
+    return plain(np.where(slip > 0.0, pair, average))
 
 
-def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> float | FloatArray:
+def epsilon_for_leakage(
+    leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0, target: Target = "given"
+) -> float | FloatArray:
     """The largest epsilon with which (epsilon, delta)-differential privacy ensures this leakage.
 
     Parameters
@@ -106,6 +127,9 @@ def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> 
         In [0, 1].
     gamma : array_like
         Balance of the game, positive and finite.
+    target : {"given", "random"}
+        "given": the leakage about every given person is at most `leakage`.  "random": only that
+        about a random person, on average; see :func:`dp_leakage_bound`.
 
     Returns
     -------
@@ -116,15 +140,18 @@ def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> 
     ------
     ValueError
         If a leakage is below delta: no epsilon ensures it; if leakage or delta is outside [0, 1],
-        or gamma not positive and finite.
+        gamma not positive and finite, or target another word.
 
     Notes
     -----
     With L the leakage, h = min(gamma, 1/gamma), ``s = sqrt(L (1 - h + h L))`` and
     ``k = (L - delta)/(1 - delta)``::
 
-        delta = 0:   2 log((1 + s)/(1 - L)) - log h,     4 atanh(L) at gamma = 1
-        delta > 0:   log((1 + h k)/(1 - k)) - log h
+        given:               log((1 + h k)/(1 - k)) - log h
+        random, delta = 0:   2 log((1 + s)/(1 - L)) - log h
+        random, delta > 0:   as given
+
+    At gamma = 1 and delta = 0 these are 2 atanh(L) and 4 atanh(L).
 
     **Accuracy.**  2 eps relative, for leakages down to 1e-14 and up to 1 - 1e-12.
 
@@ -134,23 +161,29 @@ def epsilon_for_leakage(leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0) -> 
     --------
     >>> from mialeak.guarantees import epsilon_for_leakage
     >>> f"{epsilon_for_leakage(0.1):.6f} {epsilon_for_leakage(0.1, delta=1e-5):.6f}"
-    '0.401341 0.200653'
+    '0.200671 0.200653'
+    >>> f"{epsilon_for_leakage(0.1, target='random'):.6f}"
+    '0.401341'
     """
     share, slip = as_probability(leakage, "leakage"), as_probability(delta, "delta")
     balance = positive(gamma, "gamma")
     remedy = "No epsilon ensures less than delta"
     require(share >= slip, share, "leakage", "be at least delta", remedy=remedy)
+    as_choice(target, "target", get_args(Target))
     offset = np.abs(np.log(balance))
     h = np.exp(-offset)
     with np.errstate(divide="ignore"):
         log_rest = np.log1p(-share)
-        pure = 2.0 * (np.log1p(np.sqrt(share * (h * share - np.expm1(-offset)))) - log_rest)
         some = slip < 1.0
         k = np.where(some, (share - slip) / np.where(some, 1.0 - slip, 1.0), 1.0)
         # log(1 - k), near 1 from 1 - k = (1 - L)/(1 - delta)
         log_short = np.where(k < 0.5, np.log1p(-k), log_rest - np.log1p(-np.where(some, slip, 0.0)))
-        pair = np.log1p(h * k) - log_short
-    return plain(np.where(slip > 0.0, pair, pure) + offset)
+        pair = np.log1p(h * k) - log_short + offset
+        if target == "given":
+            return plain(pair)
+        root = np.sqrt(share * (h * share - np.expm1(-offset)))
+        average = 2.0 * (np.log1p(root) - log_rest) + offset
+    return plain(np.where(slip > 0.0, pair, average))
 
 
 def noise_multiplier_for_leakage(

@@ -110,8 +110,8 @@ def overfitting_security_bound(
     return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, balance, level)
 
 
-def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> int:
-    """Rows with which a function of an empirical mean leaks no more than `epsilon`.
+def mean_samples_needed(c: Any, d: Any, leakage: Any, *, gamma: Any = 1.0) -> int:
+    """Rows with which a function of an empirical mean leaks no more than `leakage`.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> in
         general: nothing in the data bounds it.
     d : int
         Coordinates of the mean, at least 1.
-    epsilon : float
+    leakage : float
         The leakage allowed, above 0 and at most 1.
     gamma : float
         Balance of the game, positive and finite.
@@ -128,19 +128,19 @@ def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> in
     Returns
     -------
     int
-        The least n with ``max(1, gamma) (c + sqrt(d)/(2 sqrt n))/sqrt n <= epsilon``.
+        The least n with ``max(1, gamma) (c + sqrt(d)/(2 sqrt n))/sqrt n <= leakage``.
 
     Raises
     ------
     TypeError
         If d is not an integer.
     ValueError
-        If c is negative, d below 1, epsilon not above 0 and at most 1, gamma not positive, or more
+        If c is negative, d below 1, leakage not above 0 and at most 1, gamma not positive, or more
         than 2**53 rows would be needed.
 
     Notes
     -----
-    [AGP25] Theorem 13.  ([AGP23] Corollary 4.1.1 says that n >= sqrt(d)/epsilon is enough whatever
+    [AGP25] Theorem 13.  ([AGP23] Corollary 4.1.1 says that n >= sqrt(d)/leakage is enough whatever
     the law: that is false.)
 
     Examples
@@ -149,20 +149,20 @@ def mean_samples_needed(c: Any, d: Any, epsilon: Any, *, gamma: Any = 1.0) -> in
     >>> mean_samples_needed(0.5, 100, 0.1)
     100
     """
-    constant, allowed = as_float(c, "c"), as_float(epsilon, "epsilon")
+    constant, allowed = as_float(c, "c"), as_float(leakage, "leakage")
     dimension = as_count(d, "d", least=1)
     balance = float(positive(as_float(gamma, "gamma"), "gamma"))
     if constant < 0.0:
         invalid("c", "be at least 0", value=constant)
     if not 0.0 < allowed <= 1.0:
-        invalid("epsilon", "be above 0 and at most 1", value=allowed)
+        invalid("leakage", "be above 0 and at most 1", value=allowed)
     allowed /= max(1.0, balance)
     width = math.sqrt(dimension)
-    # With r = 1/sqrt(n): c r + sqrt(d) r^2/2 = epsilon; its root, up to rounding, is 1/`root`.
+    # With r = 1/sqrt(n): c r + sqrt(d) r^2/2 = leakage; its root, up to rounding, is 1/`root`.
     spread = math.hypot(constant, math.sqrt(2.0 * allowed * width))
     root = (constant / 2.0 + spread / 2.0) / allowed
     if not root < math.sqrt(MAX_COUNT):
-        invalid("epsilon", "be within reach of 2**53 rows", value=epsilon)
+        invalid("leakage", "be within reach of 2**53 rows", value=leakage)
     low = math.floor(root * root * (1.0 - 1e-12))
     high = math.ceil(root * root * (1.0 + 1e-12)) + 1
     while high - low > 1:

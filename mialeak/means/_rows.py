@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
+from scipy import linalg, optimize
 
 from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.whitening import Full, variances_or_matrix
 
-__all__ = ["downdated", "row_leakage_scores", "units"]
+__all__ = [
+    "ALONE",
+    "Structure",
+    "calibrated_shrinkage",
+    "downdated",
+    "refuse_full",
+    "row_leakage_scores",
+    "spectrum",
+    "units",
+]
+
+Structure = Literal["full", "shrunk", "diagonal"]
 
 #: A row that makes up all but this share of the scatter in its direction has no others to hide
 #: among: its score would be above 1e8 and its advantage 1 to the last digit.
-_ALONE = 1e-8
+ALONE = 1e-8
 #: Columns beyond 2**(+-_EXTREME) are looked at in another unit: the sums of their squares would
 #: leave what float64 holds, and a score does not depend on the unit.
 _EXTREME = 400
+#: Rows that each dimension of a full covariance takes.  With d dimensions scores are too high by a
+#: factor of about 1/(1 - d/n).
+_ROWS_PER_DIMENSION = 2
+#: Intensities among which that of a shrunk covariance is looked for, and the share of the largest
+#: eigenvalue below which one is rounding.
+_INTENSITIES = np.geomspace(1e-6, 1.0, 60)[:-1]
+_NO_VALUE = 1e-10
 
 
 def row_leakage_scores(
     X: Any,
     *,
-    structure: Literal["full", "diagonal"] = "full",
+    structure: Structure = "full",
     release_noise_cov: Any = None,
 ) -> FloatArray:
     """Leakage score of every row of a table against the released mean of that table.
@@ -36,9 +55,10 @@ def row_leakage_scores(
     X : array_like, shape (n, d)
         The table, at least 3 rows.  Categories go in as one-hot columns; for the margins of a
         table of categories see :func:`margin_leakage_scores`.
-    structure : {"full", "diagonal"}, optional
-        "full": the covariance of the columns, which takes n well above d (five times, say) to be
-        known; "diagonal": their variances alone.
+    structure : {"full", "shrunk", "diagonal"}, optional
+        "full": the covariance of the columns, which takes more than two rows for each dimension in
+        which these vary, and five to be known well; "shrunk": their correlations shrunk to 0, for
+        tables of any shape; "diagonal": their variances alone, as if the columns were uncorrelated.
     release_noise_cov : array_like, optional
         Covariance of noise added to the released mean: a number, (d,) or, with "full", (d, d).
 
@@ -51,7 +71,8 @@ def row_leakage_scores(
     Raises
     ------
     ValueError
-        If X is not a table of at least 3 rows of finite numbers, or shapes do not match.
+        If X is not a table of at least 3 rows of finite numbers, shapes do not match, or there are
+        at most two rows for each dimension with `structure` "full".
 
     See Also
     --------
@@ -67,12 +88,25 @@ def row_leakage_scores(
         h_i = c_i^T A^-1 c_i
         m_i = n/(n-1)^2 h_i / (1 - n h_i / ((n-1)(n-2)))
 
-    with "diagonal" the same for each column, summed.  What is estimated is a little too high: with
-    d columns the scores average ``d/n`` times 1 + O(d/n).
+    with "diagonal" the same for each column, summed.  With "shrunk", V the variances of all rows
+    and a in (0, 1] an intensity ::
+
+        A   = (1 - a) S/(n-2) + a V + n R
+        m_i = n/(n-1)^2 h_i / (1 - (1 - a) n h_i / ((n-1)(n-2)))
+
+    Scores of fresh rows average d/n by the right covariance, whatever the law.  The intensity is
+    the least one with which the scores of the rows, without noise, do so.  That of Ledoit and
+    Wolf makes the error of the covariance least, not that of its inverse: with the 127 genotypes
+    of 500 people, scores average 27 % too much, against 1 % too little with this one.
+
+    What is estimated by "full" is too high: with d columns the scores average ``d/n`` times about
+    1/(1 - d/n).
 
     **Accuracy.**  Against recomputation without the row: 1e-11 relative for scores below 1000.
 
-    **Cost.**  One factor of the covariance and one triangular solve for all rows.
+    **Cost.**  "full": one factor of the covariance and one triangular solve for all rows.
+    "shrunk": the eigenvectors of a matrix of the size of the smaller of n and d.  "diagonal": two
+    passes over the table.
 
     Examples
     --------
@@ -88,12 +122,12 @@ def row_leakage_scores(
     n, columns = table.shape
     if n < 3 or not columns:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {table.shape}")
-    as_choice(structure, "structure", ("full", "diagonal"))
+    as_choice(structure, "structure", get_args(Structure))
     noise = None
     if release_noise_cov is not None:
         noise = n * variances_or_matrix(release_noise_cov, columns, "release_noise_cov")
-        if noise.ndim == 2 and structure == "diagonal":
-            invalid("release_noise_cov", 'be a number or variances with structure="diagonal"')
+        if noise.ndim == 2 and structure != "full":
+            invalid("release_noise_cov", f'be a number or variances with structure="{structure}"')
     centre = table.mean(axis=0)
     spread = np.maximum(table.max(axis=0) - centre, centre - table.min(axis=0))
     unit = units(spread)
@@ -103,6 +137,8 @@ def row_leakage_scores(
     moves = np.where(spread > 8.0 * np.finfo(np.float64).eps * np.abs(centre), unit, 0.0)
     if structure == "diagonal":
         return _diagonal_scores(table, centre, moves, noise)
+    if structure == "shrunk":
+        return _shrunk_scores(table, centre, moves, noise)
     return _full_scores(table, centre, moves, noise)
 
 
@@ -117,6 +153,8 @@ def _full_scores(
     table: FloatArray, centre: FloatArray, moves: FloatArray, noise: FloatArray | None
 ) -> FloatArray:
     n, columns = table.shape
+    if np.count_nonzero(moves) >= 2 * n:
+        refuse_full(n, f"{columns:,} columns")
     scatter = np.zeros((columns, columns))
     for block in kernel_blocks(table):
         rows = (table[block] - centre) * moves
@@ -127,18 +165,95 @@ def _full_scores(
     elif noise is not None:
         scatter[np.diag_indices(columns)] += noise
     by = Full(scatter, np.zeros(columns), "X")
+    if n <= _ROWS_PER_DIMENSION * by.rank:
+        refuse_full(n, f"columns of rank {by.rank:,}")
     squares = np.empty(n)
     for block in kernel_blocks(table):
         squares[block] = by.squared((table[block] - centre) * moves)
     return downdated(squares, n)
 
 
-def downdated(squares: Any, n: int) -> FloatArray:
-    """Scores from ``h = c^T A^-1 c``, A the scatter of all rows over n - 2."""
-    left = 1.0 - squares * (n / ((n - 1.0) * (n - 2.0)))
-    alone = left <= _ALONE
-    scores = n / (n - 1.0) ** 2 * squares / np.where(alone, 1.0, left)
+def refuse_full(rows: int, columns: str) -> NoReturn:
+    """Refuse a full covariance of too few rows."""
+    invalid(
+        "structure",
+        f'be "shrunk" or "diagonal" for {rows:,} rows and {columns}',
+        remedy="A full covariance takes more than two rows for each dimension: with fewer, scores "
+        "are twice too high, or infinite",
+    )
+
+
+def downdated(squares: Any, n: int, share: float = 1.0) -> FloatArray:
+    """Scores from ``h = c^T A^-1 c``, A with `share` times the scatter of all rows over n - 2."""
+    remaining = 1.0 - squares * (share * n / ((n - 1.0) * (n - 2.0)))
+    alone = remaining <= ALONE
+    scores = n / (n - 1.0) ** 2 * squares / np.where(alone, 1.0, remaining)
     return np.asarray(np.where(alone, np.inf, scores))
+
+
+def _shrunk_scores(
+    table: FloatArray, centre: FloatArray, moves: FloatArray, noise: FloatArray | None
+) -> FloatArray:
+    """In standard deviations of each column, those of the noise included."""
+    n = table.shape[0]
+    moving = np.flatnonzero(moves)
+    if not moving.size:
+        return np.zeros(n)
+    rows = (table[:, moving] - centre[moving]) * moves[moving]
+    std = np.sqrt(np.einsum("ij,ij->j", rows, rows) / n)
+    rows /= std
+    values, squares = spectrum(rows)
+    share = 1.0 - calibrated_shrinkage(values, squares, moving.size)
+    added = np.zeros(moving.size) if noise is None else noise[moving] / std**2
+    alone = np.any((rows * rows >= (n - 1.0) * (1.0 - ALONE)) & (added == 0.0), axis=1)
+    diagonal = 1.0 - share + added
+    if np.any(diagonal != diagonal[:1]):
+        rows /= np.sqrt(diagonal)
+        values, squares = spectrum(rows)
+        diagonal = np.ones(1)
+    squares = squares @ (1.0 / (diagonal[:1] + share / (n - 2.0) * values))
+    return np.where(alone, np.inf, downdated(squares, n, share))
+
+
+def spectrum(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues of ``X^T X``, and the squares of the rows of X along each of its axes.
+
+    By ``X X^T`` where that is smaller: directions in which no row lies are left out.
+    """
+    n, columns = rows.shape
+    if columns <= n:
+        values, axes = linalg.eigh(rows.T @ rows)
+        squares = rows @ axes
+        return np.maximum(values, 0.0), np.square(squares, out=squares)
+    values, axes = linalg.eigh(rows @ rows.T)
+    values = np.maximum(values, 0.0)
+    return values, np.square(axes, out=axes) * values
+
+
+def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) -> float:
+    """The least intensity with which the scores of the rows average d/n, or the nearest to that.
+
+    `values` and `squares` are those of :func:`spectrum`, for columns of variance 1; d is their
+    number, or their rank where that is less than rows and columns allow.
+    """
+    n = squares.shape[0]
+    rank = int(np.count_nonzero(values > _NO_VALUE * values.max(initial=0.0)))
+    wanted = float((rank if rank < min(n - 1, columns) else columns) / n)
+
+    def excess(log_share: float) -> float:
+        share = 1.0 - np.exp(log_share)
+        added = np.exp(log_share) + share / (n - 2.0) * values
+        return float(downdated(squares @ (1.0 / added), n, share).mean()) / wanted - 1.0
+
+    if not columns:
+        return 0.0
+    grid = np.log(np.append(_INTENSITIES, 1.0))
+    found = [excess(x) for x in grid]
+    first = next((k for k, x in enumerate(found) if x <= 0.0), int(np.argmin(found)))
+    if first == 0 or found[first] > 0.0:  # the nearest
+        return float(np.exp(grid[first]))
+    root = optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-12)
+    return float(np.exp(root))
 
 
 def _diagonal_scores(
@@ -155,7 +270,7 @@ def _diagonal_scores(
         rows = (table[block] - centre) * moves
         rows *= rows
         left = scatter - n / (n - 1.0) * rows
-        left[left <= _ALONE * scatter] = 0.0
+        left[left <= ALONE * scatter] = 0.0
         variances = left / (n - 2.0) + added
         alone = (variances == 0.0) & (rows > 0.0)
         variances[variances == 0.0] = 1.0

@@ -81,9 +81,9 @@ def gaussian_mean_delta(epsilon: Any, m: float, n: int, d: int) -> Any:
     return power - np.exp(epsilon) * stats.ncx2.cdf(x, d, n * q)
 
 
-def noise_for_leakage(z: Any, mu: Any, cov: Any, n: int, advantage: float) -> float:
+def noise_for_leakage(z: Any, mu: Any, cov: Any, n: int, leakage: float) -> float:
     """Noise by bisection on its standard deviation."""
-    allowed = (2.0 * special.ndtri((1.0 + advantage) / 2.0)) ** 2
+    allowed = (2.0 * special.ndtri((1.0 + leakage) / 2.0)) ** 2
     low, high = 0.0, 1.0
     while leakage_score(z, mu, cov, n, high**2) > allowed:
         high *= 2.0

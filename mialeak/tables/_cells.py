@@ -6,25 +6,14 @@ and the integers are counted.  Nothing is sorted unless cells times levels outgr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import invalid
-from mialeak._columns import (
-    Factor,
-    as_markers,
-    choose_columns,
-    factor_from_arrow,
-    factor_from_values,
-    without_markers,
-)
-
-__all__ = ["Cells", "count_cells", "frame_factors"]
+__all__ = ["Cells", "count_cells"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -89,82 +78,3 @@ def _compact(keys: IntArray, n_keys: int, direct: int) -> tuple[IntArray, int]:
     present = np.zeros(n_keys, np.bool_)
     present[keys] = True
     return (np.cumsum(present) - 1)[keys], int(np.count_nonzero(present))
-
-
-def frame_factors(
-    frame: Any,
-    columns: Sequence[Any] | None,
-    *,
-    exclude: Sequence[Any] | None = None,
-    missing: Any = (),
-) -> dict[Any, Factor]:
-    """The chosen columns of a dict of columns or a data frame, as factors.
-
-    All are chosen where `columns` is None, but for those that `exclude` names.  The values that
-    `missing` names mark a missing one.
-
-    Raises
-    ------
-    ImportError
-        If the frame is not a dict, and narwhals or pyarrow is not installed.
-    TypeError
-        If it is not a table, or a column does not hold single values of one type.
-    ValueError
-        If a column is missing, chosen twice or of another length, or there are no rows.
-    """
-    if isinstance(frame, Mapping):
-        chosen = choose_columns(list(frame), columns, exclude)
-        factors = {name: factor_from_values(frame[name], name) for name in chosen}
-    else:
-        factors = _from_native(frame, columns, exclude)
-    if markers := as_markers(missing):
-        factors = {name: without_markers(each, markers) for name, each in factors.items()}
-    first, *others = factors
-    rows = len(factors[first].codes)
-    for name in others:
-        if len(factors[name].codes) != rows:
-            rule = f"have as many rows as column {first!r} ({rows}), not {len(factors[name].codes)}"
-            invalid(f"column {name!r}", rule)
-    if not rows:
-        invalid("frame", "have at least one row")
-    return factors
-
-
-def _from_native(
-    frame: Any, columns: Sequence[Any] | None, exclude: Sequence[Any] | None
-) -> dict[Any, Factor]:
-    try:
-        import narwhals as nw
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError(
-            f"frame is a {type(frame).__name__}, which takes narwhals and pyarrow "
-            '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
-        ) from error
-    try:
-        table = nw.from_native(frame, eager_only=True)
-        names = list(table.columns)
-    except TypeError:
-        rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
-        invalid("frame", rule, remedy=_as_table(frame), error=TypeError)
-    except ValueError as error:  # narwhals' DuplicateError
-        invalid("frame", f"have no two columns of one name ({' '.join(str(error).split())})")
-    factors = {}
-    for name in choose_columns(names, columns, exclude):
-        try:
-            factors[name] = factor_from_arrow(table.get_column(name).to_arrow(), name)
-        except (pa.ArrowException, OverflowError) as error:  # OverflowError: integers above 2**64
-            rule = f"hold values of one type ({error})"
-            invalid(f"column {name!r}", rule, remedy="Convert it to strings first", error=TypeError)
-    return factors
-
-
-def _as_table(frame: Any) -> str:
-    """What makes a table of something that is none."""
-    if hasattr(frame, "collect"):
-        return "Call its collect() first"
-    if isinstance(frame, (str, PathLike)):
-        return "Read the file first, as with pandas.read_csv"
-    if hasattr(frame, "reset_index"):  # a pandas Series
-        return "Of a Series of counts call reset_index(name='n'), and pass counts='n'"
-    return "Pass a dict of its columns" if isinstance(frame, (np.ndarray, list, tuple)) else ""

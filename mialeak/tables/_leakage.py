@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, invalid, listed
-from mialeak._columns import Factor, near
+from mialeak._columns import Factor, frame_factors, near
 from mialeak.tables._cautions import cautions_of
-from mialeak.tables._cells import Cells, count_cells, frame_factors
+from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margins import as_margins, margin_report

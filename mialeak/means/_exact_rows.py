@@ -1,4 +1,4 @@
-"""``mialeak mean --exact``: rows against the exact law of the means of independent columns."""
+"""Rows at risk by the exact law of the means of independent columns."""
 
 from __future__ import annotations
 
@@ -13,16 +13,40 @@ from mialeak._report.document import Notes, Section, Table
 from mialeak._report.text import significant
 from mialeak.exact import exact_mean_tradeoff
 from mialeak.laws import Bernoulli, Genotype
-from mialeak.means import mean_tradeoff
+from mialeak.means._release import Column, Release
+from mialeak.means._tradeoff import mean_tradeoff
 
 if TYPE_CHECKING:
-    from mialeak.cli._mean_report import MeanReport
-    from mialeak.cli._released import Column
+    from mialeak.means._report import MeanReport
 
-__all__ = ["ExactRows"]
+__all__ = ["ExactRows", "refuse_without_exact_law"]
 
-#: False-positive rates at which the power is told.
+#: False-positive rates at which the power is reported.
 _FPR = (1e-2, 1e-3, 1e-6)
+
+
+def refuse_without_exact_law(release: Release, noise_std: float) -> None:
+    """Raise ValueError where the law of the means is not known exactly."""
+    if noise_std > 0.0:
+        rule = "go without noise: the law of a noisy mean is not known exactly"
+        invalid("exact", rule, remedy="Leave out the noise")
+    for column in release.columns:
+        values = _values(column, release)
+        if values.size > 2 and not _is_genotype(column, values):
+            rule = "find two values, or genotype counts 0, 1 and 2, in every column"
+            found = f"{rule}; {str(column.name)!r} has {values.size:,} values"
+            invalid("exact", found, remedy="Choose other columns")
+
+
+def _values(column: Column, release: Release) -> Any:
+    """The distinct values among the rows: numbers, or codes of a category."""
+    if column.factor is not None:
+        return np.flatnonzero(column.counts)
+    return np.unique(release.numbers[:, column.place])
+
+
+def _is_genotype(column: Column, values: Any) -> bool:
+    return column.factor is None and bool(np.isin(values, (0.0, 1.0, 2.0)).all())
 
 
 @dataclass(frozen=True)
@@ -32,6 +56,7 @@ class ExactRows:
     Parameters
     ----------
     report : MeanReport
+    release : Release
     top : int
         How many rows.
 
@@ -42,54 +67,61 @@ class ExactRows:
     """
 
     report: MeanReport
+    release: Release
     top: int
 
     def __post_init__(self) -> None:
-        if self.report.noise_std > 0.0:
-            rule = "go without noise: the law of a noisy mean is not known exactly"
-            invalid("exact", rule, remedy="Leave out --noise-std")
-        for column in self.report.released.columns:
-            if column.present > 2 and not _is_genotype(column):
-                rule = "find two values, or genotype counts 0, 1 and 2, in every column"
-                found = f"{rule}; {str(column.name)!r} has {column.present:,} values"
-                invalid("exact", found, remedy="Choose others with --columns")
+        refuse_without_exact_law(self.release, self.report.noise_std)
 
     @cached_property
     def _bits(self) -> FloatArray:
         """(rows, b): which of the two values each row has."""
-        columns = [c for c in self.report.released.columns if c.present <= 2]
-        bits = [c.factor.codes == np.flatnonzero(c.counts)[-1] for c in columns]
-        shape = (self.report.released.rows, 0)
-        return np.stack(bits, axis=1).astype(np.float64) if bits else np.empty(shape)
+        bits = [codes == values[-1] for codes, values in self._parts if values.size <= 2]
+        return self._stacked(bits)
 
     @cached_property
     def _genotypes(self) -> FloatArray:
         """(rows, g): counts of the allele."""
-        columns = [c.values for c in self.report.released.columns if c.present > 2]
-        counts = [values for values in columns if values is not None]
-        return np.stack(counts, axis=1) if counts else np.empty((self.report.released.rows, 0))
+        return self._stacked([codes for codes, values in self._parts if values.size > 2])
+
+    @property
+    def _parts(self) -> list[tuple[Any, Any]]:
+        """Of each column its values, or codes, and the distinct ones of these."""
+        release = self.release
+        return [
+            (
+                release.numbers[:, c.place] if c.factor is None else c.factor.codes,
+                _values(c, release),
+            )
+            for c in release.columns
+        ]
+
+    def _stacked(self, columns: list[Any]) -> FloatArray:
+        if not columns:
+            return np.empty((self.release.rows, 0))
+        return np.stack(columns, axis=1).astype(np.float64)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """What is told about each row."""
+        """What is reported of each row."""
         order = np.argsort(-self.report.scores, kind="stable")[: self.top]
         totals = self._bits.sum(axis=0), self._genotypes.sum(axis=0)
         return [self._row(int(row), *totals) for row in order]
 
     def _row(self, row: int, ones: FloatArray, alleles: FloatArray) -> dict[str, Any]:
-        report, n = self.report, self.report.released.rows
+        report, n = self.report, self.release.rows
         bits, genotypes = self._bits[row], self._genotypes[row]
         p, q = (ones - bits) / (n - 1.0), (alleles - genotypes) / (2.0 * n - 2.0)
         target = np.concatenate([bits, genotypes])
         mean = np.concatenate([p, 2.0 * q])
         variance = np.concatenate([p * (1.0 - p), 2.0 * q * (1.0 - q)])
-        fpr, place = np.array(_FPR), int(report.released.places[row])
+        fpr, place = np.array(_FPR), int(self.release.places[row])
         if np.any((variance == 0.0) & (target != mean)):
             power = report.rate + (1.0 - report.rate) * fpr
-            return _told(place, report.rate, report.rate, 0.0, power)
+            return _reported(place, report.rate, report.rate, 0.0, power)
         free = variance > 0.0
         if not free.any():
-            return _told(place, 0.0, 0.0, 0.0, fpr)
+            return _reported(place, 0.0, 0.0, 0.0, fpr)
         limit = mean_tradeoff(
             target[free], mean[free], variance[free], n, sampling_rate=report.rate
         )
@@ -100,7 +132,7 @@ class ExactRows:
         except ValueError as error:  # its own error is too large
             rule = f"have more columns, or less rare values: of these row {place} has no sure curve"
             raise ValueError(f"exact must {rule}. Leave out --exact, or list fewer rows") from error
-        return _told(place, float(advantage), float(limit.advantage), curve.error, power)
+        return _reported(place, float(advantage), float(limit.advantage), curve.error, power)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -137,12 +169,8 @@ class ExactRows:
         )
 
 
-def _told(
+def _reported(
     place: int, leakage: float, limit: float, error: float, power: FloatArray
 ) -> dict[str, Any]:
     points = [{"fpr": x, "power": float(y)} for x, y in zip(_FPR, power, strict=True)]
     return {"row": place, "leakage": leakage, "limit": limit, "error": error, "power": points}
-
-
-def _is_genotype(column: Column) -> bool:
-    return column.values is not None and bool(np.isin(column.values, (0.0, 1.0, 2.0)).all())

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mialeak._io import read_table
-from mialeak.cli._released import category_scores, release_of
+from mialeak.means import row_leakage_scores
+from mialeak.means._release import category_scores, release_of
 
 
 def recomputed(matrix, row, *, noise_std, rate, diagonal=False, blocks=()):
@@ -54,11 +55,11 @@ def matrix_of(frame):
 @pytest.mark.parametrize("noise_std", [0.0, 0.01, 0.2])
 def test_scores_are_those_of_recomputation_without_the_row(mixed, noise_std, rate):
     released = release_of(mixed, None)
-    assert released.is_full
+    assert released.has_rows_for_full
     assert released.free == 4
     matrix = matrix_of(mixed)
     expected = [recomputed(matrix, row, noise_std=noise_std, rate=rate) for row in range(80)]
-    assert released.scores(noise_std, rate) == pytest.approx(expected, rel=1e-9)
+    assert released.scores("full", noise_std, rate) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.5])
@@ -66,18 +67,32 @@ def test_scores_are_those_of_recomputation_without_the_row(mixed, noise_std, rat
 def test_few_rows_are_judged_column_by_column(mixed, noise_std, rate):
     frame = {name: values[:20] for name, values in mixed.items()}
     released = release_of(frame, None)
-    assert not released.is_full
+    assert not released.has_rows_for_full
     matrix = matrix_of(frame)
     options = {"noise_std": noise_std, "rate": rate, "diagonal": True, "blocks": [[1, 2, 3]]}
     expected = [recomputed(matrix, row, **options) for row in range(20)]
-    assert released.scores(noise_std, rate) == pytest.approx(expected, rel=1e-9)
+    assert released.scores("diagonal", noise_std, rate) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+@pytest.mark.parametrize("noise_std", [0.0, 0.01, 0.2])
+def test_shrunk_scores_are_those_of_the_columns_in_standard_deviations(mixed, noise_std, rate):
+    """One-hot columns and numbers in one matrix, by `row_leakage_scores`."""
+    matrix = matrix_of(mixed)
+    for rows in (80, 6):
+        released = release_of({name: values[:rows] for name, values in mixed.items()}, None)
+        part = matrix[:rows, matrix[:rows].std(axis=0) > 0]
+        part = (part - part.mean(axis=0)) / part.std(axis=0)
+        noise = rate * noise_std**2 or None
+        expected = row_leakage_scores(part, structure="shrunk", release_noise_cov=noise) / rate
+        assert released.scores("shrunk", noise_std, rate) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("rows", "full"), [(20, False), (21, True)])
 def test_a_full_covariance_takes_more_than_five_rows_a_column(mixed, rows, full):
     released = release_of({name: values[:rows] for name, values in mixed.items()}, None)
     assert released.free == 4
-    assert released.is_full == full
+    assert released.has_rows_for_full == full
 
 
 def exact_category_score(counts, level, variance):
@@ -129,18 +144,20 @@ def test_columns_that_do_not_vary_leak_nothing(rows):
     released = release_of(frame, None)
     assert released.free == 0
     for noise_std in (0.0, 0.1):
-        assert np.array_equal(released.scores(noise_std, 1.0), np.zeros(rows))
+        assert np.array_equal(released.scores("diagonal", noise_std, 1.0), np.zeros(rows))
     more = release_of({**frame, "c": np.arange(rows) ** 2}, None)
     alone = release_of({"c": np.arange(rows) ** 2}, None)
     for noise_std in (0.0, 0.1):
-        expected = alone.scores(noise_std, 1.0)
-        assert more.scores(noise_std, 1.0) == pytest.approx(expected, rel=1e-12)
+        expected = alone.scores("diagonal", noise_std, 1.0)
+        assert more.scores("diagonal", noise_std, 1.0) == pytest.approx(expected, rel=1e-12)
 
 
 def test_units_do_not_matter(mixed):
     other = {**mixed, "size": 1e6 * mixed["size"] - 5.0}
     for noise_std in (0.0, 0.05):
-        one, two = (release_of(frame, None).scores(noise_std, 1.0) for frame in (mixed, other))
+        one, two = (
+            release_of(frame, None).scores("full", noise_std, 1.0) for frame in (mixed, other)
+        )
         assert one == pytest.approx(two, rel=1e-9)
 
 
@@ -148,7 +165,7 @@ def test_units_do_not_matter(mixed):
 
 
 def kinds(released):
-    return "".join("c" if column.is_category else "n" for column in released.columns)
+    return "".join("n" if column.factor is None else "c" for column in released.columns)
 
 
 def test_numbers_of_every_container_are_numbers(tmp_path):
@@ -158,11 +175,11 @@ def test_numbers_of_every_container_are_numbers(tmp_path):
     for frame in (arrays, pd.DataFrame(values), pa.table(values)):
         released = release_of(frame, None)
         assert kinds(released) == "nncc", type(frame)
-        assert np.array_equal(released.columns[0].values, [3, 1, 2, 5])
+        assert np.array_equal(released.numbers[:, 0], [3, 1, 2, 5])
     nullable = pa.table({"i": pa.array([3, None, 2, 5]), "f": [1.0, 2.0, 3.0, 4.0]})
     released = release_of(nullable, None, drop=True)
     assert kinds(released) == "nn"
-    assert np.array_equal(released.columns[0].values, [3, 2, 5])
+    assert np.array_equal(released.numbers[:, 0], [3, 2, 5])
     assert released.rows_dropped == 1
     assert np.array_equal(released.places, [0, 2, 3])
 
@@ -188,14 +205,14 @@ def test_of_a_csv_what_reads_as_a_number_is_one(tmp_path, words, kind):
     released = release_of(read_table(path, delimiter=";"), ["a"])
     assert kinds(released) == kind
     if kind == "n":
-        assert np.array_equal(released.columns[0].values, [float(word) for word in words])
+        assert np.array_equal(released.numbers[:, 0], [float(word) for word in words])
 
 
 def test_numbers_can_be_names_of_categories():
     frame = {"zip": np.array([10, 10, 20, 30]), "x": np.arange(4.0)}
     released = release_of(frame, None, categories=["zip"])
     assert kinds(released) == "cn"
-    assert released.columns[0].free == 2
+    assert released.columns[0].present == 3
     with pytest.raises(ValueError, match=r"categories must be among the columns; got categories"):
         release_of(frame, ["x"], categories=["zip"])
 
@@ -207,10 +224,88 @@ def test_infinite_numbers_are_refused():
 
 def test_missing_values_are_refused_or_their_rows_dropped():
     frame = {"x": np.array([1.0, np.nan, 2.0, 4.0]), "c": ["a", "b", None, "a"]}
-    with pytest.raises(ValueError, match=r"1 in column 'x', 1 in column 'c'\. Pass --na drop"):
+    with pytest.raises(ValueError, match=r"1 in column 'x', 1 in column 'c'\. Pass na='drop' to"):
         release_of(frame, None)
     released = release_of(frame, None, drop=True)
     assert np.array_equal(released.places, [0, 3])
     assert released.rows_dropped == 2
     with pytest.raises(ValueError, match="at least one row without a missing value"):
         release_of({"x": np.array([np.nan, np.nan])}, None, drop=True)
+
+
+def test_an_error_names_three_of_many_columns():
+    """0.1 named all 2,000 in a line of 60,000 characters."""
+    frame = {f"site{j}": np.array([1.0, np.nan if j % 2 else 0.0, 2.0]) for j in range(2001)}
+    message = (
+        r"table must have no missing values; there are 1 in column 'site1', 1 in column 'site3', "
+        r"1 in column 'site5' and 997 more columns\. Pass na='drop' to leave such rows out, or "
+        r"exclude such columns$"
+    )
+    with pytest.raises(ValueError, match=message):
+        release_of(frame, None)
+    frame = {f"site{j}": np.where(np.arange(4) == j % 4, np.nan, 1.0) for j in range(2001)}
+    with pytest.raises(
+        ValueError, match=r"without a missing value\. Exclude .* miss most: "
+    ) as told:
+        release_of(frame, None, drop=True)
+    assert len(str(told.value)) < 200
+    assert (
+        len(release_of(frame, None, exclude=[f"site{4 * j}" for j in range(501)], drop=True).places)
+        == 1
+    )
+
+
+# --- what is not published ------------------------------------------------------------------------
+
+
+def test_text_that_is_different_in_every_row_is_not_published(mixed):
+    names = [f"NA{k:05}" for k in range(80)]
+    released = release_of({"sample": names, **mixed}, None)
+    assert released.names == ("sample",)
+    assert [column.name for column in released.columns] == list(mixed)
+    expected = release_of(mixed, None).scores("full", 0.0, 1.0)
+    assert np.array_equal(released.scores("full", 0.0, 1.0), expected)
+    chosen = release_of({"sample": names, **mixed}, ["sample", "age"])
+    assert chosen.names == ()
+    assert [column.name for column in chosen.columns] == ["sample", "age"]
+    once = release_of({"sample": ["a", *names[1:79], "a"], **mixed}, None)
+    assert once.names == ()
+    flags = release_of({"flag": [True, False, None], "x": [1, 2, 2]}, None, drop=True)
+    assert flags.names == ()
+    with pytest.raises(
+        ValueError, match=r"every row has its own value in 'sample', 'key'\. Choose"
+    ):
+        release_of({"sample": names, "key": names}, None)
+
+
+def test_columns_can_be_excluded(mixed):
+    released = release_of(mixed, None, exclude=["size", "colour"])
+    assert [column.name for column in released.columns] == ["age"]
+    released = release_of(mixed, ["age", "size"], exclude=["size"])
+    assert [column.name for column in released.columns] == ["age"]
+    message = (
+        r"exclude must be columns of the table; got exclude\[0\] = 'sise'\. Did you mean 'size'"
+    )
+    with pytest.raises(ValueError, match=message):
+        release_of(mixed, None, exclude=["sise"])
+    with pytest.raises(ValueError, match="exclude must leave at least one column"):
+        release_of(mixed, None, exclude=list(mixed))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_one"),
+    [
+        ("x", np.arange(80) + 1000, True),
+        ("x", np.arange(80)[::-1] * 1.0, True),
+        ("x", np.arange(80) * 2, False),
+        ("id", np.arange(80) * 2, True),
+        ("Patient ID", np.arange(80) * 3, True),
+        ("person_id", np.arange(80) ** 2, True),
+        ("paid", np.arange(80) ** 2, False),
+        ("id", np.arange(80) // 2, False),
+        ("id", np.arange(80) * 0.5, False),
+    ],
+)
+def test_numbers_of_rows_are_known(mixed, name, values, is_one):
+    released = release_of({name: values, **mixed}, None)
+    assert released.identifiers == [name] * is_one

@@ -1,0 +1,141 @@
+"""From a table to a :class:`MeanReport`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+from mialeak._arrays import as_choice, as_float, invalid, sampled_rows
+from mialeak.means._release import release_of
+from mialeak.means._report import MeanReport
+
+__all__ = ["mean_leakage"]
+
+Covariance = Literal["auto", "full", "shrunk", "diagonal"]
+Missing = Literal["error", "drop"]
+
+
+def mean_leakage(
+    table: Any,
+    columns: Sequence[Any] | None = None,
+    *,
+    exclude: Sequence[Any] = (),
+    categories: Sequence[Any] = (),
+    labels: Sequence[Any] = (),
+    structure: Covariance = "auto",
+    noise_std: float = 0.0,
+    sampling_rate: float = 1.0,
+    exact: bool = False,
+    na: Missing = "error",
+) -> MeanReport:
+    """How much publishing the means of a table's columns leaks about each of its rows.
+
+    Published are the means of the columns of numbers and the shares of the values of the others.
+
+    Parameters
+    ----------
+    table : table
+        A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
+        lists of equal length).  One row a person.
+    columns : sequence, optional
+        Names of the columns to publish; by default all but the columns of text in which every row
+        has its own value, as a name has.  The report names those.
+    exclude : sequence, optional
+        Names of columns not to publish.
+    categories : sequence, optional
+        Columns of numbers that are names of categories.
+    labels : sequence, optional
+        Columns that describe a person: reported for the rows at risk, and not published.
+    structure : {"auto", "full", "shrunk", "diagonal"}, optional
+        The covariance by which rows are judged, as for :func:`row_leakage_scores`, with a category
+        as one column of several numbers.  "auto" is "full" with more than 5 rows for each free
+        column, and "diagonal" with fewer; the report says which.
+    noise_std : float, optional
+        Standard deviation of normal noise on each mean, in standard deviations of its column.
+    sampling_rate : float, optional
+        Share of the rows, drawn at random, that the means are taken over.
+    exact : bool, optional
+        Report the rows most at risk once more by the exact law of the means, which takes
+        independent columns of two values or of genotype counts, and no noise.
+    na : {"error", "drop"}, optional
+        What to do with missing values: refuse them, or leave their rows out.
+
+    Returns
+    -------
+    MeanReport
+        The leakage of every row, its distribution, the effect of noise, the noise needed for a
+        target leakage, rows at risk.  ``print`` shows it.
+
+    Raises
+    ------
+    TypeError
+        If `table` is no table, or a column does not hold single values of one type.
+    ValueError
+        If columns are missing (the near ones are named), chosen twice or of unequal length, there
+        are fewer than 3 rows, values are missing and ``na="error"``, numbers are infinite, an
+        option is out of range, `structure` is "full" with too few rows for it, or `exact` is asked
+        for columns without an exact law.
+    ImportError
+        If `table` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
+
+    See Also
+    --------
+    row_leakage_scores : the scores of a matrix.
+    noise_for_leakage : the noise for targets that are given.
+
+    Notes
+    -----
+    Each row is judged against the release of its own table, by the mean and the covariance of the
+    other rows; see :func:`row_leakage_scores`.  The number is the limit for many rows.
+
+    A full covariance of few rows is uncertain, and a diagonal one takes linked columns for
+    independent.  Mean relative error of a score, over five tables each: 500 people of 127
+    genotypes, against a panel of 2,004 others, "shrunk" 5 %, "diagonal" 26 %, "full" 36 %; 100 rows
+    of 60 normal columns with correlations ``0.8^|i - j|``, 10 % and 27 %; of 300 columns with three
+    common factors, 5 % and 42 %.
+
+    **Cost.**  One pass over the table for each amount of noise with "diagonal"; the eigenvectors of
+    a matrix of the size of the smaller of rows and columns for "shrunk", and for "full" with noise.
+
+    Examples
+    --------
+    >>> from mialeak import mean_leakage
+    >>> from mialeak.datasets import load_adult
+    >>> report = mean_leakage(load_adult().columns, ["age", "hours_per_week", "sex"])
+    >>> report
+    MeanReport(average=0.003516, highest=0.01306, rows=32561, free_columns=3, covariance='full', \
+noise_std=0, rate=1)
+    >>> f"{report.noise_needed(0.01)['riskiest']:.4f}"
+    '0.0047'
+    >>> report.riskiest(1)[0]["furthest"][0]["column"]
+    'hours_per_week'
+    """
+    as_choice(structure, "structure", get_args(Covariance))
+    as_choice(na, "na", get_args(Missing))
+    noise_std = as_float(noise_std, "noise_std")
+    if noise_std < 0.0:
+        invalid("noise_std", "be at least 0", value=noise_std)
+    release = release_of(
+        table,
+        _as_names(columns),
+        exclude=_as_names(exclude),
+        categories=_as_names(categories),
+        labels=_as_names(labels),
+        drop=na == "drop",
+    )
+    if release.rows < 3:
+        invalid("table", f"have at least 3 rows; it has {release.rows}")
+    sampled_rows(sampling_rate, release.rows)  # for its check
+    covariance: str = structure
+    if structure == "auto":
+        covariance = "full" if release.has_rows_for_full else "diagonal"
+    if exact:
+        from mialeak.means._exact_rows import refuse_without_exact_law
+
+        refuse_without_exact_law(release, noise_std)
+    release.require_rows(covariance)
+    return MeanReport(covariance, noise_std, float(sampling_rate), bool(exact), release)
+
+
+def _as_names(names: Any) -> Any:
+    return [names] if isinstance(names, str) else names

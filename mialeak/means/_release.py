@@ -1,0 +1,419 @@
+"""What is published of a table: means of columns of numbers, shares of values of categories."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, invalid, listed
+from mialeak._columns import Factor, as_numbers, each_factor, reads_as_number
+from mialeak._numerics.distances import kernel_blocks
+from mialeak.means._rows import (
+    ALONE,
+    calibrated_shrinkage,
+    downdated,
+    refuse_full,
+    row_leakage_scores,
+    spectrum,
+)
+
+__all__ = ["Column", "Release", "category_scores", "release_of"]
+
+#: Rows for each free column that a full covariance takes to be known well.
+ROWS_PER_COLUMN = 5
+
+#: Names of columns that number the rows or the persons.
+_IDENTIFIERS = re.compile(r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column whose mean is published, or the shares of whose values.
+
+    Attributes
+    ----------
+    name : object
+    factor : Factor or None
+        The values of a category, none of them missing; None for numbers.
+    place : int
+        Of numbers, the column of :attr:`Release.numbers`.
+    """
+
+    name: Any
+    factor: Factor | None
+    place: int = -1
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Rows of each level of a category."""
+        assert self.factor is not None
+        return np.bincount(self.factor.codes)
+
+    @cached_property
+    def present(self) -> int:
+        """Distinct values of a category among the rows."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def stray(self) -> str | None:
+        """Of a category of words most of which read as numbers, one that does not."""
+        assert self.factor is not None
+        words = [level for level in self.factor.levels if isinstance(level, str)]
+        strays = [word for word in words if not reads_as_number(word)]
+        return strays[0] if 0 < 2 * len(strays) < len(words) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The means of the columns of a table.
+
+    Attributes
+    ----------
+    columns : sequence of Column
+    numbers : (rows, columns of numbers) ndarray
+        The values of the columns of numbers.
+    places : (rows,) ndarray of int
+        Where the rows stand in the table as it was given.
+    rows_dropped : int
+        Rows left out because a value is missing.
+    names : tuple
+        Columns of text that are not published: every row has its own value.
+    labels : mapping of str to list
+        Values of columns that describe a row and are not published.
+    """
+
+    columns: Sequence[Column]
+    numbers: FloatArray
+    places: npt.NDArray[np.intp]
+    rows_dropped: int
+    names: tuple[Any, ...] = ()
+    labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.places)
+
+    @cached_property
+    def categories(self) -> list[Column]:
+        """The columns whose shares of values are published."""
+        return [column for column in self.columns if column.factor is not None]
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Of the columns of numbers."""
+        return np.asarray(self.numbers.mean(axis=0))
+
+    @cached_property
+    def stds(self) -> FloatArray:
+        """Of the columns of numbers; 0 where the rows differ by rounding only."""
+        squares = np.zeros(self.numbers.shape[1])
+        for block in kernel_blocks(self.numbers, matrix=False):
+            squares += np.square(self.numbers[block] - self.means).sum(axis=0)
+        std = np.sqrt(squares / self.rows)
+        size = np.maximum(self.numbers.max(axis=0), -self.numbers.min(axis=0))
+        return np.where(std > 8.0 * np.finfo(np.float64).eps * size, std, 0.0)
+
+    @cached_property
+    def free(self) -> int:
+        """Numbers published, not counting those that follow from others: d."""
+        return int(np.count_nonzero(self.stds)) + sum(c.present - 1 for c in self.categories)
+
+    @property
+    def has_rows_for_full(self) -> bool:
+        """Whether there are rows enough for a covariance of all columns."""
+        return self.rows > ROWS_PER_COLUMN * self.free
+
+    @cached_property
+    def identifiers(self) -> list[Any]:
+        """Columns of numbers that look like a number of the row, or of the person."""
+        if self.rows < 3 or not self.numbers.size:
+            return []
+        low, high = self.numbers.min(axis=0), self.numbers.max(axis=0)
+        found = []
+        for column in self.columns:
+            if column.factor is not None:
+                continue
+            consecutive = high[column.place] - low[column.place] == self.rows - 1
+            if not (consecutive or _IDENTIFIERS.fullmatch(str(column.name).strip())):
+                continue
+            values = self.numbers[:, column.place]
+            if np.all(values % 1.0 == 0.0) and np.unique(values).size == self.rows:
+                found.append(column.name)
+        return found
+
+    def deviations(self, row: int) -> FloatArray:
+        """How far each value of the row is from what is published, in standard deviations."""
+        gaps = self.numbers[row] - self.means
+        gaps = np.divide(gaps, self.stds, out=np.zeros_like(gaps), where=self.stds > 0.0)
+        found = np.empty(len(self.columns))
+        for k, column in enumerate(self.columns):
+            if column.factor is None:
+                found[k] = gaps[column.place]
+            else:
+                share = column.counts[column.factor.codes[row]] / self.rows
+                found[k] = math.sqrt(1.0 / share - 1.0)
+        return found
+
+    def value(self, row: int, column: Column) -> Any:
+        """The value of a row, as a plain Python object."""
+        if column.factor is not None:
+            return column.factor.value(int(column.factor.codes[row]))
+        number = float(self.numbers[row, column.place])
+        return int(number) if number.is_integer() and abs(number) < MAX_COUNT else number
+
+    def require_rows(self, covariance: str) -> None:
+        """Refuse a full covariance of too few rows."""
+        if covariance == "full" and self.rows <= 2 * self.free:
+            refuse_full(self.rows, f"{self.free:,} free columns")
+
+    # --- scores -------------------------------------------------------------------------------
+
+    def scores(self, covariance: str, noise_std: float, rate: float) -> FloatArray:
+        """Leakage score of each row against the other rows.
+
+        The means are those of a share `rate` of the rows, with noise of `noise_std` standard
+        deviations of its column on each.  `covariance` is "full", "shrunk" or "diagonal".
+        """
+        # (C + k R)^-1 / k with k = rate n, from (C + n R')^-1 / n.
+        variance = rate * noise_std**2
+        if covariance == "diagonal":
+            return self._diagonal(variance) / rate
+        if covariance == "full" and variance == 0.0:
+            matrix = self._standard()
+            scores = row_leakage_scores(matrix) if matrix.shape[1] else np.zeros(self.rows)
+            return scores / rate
+        share = 1.0 if covariance == "full" else 1.0 - self.shrinkage
+        values, squares = self._spectrum[:2]
+        added = 1.0 - share + self.rows * variance + share / (self.rows - 2.0) * values
+        scores = downdated(squares @ (1.0 / added), self.rows, share)
+        if variance == 0.0:
+            scores[self._spectrum[3]] = np.inf
+        return scores / rate
+
+    @property
+    def shrinkage(self) -> float:
+        """The intensity of a shrunk covariance."""
+        return self._spectrum[2]
+
+    def _standard(self) -> FloatArray:
+        """The columns whose means are published, each in units of its standard deviation."""
+        moving = np.flatnonzero(self.stds)
+        varied = [column for column in self.categories if column.present > 1]
+        matrix = np.empty((self.rows, moving.size + sum(column.present for column in varied)))
+        place = moving.size
+        for block in kernel_blocks(self.numbers, matrix=False):
+            target = matrix[block, :place]
+            np.subtract(self.numbers[block][:, moving], self.means[moving], target)
+            target /= self.stds[moving]
+        for column in varied:
+            assert column.factor is not None
+            levels = np.flatnonzero(column.counts)
+            share = column.counts[levels] / self.rows
+            target = matrix[:, place : place + levels.size]
+            np.subtract(column.factor.codes[:, np.newaxis] == levels, share, target)
+            target /= np.sqrt(share * (1.0 - share))
+            place += levels.size
+        return matrix
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray, float, npt.NDArray[np.bool_]]:
+        """:func:`spectrum`, the intensity of shrinkage, and which rows are alone."""
+        rows = self._standard()
+        values, squares = spectrum(rows)
+        limit = (self.rows - 1.0) * (1.0 - ALONE)
+        alone = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+        share = calibrated_shrinkage(values, squares, rows.shape[1])
+        return values, squares, share, alone**2 >= limit
+
+    @cached_property
+    def _squares(self) -> FloatArray:
+        """Squared deviations of the numbers, in variances of their columns."""
+        scale = np.divide(1.0, self.stds, out=np.zeros_like(self.stds), where=self.stds > 0.0)
+        squares = np.empty_like(self.numbers)
+        for block in kernel_blocks(self.numbers, matrix=False):
+            np.subtract(self.numbers[block], self.means, squares[block])
+            squares[block] *= scale
+            squares[block] *= squares[block]
+        return squares
+
+    def _diagonal(self, variance: float) -> FloatArray:
+        """With columns taken as uncorrelated, a category being one column of several numbers."""
+        n, squares = self.rows, self._squares
+        scores = np.zeros(n)
+        most, factor = (n - 1.0) * (1.0 - ALONE), 1.0 / ((n - 1.0) * (n - 2.0))
+        for block in kernel_blocks(squares, matrix=False):
+            # The scatter of the others is n less n/(n - 1) times the square.
+            rows = squares[block]
+            others = rows * -factor
+            others += 1.0 / (n - 2.0)
+            lone = rows >= most
+            if lone.any():
+                others[lone] = 0.0
+                if variance == 0.0:
+                    others[lone] = 1e-300
+            others += variance
+            np.divide(rows, others, out=others)
+            scores[block] = others.sum(axis=1)
+        scores = np.where(scores > 1e290, np.inf, scores / (n - 1.0) ** 2)
+        for column in self.categories:
+            assert column.factor is not None
+            scores += category_scores(column.counts, variance)[column.factor.codes]
+        return scores
+
+
+def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArray:
+    """Leakage score of a row of each level against the histogram of one category.
+
+    `variance` is that of the noise on each share, in units of the share's own ``p (1 - p)``.  The
+    frequencies q are those of the other rows, their covariance ``C = a (diag(q) - q q^T)`` with
+    ``a = (n-1)/(n-2)``, and C + n R is inverted by Sherman and Morrison, with ``w = q + n R / a``::
+
+        n m = ((1 - q_k)^2/w_k + sum over j != k of q_j^2/w_j + (s - t_k)^2/s) / a,
+        t = n R / (a w),  s = q^T t
+
+    which without noise is ``(1/q_k - 1)/a``; inf for a level of one row.
+    """
+    scores = np.zeros(counts.size)
+    shown = counts > 0
+    n, some = int(counts.sum()), counts[shown]
+    if some.size < 2:
+        return scores
+    a = (n - 1.0) / (n - 2.0)
+    own, other = (some - 1.0) / (n - 1.0), some / (n - 1.0)
+    if variance == 0.0:
+        with np.errstate(divide="ignore"):
+            squares = (n - some) / (some - 1.0)  # 1/own - 1
+    else:
+        added = n * variance * (some / n) * (1.0 - some / n) / a
+        shares, lost = other**2 / (other + added), other * added / (other + added)
+        t = added / (own + added)
+        s = lost.sum() - lost + own * t
+        squares = (1.0 - own) ** 2 / (own + added) + shares.sum() - shares + (s - t) ** 2 / s
+    scores[shown] = squares / (a * n)
+    return scores
+
+
+def release_of(
+    table: Any,
+    columns: Sequence[Any] | None,
+    *,
+    exclude: Sequence[Any] = (),
+    categories: Sequence[Any] = (),
+    labels: Sequence[Any] = (),
+    drop: bool = False,
+) -> Release:
+    """The release of the means of a table.
+
+    Columns of numbers stay numbers, and so do those of a CSV whose values all read as numbers,
+    unless they are among `categories`.  Unless `columns` are chosen, a column of text in which
+    every row has its own value is not published.
+
+    Raises
+    ------
+    ValueError
+        As :func:`each_factor`, for an unknown category, or for missing values unless `drop`.
+    """
+    described = _described(table, labels)
+    if columns is None and described:
+        exclude = [*exclude, *described]
+    parts, missing = _parts(table, columns, exclude, categories)
+    for place, name in enumerate(categories):
+        if name not in parts:
+            invalid("categories", "be among the columns", index=place, value=name)
+    gaps = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
+    if gaps and not drop:
+        _refuse_missing(gaps)
+    places = np.flatnonzero(~missing)
+    if not places.size:
+        most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))[:3]
+        remedy = f"Exclude the columns that miss most: {listed(most)}"
+        invalid("table", "have at least one row without a missing value", remedy=remedy)
+    found: list[Column] = []
+    unique = []
+    count = sum(part.numbers is not None for part in parts.values())
+    matrix, place = np.empty((places.size, count)), 0
+    for name in list(parts):
+        part = parts.pop(name)  # its memory goes to the matrix
+        codes = part.factor.codes[places]
+        if part.numbers is not None:
+            matrix[:, place] = as_floats(part.numbers[codes], f"column {name!r}", finite=True)
+            found.append(Column(name, None, place))
+            place += 1
+            continue
+        column = Column(name, Factor(codes, part.factor.levels))
+        if columns is None and places.size >= 3 and _is_name(column, places.size):
+            unique.append(name)
+        else:
+            found.append(column)
+    if not found:
+        rule = "have a column in which two rows agree, or one of numbers; every row has its own "
+        rule += f"value in {listed(unique)}"
+        invalid("table", rule, remedy="Choose columns to publish such a column all the same")
+    labelled = {
+        str(name): [factor.value(int(code)) for code in factor.codes]
+        for name, factor in described.items()
+    }
+    return Release(found, matrix, places, missing.size - places.size, tuple(unique), labelled)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A column as it is read: its factor, the numbers of the codes, where it has no value."""
+
+    factor: Factor
+    numbers: npt.NDArray[Any] | None
+    gaps: npt.NDArray[np.bool_] | None
+
+
+def _described(table: Any, labels: Sequence[Any]) -> dict[Any, Factor]:
+    return (
+        dict(each_factor(table, labels, argument="table", chosen_by="labels"))
+        if len(labels)
+        else {}
+    )
+
+
+def _parts(
+    table: Any, columns: Sequence[Any] | None, exclude: Sequence[Any], categories: Sequence[Any]
+) -> tuple[dict[Any, _Part], npt.NDArray[np.bool_]]:
+    """The columns as they are read, and the rows in which one of them has no value."""
+    parts: dict[Any, _Part] = {}
+    missing = np.zeros(0, np.bool_)
+    for name, factor in each_factor(
+        table, columns, exclude=list(exclude) or None, argument="table"
+    ):
+        text = isinstance(table, Mapping) and isinstance(table[name], Factor)
+        if not missing.size:
+            missing = np.zeros(len(factor.codes), np.bool_)
+        gone = factor.codes < 0
+        gaps = gone if gone.any() else None
+        if gaps is not None:
+            missing |= gaps
+        numbers = None if name in categories else as_numbers(factor.levels, text=text)
+        parts[name] = _Part(factor, numbers, gaps)
+    return parts, missing
+
+
+def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]]) -> None:
+    counts = [f"{int(gone.sum()):,} in column {name!r}" for name, gone in gaps.items()]
+    where = listed(counts, show=str)
+    if len(counts) > 3:
+        where += " columns"
+    remedy = "Pass na='drop' to leave such rows out, or exclude such columns"
+    invalid("table", f"have no missing values; there are {where}", remedy=remedy)
+
+
+def _is_name(column: Column, rows: int) -> bool:
+    """Whether a column is text, and every row has its own value in it."""
+    assert column.factor is not None
+    if column.present < rows:
+        return False
+    return isinstance(column.factor.value(int(first_index(column.counts > 0)[0])), str)

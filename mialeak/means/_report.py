@@ -1,0 +1,361 @@
+"""The report on a table's means: the leakage of every row, and the noise that lowers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import optimize
+
+from mialeak._arrays import FloatArray, as_count, as_share, listed
+from mialeak._report.document import Document, as_text
+from mialeak._results import Kind, Result
+from mialeak.means._release import Column, Release
+from mialeak.means._report_document import document
+from mialeak.tradeoff import GaussianTradeOff
+
+if TYPE_CHECKING:
+    from mialeak.means._exact_rows import ExactRows
+
+__all__ = ["MeanReport"]
+
+#: Noise whose effect is reported, in units of the sampling error of the means.
+LADDER = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
+#: Shares of the rows at which the distribution is reported, riskiest first.
+_SHARES = (0.01, 0.1, 0.5, 0.9)
+#: Columns reported for a row at risk.
+_FURTHEST = 2
+#: Relative error of the noise needed.
+_TOLERANCE = 1e-7
+#: A category of fewer rows is too rare for the limit for large n.
+_RARE = 10
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MeanReport(Result):
+    """How much publishing the means of a table leaks about each of its rows.
+
+    ``print(report)`` writes it out for people, :meth:`to_dict` for machines.
+
+    Attributes
+    ----------
+    covariance : {"full", "shrunk", "diagonal"}
+        How rows are judged: by the covariance of the columns, by their shrunk correlations, or
+        column by column.
+    noise_std : float
+        Of the noise on each mean, in standard deviations of its column.
+    rate : float
+        Share of the rows that the means are taken over.
+    exact : bool
+        Whether the rows most at risk are reported once more by the exact law of independent
+        columns.
+    kind : str
+        "asymptotic".
+    """
+
+    covariance: str
+    noise_std: float
+    rate: float
+    exact: bool
+    _release: Release = field(repr=False)
+    _summaries: dict[float, tuple[float, float]] = field(default_factory=dict, repr=False)
+    kind: Kind = "asymptotic"
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Names of the columns published."""
+        return tuple(column.name for column in self._release.columns)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Columns of text that are not published: every row has its own value."""
+        return self._release.names
+
+    @property
+    def identifiers(self) -> tuple[Any, ...]:
+        """Columns published that look like the number of a row."""
+        return tuple(self._release.identifiers)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table, without those dropped."""
+        return self._release.rows
+
+    @property
+    def rows_dropped(self) -> int:
+        """Rows left out because a value is missing."""
+        return self._release.rows_dropped
+
+    @property
+    def rows_used(self) -> int:
+        """Rows that the means are taken over."""
+        return round(self.rate * self.rows)
+
+    @property
+    def free_columns(self) -> int:
+        """Numbers published, not counting those that follow from others."""
+        return self._release.free
+
+    @property
+    def shrinkage(self) -> float | None:
+        """The intensity of a shrunk covariance; None for another."""
+        return self._release.shrinkage if self.covariance == "shrunk" else None
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Leakage score of each row that is not dropped."""
+        return self._release.scores(self.covariance, self.noise_std, self.rate)
+
+    @cached_property
+    def leakage(self) -> FloatArray:
+        """Advantage of the best attack on each row that is not dropped."""
+        return self._advantage(self.scores)
+
+    @property
+    def average(self) -> float:
+        """Leakage of a row on average."""
+        return float(self.leakage.mean())
+
+    @property
+    def highest(self) -> float:
+        """Leakage of the riskiest row."""
+        return float(self.leakage.max())
+
+    def leakage_with(self, noise_std: float) -> FloatArray:
+        """`leakage` with other noise."""
+        if noise_std == self.noise_std:
+            return self.leakage
+        return self._advantage(self._release.scores(self.covariance, noise_std, self.rate))
+
+    def _advantage(self, scores: FloatArray) -> FloatArray:
+        return self.rate * np.asarray(GaussianTradeOff(np.sqrt(scores)).advantage)
+
+    def _summary(self, noise_std: float) -> tuple[float, float]:
+        """The riskiest row and the average."""
+        if noise_std not in self._summaries:
+            leakage = self.leakage_with(noise_std)
+            self._summaries[noise_std] = float(leakage.max()), float(leakage.mean())
+        return self._summaries[noise_std]
+
+    @property
+    def sampling_error(self) -> float:
+        """Standard deviation of the means themselves, in those of the columns."""
+        return float(1.0 / np.sqrt(self.rows_used))
+
+    @property
+    def noise_effect(self) -> list[dict[str, float]]:
+        """Noise, and the leakage of the riskiest row and on average with it."""
+        stds = {step * self.sampling_error for step in LADDER} | {self.noise_std}
+        return [
+            dict(zip(("noise_std", "riskiest", "average"), (std, *self._summary(std)), strict=True))
+            for std in sorted(stds)
+        ]
+
+    def noise_needed(self, leakage: float) -> dict[str, float]:
+        """Least noise with which the riskiest row, and the average one, leak at most `leakage`."""
+        leakage = as_share(leakage, "leakage")
+        return {
+            "leakage": leakage,
+            "riskiest": self._least_noise(leakage, 0),
+            "average": self._least_noise(leakage, 1),
+        }
+
+    def _least_noise(self, leakage: float, which: int) -> float:
+        def excess(log_std: float) -> float:
+            return float(np.log(self._summary(float(np.exp(log_std)))[which] / leakage))
+
+        if self._summary(0.0)[which] <= leakage:
+            return 0.0
+        known = [point["noise_std"] for point in self.noise_effect if point["noise_std"] > 0.0]
+        above = [std for std in known if self._summary(std)[which] > leakage]
+        low = float(np.log(max(above, default=min(known))))
+        high = float(np.log(min((std for std in known if std not in above), default=max(known))))
+        while excess(high) > 0.0:
+            low, high = high, high + 1.0
+        while excess(low) <= 0.0:
+            low, high = low - 1.0, low
+        root = optimize.brentq(excess, low, high, xtol=_TOLERANCE)
+        return float(np.exp(root + 2.0 * _TOLERANCE))  # on the safe side
+
+    def distribution(self) -> list[dict[str, float]]:
+        """Shares of the rows and the leakage that these reach at least."""
+        falling = np.sort(self.leakage)[::-1]
+        places = [max(1, round(share * falling.size)) for share in _SHARES]
+        return [
+            {"share": share, "leakage": float(falling[place - 1])}
+            for share, place in zip(_SHARES, places, strict=True)
+        ]
+
+    def riskiest(self, top: int = 20) -> list[dict[str, Any]]:
+        """The rows that leak most, and the columns in which they are furthest from the mean."""
+        top = as_count(top, "top")
+        return [self._row(int(row)) for row in np.argsort(-self.scores, kind="stable")[:top]]
+
+    def _row(self, row: int) -> dict[str, Any]:
+        release = self._release
+        place, deviations = int(release.places[row]), release.deviations(row)
+        furthest = np.argsort(-np.abs(deviations), kind="stable")[:_FURTHEST]
+        return {
+            "row": place,
+            "score": float(self.scores[row]),
+            "leakage": float(self.leakage[row]),
+            "labels": {name: str(values[place]) for name, values in release.labels.items()},
+            "furthest": [
+                {
+                    "column": str(release.columns[k].name),
+                    "value": release.value(row, release.columns[k]),
+                    "deviations": float(deviations[k]),
+                }
+                for k in furthest
+            ],
+        }
+
+    def exact_rows(self, top: int = 20) -> ExactRows:
+        """The riskiest rows by the exact law of the means, if columns are independent.
+
+        Raises
+        ------
+        ValueError
+            If a column has neither two values nor the counts 0, 1 and 2, or there is noise.
+        """
+        from mialeak.means._exact_rows import ExactRows
+
+        return ExactRows(self, self._release, as_count(top, "top"))
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What changes the meaning of the answer, and belongs beside it."""
+        release, found = self._release, []
+        if self.names:
+            plural = len(self.names) > 1
+            found.append(
+                f"Not published: {_named(self.names)}, in {'each of ' * plural}which every row has "
+                "its own value, as a name has."
+            )
+        unique = [c.name for c in release.categories if c.present == release.rows]
+        if unique:
+            found.append(
+                f"Every row has its own value in {_named(unique)}: this alone makes the leakage 1. "
+                "Exclude what is a name."
+            )
+        if release.identifiers:
+            found.append(
+                f"{_named(release.identifiers)}: whole numbers, different in every row. Exclude "
+                "what is a number of the row or of the person."
+            )
+        if self.covariance == "diagonal" and release.free > 1:
+            why = "as asked"
+            if not release.has_rows_for_full:
+                why = f"{release.rows:,} rows are at most 5 for each of {release.free:,} columns"
+            found.append(
+                f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
+                "correlations into account."
+            )
+        if self.covariance == "shrunk":
+            found.append(
+                f"Correlations are shrunk to 0 by an intensity of {self.shrinkage:.2g}, with which "
+                "scores average what they must."
+            )
+        if self.covariance == "full" and not release.has_rows_for_full:
+            found.append(
+                f"{release.rows:,} rows are at most 5 for each of {release.free:,} columns: the "
+                "covariance is uncertain, and scores are too high by a factor of about "
+                f"{1.0 / (1.0 - release.free / release.rows):.2g}."
+            )
+        return found
+
+    @cached_property
+    def caveats(self) -> list[str]:
+        """What the numbers rest on, :attr:`warnings` first."""
+        found = [
+            *self.warnings,
+            "Asymptotic: the limit for many rows. Each row is judged by the mean and covariance of "
+            "the others, as if these were known.",
+        ]
+        columns = self._release.categories
+        rare = sum(int(np.count_nonzero((c.counts > 0) & (c.counts < _RARE))) for c in columns)
+        if rare:
+            found.append(
+                f"Values of categories that fewer than {_RARE} rows have, here {rare:,}, are too "
+                "rare for that limit: what their rows leak is known roughly."
+            )
+        alone = int(np.isinf(self.scores).sum())
+        if alone:
+            found.append(
+                f"Unlike all others in some respect, such as a value of a category that no other "
+                f"row has, {alone:,} of the rows: judged by the others they leak 1; less, if the "
+                "population has more of their kind."
+            )
+        strays = [(column.name, column.stray) for column in columns]
+        found += [
+            f"Column {name!r} is taken as a category: not all of its values are numbers, "
+            f"{stray!r} is none."
+            for name, stray in strays
+            if stray is not None
+        ]
+        return found
+
+    def text(self, *, target: float = 0.01, top: int = 20) -> str:
+        """The report for people, as ``print(report)`` shows it.
+
+        Parameters
+        ----------
+        target : float
+            The leakage for which :meth:`noise_needed` is reported.
+        top : int
+            Rows at risk to list.
+        """
+        return as_text(self.document(target=target, top=top))
+
+    def document(self, *, target: float = 0.01, top: int = 20) -> Document:
+        """What :meth:`text` says, apart from how it looks."""
+        return document(self, self._release, target=target, top=top)
+
+    def to_dict(self, *, target: float = 0.01, top: int = 20) -> dict[str, Any]:
+        """The report as plain values; the score of a row that is alone in its kind is infinite."""
+        release = self._release
+        return {
+            "kind": self.kind,
+            "rows": self.rows,
+            "rows_dropped": self.rows_dropped,
+            "rows_used": self.rows_used,
+            "rate": self.rate,
+            "noise_std": self.noise_std,
+            "covariance": self.covariance,
+            "shrinkage": self.shrinkage,
+            "free_columns": self.free_columns,
+            "columns": [_column(column, release) for column in release.columns],
+            "names": [str(name) for name in self.names],
+            "average": self.average,
+            "highest": self.highest,
+            "distribution": self.distribution(),
+            "noise_effect": self.noise_effect,
+            "noise_needed": self.noise_needed(target),
+            "riskiest": self.riskiest(top),
+            "caveats": list(self.caveats),
+            "exact": self.exact_rows(top).to_dict() if self.exact else None,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"MeanReport(average={self.average:.4g}, highest={self.highest:.4g}, rows={self.rows}, "
+            f"free_columns={self.free_columns}, covariance={self.covariance!r}, "
+            f"noise_std={self.noise_std:g}, rate={self.rate:g})"
+        )
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _named(names: Any) -> str:
+    return listed(names)
+
+
+def _column(column: Column, release: Release) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": str(column.name)}
+    if column.factor is not None:
+        return {**found, "kind": "category", "values": column.present}
+    mean, std = float(release.means[column.place]), float(release.stds[column.place])
+    return {**found, "kind": "number", "mean": mean, "std": std}

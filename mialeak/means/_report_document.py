@@ -1,0 +1,131 @@
+"""What the report on a table's means says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mialeak._arrays import listed
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import at_least, number, percent, printable
+
+if TYPE_CHECKING:
+    from mialeak.means._release import Column, Release
+    from mialeak.means._report import MeanReport
+
+__all__ = ["document"]
+
+#: Names of columns listed of each kind.
+_NAMED = 12
+
+
+def document(report: MeanReport, release: Release, *, target: float, top: int) -> Document:
+    """The answer, the rows' leakage, the table, noise, rows at risk."""
+    sections = [
+        _rows(report),
+        _table(report, release),
+        _noise(report),
+        _needed(report.noise_needed(target)),
+    ]
+    if top:
+        sections.append(_riskiest(report, release, report.riskiest(top)))
+    if top and report.exact:
+        sections.append(report.exact_rows(top).section())
+    return Document(_answer(report), sections)
+
+
+def _answer(report: MeanReport) -> str:
+    count = len(report.columns)
+    means = f"the means of these {count:,} columns" if count > 1 else "the mean of this column"
+    rows = f"{report.rows:,} rows"
+    if report.rows_used < report.rows:
+        rows = f"{report.rows_used:,} rows drawn from {rows}"
+    noise = f", with noise of {report.noise_std:g} on each," if report.noise_std else ""
+    answer = (
+        f"Publishing {means} over {rows}{noise} leaks {number(report.average)} on average and "
+        f"{number(report.highest)} about the riskiest row: an attacker who knows the population "
+        f"and sees the means can tell with {percent((1 + report.highest) / 2)} accuracy whether "
+        "that row is among them (guessing: 50%)."
+    )
+    return " ".join([answer, *report.warnings])
+
+
+def _rows(report: MeanReport) -> Section:
+    leakage = report.leakage
+    pairs = [(leakage.mean(), "on average"), (leakage.max(), "about the riskiest row")]
+    for point in report.distribution():
+        pairs.append((point["leakage"], f"at least about {point['share']:.0%} of the rows"))
+    pairs.append((leakage.min(), "about the safest row"))
+    numbers = Pairs([(number(float(value)), text) for value, text in pairs])
+    return Section("Leakage", [numbers, Notes(report.caveats[len(report.warnings) :])])
+
+
+def _table(report: MeanReport, release: Release) -> Section:
+    numbers = [printable(c.name) for c in release.columns if c.factor is None]
+    categories = [_category(c) for c in release.categories]
+    lines = [f"{report.rows:,} rows"]
+    if report.rows_dropped:
+        lines[0] += f"; {report.rows_dropped:,} more dropped: a value is missing"
+    if numbers:
+        lines.append(
+            f"{_count(numbers, 'column')} of numbers: {listed(numbers, show=str, most=_NAMED)}"
+        )
+    if categories:
+        names = listed(categories, show=str, most=_NAMED)
+        lines.append(f"{_count(categories, 'category', 'categories')}: {names}")
+    if report.names:
+        lines.append(f"not published: {listed(report.names, show=printable, most=_NAMED)}")
+    free = f"{report.free_columns:,} free columns"
+    how = {"full": "full covariance of", "shrunk": "shrunk covariance of"}
+    lines.append(f"{how.get(report.covariance, 'columns taken as uncorrelated:')} {free}")
+    if categories:
+        lines.append("a category has one free column less than it has values")
+    return Section("Table", [Notes(lines)])
+
+
+def _category(column: Column) -> str:
+    return f"{printable(column.name)} ({column.present:,} values)"
+
+
+def _count(names: Sequence[str], one: str, many: str = "") -> str:
+    return f"{len(names):,} {one if len(names) == 1 else many or one + 's'}"
+
+
+def _noise(report: MeanReport) -> Section:
+    header = ("standard deviation", "in sampling errors", "riskiest row", "average")
+    body = [
+        (
+            f"{x['noise_std']:.4g}",
+            f"{x['noise_std'] / report.sampling_error:.3g}",
+            number(x["riskiest"]),
+            number(x["average"]),
+        )
+        for x in report.noise_effect
+    ]
+    title = "Leakage with noise on each mean, its standard deviation in those of the column"
+    return Section(title, [Table(header, body)])
+
+
+def _needed(needed: dict[str, float]) -> Section:
+    goal = f"Noise needed to leak at most {needed['leakage']:g}"
+    riskiest = (at_least(needed["riskiest"]), "about the riskiest row, and so about every row")
+    pairs = Pairs([riskiest, (at_least(needed["average"]), "on average")])
+    return Section(f"{goal}, in standard deviations of the column", [pairs])
+
+
+def _riskiest(report: MeanReport, release: Release, rows: Sequence[dict[str, Any]]) -> Section:
+    header = ("row", "leakage", *release.labels, "furthest from the mean (standard deviations)")
+    body = [
+        (
+            f"{row['row']}",
+            number(row["leakage"]),
+            *(printable(value) for value in row["labels"].values()),
+            ", ".join(
+                f"{printable(x['column'])} = {printable(x['value'])} ({x['deviations']:+.1f})"
+                for x in row["furthest"]
+            ),
+        )
+        for row in rows
+    ]
+    title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
+    return Section(title, [Table(header, body, left=1 + len(release.labels))])

@@ -1,0 +1,131 @@
+"""The report on a table's means: what `mean_leakage` computes, says and refuses."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import mialeak
+from mialeak.means import MeanReport, mean_leakage
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(2)
+    rows = 60
+    return {
+        "person": [f"P{k}" for k in range(rows)],
+        "age": rng.integers(20, 60, rows),
+        "sex": rng.choice(["f", "m"], rows),
+        "income": rng.lognormal(3.0, 0.7, rows),
+    }
+
+
+def recomputed(frame, row, noise_std):
+    """Advantage against the other rows, without a closed form; the sex as one bit."""
+    matrix = np.column_stack([frame["age"], frame["sex"] == "m", frame["income"]]).astype(float)
+    others = np.delete(matrix, row, axis=0)
+    noise = np.diag(matrix.var(axis=0)) * len(matrix) * noise_std**2
+    gap = matrix[row] - others.mean(axis=0)
+    score = gap @ np.linalg.solve(np.cov(others, rowvar=False) + noise, gap) / len(matrix)
+    return 2 * stats.norm.cdf(np.sqrt(score) / 2) - 1
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame])
+def test_the_report_is_that_of_recomputation(frame, kind):
+    report = mialeak.mean_leakage(kind(frame))
+    assert type(report) is MeanReport
+    assert report.names == ("person",)
+    assert report.columns == ("age", "sex", "income")
+    assert (report.rows, report.free_columns, report.covariance) == (60, 3, "full")
+    expected = [recomputed(frame, row, 0.0) for row in range(60)]
+    assert report.leakage == pytest.approx(expected, rel=1e-9)
+    assert report.average == pytest.approx(np.mean(expected))
+    assert report.highest == pytest.approx(max(expected))
+
+
+def test_noise_of_numbers_is_in_their_standard_deviations(frame):
+    """Two indicators of a category are noisy each; numbers alone agree with recomputation."""
+    numbers = {name: frame[name] for name in ("age", "income")}
+    report = mean_leakage(numbers, noise_std=0.2)
+    matrix = np.column_stack(list(numbers.values())).astype(float)
+    for row in (0, 17, 59):
+        others = np.delete(matrix, row, axis=0)
+        cov = np.cov(others, rowvar=False) + 60 * 0.04 * np.diag(matrix.var(axis=0))
+        gap = matrix[row] - others.mean(axis=0)
+        assert report.scores[row] == pytest.approx(gap @ np.linalg.solve(cov, gap) / 60, rel=1e-9)
+
+
+def test_it_prints_as_a_report_and_shows_as_one_line(frame):
+    report = mean_leakage(frame)
+    assert str(report).startswith("Publishing the means of these 3 columns over 60 rows leaks")
+    assert repr(report).startswith("MeanReport(average=0.")
+    assert "\n" not in repr(report)
+    assert list(report.to_dict(top=2)["riskiest"]) == report.riskiest(2)
+    assert report.text(top=0) in str(report)[: len(report.text(top=0))]
+
+
+def test_labels_describe_rows_and_are_not_published(frame):
+    report = mean_leakage(frame, labels=["person", "sex"])
+    assert report.columns == ("age", "income")
+    assert report.names == ()
+    first = report.riskiest(1)[0]
+    assert first["labels"] == {
+        "person": f"P{first['row']}",
+        "sex": frame["sex"][first["row"]],
+    }
+
+
+def test_exact_rows_are_asked_for_by_an_argument(frame):
+    bits = {"sex": frame["sex"], "old": frame["age"] > 40}
+    report = mean_leakage(bits, exact=True)
+    assert len(report.to_dict(top=3)["exact"]["rows"]) == 3
+    assert mean_leakage(bits).to_dict()["exact"] is None
+    assert "if columns are independent" in str(report)
+
+
+def test_structures(frame):
+    few = {name: values[:12] for name, values in frame.items()}
+    assert mean_leakage(few).covariance == "diagonal"
+    assert mean_leakage(few).shrinkage is None
+    assert (
+        "Columns are taken as uncorrelated (12 rows are at most 5 for each of 3 columns)"
+        in (mean_leakage(few).warnings[1])
+    )
+    assert "(as asked)" in mean_leakage(frame, structure="diagonal").warnings[1]
+    shrunk = mean_leakage(few, structure="shrunk")
+    assert 0 < shrunk.shrinkage <= 1
+    assert "Correlations are shrunk to 0" in shrunk.warnings[1]
+    full = mean_leakage(few, structure="full")
+    assert "too high by a factor of about 1.3" in full.warnings[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"structure": "block"}, 'structure must be "auto", "full", "shrunk" or "diagonal"; got'),
+        ({"na": "category"}, 'na must be "error" or "drop"; got'),
+        ({"noise_std": -0.1}, "noise_std must be at least 0; got noise_std = -0.1"),
+        ({"sampling_rate": 0.33}, "sampling_rate must draw an integer number of rows"),
+        ({"columns": "agee"}, "columns must be columns of the table; got columns[0] = 'agee'"),
+        ({"labels": ["name"]}, "labels must be columns of the table; got labels[0] = 'name'"),
+        ({"exact": True}, "exact must find two values, or genotype counts 0, 1 and 2"),
+        ({"exact": True, "noise_std": 1.0}, "exact must go without noise"),
+    ],
+)
+def test_bad_input_is_refused(frame, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        mean_leakage(frame, **options)
+
+
+def test_bad_tables_are_refused():
+    with pytest.raises(ValueError, match="table must have at least 3 rows; it has 2"):
+        mean_leakage({"x": [1.0, 2.0]})
+    with pytest.raises(TypeError, match="table must be a pandas, polars or pyarrow table"):
+        mean_leakage([1.0, 2.0])
+    with pytest.raises(ValueError, match=r'structure must be "shrunk" or "diagonal" for 4 rows'):
+        mean_leakage({"x": [1.0, 2.0, 4.0, 3.0], "y": [1, 1, 2, 3]}, structure="full")
