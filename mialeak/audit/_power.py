@@ -10,7 +10,8 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_share, invalid
 from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
-from mialeak.audit._audit import Evidence, as_slip
+from mialeak.audit._audit import Evidence
+from mialeak.audit._checks import as_delta
 from mialeak.audit._one_run import one_run_audit
 from mialeak.audit._order import Order
 from mialeak.tradeoff import TradeOff
@@ -118,13 +119,13 @@ def audit_power(
     True
     """
     wanted, level = as_float(epsilon, "epsilon"), as_share(confidence, "confidence")
-    slip, aim = as_slip(delta), as_share(power, "power")
+    delta, aim = as_delta(delta), as_share(power, "power")
     as_choice(design, "design", get_args(Design))
     count = as_count(repetitions, "repetitions", least=1)
     largest = as_count(most, "most", least=_FEWEST)
     if not isinstance(tradeoff, TradeOff):
         invalid("tradeoff", f"be a TradeOff, not {type(tradeoff).__name__}", error=TypeError)
-    reach = np.asarray(tradeoff.epsilon(slip))
+    reach = np.asarray(tradeoff.epsilon(delta))
     if reach.ndim:
         invalid("tradeoff", f"be one curve, not of shape {reach.shape}")
     there = float(reach)
@@ -135,7 +136,7 @@ def audit_power(
     seeds = as_rng(rng).integers(2**63, size=count)
 
     def share(n: int) -> float:
-        bounds = [_bound(tradeoff, n, slip, level, design, int(seed)) for seed in seeds]
+        bounds = [_bound(tradeoff, n, delta, level, design, int(seed)) for seed in seeds]
         return float(np.mean(np.array(bounds) >= wanted))
 
     low, high = 0, _FEWEST
@@ -153,7 +154,7 @@ def audit_power(
             high, reached = middle, found
         else:
             low = middle
-    return AuditPower(high, reached, wanted, slip, level)
+    return AuditPower(high, reached, wanted, delta, level)
 
 
 def _bound(
@@ -169,7 +170,13 @@ def _bound(
         return 0.0
     scores = np.where(member == 1, _inside(tradeoff, rng, n), rng.random(n))
     result = one_run_audit(
-        scores, member, delta=delta, confidence=confidence, higher_is_member=False, rng=seed
+        scores,
+        member,
+        delta=delta,
+        confidence=confidence,
+        higher_is_member=False,
+        allow_reversed=True,
+        rng=seed,
     )
     return result.epsilon_lower
 

@@ -13,6 +13,12 @@ _ADVICE = {
     "na='drop'": "--na drop",
     "say so with delimiter": "say so with --delimiter",
     "choose the columns": "choose with --columns",
+    "call one_run_audit(scores, member)": "add --one-run",
+    "with higher_is_member=True": "without --lower-is-member",
+    "with higher_is_member=False": "with --lower-is-member",
+    "pass higher_is_member=False": "pass --lower-is-member",
+    "pass higher_is_member=True": "leave out --lower-is-member",
+    "pass allow_reversed=True": "pass --allow-reversed",
 }
 
 
