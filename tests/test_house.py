@@ -28,7 +28,7 @@ ROWS = [
     {"scores", "mean", "tables", "mechanisms", "marginals", "plotting"},
     {"covariance", "discrete", "audit", "security"},
     {"special", "tradeoff", "_inversion", "_noncentral", "_config"},
-    {"_blocks", "_document", "_results", "_io"},
+    {"_blocks", "_document", "_results", "_io", "_optimizers"},
     {"_arrays", "_columns", "_text", "_version", "datasets"},
     {"_kernels"},
 ]
