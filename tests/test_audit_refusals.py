@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from mialeak import dp_sgd_audit
-from mialeak.audit import audit, one_run_audit
+from mialeak.audit import audit, audit_power, one_run_audit
 from mialeak.cli import main
+from mialeak.tradeoff import GaussianTradeOff
 
 
 def of_one_run(seed=0, m=1000, shift=1.5):
@@ -70,6 +71,17 @@ class TestFlags:
         assert audit(*guesses).epsilon_lower > 0.5
         with pytest.raises(ValueError, match=r"in_scores must .* as -1 and 1"):
             audit(*(0.5 * (1 + guess) for guess in guesses))
+
+    def test_the_scores_of_one_world_twice(self, capsys, tmp_path):
+        scores, member = of_one_run()
+        with pytest.raises(ValueError, match="out_scores must be draws of their own"):
+            audit(scores, scores[::-1])
+        with pytest.raises(ValueError, match="scores must be scores of an attack; they are the"):
+            one_run_audit(member, member)
+        assert one_run_audit(2 * member - 1, member).epsilon_lower > 2
+        assert audit([0.0, 0.5, 1.0], [0.0, 0.5, 1.0]).epsilon_lower == 0
+        (path,) = saved(tmp_path, scores=scores)
+        assert "must be draws of their own" in refused(capsys, path, path, "--max-epsilon", "1")
 
     def test_ordinary_scores_with_a_0_and_a_1_among_them_are_scores(self):
         assert audit([0.0, 1.0, 0.5], [0.0, 1.0, -0.5]).n_in == 3
@@ -183,6 +195,16 @@ class TestCoins:
         for count in (least - 1, m - least + 1):
             with pytest.raises(ValueError, match="fair coins"):
                 one_run_audit(scores, np.arange(m) < count)
+
+    def test_simulated_audits_draw_their_own(self, monkeypatch):
+        """The test of the coins would refuse one simulation in a million."""
+
+        def refuse(flags):
+            raise AssertionError
+
+        monkeypatch.setattr("mialeak.audit._one_run.require_fair_coins", refuse)
+        curve = GaussianTradeOff(3.0)
+        assert audit_power(0.5, curve, design="one-run", repetitions=5).n >= 16
 
     def test_the_shell_says_so(self, capsys, tmp_path):
         paths = saved(tmp_path, scores=np.arange(100.0), member=np.arange(100) < 95)

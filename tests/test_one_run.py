@@ -155,7 +155,7 @@ class TestBound:
 
     def test_next_to_no_confidence_is_a_confidence(self):
         member = np.arange(20) % 2
-        result = one_run_audit(1.0 * member, member, confidence=1e-300, guesses=(10, 10))
+        result = one_run_audit(2.0 * member, member, confidence=1e-300, guesses=(10, 10))
         assert 30 < result.epsilon_lower < np.inf
 
     def test_infinite_scores_are_scores(self):

@@ -18,6 +18,7 @@ from mialeak.audit._checks import (
     as_claim,
     as_delta,
     refuse_booleans,
+    refuse_copies,
     refuse_flags,
     require_direction,
     verdict_on,
@@ -336,6 +337,7 @@ def audit(
     refuse_booleans(out_scores, "out_scores")
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
     refuse_flags(order, higher_is_member=higher_is_member)
+    refuse_copies(order)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     evidence = Evidence(order, 1.0 - level, direction, method)

@@ -1,7 +1,8 @@
 """What an audit refuses, and the verdict on a claimed epsilon.
 
-Three inputs would give a confident wrong answer: flags given as scores, scores that speak for the
-other world, and canaries whose coins were not fair.  Each is refused with the cure.
+Four inputs would give a confident wrong answer: flags given as scores, scores that speak for the
+other world, the same scores twice, and canaries whose coins were not fair.  Each is refused with
+the cure.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "as_claim",
     "as_delta",
     "refuse_booleans",
+    "refuse_copies",
     "refuse_flags",
     "require_direction",
     "require_fair_coins",
@@ -34,6 +36,9 @@ Verdict = Literal["refuted", "not refuted", "not testable"]
 _DIRECTION_CONFIDENCE = 0.95
 #: Fair coins are refused with this probability at most.
 _COINS = 1e-6
+
+#: Scores of so many steps between different values do not agree in two worlds by chance.
+_VALUES = 10
 
 _ONE_RUN = (
     "For the canaries of one run and their flags call one_run_audit(scores, member). Write the "
@@ -92,6 +97,14 @@ def refuse_flags(order: Order, *, higher_is_member: bool) -> None:
             continue
         rule = f"be scores of an attack; all {scores.size} are {flags}, as flags are"
         invalid(name, rule, remedy=_ONE_RUN)
+
+
+def refuse_copies(order: Order) -> None:
+    """Refuse the same scores as those of both worlds; few values may agree by chance."""
+    same = np.array_equal(order.inside, order.outside)
+    if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
+        rule = f"be draws of their own; they are the {order.inside.size} scores of in_scores"
+        invalid("out_scores", rule)
 
 
 def _holds_two(scores: FloatArray, low: float, high: float) -> bool:

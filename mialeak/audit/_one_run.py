@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_floats, as_share, invalid, require
@@ -22,11 +21,19 @@ from mialeak.audit._checks import (
     require_fair_coins,
     verdict_on,
 )
-from mialeak.audit._order import Order
+from mialeak.audit._order import IntArray, Order
 from mialeak.special import binom_logpmf
 from mialeak.tradeoff._empirical import as_scores
 
-__all__ = ["OneRunResult", "one_run_audit", "one_run_p_value"]
+__all__ = [
+    "Choices",
+    "OneRunResult",
+    "best_bound",
+    "choices_of",
+    "members_below",
+    "one_run_audit",
+    "one_run_p_value",
+]
 
 #: The epsilon that each default choice can prove, if all its guesses are right.
 _REACH = 2.0
@@ -37,7 +44,7 @@ _FIRST = 256
 _TOLERANCE, _MARGIN = 1e-10, 1e-9
 
 #: Pairs of guesses, and the share of the error of each.
-_Choices = list[tuple[tuple[int, int], float]]
+Choices = list[tuple[tuple[int, int], float]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,17 +95,14 @@ class OneRunResult(Result):
     claimed_epsilon: float | None = None
     kind: Kind = "bound"
     _members: int = field(repr=False, kw_only=True)
-    _choices: _Choices = field(repr=False, compare=False, kw_only=True)
+    _choices: Choices = field(repr=False, compare=False, kw_only=True)
 
     @cached_property
     def provable_epsilon(self) -> float:
         """What a perfect attack on so many canaries proves."""
         others = self.n_canaries - self._members
-
-        def correct(plus: int, minus: int) -> int:
-            return min(plus, self._members) + min(minus, others)
-
-        epsilon, _, _ = _best(self._choices, correct, self.n_canaries, self.delta)
+        below = np.maximum(np.arange(self.n_canaries + 1) - others, 0)
+        epsilon, _, _ = best_bound(self._choices, below, self.delta)
         return max(epsilon, self.epsilon_lower)
 
     @property
@@ -223,22 +227,16 @@ def one_run_audit(
     values, flags = _canaries(scores, member)
     delta, level = as_delta(delta), as_share(confidence, "confidence")
     claim = as_claim(claimed_epsilon)
-    choices = _choices(guesses, values.size, delta, 1.0 - level)
+    choices = choices_of(guesses, values.size, delta, 1.0 - level)
     if not allow_reversed:
         worlds = values[flags == 1], values[flags == 0]
         order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
         require_direction(order, higher_is_member=higher_is_member, one_run=True)
     if not higher_is_member:
         values = -values
-    shuffled = as_rng(rng).permutation(values.size)
-    rising = flags[shuffled[np.argsort(values[shuffled], kind="stable")]]
-    below = np.concatenate([[0], np.cumsum(rising)])  # members among the smallest k
+    below = members_below(values, flags, rng)
     size = values.size
-
-    def correct(plus: int, minus: int) -> int:
-        return int(below[size] - below[size - plus] + minus - below[minus])
-
-    epsilon, chosen, right = _best(choices, correct, size, delta)
+    epsilon, chosen, right = best_bound(choices, below, delta)
     return OneRunResult(
         epsilon_lower=0.0 if values.min() == values.max() else epsilon,
         guesses=chosen,
@@ -252,13 +250,20 @@ def one_run_audit(
     )
 
 
-def _best(
-    choices: _Choices, correct: Callable[[int, int], int], size: int, delta: float
+def members_below(values: FloatArray, flags: IntArray, rng: Any) -> IntArray:
+    """How many members are among the k smallest scores, for k = 0, 1, ...; ties in random order."""
+    shuffled = as_rng(rng).permutation(values.size)
+    rising = flags[shuffled[np.argsort(values[shuffled], kind="stable")]]
+    return np.concatenate([[0], np.cumsum(rising)])
+
+
+def best_bound(
+    choices: Choices, below: IntArray, delta: float
 ) -> tuple[float, tuple[int, int], int]:
     """The largest bound of the choices, its guesses, and how many of them are right."""
-    best = (-1.0, choices[0][0], 0)
+    size, best = below.size - 1, (-1.0, choices[0][0], 0)
     for (plus, minus), share in choices:
-        right = correct(plus, minus)
+        right = int(below[size] - below[size - plus] + minus - below[minus])
         if best[0] >= 0.0 and _p_value(right, plus + minus, best[0], size, delta) > share:
             continue  # proves less
         epsilon = _epsilon(right, plus + minus, size, delta, share)
@@ -344,7 +349,7 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
     return max(root - _MARGIN, 0.0)
 
 
-def _canaries(scores: Any, member: Any) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
     values = as_floats(scores, "scores", ndim=1)
     flags = as_floats(member, "member", ndim=1)
     if flags.size != values.size:
@@ -353,12 +358,15 @@ def _canaries(scores: Any, member: Any) -> tuple[FloatArray, npt.NDArray[np.int6
     require((flags == 0.0) | (flags == 1.0), flags, "member", "hold 0 and 1 only")
     if flags.min() == flags.max():
         invalid("member", f"hold members and others; all {flags.size} flags are {flags[0]:.0f}")
+    if np.array_equal(values, flags):
+        remedy = "Write the guesses of an attack as -1 and 1"
+        invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
     coins = flags.astype(np.int64)
     require_fair_coins(coins)
     return values, coins
 
 
-def _choices(guesses: Any, size: int, delta: float, error: float) -> _Choices:
+def choices_of(guesses: Any, size: int, delta: float, error: float) -> Choices:
     """Pairs of guesses, and the share of the error of each; from nothing but these numbers."""
     if guesses is None:
         return _halves(size, delta, error)
@@ -366,7 +374,7 @@ def _choices(guesses: Any, size: int, delta: float, error: float) -> _Choices:
     return [(pair, error / len(pairs)) for pair in pairs]
 
 
-def _halves(size: int, delta: float, error: float) -> _Choices:
+def _halves(size: int, delta: float, error: float) -> Choices:
     """The default choices."""
     growth = min(1.0 + 2.0 * size * delta, _GROWTH)
     halves, shares = [size // 2], [error]

@@ -12,7 +12,7 @@ from mialeak._blocks import as_rng
 from mialeak._results import Kind, Result
 from mialeak.audit._audit import Evidence
 from mialeak.audit._checks import as_delta
-from mialeak.audit._one_run import one_run_audit
+from mialeak.audit._one_run import best_bound, choices_of, members_below
 from mialeak.audit._order import Order
 from mialeak.tradeoff import TradeOff
 
@@ -169,16 +169,8 @@ def _bound(
     if member.min() == member.max():
         return 0.0
     scores = np.where(member == 1, _inside(tradeoff, rng, n), rng.random(n))
-    result = one_run_audit(
-        scores,
-        member,
-        delta=delta,
-        confidence=confidence,
-        higher_is_member=False,
-        allow_reversed=True,
-        rng=seed,
-    )
-    return result.epsilon_lower
+    choices = choices_of(None, n, delta, 1.0 - confidence)
+    return best_bound(choices, members_below(-scores, member, seed), delta)[0]
 
 
 def _inside(tradeoff: TradeOff, rng: np.random.Generator, n: int) -> FloatArray:

@@ -63,6 +63,8 @@ _COMPARED = (
 _COMPARED_ONE_RUN = (
     "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
     "differential privacy of adding or removing a row.",
+    "The scores depend on these coins through this one run alone: scores of several models, each "
+    "calibrated on the others, do not.",
     "An audit proves leakage, never its absence: a stronger attack may prove more.",
 )
 
@@ -177,10 +179,10 @@ def run(options: argparse.Namespace) -> int:
         ),
         inputs=[options.inside, options.outside],
         verdict=verdict,
-        over=over,
+        over=over or result.verdict == "not testable",
         compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
     )
-    return _NOT_TESTABLE if result.verdict == "not testable" and not over else code
+    return code if over or result.verdict != "not testable" else _NOT_TESTABLE
 
 
 def _reach(result: AuditResult | OneRunResult) -> str:
