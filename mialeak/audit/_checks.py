@@ -125,18 +125,19 @@ def require_direction(order: Order, *, higher_is_member: bool, one_run: bool = F
     area = area_interval(order, _DIRECTION_CONFIDENCE)
     if area.high >= 0.5:
         return
-    name, others = ("scores", "those of others") if one_run else ("in_scores", "out_scores")
+    name, than = "in_scores", "than those of the other world"
+    if one_run:
+        name, than = "scores", "for members than for others"
     larger = "larger" if higher_is_member else "smaller"
-    whose = "for members " if one_run else ""
     rule = (
-        f"tend to be {larger} {whose}than {others} with higher_is_member={higher_is_member}; the "
+        f"tend to be {larger} {than} with higher_is_member={higher_is_member}; the "
         f"area under their curve is {area.value:.3f}, in [{area.low:.3f}, {area.high:.3f}], and "
         "guessing has 0.5"
     )
     remedy = (
-        "Decide the direction from what a score is, not from this result: a loss is smaller for "
-        f"members; pass higher_is_member={not higher_is_member}. To audit the scores as they are "
-        "pass allow_reversed=True"
+        "Decide the direction from what a score is, not from this result (a loss is smaller for "
+        f"members), then pass higher_is_member={not higher_is_member}. To audit the scores as they "
+        "are pass allow_reversed=True"
     )
     invalid(name, rule, remedy=remedy)
 

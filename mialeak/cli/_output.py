@@ -137,8 +137,8 @@ def give(
         from mialeak._document import as_text
         from mialeak._text import paragraph
 
-        thanks = "\n".join(paragraph(source))
-        print("\n\n".join(filter(None, [as_text(document), thanks, verdict])))
+        thanks, sentence = ("\n".join(paragraph(text)) for text in (source, verdict))
+        print("\n\n".join(filter(None, [as_text(document), thanks, sentence])))
     return _OVER if over else 0
 
 

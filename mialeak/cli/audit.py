@@ -45,8 +45,7 @@ _EPILOG = """\
 Examples:
   mialeak audit in.csv out.csv --delta 1e-5
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
-  mialeak audit scores.csv member.csv --one-run
-  mialeak audit scores.csv member.csv --one-run --delta 1e-5 --claimed-epsilon 2
+  mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
 """
 
 #: Exit code for a claim that so few scores cannot refute.
