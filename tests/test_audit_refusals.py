@@ -305,6 +305,13 @@ class TestControl:
         assert result.to_dict()["verdict"] == "untested"
         assert result.to_dict()["statement"] == result.statement
 
+    def test_equal_scores_prove_nothing(self):
+        def run(seed):
+            return dp_sgd_audit(lambda member: np.zeros(60), 60, rng=seed)
+
+        bounds = {run(seed).bound.epsilon_lower for seed in range(60)}
+        assert bounds == {0.0}
+
     def test_a_claim_is_refuted_or_untested(self):
         noise = np.random.default_rng(1).normal(size=1000)
 

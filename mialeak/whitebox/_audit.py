@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -151,6 +151,8 @@ def dp_sgd_audit(
         claimed_epsilon=claimed_epsilon,
         allow_reversed=True,
     )
+    if scores.min() == scores.max():  # their ranks are coins of this function
+        bound = replace(bound, epsilon_lower=0.0)
     plus, minus = bound.guesses
     guessed = np.zeros(count, np.int64)
     guessed[order[count - plus :]] = 1
