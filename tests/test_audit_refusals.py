@@ -312,6 +312,19 @@ class TestControl:
         bounds = {run(seed).bound.epsilon_lower for seed in range(60)}
         assert bounds == {0.0}
 
+    def test_coins_on_one_side_cost_no_training(self):
+        def train(member):
+            assert 0 < member.sum() < member.size
+            return np.arange(member.size)
+
+        sides = [np.random.default_rng(seed).random(2) < 0.5 for seed in range(20)]
+        for seed, side in enumerate(sides):
+            if side.all() or not side.any():
+                with pytest.raises(ValueError, match="the coins of all 2 fell on one side"):
+                    dp_sgd_audit(train, 2, rng=seed)
+            else:
+                assert dp_sgd_audit(train, 2, rng=seed).verdict == "untested"
+
     def test_a_claim_is_refuted_or_untested(self):
         noise = np.random.default_rng(1).normal(size=1000)
 

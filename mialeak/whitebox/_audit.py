@@ -104,7 +104,8 @@ def dp_sgd_audit(
     TypeError
         If train is no function.
     ValueError
-        If train returns other than m numbers, or a NaN, or one_run_audit refuses its parameters.
+        If train returns other than m numbers, or a NaN, or one_run_audit refuses its parameters;
+        before the training, if the coins of so few canaries fell on one side.
 
     See Also
     --------
@@ -134,6 +135,9 @@ def dp_sgd_audit(
         invalid("train", rule, value=train, error=TypeError)
     generator = as_rng(rng)
     member = generator.random(count) < 0.5
+    if member.all() or not member.any():
+        remedy = "Of 20 canaries all are on one side twice in a million runs"
+        invalid("n_canaries", f"be more; the coins of all {count} fell on one side", remedy=remedy)
     scores = as_floats(train(member.copy()), "train(member)", ndim=1)
     if scores.size != count:
         invalid("train(member)", f"be {count} scores, one a canary; its shape is {scores.shape}")
@@ -141,7 +145,7 @@ def dp_sgd_audit(
     shuffled = generator.permutation(count)
     order = shuffled[np.argsort(scores[shuffled], kind="stable")]
     ranks = np.empty(count)
-    ranks[order] = np.arange(count)
+    ranks[order] = np.arange(count) + 0.5  # never the flags themselves
     bound = one_run_audit(
         ranks,
         member,
