@@ -225,7 +225,9 @@ def bounds(cell: Cell) -> dict[str, Callable[[Draws], float]]:
         "audit, calibrated": lambda d: d.evidence("calibrated").epsilon(delta),
         "audit, simultaneous": lambda d: d.evidence("simultaneous").epsilon(delta),
         "one_run_audit": lambda d: (
-            one_run_audit(d.scores, d.member, delta=delta, rng=d.seed).epsilon_lower
+            one_run_audit(
+                d.scores, d.member, delta=delta, allow_reversed=True, rng=d.seed
+            ).epsilon_lower
         ),
     }
 

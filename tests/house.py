@@ -45,7 +45,7 @@ ROWS = [
     {"covariance", "discrete", "auditing", "guarantees"},
     {"special", "tradeoff", "_config"},
     {"_numerics", "_report"},
-    {"_blocks", "_csv", "_markers", "_results", "_io"},
+    {"_blocks", "_csv", "_markers", "_optimizers", "_results", "_io"},
     {"_counts"},
     {"_arrays", "_columns", "_version", "datasets"},
     {"_kernels"},

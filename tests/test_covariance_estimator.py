@@ -110,7 +110,7 @@ def test_parameters_take_effect_at_once():
         found.set_params(**parameters)
         fresh = StreamingCovariance(**found.get_params()).fit(x)
         np.testing.assert_array_equal(found.mahalanobis(x), fresh.mahalanobis(x))
-    message = 'params must be "blocks", .* or "workers"; got params = .shrink'
+    message = 'params must be "assume_centered", .* or "workers"; got params = .shrink'
     with pytest.raises(ValueError, match=message):
         found.set_params(ridge=7.0, shrink=1)
     assert found.ridge == 0.0
@@ -161,7 +161,7 @@ class Histories(RuleBasedStateMachine):
     def join(self, n, turned):
         x = self.draw(n)
         if len(self.rows) + n < 35:
-            other = StreamingCovariance(**self.parameters).fit(x)
+            other = StreamingCovariance(**self.parameters).partial_fit(x)
             if turned:
                 self.found, other = other.merge(self.found), None
                 self.rows = np.concatenate([x, self.rows])

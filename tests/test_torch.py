@@ -319,7 +319,8 @@ def test_optimizers_whose_steps_are_not_gradients_are_refused():
     sgd = torch.optim.SGD
     refused("not Adam", ParameterRecorder, model, torch.optim.Adam(model.parameters()))
     moving = sgd(model.parameters(), lr=0.1, momentum=0.9)
-    refused("optimizer must have no momentum; got", ParameterRecorder, model, moving)
+    message = "optimizer must have no momentum; its momentum is 0.9, and a step with momentum"
+    refused(message, ParameterRecorder, model, moving)
     decaying = sgd(model.parameters(), lr=0.1, weight_decay=0.1)
     refused("optimizer must have no weight_decay", ParameterRecorder, model, decaying)
     groups = [{"params": layer.parameters(), "lr": 0.1 / (1 + i)} for i, layer in enumerate(model)]

@@ -236,7 +236,7 @@ def test_made_canaries_refuse():
 def test_audit_refuses():
     refused(ValueError, "n_canaries must be between 2", dp_sgd_audit, np.ones_like, 1)
     message = "train(member) must be 9 scores, one a canary; its shape is (3,)"
-    refused(ValueError, message, dp_sgd_audit, lambda member: np.ones(3), 9)
+    refused(ValueError, message, dp_sgd_audit, lambda member: np.ones(3), 9, rng=1)
     message = "train(member) must not be NaN; got train(member)[0] = nan"
     refused(ValueError, message, dp_sgd_audit, lambda member: np.full(9, np.nan), 9, rng=1)
     message = "train must be a function of member that returns a score for each canary; got train"

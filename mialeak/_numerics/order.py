@@ -2,7 +2,9 @@
 
 Ties are broken once, by independent uniform numbers: among equal scores of both worlds every order
 is as likely as any other.  A number is drawn only where a tie matters, from a stream that depends
-on the seed and on the place of the tie, so that every question about one tie meets the same order.
+on the seed and on how many scores of either world lie below and in the tie: every question about
+one tie meets the same order, and other data meet another one.  Where all scores are equal nothing
+is ordered: they prove nothing.
 """
 
 from __future__ import annotations
@@ -85,16 +87,15 @@ class Order:
         share = (false - (outside.size - last)) / (last - first)
         return float((inside.size - high + share * (high - low)) / inside.size)
 
-    def begins_tie(self, place: int) -> bool:
-        """Whether the scores above the `place` lowest of both worlds begin with a tie of them."""
-        lowest = np.concatenate([self.inside[: place + 1], self.outside[: place + 1]])
-        if lowest.size <= place:
-            return False
-        value = float(np.partition(lowest, place)[place])
-        (first, last), (low, high) = (
-            _ends(scores, value) for scores in (self.outside, self.inside)
-        )
-        return first + low == place and first < last and low < high
+    @property
+    def is_constant(self) -> bool:
+        """Whether all scores of both worlds are equal."""
+        low, high = min(self.inside[0], self.outside[0]), max(self.inside[-1], self.outside[-1])
+        return bool(low == high)
+
+    def separated(self) -> Order:
+        """As many scores of a perfect attack: each of *in* above each of *out*."""
+        return Order(np.ones(self.inside.size), np.zeros(self.outside.size), self.seed)
 
     def _tie(self, value: float) -> _Tie:
         tie = self._ties.get(value)
@@ -102,7 +103,9 @@ class Order:
             (first, last), (low, high) = (
                 _ends(scores, value) for scores in (self.outside, self.inside)
             )
-            stream = np.random.default_rng([self.seed, first + low])
+            # Seven words: no stream of the calibrated draws, which takes two, is one of these.
+            sizes = self.inside.size, self.outside.size
+            stream = np.random.default_rng([self.seed, *sizes, first, last, low, high])
             keys = np.sort(stream.random(high - low)), np.sort(stream.random(last - first))
             tie = self._ties[value] = _Tie(low, first, *keys)
         return tie

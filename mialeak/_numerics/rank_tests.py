@@ -98,7 +98,10 @@ class Pairs:
 
     @classmethod
     def of(cls, order: Order, alpha: float, direction: Direction = "both") -> Pairs:
-        """Look at an audit's ranks, which depend on nothing but the numbers of scores."""
+        """Look at an audit's ranks, which depend on nothing but the numbers of scores.
+
+        Equal scores of both worlds count as no hits: no order of the tie proves anything.
+        """
         n_in, n_out = order.inside.size, order.outside.size
         tails = {"both": (True, False), "in": (True,), "out": (False,)}[direction]
         share = -np.expm1(np.log1p(-min(alpha, _ALMOST_ONE)) / len(tails))
@@ -106,6 +109,8 @@ class Pairs:
         for is_top in tails:
             ranks = _ranks(n_out if is_top else n_in)
             counts = order.hits(ranks) if is_top else order.rejections(ranks)
+            if order.is_constant:
+                counts = np.zeros_like(counts)
             sizes = (n_in, n_out) if is_top else (n_out, n_in)
             full = (np.full(ranks.size, value) for value in (*sizes, is_top))
             n_hits, n_ranks, top = full

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import FloatArray, as_choice, as_float, as_probability, as_share, invalid
+from mialeak._arrays import FloatArray, as_choice, as_probability, as_share
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
 from mialeak._results import Direction, Kind, Result
 from mialeak.auditing._calibrated import Shift, calibrated_bound
+from mialeak.auditing._checks import (
+    Verdict,
+    as_claim,
+    as_delta,
+    refuse_booleans,
+    refuse_copies,
+    refuse_flags,
+    require_direction,
+    verdict_on,
+)
 from mialeak.auditing._intervals import (
     Band,
     Interval,
@@ -26,18 +36,18 @@ from mialeak.auditing._intervals import (
 )
 from mialeak.tradeoff import EmpiricalTradeOff
 
-__all__ = ["AuditResult", "as_slip", "audit"]
+__all__ = ["AuditResult", "Evidence", "audit"]
 
 Method = Literal["calibrated", "simultaneous"]
 
 _PROBIT = Shift(ndtri, lambda x: np.sqrt(2.0 * np.pi) * np.exp(0.5 * ndtri(x) ** 2))
-#: False-positive rates at which an audit tells the power.
+#: False-positive rates at which an audit states the power.
 _FPR = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the counts at the ranks say about either parameter, by the method chosen."""
+    """What the counts at the ranks prove about either parameter, by the method chosen."""
 
     order: Order
     alpha: float
@@ -61,6 +71,10 @@ class Evidence:
             return self._pairs.bound(GAUSSIAN, 2.0)
         return calibrated_bound(self.order, _PROBIT, self.alpha, self.direction)
 
+    def provable_epsilon(self, delta: float) -> float:
+        """What as many scores of a perfect attack prove at one delta."""
+        return replace(self, order=self.order.separated()).epsilon(delta)
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AuditResult(Result):
@@ -79,8 +93,16 @@ class AuditResult(Result):
         As given.
     n_in, n_out : int
         Numbers of scores.
+    claimed_epsilon : float or None
+        As given.
     kind : str
         "bound".
+    provable_epsilon : float
+        The bound of a perfect attack, with each score of *in* above each of *out*: no scores of
+        this number prove more.  Computed when asked for, in the time of another audit.
+    verdict : str or None
+        On the claim: "refuted" (`epsilon_lower` is above it), "not refuted", or "not testable":
+        not even a perfect attack could have refuted it (`provable_epsilon` is not above it).
 
     Notes
     -----
@@ -105,6 +127,7 @@ class AuditResult(Result):
     confidence: float
     n_in: int
     n_out: int
+    claimed_epsilon: float | None = None
     kind: Kind = "bound"
     _order: Order = field(repr=False, kw_only=True)
     _evidence: Evidence = field(repr=False, kw_only=True)
@@ -131,7 +154,19 @@ class AuditResult(Result):
         >>> f"{result.epsilon(1e-5):.2f} {result.epsilon(0.01):.2f}"
         '3.64 3.58'
         """
-        return self._evidence.epsilon(as_slip(delta))
+        return self._evidence.epsilon(as_delta(delta))
+
+    @cached_property
+    def provable_epsilon(self) -> float:
+        """What as many scores of a perfect attack prove, at `delta`."""
+        return max(self._evidence.provable_epsilon(self.delta), self.epsilon_lower)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """On the claimed epsilon: refuted, not refuted, or not testable with so few scores."""
+        if self.claimed_epsilon is None:
+            return None
+        return verdict_on(self.claimed_epsilon, self.epsilon_lower, self.provable_epsilon)
 
     @property
     def scores(self) -> tuple[FloatArray, FloatArray]:
@@ -178,6 +213,9 @@ class AuditResult(Result):
             "confidence": self.confidence,
             "n_in": self.n_in,
             "n_out": self.n_out,
+            "provable_epsilon": self.provable_epsilon,
+            "claimed_epsilon": self.claimed_epsilon,
+            "verdict": self.verdict,
             "kind": self.kind,
         }
 
@@ -192,6 +230,8 @@ def audit(
     fpr: Sequence[float] = _FPR,
     direction: Direction = "both",
     method: Method = "calibrated",
+    claimed_epsilon: Any = None,
+    allow_reversed: bool = False,
     rng: Any = 0,
 ) -> AuditResult:
     """Lower bounds on epsilon and mu from the scores of an attack, valid at all thresholds at once.
@@ -202,16 +242,18 @@ def audit(
         Scores of the attack in the two worlds, of any shape; they may be infinite.  **All of them
         must be independent**: scores of separate training runs, or of canaries of which none
         changes another's score.  The scores of the members of one model are not independent; for
-        canaries of one run see :func:`one_run_audit`.
+        canaries of one run see :func:`one_run_audit`.  Booleans, and scores of a world that are 0
+        and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  The guesses of
+        an attack are scores if written as -1 and 1.
     delta : float
         In [0, 1).
     confidence : float
         Probability, strictly between 0 and 1, with which the bounds hold.
     higher_is_member : bool
         Whether larger scores speak for *in*.  Decide before seeing the scores; to try both, take
-        each at half the error.
+        each at half the error.  Scores that point the other way are refused, see `allow_reversed`.
     fpr : sequence of float
-        False-positive rates, between 0 and 1, at which to tell the power.
+        False-positive rates, between 0 and 1, at which to state the power.
     direction : {"both", "in", "out"}
         "in": refute P_in(S) <= e^epsilon P_out(S) + delta, by large scores of members; "out": with
         the worlds exchanged, by small scores of the others; "both": either.  One of them alone
@@ -219,9 +261,17 @@ def audit(
     method : {"calibrated", "simultaneous"}
         "calibrated" gives the larger bounds, each valid by itself; "simultaneous" bounds that are
         valid together, at all deltas and for mu.
+    claimed_epsilon : float, optional
+        An epsilon that the release is claimed to have at `delta`, at least 0: the result holds a
+        `verdict` on it.  State it before seeing the scores, and of the same two worlds.
+    allow_reversed : bool
+        Whether scores are audited as they are where the area under their curve lies below 1/2
+        beyond its interval of 95 % (at any `confidence`).  By default they are an error: a
+        forgotten sign would prove 0.  The direction is never changed silently.
     rng : int, Generator or SeedSequence
         Seed of the order of tied scores, and of the draws of "calibrated".  It is fixed by default:
-        the best of several seeds is no bound.
+        the best of several seeds is no bound.  The order of a tie depends on how many scores of
+        either world lie below and in the tie, too, so that a fixed seed is no fixed order.
 
     Returns
     -------
@@ -230,8 +280,8 @@ def audit(
     Raises
     ------
     ValueError
-        For no scores in one of the worlds, NaN among them (with count and index), and parameters
-        out of range.
+        For no scores in one of the worlds, NaN among them (with count and index), flags in place
+        of scores, scores that point the other way, and parameters out of range.
 
     See Also
     --------
@@ -250,9 +300,9 @@ def audit(
     draws.  The proofs are in docs/audits.md, the share of false claims over many laws in
     docs/audit_coverage.md.
 
-    Epsilon tells the two worlds apart that the scores come from: of substitution if the target
-    takes the place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is
-    proved.
+    Epsilon is of the two worlds that the scores come from: of substitution if the target takes the
+    place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is proved; equal
+    scores of both worlds prove nothing, whatever the seed.
 
     **Accuracy.**  P-values of "simultaneous" are integrals by a trapezoid rule, short of the truth
     by 1e-12 at most, which is added (those of the advantage are right to 1e-4 of their value, where
@@ -277,28 +327,28 @@ def audit(
     >>> result.tpr_at_fpr[0.01]
     Interval(value=0.38, low=0.188381, high=0.488382, confidence=0.95, kind='estimate')
     """
-    slip, level = as_slip(delta), as_share(confidence, "confidence")
+    delta, level = as_delta(delta), as_share(confidence, "confidence")
+    claim = as_claim(claimed_epsilon)
     as_choice(direction, "direction", get_args(Direction))
     as_choice(method, "method", get_args(Method))
     rates = as_probability(fpr, "fpr").ravel().tolist()
+    refuse_booleans(in_scores, "in_scores")
+    refuse_booleans(out_scores, "out_scores")
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
+    refuse_flags(order, higher_is_member=higher_is_member)
+    refuse_copies(order)
+    if not allow_reversed:
+        require_direction(order, higher_is_member=higher_is_member)
     evidence = Evidence(order, 1.0 - level, direction, method)
     return AuditResult(
-        epsilon_lower=evidence.epsilon(slip),
+        epsilon_lower=evidence.epsilon(delta),
         mu_lower=evidence.mu(),
         tpr_at_fpr={rate: power_interval(order, rate, level) for rate in rates},
-        delta=slip,
+        delta=delta,
         confidence=level,
         n_in=order.inside.size,
         n_out=order.outside.size,
+        claimed_epsilon=claim,
         _order=order,
         _evidence=evidence,
     )
-
-
-def as_slip(delta: Any) -> float:
-    """`delta` as a number in [0, 1)."""
-    value = as_float(delta, "delta")
-    if not 0.0 <= value < 1.0:
-        invalid("delta", "be at least 0 and less than 1", value=value)
-    return value

@@ -70,6 +70,8 @@ class Shift:
 
 def calibrated_bound(order: Order, shift: Shift, alpha: float, direction: Direction) -> float:
     """The lower bound on the parameter, at level `alpha`; 0 where nothing is proved."""
+    if order.is_constant:
+        return 0.0
     n_in, n_out = order.inside.size, order.outside.size
     design = _DESIGN[direction]
     tails: list[_Tail | None] = [None, None]
@@ -166,9 +168,7 @@ def _simulate(
             hits, ranks = np.unique(least[least <= tail.n_hits]), tail.ranks
             needed[place].append(tail.n_hits + 1 - hits if place else hits)
             needed[1 - place].append(sizes[0] + 1 - ranks if place else ranks)
-    # A tie that begins at this place is broken by the first of these streams.
-    entropy = [order.seed, draws, 1] if order.begins_tie(draws) else [order.seed, draws]
-    rng = np.random.default_rng(entropy)
+    rng = np.random.default_rng([order.seed, draws])
     values = [
         _OrderStatistics.of(rng, np.concatenate(ranks), size, draws)
         for ranks, size in zip(needed, sizes, strict=True)

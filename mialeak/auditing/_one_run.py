@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_floats, as_scores, as_share, invalid, require
 from mialeak._blocks import as_rng
+from mialeak._numerics.order import IntArray, Order
 from mialeak._results import Kind, Result
-from mialeak.auditing._audit import as_slip
+from mialeak.auditing._checks import (
+    Verdict,
+    as_claim,
+    as_delta,
+    require_direction,
+    require_fair_coins,
+    verdict_on,
+)
 from mialeak.special import binom_logpmf
 
-__all__ = ["OneRunResult", "one_run_audit", "one_run_p_value"]
+__all__ = [
+    "Choices",
+    "OneRunResult",
+    "best_bound",
+    "choices_of",
+    "members_below",
+    "one_run_audit",
+    "one_run_p_value",
+]
 
 #: The epsilon that each default choice can prove, if all its guesses are right.
 _REACH = 2.0
@@ -25,6 +41,9 @@ _GROWTH = 1.25
 #: Of the means in the term with delta, so many are looked at before more are.
 _FIRST = 256
 _TOLERANCE, _MARGIN = 1e-10, 1e-9
+
+#: Pairs of guesses, and the share of the error of each.
+Choices = list[tuple[tuple[int, int], float]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,11 +61,19 @@ class OneRunResult(Result):
     correct : int
         How many of these guesses are right.
     n_canaries : int
-        All of them; the rest were abstained from.
+        All of them, those that no guess was made of among them.
     delta, confidence : float
+        As given.
+    claimed_epsilon : float or None
         As given.
     kind : str
         "bound".
+    provable_epsilon : float
+        The bound of a perfect attack on so many canaries with these coins and choices of guesses:
+        each member has a larger score than each other canary.
+    verdict : str or None
+        On the claim: "refuted" (`epsilon_lower` is above it), "not refuted", or "not testable":
+        not even a perfect attack could have refuted it (`provable_epsilon` is not above it).
 
     Examples
     --------
@@ -64,7 +91,40 @@ class OneRunResult(Result):
     n_canaries: int
     delta: float
     confidence: float
+    claimed_epsilon: float | None = None
     kind: Kind = "bound"
+    _members: int = field(repr=False, kw_only=True)
+    _choices: Choices = field(repr=False, compare=False, kw_only=True)
+
+    @cached_property
+    def provable_epsilon(self) -> float:
+        """What a perfect attack on so many canaries proves."""
+        others = self.n_canaries - self._members
+        below = np.maximum(np.arange(self.n_canaries + 1) - others, 0)
+        epsilon, _, _ = best_bound(self._choices, below, self.delta)
+        return max(epsilon, self.epsilon_lower)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """On the claimed epsilon: refuted, not refuted, or not testable with so few canaries."""
+        if self.claimed_epsilon is None:
+            return None
+        return verdict_on(self.claimed_epsilon, self.epsilon_lower, self.provable_epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values (str, int, float, list, dict), ready for JSON."""
+        return {
+            "epsilon_lower": self.epsilon_lower,
+            "guesses": list(self.guesses),
+            "correct": self.correct,
+            "n_canaries": self.n_canaries,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "provable_epsilon": self.provable_epsilon,
+            "claimed_epsilon": self.claimed_epsilon,
+            "verdict": self.verdict,
+            "kind": self.kind,
+        }
 
 
 def one_run_audit(
@@ -75,6 +135,8 @@ def one_run_audit(
     confidence: Any = 0.95,
     guesses: Any = None,
     higher_is_member: bool = True,
+    claimed_epsilon: Any = None,
+    allow_reversed: bool = False,
     rng: Any = 0,
 ) -> OneRunResult:
     """Lower bound on epsilon from the scores of many canaries in one training run.
@@ -82,12 +144,18 @@ def one_run_audit(
     Parameters
     ----------
     scores : (m,) array_like
-        One score for each canary; they may be infinite, and need not be independent.
+        One score for each canary; they may be infinite, and need not be independent.  **They may
+        depend on the coins through what this one run released only.**  Scores pooled from several
+        models, each calibrated on the others (leave-one-out LiRA), depend on the coins of all of
+        them: at a nominal 5 % these gave 17 false claims in 100 where nothing leaked.  Scores of
+        one model, calibrated on models that saw no coin of this run, are admissible.
     member : (m,) array_like
         1 (or True) for canaries that were in the training data, 0 for those left out.  **Each must
-        have been put in or left out by a fair coin of its own**, independent of everything else,
-        and the scores may depend on the coins through what was released only.  With a fixed number
-        of members, or with members that were not chosen at random, the bound does not hold.
+        have been put in or left out by a fair coin of its own**, independent of everything else.
+        With a fixed number of members, or with members that were not chosen at random, the bound
+        does not hold.  Numbers of members that fair coins give with probability 1e-6 at most
+        (exact binomial test, two-sided) are refused; the theorem is for fair coins, so that no
+        argument takes another probability.
     delta : float
         In [0, 1).
     confidence : float
@@ -101,6 +169,13 @@ def one_run_audit(
         next, since delta weighs the most where guesses are few.
     higher_is_member : bool
         Whether larger scores speak for *in*.  Decide before seeing the scores.
+    claimed_epsilon : float, optional
+        An epsilon of adding or removing a row that the training is claimed to have at `delta`, at
+        least 0: the result holds a `verdict` on it.  State it before seeing the scores.
+    allow_reversed : bool
+        Whether scores are audited as they are where the area under their curve, of members against
+        others, lies below 1/2 beyond its interval of 95 % (at any `confidence`).  By default they
+        are an error: a forgotten sign would prove 0.
     rng : int, Generator or SeedSequence
         Seed of the order of tied scores, fixed by default: the best of several seeds is no bound.
 
@@ -111,8 +186,9 @@ def one_run_audit(
     Raises
     ------
     ValueError
-        For no canaries, NaN among the scores, flags other than 0 and 1 or all the same, guesses
-        that are more than the canaries, and parameters out of range.
+        For no canaries, NaN among the scores, flags other than 0 and 1, all the same or not of fair
+        coins, scores that point the other way, guesses that are more than the canaries, and
+        parameters out of range.
 
     See Also
     --------
@@ -127,7 +203,7 @@ def one_run_audit(
     that one run proves less than many.
 
     Epsilon is one of adding or removing a row, unlike that of :func:`audit`: a canary is in the
-    data, or nothing is in its place.
+    data, or nothing is in its place.  Equal scores of all canaries prove nothing.
 
     **Accuracy.**  Tails and probabilities to 1e-13; the bound is rounded down by 1e-9.
 
@@ -148,22 +224,50 @@ def one_run_audit(
     '4.1665'
     """
     values, flags = _canaries(scores, member)
-    slip, level = as_slip(delta), as_share(confidence, "confidence")
-    choices = _choices(guesses, values.size, slip, 1.0 - level)
+    delta, level = as_delta(delta), as_share(confidence, "confidence")
+    claim = as_claim(claimed_epsilon)
+    choices = choices_of(guesses, values.size, delta, 1.0 - level)
+    if not allow_reversed:
+        worlds = values[flags == 1], values[flags == 0]
+        order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
+        require_direction(order, higher_is_member=higher_is_member, one_run=True)
     if not higher_is_member:
         values = -values
+    below = members_below(values, flags, rng)
+    size = values.size
+    epsilon, chosen, right = best_bound(choices, below, delta)
+    return OneRunResult(
+        epsilon_lower=0.0 if values.min() == values.max() else epsilon,
+        guesses=chosen,
+        correct=right,
+        n_canaries=size,
+        delta=delta,
+        confidence=level,
+        claimed_epsilon=claim,
+        _members=int(below[size]),
+        _choices=choices,
+    )
+
+
+def members_below(values: FloatArray, flags: IntArray, rng: Any) -> IntArray:
+    """How many members are among the k smallest scores, for k = 0, 1, ...; ties in random order."""
     shuffled = as_rng(rng).permutation(values.size)
-    order = shuffled[np.argsort(values[shuffled], kind="stable")]
-    rising = np.concatenate([[0], np.cumsum(flags[order])])  # members among the smallest k
-    size, best = values.size, (-1.0, choices[0][0], 0)
+    rising = flags[shuffled[np.argsort(values[shuffled], kind="stable")]]
+    return np.concatenate([[0], np.cumsum(rising)])
+
+
+def best_bound(
+    choices: Choices, below: IntArray, delta: float
+) -> tuple[float, tuple[int, int], int]:
+    """The largest bound of the choices, its guesses, and how many of them are right."""
+    size, best = below.size - 1, (-1.0, choices[0][0], 0)
     for (plus, minus), share in choices:
-        correct = int(rising[size] - rising[size - plus] + minus - rising[minus])
-        if best[0] >= 0.0 and _p_value(correct, plus + minus, best[0], size, slip) > share:
+        right = int(below[size] - below[size - plus] + minus - below[minus])
+        if best[0] >= 0.0 and _p_value(right, plus + minus, best[0], size, delta) > share:
             continue  # proves less
-        epsilon = _epsilon(correct, plus + minus, size, slip, share)
-        best = max(best, (epsilon, (plus, minus), correct))
-    epsilon, chosen, correct = best
-    return OneRunResult(epsilon, chosen, correct, size, slip, level)
+        epsilon = _epsilon(right, plus + minus, size, delta, share)
+        best = max(best, (epsilon, (plus, minus), right))
+    return best
 
 
 def one_run_p_value(
@@ -197,7 +301,7 @@ def one_run_p_value(
     canaries = guesses if n_canaries is None else as_count(n_canaries, "n_canaries", least=guesses)
     rate = float(as_floats(epsilon, "epsilon", ndim=0))
     require(rate >= 0.0, rate, "epsilon", "be at least 0")
-    return _p_value(correct, guesses, rate, canaries, as_slip(delta))
+    return _p_value(correct, guesses, rate, canaries, as_delta(delta))
 
 
 def _p_value(correct: int, guesses: int, epsilon: float, canaries: int, delta: float) -> float:
@@ -244,7 +348,7 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
     return max(root - _MARGIN, 0.0)
 
 
-def _canaries(scores: Any, member: Any) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
     values = as_floats(scores, "scores", ndim=1)
     flags = as_floats(member, "member", ndim=1)
     if flags.size != values.size:
@@ -253,12 +357,15 @@ def _canaries(scores: Any, member: Any) -> tuple[FloatArray, npt.NDArray[np.int6
     require((flags == 0.0) | (flags == 1.0), flags, "member", "hold 0 and 1 only")
     if flags.min() == flags.max():
         invalid("member", f"hold members and others; all {flags.size} flags are {flags[0]:.0f}")
-    return values, flags.astype(np.int64)
+    if np.array_equal(values, flags):
+        remedy = "Write the guesses of an attack as -1 and 1"
+        invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
+    coins = flags.astype(np.int64)
+    require_fair_coins(coins)
+    return values, coins
 
 
-def _choices(
-    guesses: Any, size: int, delta: float, error: float
-) -> list[tuple[tuple[int, int], float]]:
+def choices_of(guesses: Any, size: int, delta: float, error: float) -> Choices:
     """Pairs of guesses, and the share of the error of each; from nothing but these numbers."""
     if guesses is None:
         return _halves(size, delta, error)
@@ -266,7 +373,7 @@ def _choices(
     return [(pair, error / len(pairs)) for pair in pairs]
 
 
-def _halves(size: int, delta: float, error: float) -> list[tuple[tuple[int, int], float]]:
+def _halves(size: int, delta: float, error: float) -> Choices:
     """The default choices."""
     growth = min(1.0 + 2.0 * size * delta, _GROWTH)
     halves, shares = [size // 2], [error]

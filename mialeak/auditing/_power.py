@@ -11,8 +11,9 @@ from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_share,
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import Order
 from mialeak._results import Kind, Result
-from mialeak.auditing._audit import Evidence, as_slip
-from mialeak.auditing._one_run import one_run_audit
+from mialeak.auditing._audit import Evidence
+from mialeak.auditing._checks import as_delta
+from mialeak.auditing._one_run import best_bound, choices_of, members_below
 from mialeak.tradeoff import TradeOff
 
 __all__ = ["AuditPower", "Design", "audit_power"]
@@ -118,13 +119,13 @@ def audit_power(
     True
     """
     wanted, level = as_float(epsilon, "epsilon"), as_share(confidence, "confidence")
-    slip, aim = as_slip(delta), as_share(power, "power")
+    delta, aim = as_delta(delta), as_share(power, "power")
     as_choice(design, "design", get_args(Design))
     count = as_count(repetitions, "repetitions", least=1)
     largest = as_count(most, "most", least=_FEWEST)
     if not isinstance(tradeoff, TradeOff):
         invalid("tradeoff", f"be a TradeOff, not {type(tradeoff).__name__}", error=TypeError)
-    reach = np.asarray(tradeoff.epsilon(slip))
+    reach = np.asarray(tradeoff.epsilon(delta))
     if reach.ndim:
         invalid("tradeoff", f"be one curve, not of shape {reach.shape}")
     there = float(reach)
@@ -135,7 +136,7 @@ def audit_power(
     seeds = as_rng(rng).integers(2**63, size=count)
 
     def share(n: int) -> float:
-        bounds = [_bound(tradeoff, n, slip, level, design, int(seed)) for seed in seeds]
+        bounds = [_bound(tradeoff, n, delta, level, design, int(seed)) for seed in seeds]
         return float(np.mean(np.array(bounds) >= wanted))
 
     low, high = 0, _FEWEST
@@ -153,7 +154,7 @@ def audit_power(
             high, reached = middle, found
         else:
             low = middle
-    return AuditPower(high, reached, wanted, slip, level)
+    return AuditPower(high, reached, wanted, delta, level)
 
 
 def _bound(
@@ -168,10 +169,8 @@ def _bound(
     if member.min() == member.max():
         return 0.0
     scores = np.where(member == 1, _inside(tradeoff, rng, n), rng.random(n))
-    result = one_run_audit(
-        scores, member, delta=delta, confidence=confidence, higher_is_member=False, rng=seed
-    )
-    return result.epsilon_lower
+    choices = choices_of(None, n, delta, 1.0 - confidence)
+    return best_bound(choices, members_below(-scores, member, seed), delta)[0]
 
 
 def _inside(tradeoff: TradeOff, rng: np.random.Generator, n: int) -> FloatArray:

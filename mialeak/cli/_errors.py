@@ -18,6 +18,12 @@ _ADVICE = {
     "header=False": "--no-header",
     "header=True": "--header",
     "names=['A', 'B', ...]": "--names A,B,...",
+    "call one_run_audit(scores, member)": "add --one-run",
+    "with higher_is_member=True": "without --lower-is-member",
+    "with higher_is_member=False": "with --lower-is-member",
+    "pass higher_is_member=False": "pass --lower-is-member",
+    "pass higher_is_member=True": "leave out --lower-is-member",
+    "pass allow_reversed=True": "pass --allow-reversed",
 }
 
 _WORD = r"'[^'\\]*'|\"[^\"\\]*\""

@@ -143,8 +143,8 @@ def give(
         from mialeak._report.document import as_text
         from mialeak._report.text import paragraph
 
-        thanks = "\n".join(paragraph(source))
-        print("\n\n".join(filter(None, [as_text(document), thanks, verdict])))
+        thanks, sentence = ("\n".join(paragraph(text)) for text in (source, verdict))
+        print("\n\n".join(filter(None, [as_text(document), thanks, sentence])))
     return _OVER if over else 0
 
 

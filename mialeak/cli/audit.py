@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +32,24 @@ left out by a coin.
 With --max-epsilon the command is a gate: exit code 2 if more is proved.  A
 bound within the limit is no proof of privacy: an audit proves leakage, never
 its absence.
+
+With --claimed-epsilon the verdict on a claim is the exit code: 2 if the claim
+is refuted, 0 if it is not refuted, and 3 if it is not testable, because not
+even a perfect attack could refute it with so few scores.
+
+Flags in place of scores, coins that were not fair, and scores that point the
+other way (a forgotten sign) are errors.
 """
 
 _EPILOG = """\
 Examples:
   mialeak audit in.csv out.csv --delta 1e-5
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
-  mialeak audit scores.csv member.csv --one-run
+  mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
 """
+
+#: Exit code for a claim that so few scores cannot refute.
+_NOT_TESTABLE = 3
 
 #: What the numbers compare.
 _COMPARED = (
@@ -50,7 +62,20 @@ _COMPARED = (
 _COMPARED_ONE_RUN = (
     "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
     "differential privacy of adding or removing a row.",
+    "The scores depend on these coins through this one run alone: scores of several models, each "
+    "calibrated on the others, do not.",
     "An audit proves leakage, never its absence: a stronger attack may prove more.",
+)
+
+
+_REVERSED = (
+    "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
+)
+
+#: What a claimed epsilon is.
+_CLAIM: tuple[str, Callable[[float], bool]] = (
+    "be at least 0 and finite",
+    lambda x: 0.0 <= x < math.inf,
 )
 
 
@@ -73,7 +98,7 @@ def add_parser(commands: Any) -> None:
         type=_options.number(delta),
         default=0.0,
         metavar="D",
-        help="tell the epsilon at this, at least 0 and below 1 (default: 0)",
+        help="state the epsilon at this, at least 0 and below 1 (default: 0)",
     )
     _options.add_confidence(add)
     add("--lower-is-member", action="store_true", help='small scores speak for "in"')
@@ -82,6 +107,17 @@ def add_parser(commands: Any) -> None:
         type=_options.number(_options.POSITIVE),
         metavar="E",
         help="exit with 2 if more than E is proved; see above",
+    )
+    add(
+        "--claimed-epsilon",
+        type=_options.number(_CLAIM),
+        metavar="E",
+        help="state whether the claim of an epsilon of E at --delta is refuted; see above",
+    )
+    add(
+        "--allow-reversed",
+        action="store_true",
+        help="audit scores as they are, even if they point the other way",
     )
     _options.add_outputs(add)
     parser.set_defaults(run=run)
@@ -104,6 +140,8 @@ def run(options: argparse.Namespace) -> int:
         "delta": options.delta,
         "confidence": options.confidence,
         "higher_is_member": not options.lower_is_member,
+        "claimed_epsilon": options.claimed_epsilon,
+        "allow_reversed": options.allow_reversed,
     }
     result: AuditResult | OneRunResult
     if options.one_run:
@@ -114,12 +152,23 @@ def run(options: argparse.Namespace) -> int:
         document, draw = _document(result), lambda: _figure(separate)
     limit = options.max_epsilon
     over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
+    if limit is not None and result.provable_epsilon <= limit:
+        verdict += f" But this gate cannot fail: {_reach(result)}."
+    if result.verdict is not None:
+        over = over or result.verdict == "refuted"
+        verdict = " ".join(filter(None, [verdict, _claim(result)]))
     content = result.to_dict()
+    del content["claimed_epsilon"], content["verdict"]
     content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
-    return _output.give(
+    content["claim"] = (
+        None
+        if result.verdict is None
+        else {"claimed_epsilon": result.claimed_epsilon, "verdict": result.verdict}
+    )
+    code = _output.give(
         options,
         document,
-        schema="mialeak.one-run/1" if options.one_run else "mialeak.audit/1",
+        schema="mialeak.one-run/2" if options.one_run else "mialeak.audit/2",
         content=content,
         draw=draw,
         title=f"What the scores in {Path(options.inside).name} prove",
@@ -129,9 +178,33 @@ def run(options: argparse.Namespace) -> int:
         ),
         inputs=[options.inside, options.outside],
         verdict=verdict,
-        over=over,
+        over=over or result.verdict == "not testable",
         compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
     )
+    return code if over or result.verdict != "not testable" else _NOT_TESTABLE
+
+
+def _reach(result: AuditResult | OneRunResult) -> str:
+    """What no attack can exceed."""
+    from mialeak._report.text import at_least
+
+    what = "canaries" if hasattr(result, "n_canaries") else "scores"
+    most = at_least(result.provable_epsilon)
+    return f"with so many {what} even a perfect attack proves at most {most}"
+
+
+def _claim(result: AuditResult | OneRunResult) -> str:
+    """The verdict on a claimed epsilon, as a sentence."""
+    from mialeak._report.text import at_most
+
+    sentence = f"The claimed epsilon {result.claimed_epsilon:g} is {result.verdict}"
+    if result.verdict == "refuted":
+        return f"{sentence}: {at_most(result.epsilon_lower)} is proved."
+    if result.verdict == "not testable":
+        return (
+            f"{sentence}: {_reach(result)}. audit_power computes how many it takes to prove more."
+        )
+    return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {_reach(result)}."
 
 
 def _scores(path: str) -> FloatArray:
@@ -166,10 +239,10 @@ def _lead(epsilon: float, delta: float, confidence: float) -> str:
     from mialeak._report.text import at_most
 
     sure = f"with confidence {100 * confidence:g}%"
-    slip = f" at delta = {delta:g}" if delta else ""
+    at_delta = f" at delta = {delta:g}" if delta else ""
     if epsilon == 0.0:
-        return f"Nothing is proved{slip}, {sure}: epsilon is at least 0."
-    return f"Epsilon is at least {at_most(epsilon)}{slip}, {sure}."
+        return f"Nothing is proved{at_delta}, {sure}: epsilon is at least 0."
+    return f"Epsilon is at least {at_most(epsilon)}{at_delta}, {sure}."
 
 
 def _document(result: AuditResult) -> Document:
@@ -191,6 +264,8 @@ def _document(result: AuditResult) -> Document:
             f"In Gaussian differential privacy mu is at least {at_most(result.mu_lower)}, with the "
             "same confidence.",
             f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent.",
+            f"{_reach(result).capitalize()}.",
+            *([_REVERSED] if result.auc.high < 0.5 else []),
         ]
     )
     title = f"What the attack achieved, and intervals of {100 * result.confidence:g}%"
@@ -211,6 +286,7 @@ def _one_run_document(result: OneRunResult) -> Document:
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
             "Each canary must have been put in or left out by a coin of its own.",
+            f"{_reach(result).capitalize()}.",
         ]
     )
     lead = _lead(result.epsilon_lower, result.delta, result.confidence)

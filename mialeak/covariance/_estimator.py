@@ -1,26 +1,22 @@
-"""The estimator: sums over blocks of rows, and the distances that follow from them."""
+"""The estimator: sums over blocks of rows, from which distances and scores follow."""
 
 from __future__ import annotations
 
-import copy
+import warnings
 from pathlib import Path
 from typing import Any, Self
-
-import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import resolve_workers
 from mialeak.covariance import _dask, _input, _learning, _saved, _shards
-from mialeak.covariance._factors import Factor
 from mialeak.covariance._learning import Learnt, join
-from mialeak.covariance._matrix import covariance
-from mialeak.covariance._moments import centred
-from mialeak.covariance._parameters import NotFittedError, Once, Parameters
+from mialeak.covariance._parameters import Once
+from mialeak.covariance._scoring import Scoring
 
 __all__ = ["StreamingCovariance"]
 
 
-class StreamingCovariance(Parameters):
+class StreamingCovariance(Scoring):
     """Mean, covariance and squared Mahalanobis distances from one pass over blocks of rows.
 
     Parameters
@@ -29,9 +25,11 @@ class StreamingCovariance(Parameters):
         What the covariance is: any matrix; variances of uncorrelated columns; blocks of columns
         uncorrelated with each other, each full; or that of fewer rows than columns plus a multiple
         of the identity, which takes `ridge` or `shrinkage`.
-    shrinkage : None, float in [0, 1], "ledoit-wolf" or "oas"
+    shrinkage : None, float in [0, 1], "ledoit-wolf", "oas" or "oas-simplified"
         The share a in ``(1 - a) S + a (tr S/d) I``: none, fixed, or estimated from the rows, block
-        by block for structure "block".  "oas" supposes correlations, and is not for variances.
+        by block for structure "block".  "oas" supposes correlations, and is not for variances; it
+        is formula 23 of Chen et al. (2010), and "oas-simplified" that formula without its terms in
+        2/d, as scikit-learn's ``OAS`` has it.
     ridge : float
         Added to every variance.
     blocks : sequence of int, optional
@@ -39,16 +37,22 @@ class StreamingCovariance(Parameters):
     missing : {"error", "drop"}
         Rows with a NaN or an infinity are an error, or left out (and counted); their distances are
         NaN.
+    assume_centered : bool
+        Whether the law of the rows is known to have mean 0: the covariance is then
+        ``(1/n) sum x x^T``, and deviations are taken from 0.  It may be set after the rows were
+        seen.
     workers : int
         Threads for files; -1 for all processors.  The numbers do not depend on it.
 
     Attributes
     ----------
-    mean_ : ndarray, shape (d,)
-        Mean of the rows seen.
+    mean_, location_ : ndarray, shape (d,)
+        Mean of the rows seen, from which deviations are taken; zeros with `assume_centered`.
     covariance_ : ndarray, shape (d, d), or (d,) for structure "diagonal"
         Their covariance, with 1/n, shrunk and ridged.  It is made on request; the other results do
         without it.
+    precision_ : ndarray, shape (d, d), or (d,) for structure "diagonal"
+        Its inverse, made on request.
     shrinkage_ : float, or ndarray with one for each block
         The intensity in use.
     rank_ : int
@@ -77,9 +81,13 @@ class StreamingCovariance(Parameters):
 
     Notes
     -----
-    Rows are always centred at their own mean.  ``(1/n) sum g g^T``, which [AB25] Algorithm 3 prints
-    for rows g whose mean is then subtracted, ranks the worst canary last where their mean is large
-    (a test holds the example).
+    Rows are centred at their own mean.  ``(1/n) sum g g^T``, which [AB25] Algorithm 3 prints for
+    rows g whose mean is then subtracted, ranks the worst canary last where their mean is large (a
+    test holds the example); `assume_centered` subtracts nothing.
+
+    Attributes and methods that scikit-learn's covariances have mean what they mean there:
+    :meth:`score` is the mean log-likelihood of rows, and its own tests are run with this class in
+    their place.  A singular covariance is refused where scikit-learn takes a pseudo-inverse.
 
     **Method.**  Deviations from the mean so far are added up by ``dsyrk``, one call for a block, or
     by a fused kernel for variances; sums of two objects are joined as Chan, Golub and LeVeque do
@@ -109,11 +117,6 @@ class StreamingCovariance(Parameters):
     >>> np.round(cov.mahalanobis(rows), 3)
     array([1.815, 1.148, 2.704, 2.333])
     """
-
-    _learnt: Learnt | None = None
-    _kind: tuple[str, tuple[int, ...] | None]
-    _once: Once
-    n_features_in_: int
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -191,28 +194,16 @@ class StreamingCovariance(Parameters):
         if learnt is None:
             invalid("X", "give at least one block of rows; it was empty")
         if rows_needed and not learnt.moments.n:
-            invalid("X", f"have at least one row{' without NaN' * bool(learnt.dropped)}")
-        self._commit(learnt)
-
-    def _rule_and_ridge(self) -> tuple[Any, float]:
-        """Shrinkage and ridge, if the parameters are good and go with the rows seen."""
-        rule, ridge = self._check_parameters()
-        if self._learnt is None:
-            return rule, ridge
-        if self._kind != self._kind_now():
-            invalid("structure", "be what it was when the rows were seen", remedy="Call fit")
-        tails = self._learnt.moments.tails or self.structure == "low-rank"
-        if rule == "ledoit-wolf" and not tails:
-            invalid(
-                "shrinkage",
-                "be 'ledoit-wolf' from the first row on, for it takes sums that were not kept",
-                remedy="Call fit",
+            shape = f"(0, {learnt.moments.centre.size})"
+            remedy = (
+                f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required"
             )
-        return rule, ridge
-
-    def _kind_now(self) -> tuple[str, tuple[int, ...] | None]:
-        widths = self.blocks
-        return self.structure, None if widths is None else tuple(int(width) for width in widths)
+            rule = f"have at least one row{' without NaN' * bool(learnt.dropped)}"
+            invalid("X", rule, remedy="" if learnt.dropped else remedy)
+        if rows_needed and learnt.moments.n == 1:
+            message = "Only one sample available. You may want to reshape your data array"
+            warnings.warn(message, stacklevel=3)
+        self._commit(learnt)
 
     def _commit(self, learnt: Learnt) -> None:
         self._kind = self._kind_now()
@@ -221,6 +212,23 @@ class StreamingCovariance(Parameters):
         self.n_features_in_ = learnt.moments.centre.size
         if learnt.names is not None:
             self.feature_names_in_ = learnt.names
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Learn from rows, and whiten the same rows.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d), or data frame
+            As for :meth:`fit`.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        ndarray, shape (n, d)
+            As from :meth:`transform`.
+        """
+        return self.fit(X, y).transform(X)
 
     def merge(self, other: StreamingCovariance) -> Self:
         """Learn the rows that another object has seen, as if they came after one's own.
@@ -303,142 +311,3 @@ class StreamingCovariance(Parameters):
         loaded = cls(**parameters)
         loaded._commit(learnt)
         return loaded
-
-    # --- results -------------------------------------------------------------------------------
-
-    def mahalanobis(self, X: Any) -> FloatArray:
-        """Squared Mahalanobis distances of rows from the mean.
-
-        Parameters
-        ----------
-        X : array_like or Dask array, shape (t, d)
-            Any layout; float32 is taken as such.
-
-        Returns
-        -------
-        ndarray, shape (t,), or Dask array of that shape
-            ``(x - mean_)^T covariance_^-1 (x - mean_)``, squared as in scikit-learn.
-
-        Raises
-        ------
-        NotFittedError
-            Before any row was seen.
-        TypeError, ValueError
-            As :meth:`partial_fit`, and if the covariance is singular.
-        """
-        distances: FloatArray = self._score(X, whiten=False)
-        return distances
-
-    def transform(self, X: Any) -> FloatArray:
-        """Rows with the mean taken off and whitened.
-
-        Parameters
-        ----------
-        X : array_like or Dask array, shape (t, d)
-            As for :meth:`mahalanobis`.
-
-        Returns
-        -------
-        ndarray, shape (t, d), or Dask array of that shape
-            Rows whose squared lengths are the distances: solved with the lower Cholesky factor of
-            the covariance, or multiplied by its inverse symmetric root for a low rank.
-
-        Raises
-        ------
-        NotFittedError, TypeError, ValueError
-            As :meth:`mahalanobis`.
-        """
-        white: FloatArray = self._score(X, whiten=True)
-        return white
-
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Learn from rows, and whiten the same rows.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, d), or data frame
-            As for :meth:`fit`.
-        y : object
-            Ignored.
-
-        Returns
-        -------
-        ndarray, shape (n, d)
-            As from :meth:`transform`.
-        """
-        return self.fit(X, y).transform(X)
-
-    def _score(self, X: Any, whiten: bool) -> Any:
-        learnt, names = self._seen(), _input.column_names(X)
-        if _dask.is_lazy(X):
-            array = _dask.by_rows(X)
-            learnt.check(array, names, "X")
-            return _dask.map_lazy(copy.copy(self), array, whiten)
-        factor, rows = self.whitening_, _input.as_rows(X)
-        learnt.check(rows, names, "X")
-        centre, rest = learnt.moments.centre, learnt.moments.rest
-        out = np.empty(rows.shape if whiten else len(rows))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start, piece in _input.pieces(rows):
-                if whiten:
-                    found = factor.whiten(centred(piece, centre, rest))
-                else:
-                    found = factor.distances(piece, centre, rest)
-                if not np.isfinite(found).all():
-                    good = _learning.require_finite(piece, start, self.missing == "drop")
-                    found[~good] = np.nan
-                out[start : start + len(piece)] = found
-        return out
-
-    def _seen(self) -> Learnt:
-        if self._learnt is None or self._learnt.moments.n == 0:
-            remedy = "Call fit or partial_fit first"
-            invalid(type(self).__name__, "have seen rows", remedy=remedy, error=NotFittedError)
-        return self._learnt
-
-    @property
-    def whitening_(self) -> Factor:
-        """What distances are made with."""
-        moments = self._seen().moments
-        rule, ridge = self._rule_and_ridge()
-        return self._once.get(moments, rule, ridge)
-
-    @property
-    def mean_(self) -> FloatArray:
-        """Mean of the rows seen."""
-        return self._seen().moments.centre.copy()
-
-    @property
-    def covariance_(self) -> FloatArray:
-        """Covariance of the rows seen, shrunk and ridged."""
-        return covariance(self._seen().moments, self.whitening_.shrinkage, float(self.ridge))
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows learnt from."""
-        return self._seen().moments.n
-
-    @property
-    def n_samples_dropped_(self) -> int:
-        """Rows left out by ``missing="drop"``."""
-        return self._seen().dropped
-
-    @property
-    def rank_(self) -> int:
-        """Rank of the covariance."""
-        return self.whitening_.rank
-
-    @property
-    def condition_(self) -> float:
-        """Condition number."""
-        return self.whitening_.condition
-
-    @property
-    def log_determinant_(self) -> float:
-        """Logarithm of the determinant of the covariance."""
-        return self.whitening_.log_determinant
-
-    @property
-    def shrinkage_(self) -> float | FloatArray:
-        """The intensity in use."""
-        return self.whitening_.shrinkage

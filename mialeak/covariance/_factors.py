@@ -216,10 +216,11 @@ class FullFactor:
 
 
 def full_factor(
-    products: FloatArray, n: int, shrinkage: float, ridge: float
+    products: FloatArray, n: int, shrinkage: float, ridge: float, *, lost: int = 1
 ) -> FullFactor | Singular:
     """The factor of ``(1 - shrinkage) S + (shrinkage tr S/d + ridge) I``, S = products / n.
 
+    S has a rank of ``n - lost`` at most: of deviations from their own mean, one is lost.
     The correlation matrix is factored, by plain Cholesky: it may succeed on a singular one.  Where
     its condition leaves doubt, a pivoted one decides the rank.
     """
@@ -228,7 +229,7 @@ def full_factor(
     deviation = np.sqrt((1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge))
     tolerance = (_PIVOT + d) * _EPS
     added = shrinkage * variances.mean() + ridge
-    if deviation.all() and (n > d or added > 0.0):
+    if deviation.all() and (n - lost >= d or added > 0.0):
         lower, info = lapack.dpotrf(
             _correlation(products, n, shrinkage, deviation), lower=1, clean=0, overwrite_a=1
         )

@@ -39,6 +39,7 @@ __all__ = [
     "Rows",
     "centred",
     "moments_of",
+    "move_powers",
     "squared_norms",
 ]
 
@@ -164,6 +165,9 @@ class _Kept:
 class Full(_Kept):
     """The lower triangle of ``sum v v^T``: one ``dsyrk`` for a block of rows."""
 
+    #: Ranks that centring takes from the sums.
+    lost = 1
+
     def __init__(self, columns: int, tails: bool):
         self.centre, self.rest = np.zeros(columns), np.zeros(columns)
         self.products: FloatArray = np.zeros((columns, columns), order="F")
@@ -199,7 +203,7 @@ class Full(_Kept):
         n = self.n + len(v)
         step = total / n
         spread = float(np.trace(self.products)) if self.tails else 0.0
-        self._own()
+        self.own()
         self.products = blas.dsyrk(
             1.0, v, beta=1.0, c=self.products, trans=1, lower=1, overwrite_c=1
         )
@@ -215,7 +219,7 @@ class Full(_Kept):
         self.centre, self.rest = add_to_mean(centre, rest, step)
         self.n = n
 
-    def _own(self) -> None:
+    def own(self) -> None:
         """BLAS writes where it is told to, in Fortran order: not to a memory map opened to read."""
         self.products = np.require(self.products, np.float64, ["F", "A", "W"])
 
@@ -223,17 +227,17 @@ class Full(_Kept):
         """Add the rows that `other` has seen."""
         n, gap = self._weight(other)
         if self.tails:
-            one = self._tails_about(gap * (other.n / n))
-            two = other._tails_about(gap * (-self.n / n))
+            one = self.tails_about(gap * (other.n / n))
+            two = other.tails_about(gap * (-self.n / n))
             self.third, self.fourth = one[0] + two[0], np.asarray(one[1] + two[1])
-        self._own()
+        self.own()
         self.products += other.products
         weight = self.n * (other.n / n)
         self.products = blas.dsyr(weight, gap, a=self.products, lower=1, overwrite_a=1)
         self.centre, self.rest = add_to_mean(self.centre, self.rest, gap * (other.n / n))
         self.n = n
 
-    def _tails_about(self, step: FloatArray) -> tuple[FloatArray, float]:
+    def tails_about(self, step: FloatArray) -> tuple[FloatArray, float]:
         """Third and fourth moments about the mean plus `step`."""
         turned = blas.dsymv(1.0, self.products, step, lower=1)
         length, spread = float(step @ step), float(np.trace(self.products))
@@ -266,7 +270,7 @@ class Diagonal(_Kept):
             return False
         n = self.n + len(rows)
         step = sums[0] / n
-        _move(sums, n, step)
+        move_powers(sums, n, step)
         self.powers, self.n = sums, n
         self.centre, self.rest = add_to_mean(centre, rest, step)
         return True
@@ -276,8 +280,8 @@ class Diagonal(_Kept):
         n, gap = self._weight(other)
         step = gap * (other.n / n)
         one, two = self.powers.copy(), other.powers.copy()
-        _move(one, self.n, step)
-        _move(two, other.n, gap * (-self.n / n))
+        move_powers(one, self.n, step)
+        move_powers(two, other.n, gap * (-self.n / n))
         self.powers, self.n = one + two, n
         self.powers[0] = 0.0
         self.centre, self.rest = add_to_mean(self.centre, self.rest, step)
@@ -287,7 +291,7 @@ class Diagonal(_Kept):
         return np.asarray(self.powers[1] / self.n)
 
 
-def _move(sums: FloatArray, n: int, step: FloatArray) -> None:
+def move_powers(sums: FloatArray, n: int, step: FloatArray) -> None:
     """From sums of powers about a point to those about the point plus `step`, in place."""
     first, second = sums[0].copy(), sums[1].copy()
     square = step * step

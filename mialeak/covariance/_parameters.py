@@ -7,7 +7,10 @@ import threading
 from collections.abc import Collection
 from typing import Any, Self
 
+import numpy as np
+
 from mialeak._arrays import as_choice, as_count, as_float, invalid
+from mialeak.covariance._about_zero import about_zero
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._moments import Moments
 from mialeak.covariance._shrinkage import factor_of
@@ -32,21 +35,23 @@ class NotFittedError(ValueError, AttributeError):
 
 
 class Once:
-    """A factor that is made by the first thread that asks for it, for one shrinkage and ridge."""
+    """A factor that is made by the first thread that asks for it, for one set of parameters."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: tuple[Any, float, Factor] | None = None
+        self._made: tuple[tuple[Any, float, bool], Factor] | None = None
 
-    def get(self, moments: Moments, rule: Any, ridge: float) -> Factor:
+    def get(self, moments: Moments, rule: Any, ridge: float, is_about_zero: bool) -> Factor:
         """The factor, made now or before."""
-        made = self._made
-        if made is None or made[:2] != (rule, ridge):
+        key, made = (rule, ridge, is_about_zero), self._made
+        if made is None or made[0] != key:
             with self._lock:
                 made = self._made
-                if made is None or made[:2] != (rule, ridge):
-                    made = self._made = rule, ridge, factor_of(moments, rule, ridge)
-        return made[2]
+                if made is None or made[0] != key:
+                    if is_about_zero:
+                        moments = about_zero(moments)
+                    made = self._made = key, factor_of(moments, rule, ridge)
+        return made[1]
 
 
 class Parameters:
@@ -60,6 +65,7 @@ class Parameters:
         ridge: float = 0.0,
         blocks: Any = None,
         missing: str = "error",
+        assume_centered: bool = False,
         workers: int = 1,
     ):
         self.structure = structure
@@ -67,6 +73,7 @@ class Parameters:
         self.ridge = ridge
         self.blocks = blocks
         self.missing = missing
+        self.assume_centered = assume_centered
         self.workers = workers
 
     @classmethod
@@ -91,8 +98,8 @@ class Parameters:
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, to be used from now on.
 
-        What was seen is kept: another `shrinkage` or `ridge` makes another covariance of the same
-        rows.
+        What was seen is kept: another `shrinkage`, `ridge` or `assume_centered` makes another
+        covariance of the same rows.
 
         Parameters
         ----------
@@ -159,6 +166,8 @@ class Parameters:
         """Shrinkage and ridge, once all parameters are found to be good."""
         as_choice(self.structure, "structure", _STRUCTURES)
         as_choice(self.missing, "missing", ("error", "drop"))
+        if not isinstance(self.assume_centered, (bool, np.bool_)):
+            invalid("assume_centered", "be True or False", value=self.assume_centered)
         if (self.blocks is not None) != (self.structure == "block"):
             invalid("blocks", "be the widths of the blocks for structure='block', else None")
         if self.blocks is not None and not isinstance(self.blocks, Collection):
@@ -170,9 +179,10 @@ class Parameters:
             invalid("ridge", "be at least 0", value=ridge)
         rule = self.shrinkage
         if isinstance(rule, str):
-            if rule not in ("ledoit-wolf", "oas"):
-                invalid("shrinkage", "be a number, 'ledoit-wolf', 'oas' or None", value=rule)
-            if rule == "oas" and self.structure == "diagonal":
+            if rule not in ("ledoit-wolf", "oas", "oas-simplified"):
+                allowed = "be a number, 'ledoit-wolf', 'oas', 'oas-simplified' or None"
+                invalid("shrinkage", allowed, value=rule)
+            if rule != "ledoit-wolf" and self.structure == "diagonal":
                 invalid("shrinkage", "be 'ledoit-wolf' or a number for variances alone", value=rule)
         elif rule is not None:
             rule = as_float(rule, "shrinkage")

@@ -58,7 +58,7 @@ def intensity(rule: Any, scales: Scales) -> float:
     if rule == "ledoit-wolf":
         noise = (scales.fourth / scales.n - scales.square) / scales.n
         return float(np.clip(noise / scales.spread, 0.0, 1.0))
-    part = 1.0 - 2.0 / scales.columns
+    part = 1.0 if rule == "oas-simplified" else 1.0 - 2.0 / scales.columns
     above = part * scales.square + scales.trace**2
     return float(min(1.0, above / ((scales.n + part) * scales.spread)))
 
@@ -83,7 +83,7 @@ def factor_of(moments: Moments, rule: Any, ridge: float) -> Factor:
 
 def _full(moments: Full, rule: Any, ridge: float) -> FullFactor | Singular:
     share = float(rule or 0.0) if not isinstance(rule, str) else _full_share(moments, rule)
-    return full_factor(moments.products, moments.n, share, ridge)
+    return full_factor(moments.products, moments.n, share, ridge, lost=moments.lost)
 
 
 def _full_share(moments: Full, rule: str) -> float:

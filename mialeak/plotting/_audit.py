@@ -93,7 +93,9 @@ class AuditDisplay:
         -------
         AuditDisplay
         """
-        result = audit(in_scores, out_scores, delta=delta, confidence=confidence)
+        result = audit(
+            in_scores, out_scores, delta=delta, confidence=confidence, allow_reversed=True
+        )  # a curve below the diagonal shows it
         return cls.from_result(result, theory=theory, kind=kind, ax=ax, scale=scale)
 
     @classmethod

@@ -40,7 +40,8 @@ def per_sample_gradients(
         On any device, in training mode or not; it is left as it is.
     loss : callable
         ``loss(output, target)`` of a batch of one, a scalar tensor: ``torch.nn.CrossEntropyLoss()``
-        or the like.
+        or the like.  With class weights, ``reduction="sum"``: the mean divides by the weights, so
+        that of one example has none.
     x, y : torch.Tensor or array_like, shape (n, ...)
         Inputs and targets.
     parameters : "last", "all" or sequence of str
@@ -56,7 +57,8 @@ def per_sample_gradients(
     Raises
     ------
     ValueError
-        If x and y differ in length, a name is unknown, the loss is more than a number, or a layer
+        If x and y differ in length, a name is unknown, the loss is more than a number or divides
+        by class weights, or a layer
         has no gradient of one example: it mixes a batch (batch normalisation), draws at random
         (dropout in training mode) or is beyond ``torch.func`` (as GRU is).  The layer is named.
     ModuleNotFoundError
@@ -130,6 +132,7 @@ def gradient_blocks(
     chosen = chosen_names(model, parameters)
     refuse_mixing(model)
     x, y = _same_length(x, y)
+    _refuse_class_weights(loss, y)
     fixed = {name: value.detach() for name, value in model.named_parameters()}
     fixed |= {name: value.detach() for name, value in model.named_buffers()}
     moving = {name: fixed.pop(name) for name in chosen}
@@ -195,6 +198,7 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
         invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)
     refuse_mixing(model)
     x, y = _same_length(x, y)
+    _refuse_class_weights(loss, y)
     seen: list[tuple[Any, Any]] = []
 
     def cut(layer: Any, given: Any, output: Any) -> Any:
@@ -267,6 +271,31 @@ def _loss_of_one(loss: Callable[..., Any], output: Any, target: Any) -> Any:
     if value.ndim:
         invalid("loss", f"return one number for a batch; its shape is {tuple(value.shape)}")
     return value
+
+
+def _refuse_class_weights(loss: Any, y: Any) -> None:
+    """Refuse a weighted mean over classes, whose weights cancel for one example."""
+    import torch
+
+    nn = torch.nn
+    if isinstance(loss, partial):
+        is_mean_of_classes = loss.func in (nn.functional.cross_entropy, nn.functional.nll_loss)
+        settings = loss.keywords
+        weight, reduction = settings.get("weight"), settings.get("reduction", "mean")
+    else:
+        is_mean_of_classes = isinstance(loss, (nn.CrossEntropyLoss, nn.NLLLoss))
+        weight, reduction = getattr(loss, "weight", None), getattr(loss, "reduction", "mean")
+    if not is_mean_of_classes or weight is None or reduction != "mean" or y.is_floating_point():
+        return
+    rule = (
+        "keep its class weights for one example; with reduction='mean' it divides by them, and "
+        "they cancel"
+    )
+    remedy = (
+        "Pass the loss with reduction='sum': the gradient of a batch is then the sum of these rows "
+        "divided by the sum of its weights"
+    )
+    invalid("loss", rule, remedy=remedy)
 
 
 def _same_length(x: Any, y: Any) -> tuple[Any, Any]:

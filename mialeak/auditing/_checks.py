@@ -1,0 +1,158 @@
+"""What an audit refuses, and the verdict on a claimed epsilon.
+
+Four inputs would give a confident wrong answer: flags given as scores, scores that speak for the
+other world, the same scores twice, and canaries whose coins were not fair.  Each is refused with
+the cure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr
+
+from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._numerics.order import Order
+from mialeak.auditing._intervals import area_interval
+
+__all__ = [
+    "Verdict",
+    "as_claim",
+    "as_delta",
+    "refuse_booleans",
+    "refuse_copies",
+    "refuse_flags",
+    "require_direction",
+    "require_fair_coins",
+    "verdict_on",
+]
+
+Verdict = Literal["refuted", "not refuted", "not testable"]
+
+#: The interval of the area that has to reach 1/2.  It is Chernoff's: under the normal law of the
+#: Mann-Whitney statistic, scores that know nothing lie below it with probability 5e-4.
+_DIRECTION_CONFIDENCE = 0.95
+#: Fair coins are refused with this probability at most.
+_COINS = 1e-6
+
+#: Scores of so many steps between different values do not agree in two worlds by chance.
+_VALUES = 10
+
+_ONE_RUN = (
+    "For the canaries of one run and their flags call one_run_audit(scores, member). Write the "
+    "guesses of an attack as -1 and 1"
+)
+
+
+def as_delta(delta: Any) -> float:
+    """`delta` as a number in [0, 1)."""
+    value = as_float(delta, "delta")
+    if not 0.0 <= value < 1.0:
+        invalid("delta", "be at least 0 and less than 1", value=value)
+    return value
+
+
+def as_claim(claimed_epsilon: Any) -> float | None:
+    """A claimed epsilon as a finite number of at least 0, or None for no claim."""
+    if claimed_epsilon is None:
+        return None
+    claim = as_float(claimed_epsilon, "claimed_epsilon")
+    if claim < 0.0:
+        invalid("claimed_epsilon", "be at least 0", value=claim)
+    return claim
+
+
+def verdict_on(claim: float, epsilon_lower: float, provable_epsilon: float) -> Verdict:
+    """Whether the claim is refuted and, if not, whether any attack could have refuted it."""
+    if epsilon_lower > claim:
+        return "refuted"
+    return "not refuted" if provable_epsilon > claim else "not testable"
+
+
+def refuse_booleans(values: Any, name: str) -> None:
+    """Refuse booleans in place of scores."""
+    if not isinstance(values, np.ndarray):
+        try:
+            values = np.asarray(values)
+        except (ValueError, TypeError, RuntimeError):
+            return  # no array of numbers: the conversion words the error
+    if values.dtype == np.bool_:
+        rule = "be scores of an attack; its entries are booleans, as flags are"
+        invalid(name, rule, remedy=_ONE_RUN)
+
+
+def refuse_flags(order: Order, *, higher_is_member: bool) -> None:
+    """Refuse 0 and 1 as the scores of a world, and -1 and 1 beside other scores."""
+    worlds = {"in_scores": order.inside, "out_scores": order.outside}
+    for name, scores in worlds.items():
+        other = order.outside if name == "in_scores" else order.inside
+        zero = 0.0 if higher_is_member else -1.0
+        if _holds_two(scores, zero, zero + 1.0):
+            flags = "0 or 1"
+        elif _holds_two(scores, -1.0, 1.0) and not _lies_in(other, -1.0, 1.0):
+            flags = "-1 or 1"
+        else:
+            continue
+        rule = f"be scores of an attack; all {scores.size} are {flags}, as flags are"
+        invalid(name, rule, remedy=_ONE_RUN)
+
+
+def refuse_copies(order: Order) -> None:
+    """Refuse the same scores as those of both worlds; few values may agree by chance."""
+    same = np.array_equal(order.inside, order.outside)
+    if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
+        rule = f"be draws of their own; they are the {order.inside.size} scores of in_scores"
+        invalid("out_scores", rule)
+
+
+def _holds_two(scores: FloatArray, low: float, high: float) -> bool:
+    """Whether rising scores hold these two values, both, and no other."""
+    return bool(scores[0] == low and scores[-1] == high) and _lies_in(scores, low, high)
+
+
+def _lies_in(scores: FloatArray, low: float, high: float) -> bool:
+    """Whether rising scores hold no value but these two."""
+    if scores[0] < low or scores[-1] > high:
+        return False
+    lows = np.searchsorted(scores, low, side="right")
+    return bool(lows == np.searchsorted(scores, high, side="left"))
+
+
+def require_direction(order: Order, *, higher_is_member: bool, one_run: bool = False) -> None:
+    """Refuse scores whose area under the curve lies below 1/2 beyond its interval."""
+    area = area_interval(order, _DIRECTION_CONFIDENCE)
+    if area.high >= 0.5:
+        return
+    name, than = "in_scores", "than those of the other world"
+    if one_run:
+        name, than = "scores", "for members than for others"
+    larger = "larger" if higher_is_member else "smaller"
+    rule = (
+        f"tend to be {larger} {than} with higher_is_member={higher_is_member}; the "
+        f"area under their curve is {area.value:.3f}, in [{area.low:.3f}, {area.high:.3f}], and "
+        "guessing has 0.5"
+    )
+    remedy = (
+        "Decide the direction from what a score is, not from this result (a loss is smaller for "
+        f"members), then pass higher_is_member={not higher_is_member}. To audit the scores as they "
+        "are pass allow_reversed=True"
+    )
+    invalid(name, rule, remedy=remedy)
+
+
+def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
+    """Refuse flags that fair coins give with probability 1e-6 at most: exact, two-sided."""
+    members, size = int(flags.sum()), flags.size
+    probability = 2.0 * float(bdtr(min(members, size - members), size, 0.5))
+    if probability <= _COINS:
+        rule = (
+            f"come of fair coins; {members} of {size} are members, which fair coins give with "
+            f"probability {min(probability, 1.0):.1g}"
+        )
+        remedy = (
+            "The bound holds only if each canary was put in with probability 1/2; canaries of "
+            "another probability need another run"
+        )
+        invalid("member", rule, remedy=remedy)
