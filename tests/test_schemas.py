@@ -30,8 +30,9 @@ NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_l
 OUTPUTS = {
     "table-1": [
         "table CSV",
-        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70",
+        "table CSV --margins sex,sex*age --max-leakage 0.5 --max-row-leakage 0.5 --confidence 0.9 --n 70",
         "table GAPS --na category --top 100",
+        "table CSV --max-row-leakage 0.5",
         "table GAPS --na drop --top 0 --max-leakage 0",
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
         "table NPZ --na category --top 100",
@@ -71,7 +72,10 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 
 #: Those with most fields.
 RICHEST = [
-    ("table-1", "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70"),
+    (
+        "table-1",
+        "table CSV --margins sex,sex*age --max-leakage 0.5 --max-row-leakage 0.5 --confidence 0.9 --n 70",
+    ),
     ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
     ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),

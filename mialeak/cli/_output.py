@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from mialeak._document import Document
 
-__all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json"]
+__all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json", "shows_progress"]
 
 _OVER = 2
 
@@ -151,6 +153,11 @@ def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
         inputs={Path(path).name: report.fingerprint(path) for path in inputs},
         settings=settings,
     )
+
+
+def shows_progress() -> bool:
+    """Whether somebody sees a progress bar: stderr is a terminal, and tqdm is installed."""
+    return sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
 
 
 def panels(count: int) -> tuple[Figure, list[Axes]]:

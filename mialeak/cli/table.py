@@ -32,8 +32,9 @@ came from, with an interval, and the value if the table's own frequencies were
 the population.
 
 With --margins sex,age,sex*age only those tables of counts are published: the
-rows by sex, by age, and by both.  The answer is then that for many rows in
-every cell.
+rows by sex, by age, and by both.  A margin that holds all others is answered
+exactly; other answers are those for many rows in every cell, with certified
+numbers below and above them.
 
 With --mechanism round:5 --mechanism suppress:10 usual protections are
 compared.
@@ -41,8 +42,9 @@ compared.
 
 _EPILOG = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of
-the estimate's interval (of margins, the average by the others' frequencies) is
-above X, with 0 if not.  An error, usage included, exits with 1.
+the range of the leakage of a random row (the average) is above X, with 0 if
+not.  --max-row-leakage X is the same for the riskiest row.  The last lines say
+which was judged.  An error, usage included, exits with 1.
 
 Examples:
   mialeak table --example adult
@@ -68,12 +70,23 @@ def add_parser(commands: Any) -> None:
         help="publish these tables of counts, not that of all columns together",
     )
     add(
+        "--independent",
+        action="store_true",
+        help="the columns of different --margins are independent by design: the answer is exact",
+    )
+    add(
         "--n",
         type=_options.whole(1),
         metavar="N",
         help="rows of the release (default: rows of the table)",
     )
     _options.add_limit(add, "how many rows a release needs")
+    add(
+        "--max-row-leakage",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="exit with 2 if the leakage of the riskiest row is above X; see below",
+    )
     _protections.add_options(add)
     add(
         "--na",
@@ -100,9 +113,10 @@ def run(options: argparse.Namespace) -> int:
         n=options.n,
         na=options.na,
         confidence=options.confidence,
+        independent=options.independent,
+        progress=_output.shows_progress(),
     )
-    limit = options.max_leakage
-    over, verdict = _verdict(report, limit)
+    over, verdict, limit = _verdict(report, options)
     document = report.document(target=options.target, top=options.top)
     protections = _protections.results(report, options)
     if protections:
@@ -111,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     content = report.to_dict(top=options.top)
     content["samples"] = _samples(report, options.target)
     content["protections"] = protections
-    content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
+    content["limit"] = limit
     return _output.give(
         options,
         document,
@@ -127,13 +141,38 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _verdict(report: TableReport, limit: float | None) -> tuple[bool, str]:
-    """Whether the report is over the limit, and the sentence that says so."""
-    if report.margins is None:
-        name, leakage = "upper end of the interval", report.estimate.high
+def _verdict(
+    report: TableReport, options: argparse.Namespace
+) -> tuple[bool, str, dict[str, Any] | None]:
+    """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
+    from mialeak._text import at_most
+
+    margins = report.margins
+    level = f"{100 * options.confidence:g}%"
+    if margins is None:
+        rows = float(max(size.high for size in report.cell_sizes))
+        judged = {"max_leakage": ("upper end of the interval", report.estimate.high)}
     else:
-        name, leakage = "average by the others' frequencies", float(report.margins.average.upper)
-    return _output.judge(f"The {name}", leakage, limit)
+        rows = margins.highest.high
+        name = f"leakage on average, upper end of its {level} range"
+        judged = {"max_leakage": (name, margins.average.high)}
+    name = f"leakage of the riskiest row, upper end of its {level} range"
+    judged["max_row_leakage"] = (name, rows)
+    limits = {name: getattr(options, name) for name in judged}
+    if all(limit is None for limit in limits.values()):
+        return False, "", None
+    over, sentences, content = False, [], {**limits}
+    for name, (subject, value) in judged.items():
+        above, sentence = _output.judge(f"The {subject}", value, limits[name])
+        over = over or above
+        if sentence:
+            sentences.append(sentence)
+        content[name.removeprefix("max_")] = None if limits[name] is None else value
+    limit = limits["max_leakage"]
+    if margins and limit is not None and margins.average.value <= limit < margins.average.high:
+        value = at_most(margins.average.value)
+        sentences.append(f"The limit for many rows in every cell, {value}, is within it: no proof.")
+    return over, "\n".join(sentences), {**content, "over": over}
 
 
 def _samples(report: TableReport, target: float) -> dict[str, Any]:

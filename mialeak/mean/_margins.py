@@ -86,8 +86,8 @@ def margin_leakage_scores(
     **Accuracy.**  1e-11 relative for scores below 1000.
 
     **Cost.**  One factor of the matrix M, margin by margin, and its inverse, in one array of cells
-    times cells; then a sum over pairs of margins for each distinct row.  28 two-way margins of the
-    eight categorical columns of Adult (6,994 cells): TIME.
+    times cells; then a sum over pairs of margins for each distinct row.  28 two-way margins of
+    eight columns of Adult (6,994 cells, 32,561 rows) take 15 s on a core and 0.6 GB.
 
     Examples
     --------
@@ -152,9 +152,7 @@ def _distinct(table: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     return rows, inverse.reshape(-1), counts
 
 
-def _squares(
-    places: IntArray, sizes: list[int], counts: IntArray, progress: bool
-) -> FloatArray:
+def _squares(places: IntArray, sizes: list[int], counts: IntArray, progress: bool) -> FloatArray:
     """``x^T M^- x - 1`` for each distinct row of indicators x, that so many rows have."""
     rows = float(counts.sum())
     order = np.argsort(-np.array(sizes), kind="stable")  # the first block of M is diagonal
@@ -188,9 +186,7 @@ def _squares(
     return np.maximum(squares - 1.0, 0.0)
 
 
-def _moments(
-    places: IntArray, ends: IntArray, counts: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def _moments(places: IntArray, ends: IntArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
     """Sums of products of the indicators, scaled to a diagonal of 1, below it; and the scale.
 
     The sums are of whole numbers, hence exact: combinations of indicators leave pivots of rounding.

@@ -75,7 +75,8 @@ def table_leakage(
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
         with `margins`, if one is empty, names a column twice or one that is not among `columns`,
-        two of them share a column though `independent`, they overlap and have more than 10,000 cells together, or there are fewer than 3 rows.
+        two of them share a column with `independent`, they have more than 10,000 cells together
+        (not counting those that others hold), or there are fewer than 3 rows.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -111,9 +112,10 @@ def table_leakage(
     `independent` the relative error is below 5e-5.
 
     **Cost**: linear in the rows; the combined codes are sorted only where cells times the levels of
-    the next column exceed both 2**20 and twice the rows.  Margins that overlap take the cube of
-    their cells: 28 two-way margins of Adult, 6,994 cells, TIME.  The report keeps 8 bytes a row and no
-    reference to the frame.
+    the next column exceed both 2**20 and twice the rows.  Several margins take the cube of their
+    cells: 28 two-way margins of Adult (6,994 cells) 15 s on a core and 0.6 GB.  Independent margins
+    take 1 ms for each combination of their counts.  The report keeps 8 bytes a row and no reference
+    to the frame.
 
     Examples
     --------
@@ -136,10 +138,10 @@ def table_leakage(
     >>> report = table_leakage(load_adult().columns, margins=margins)
     >>> average = report.margins.plug_in.average
     >>> print(f"{average.value:.4f}, certainly between {average.low:.4f} and {average.high:.4f}")
-    0.0205, certainly between 0.0181 and 0.0922
+    0.0205, certainly between 0.0179 and 0.0924
     >>> average = report.margins.average
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
-    for the population between 0.018 and 0.130
+    for the population between 0.016 and 0.115
     """
     as_choice(na, "na", _NA)
     if n is not None:

@@ -49,7 +49,7 @@ class MarginCells:
         return self._ends(n, lambda count: count / self.rows, scores)
 
     def by_others(self, n: int) -> Ends:
-        """The same by the frequencies of the others, for each row."""
+        """The same by the frequencies of the others, for each row; not for independent columns."""
         scores = None
         if self.squares is not None:
             from mialeak.mean._rows import downdated

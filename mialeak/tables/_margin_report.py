@@ -41,6 +41,7 @@ def margin_report(
     )
     counts = [own.counts for own in each]
     rows = found.rows
+    plug_in = _plug_in(found, n)
     return MarginReport(
         margins=tuple(
             Margin(
@@ -56,8 +57,8 @@ def margin_report(
         confidence=confidence,
         independent=independent,
         row_cells=row_cells,
-        population=_population(found, counts, joint, n, confidence),
-        plug_in=_plug_in(found, n),
+        population=_population(found, plug_in, counts, joint, n, confidence),
+        plug_in=plug_in,
         _cells=found,
         _values=values,
     )
@@ -74,11 +75,16 @@ def _plug_in(cells: MarginCells, n: int) -> MarginAccount:
 
 
 def _population(
-    cells: MarginCells, counts: list[IntArray], joint: IntArray, n: int, confidence: float
+    cells: MarginCells,
+    plug_in: MarginAccount,
+    counts: list[IntArray],
+    joint: IntArray,
+    n: int,
+    confidence: float,
 ) -> MarginAccount:
-    others = cells.by_others(n)
     low, high = cells.by_confidence(n, confidence)
-    value = np.clip(others[1], low, high)
+    value = plug_in.value if cells.independent else cells.by_others(n)[1]
+    value = np.clip(value, low, high)
     average = _average(cells, counts, joint, n, confidence, (low, value, high))
     kinds = np.full(low.size, "estimate")
     return MarginAccount(average, low, value, high, kinds, "estimate")

@@ -297,8 +297,7 @@ class MarginReport(Result):
             margin=self.margins[rarest].name,
             count=int(counts[rarest]),
             values={
-                name: factor.value(int(factor.codes[cell]))
-                for name, factor in self._values.items()
+                name: factor.value(int(factor.codes[cell])) for name, factor in self._values.items()
             },
             population=self.population.of_cell(cell),
             plug_in=self.plug_in.of_cell(cell),

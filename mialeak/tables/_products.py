@@ -31,8 +31,8 @@ __all__ = ["product_leakage"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Points of the grid: a step of at most 1/400 of the standard deviation of S.
-_POINTS = 1 << 14
+#: Points of the grid: a step of at most 1/200 of the standard deviation of S.
+_POINTS = 1 << 13
 #: A tail of S is left out of the grid below exp(-34), the rounding of 1.
 _TAIL = 34.0
 #: Arguments of the moment-generating functions by which the tails of S are bounded.
@@ -43,8 +43,10 @@ _DEVIATIONS = 9.0
 _NORMAL, _NODES = 1e7, 1 << 13
 #: Where every cell expects so many rows the normal limit is within 2e-6 of the leakage.
 _LIMIT = 1e5
-#: Rows whose transforms are multiplied at a time: 32 MB.
-_BLOCK = 256
+#: Frequencies are left out that together add less than this share of the reach of S.
+_NEGLIGIBLE = 1e-8
+#: Entries of transforms that are multiplied at a time: they stay in the cache.
+_BLOCK = 1 << 16
 
 
 def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
@@ -93,22 +95,29 @@ def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
     result = np.empty(places.shape[1])
     for octave in np.unique(octaves):
         step = 2.0 * 2.0**octave / _POINTS
-        transforms = {
-            k: np.fft.rfft(_on_grid(*laws[k][:2], step))
-            for k in np.unique(index[:, octaves == octave])
-        }
+        members = np.flatnonzero(octaves == octave)
+        used, place = np.unique(index[:, members], return_inverse=True)
+        place = place.reshape(-1, members.size)
+        transforms = np.stack([np.fft.rfft(_on_grid(*laws[k][:2], step)) for k in used])
         below = np.zeros(_POINTS)
         below[_POINTS // 2 :] = -np.expm1(step * np.arange(-_POINTS // 2, 0))
         dual = np.conj(np.fft.rfft(below)) / _POINTS
         dual[1:-1] *= 2.0
-        members = np.flatnonzero(octaves == octave)
-        for start in range(0, members.size, _BLOCK):
-            block = members[start : start + _BLOCK]
-            product = np.stack([transforms[k] for k in index[0, block]])
-            for row in index[1:, block]:
-                for k, line in zip(row, product, strict=True):
-                    line *= transforms[k]
-            result[block] = (product @ dual).real
+        # No product is above the largest of each factor: most frequencies do not count.
+        largest = np.abs(dual)
+        for row in place:
+            largest *= np.abs(transforms[np.unique(row)]).max(axis=0)
+        ascending = np.argsort(largest)
+        count = np.searchsorted(np.cumsum(largest[ascending]), _NEGLIGIBLE * step * _POINTS)
+        kept = np.sort(ascending[count:])
+        transforms, dual = np.ascontiguousarray(transforms[:, kept]), dual[kept]
+        block = max(1, _BLOCK // max(1, kept.size))
+        for start in range(0, members.size, block):
+            rows = slice(start, start + block)
+            product = transforms[place[0, rows]]
+            for row in place[1:, rows]:
+                product *= transforms[row]
+            result[members[rows]] = (product @ dual).real
     return result - np.expm1(np.log1p(-zero[index]).sum(axis=0))
 
 
