@@ -221,7 +221,7 @@ def test_a_row_alone_in_a_margin_has_a_range():
 
 
 def test_the_village_does_not_pass(tmp_path, capsys):
-    """50 of many people, ten one-way tables of ten equal categories: .4978 passed, .5220 is true."""
+    """50 of many people, ten one-way tables of ten categories: .4978 passed; .5220 is true."""
     rng = np.random.default_rng(1)
     columns = [rng.permutation(np.arange(1000) % 10) for _ in range(10)]
     truth = table_leakage(

@@ -26,11 +26,16 @@ MAPS = {"values", "labels", "versions"}
 #: What these machines and these scores never leave out.
 NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_lower"}
 
+BOTH_LIMITS = (
+    "table CSV --margins sex,sex*age --max-leakage 0.5 --max-row-leakage 0.5 "
+    "--confidence 0.9 --n 70"
+)
+
 #: Every way in which a subcommand answers.
 OUTPUTS = {
     "table-1": [
         "table CSV",
-        "table CSV --margins sex,sex*age --max-leakage 0.5 --max-row-leakage 0.5 --confidence 0.9 --n 70",
+        BOTH_LIMITS,
         "table GAPS --na category --top 100",
         "table CSV --max-row-leakage 0.5",
         "table GAPS --na drop --top 0 --max-leakage 0",
@@ -74,7 +79,7 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 RICHEST = [
     (
         "table-1",
-        "table CSV --margins sex,sex*age --max-leakage 0.5 --max-row-leakage 0.5 --confidence 0.9 --n 70",
+        BOTH_LIMITS,
     ),
     ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),

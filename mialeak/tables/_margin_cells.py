@@ -67,10 +67,8 @@ class MarginCells:
         """
         level = self.shared(confidence)
         if self.independent:
-            low, high = (
-                self._products(n, lambda count: probability_range(count, self.rows, level)[k])
-                for k in (1, 0)
-            )
+            high = self._products(n, lambda count: probability_range(count, self.rows, level)[0])
+            low = self._products(n, lambda count: probability_range(count, self.rows, level)[1])
             return low, high
         rarest = self.counts[list(self.widest)].min(axis=0)
         low = leakage_at(probability_range(rarest, self.rows, level)[1], n, 1.0)

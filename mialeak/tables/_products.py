@@ -122,7 +122,7 @@ def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
 
 
 def _law(p: float, n: int) -> tuple[FloatArray, FloatArray, float]:
-    """log R and its probabilities where the count is positive, and the probability of 0."""
+    """Logarithms of R and their probabilities for positive counts, and the probability of 0."""
     mean, variance = n * p, n * p * (1.0 - p)
     if variance > _NORMAL:
         levels = (np.arange(_NODES) + 0.5) / _NODES
