@@ -170,8 +170,8 @@ def _verdict(
         content[name.removeprefix("max_")] = None if limits[name] is None else value
     limit = limits["max_leakage"]
     if margins and limit is not None and margins.average.value <= limit < margins.average.high:
-        value = at_most(margins.average.value)
-        sentences.append(f"The limit for many rows in every cell, {value}, is within it: no proof.")
+        shown = at_most(margins.average.value)
+        sentences.append(f"The limit for many rows in every cell, {shown}, is within it: no proof.")
     return over, "\n".join(sentences), {**content, "over": over}
 
 

@@ -113,7 +113,7 @@ def table_leakage(
 
     **Cost**: linear in the rows; the combined codes are sorted only where cells times the levels of
     the next column exceed both 2**20 and twice the rows.  Several margins take the cube of their
-    cells: 28 two-way margins of Adult (6,994 cells) 15 s on a core and 0.6 GB.  Independent margins
+    cells: 28 two-way margins of Adult (6,994 cells) 6 s on a core and 0.6 GB.  Independent margins
     take 1 ms for each combination of their counts.  The report keeps 8 bytes a row and no reference
     to the frame.
 

@@ -57,7 +57,7 @@ class MarginCells:
             # The scatter over n - 2, without the row: what leaving it out would give.
             squares = self.squares * ((self.rows - 2.0) / self.rows)
             scores = downdated(squares, self.rows) * (self.rows / n)
-        return self._ends(n, lambda count: (count - 1.0) / (self.rows - 1.0), scores)
+        return self._ends(n, lambda count: np.asarray((count - 1.0) / (self.rows - 1.0)), scores)
 
     def by_confidence(self, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
         """Range of the leakage for probabilities within their confidence intervals.

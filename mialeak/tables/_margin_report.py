@@ -70,8 +70,13 @@ def _plug_in(cells: MarginCells, n: int) -> MarginAccount:
     kinds[(value == low) | (value == high)] = "bound"
     kinds[low == high] = "exact"
     kind: Kind = "exact" if cells.squares is None else "asymptotic"
-    ends = (float(cells.share @ end) for end in (low, value, high))
-    return MarginAccount(MarginLeakage(*ends, kind), low, value, high, kinds, kind)
+    average = MarginLeakage(
+        low=float(cells.share @ low),
+        value=float(cells.share @ value),
+        high=float(cells.share @ high),
+        kind=kind,
+    )
+    return MarginAccount(average, low, value, high, kinds, kind)
 
 
 def _population(

@@ -77,12 +77,13 @@ def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
     finite = np.flatnonzero(possible & ~large)
     if finite.size:
         result[finite] = _by_transforms(p, places[:, finite], n)
-    return np.clip(result, 0.0, 1.0)[inverse.reshape(-1)]
+    return np.asarray(np.clip(result, 0.0, 1.0)[inverse.reshape(-1)])
 
 
 def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
     """:func:`product_leakage` of distinct targets whose cells are all possible."""
-    laws, index = [], np.empty_like(places)
+    laws: list[tuple[FloatArray, FloatArray, float]] = []
+    index = np.empty_like(places)
     for j, row in enumerate(places):
         used, position = np.unique(row, return_inverse=True)
         index[j] = position.reshape(-1) + len(laws)
@@ -98,7 +99,7 @@ def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
         members = np.flatnonzero(octaves == octave)
         used, place = np.unique(index[:, members], return_inverse=True)
         place = place.reshape(-1, members.size)
-        transforms = np.stack([np.fft.rfft(_on_grid(*laws[k][:2], step)) for k in used])
+        transforms = np.stack([np.fft.rfft(_on_grid(laws[k][0], laws[k][1], step)) for k in used])
         below = np.zeros(_POINTS)
         below[_POINTS // 2 :] = -np.expm1(step * np.arange(-_POINTS // 2, 0))
         dual = np.conj(np.fft.rfft(below)) / _POINTS
@@ -118,7 +119,7 @@ def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
             for row in place[1:, rows]:
                 product *= transforms[row]
             result[members[rows]] = (product @ dual).real
-    return result - np.expm1(np.log1p(-zero[index]).sum(axis=0))
+    return np.asarray(result - np.expm1(np.log1p(-zero[index]).sum(axis=0)))
 
 
 def _law(p: float, n: int) -> tuple[FloatArray, FloatArray, float]:
