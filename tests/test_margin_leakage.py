@@ -83,9 +83,9 @@ def test_groups_of_columns_may_be_independent_of_each_other():
     assert report.plug_in.value[report.row_cells[0]] == pytest.approx(
         independent([1 / 5, 3 / 5], 9), rel=5e-5
     )
-    with pytest.raises(ValueError, match="independent must be False for margins that share a col"):
+    with pytest.raises(ValueError, match="independent must be left out for margins that share"):
         table_leakage(frame, margins=[("a", "b"), ("b", "c")], independent=True)
-    with pytest.raises(ValueError, match="independent must be False without margins"):
+    with pytest.raises(ValueError, match="independent must be left out without margins"):
         table_leakage(frame, independent=True)
 
 
@@ -215,6 +215,20 @@ def test_a_row_alone_in_a_margin_has_a_range():
     assert 0.1 < joint.low < 0.2
     text = table_leakage(frame, margins=["c0"]).text()
     assert "0.170 to 1 about the riskiest row" in " ".join(text.split())
+
+
+def test_the_shell_names_its_option(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n3,4\n" * 5)
+    for margins, rule in (
+        ([], "be left out without margins. Name the margins published"),
+        (["--margins", "a,a*b,b"], None),
+    ):
+        code = main(["table", str(path), *margins, "--independent"])
+        error = capsys.readouterr().err
+        assert (code, error) == (
+            (1, f"mialeak: error: --independent must {rule}\n") if rule else (0, "")
+        )
 
 
 # --- the gate -------------------------------------------------------------------------------------

@@ -169,7 +169,9 @@ def _verdict(
             sentences.append(sentence)
         content[name.removeprefix("max_")] = None if limits[name] is None else value
     limit = limits["max_leakage"]
-    if margins and limit is not None and margins.average.value <= limit < margins.average.high:
+    if margins is None or margins.is_exact or limit is None:
+        pass
+    elif margins.average.value <= limit < margins.average.high:
         shown = at_most(margins.average.value)
         sentences.append(f"The limit for many rows in every cell, {shown}, is within it: no proof.")
     return over, "\n".join(sentences), {**content, "over": over}
@@ -187,6 +189,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target"}
+    options.typed["independent"] = "--independent"
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")

@@ -149,7 +149,7 @@ def table_leakage(
     columns = [columns] if isinstance(columns, str) else columns
     named = None if margins is None else as_margins(margins, columns)
     if named is None and independent:
-        invalid("independent", "be False without margins", remedy="Name the margins published")
+        invalid("independent", "be left out without margins", remedy="Name the margins published")
     if named is not None and columns is None:
         columns = list(dict.fromkeys(name for margin in named for name in margin))
     factors = frame_factors(frame, columns)

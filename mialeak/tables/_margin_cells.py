@@ -185,8 +185,7 @@ def _require_apart(margins: Sequence[tuple[Any, ...]]) -> None:
             if name in seen:
                 invalid(
                     "independent",
-                    f"be False for margins that share a column, as {name!r} is",
-                    remedy="Independent are columns, or groups of columns, that are in one margin "
-                    "each; without it the leakage of such margins is enclosed",
+                    f"be left out for margins that share a column; {name!r} is in two",
+                    remedy="Without it, the leakage of such margins is enclosed",
                 )
         seen.update(margin)

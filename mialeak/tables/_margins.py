@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -271,14 +272,18 @@ class MarginReport(Result):
             Outside that range, or if 2**53 rows still leak more.
         """
         leakage = as_share(leakage, "leakage")
-        low, high = 1, 2
-        while self.average_at(high) > leakage:
-            if high == MAX_COUNT:
-                invalid("leakage", "be what at most 2**53 rows leak", value=leakage)
-            low, high = high, 2 * high
+        low, high, n, step = 1, MAX_COUNT + 1, 2, 0
         while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.average_at(middle) > leakage else (low, middle)
+            value = self.average_at(n)
+            low, high = (n, high) if value > leakage else (low, n)
+            # Leakage falls nearly as 1 / sqrt(n); every third step bisects, far ends as squares.
+            guess = int(min(n * (value / leakage) ** 2, float(MAX_COUNT)))
+            step += 1
+            if step % 3 == 0:
+                guess = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+            n = min(max(guess, low + 1), high - 1)
+        if high > MAX_COUNT:
+            invalid("leakage", "be what at most 2**53 rows leak", value=leakage)
         return high
 
     def riskiest(self, top: int | None = 10) -> tuple[RowInMargins, ...]:

@@ -66,7 +66,7 @@ def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
     (T,) ndarray
     """
     if len(p) == 1:
-        return leakage_at(p[0], n, 1.0)[cells[0]]
+        return np.asarray(leakage_at(p[0], n, 1.0)[cells[0]])
     places, inverse = np.unique(cells, axis=1, return_inverse=True)
     ratios = np.stack([each[place] for each, place in zip(p, places, strict=True)])
     result = np.ones(places.shape[1])
