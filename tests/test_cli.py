@@ -222,7 +222,13 @@ def test_the_gate_goes_by_the_upper_end_of_the_interval(table, capsys):
     for limit, code in [(high, 0), (high - 1e-9, 2), (estimate["value"], 2), (0, 2), (1, 0)]:
         assert main(["table", table, "--json", "--max-leakage", repr(limit)]) == code
         content = json.loads(capsys.readouterr().out)
-        assert content["limit"] == {"max_leakage": limit, "over": code == 2}
+        assert content["limit"] == {
+            "max_leakage": limit,
+            "leakage": high,
+            "max_row_leakage": None,
+            "row_leakage": None,
+            "over": code == 2,
+        }
     assert main(["table", table, "--max-leakage", "0.25"]) == 2
     out = capsys.readouterr().out
     assert out.endswith(

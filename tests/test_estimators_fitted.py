@@ -14,6 +14,7 @@ from scipy import special
 from mialeak.estimators import influence_of, least_squares_influence, logistic_influence
 
 linear_model = pytest.importorskip("sklearn.linear_model")
+load_breast_cancer = pytest.importorskip("sklearn.datasets").load_breast_cancer
 
 RNG = np.random.default_rng(23)
 N = 80
@@ -162,7 +163,7 @@ REFUSED = [
     (_sklearn(linear_model.RidgeClassifier(), y=BITS), TypeError, "it is RidgeClassifier"),
     (lambda: influence_of(LINEAR), TypeError, "X and y must be the rows that the result was"),
     (lambda: influence_of(LINEAR, X[:, :2], Y), ValueError, "X must have 3 columns, one for each"),
-    (lambda: influence_of(LINEAR, X[::-1], Y), ValueError, "theta must solve the equations of"),
+    (lambda: influence_of(LINEAR, X[::-1], Y), ValueError, "result must solve the equations of"),
     (
         lambda: influence_of(linear_model.LinearRegression().fit(X, np.stack([Y, Y], 1)), X, Y),
         ValueError,
@@ -229,6 +230,66 @@ REFUSED = [
 def test_other_results_are_refused(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call()
+
+
+BREAST = load_breast_cancer(return_X_y=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "model",
+    [
+        linear_model.LinearRegression(),
+        linear_model.Ridge(),
+        linear_model.Ridge(solver="lsqr"),
+        linear_model.LogisticRegression(),
+        linear_model.LogisticRegression(C=0.1),
+        linear_model.LogisticRegression(solver="newton-cg"),
+        linear_model.LogisticRegression(solver="newton-cholesky"),
+        linear_model.LogisticRegression(solver="liblinear"),
+    ],
+)
+def test_weighted_fits_are_refused_and_the_same_fits_without_weights_are_not(model, seed):
+    table = (BREAST[0] - BREAST[0].mean(axis=0)) / BREAST[0].std(axis=0)
+    rows = np.random.default_rng(seed).permutation(len(table))[:450]
+    table, classes = table[rows], BREAST[1][rows]
+    weights = np.random.default_rng(seed).uniform(0.5, 1.5, 450)
+    fair = influence_of(model.fit(table, classes), table, classes)
+    assert fair.n == 450
+    with pytest.raises(ValueError, match=r"Refit without sample_weight") as caught:
+        influence_of(model.fit(table, classes, sample_weight=weights), table, classes)
+    assert str(caught.value).startswith("result must solve the equations of a fit without weights")
+
+
+def test_rows_dropped_by_statsmodels_are_not_renumbered_in_silence():
+    pandas = pytest.importorskip("pandas")
+    sm = pytest.importorskip("statsmodels.api")
+    formula = pytest.importorskip("statsmodels.formula.api")
+    frame = pandas.DataFrame({"a": X[:, 0], "y": Y})
+    kept = formula.ols("y ~ a", frame).fit()
+    assert influence_of(kept).n == N
+    assert influence_of(sm.OLS(Y, sm.add_constant(X), missing="drop").fit()).n == N
+    frame.loc[[3, 7], "a"] = np.nan
+    design = sm.add_constant(frame[["a"]])
+    message = (
+        "result must keep all rows of its table; it dropped 2 with a missing value (row 3, 7). "
+        "Drop them before the fit: the numbers of the rows are then those of your table"
+    )
+    for fitted in (
+        formula.ols("y ~ a", frame).fit(),
+        formula.glm("y ~ a", frame).fit(),
+        sm.OLS(frame["y"], design, missing="drop").fit(),
+        sm.OLS(Y, design.to_numpy(), missing="drop").fit(),
+    ):
+        with pytest.raises(ValueError, match="must keep all rows") as caught:
+            influence_of(fitted)
+        assert str(caught.value) == message
+    frame["y"] = np.nan
+    frame.loc[:20, "y"] = 1.0
+    with pytest.raises(
+        ValueError, match=r"dropped 61 with a missing value \(row 3, 7, 21 and 58 more"
+    ):
+        influence_of(formula.ols("y ~ a", frame).fit())
 
 
 def test_rows_of_a_statsmodels_result_are_its_own():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -309,12 +310,52 @@ def test_codes_too_large_for_one_key_are_told_apart():
     )
 
 
-def test_blocks_of_margins_do_not_show(monkeypatch):
-    rows = codes(500)
-    whole = margin_leakage_scores(rows, [[0, 1], [2]])
-    monkeypatch.setattr(distances, "_BLOCK", 10)
-    monkeypatch.setattr(distances, "_MATRIX_BLOCK", 10)
-    np.testing.assert_allclose(margin_leakage_scores(rows, [[0, 1], [2]]), whole, rtol=1e-12)
+def test_strips_of_margins_do_not_show(monkeypatch):
+    rows = codes(500, (5, 7, 6))
+    whole = margin_leakage_scores(rows, [[0, 1], [2], [1, 2]])
+    monkeypatch.setattr(_margins, "_STRIP", 3)
+    got = margin_leakage_scores(rows, [[0, 1], [2], [1, 2]])
+    np.testing.assert_allclose(got, whole, rtol=1e-11)
+
+
+def test_many_rows_in_independent_columns_have_the_rank_of_their_margins():
+    """Rounded frequencies would leave pivots above the limit, and cells too many."""
+    rows = RNG.integers(0, 10, (50_000, 8))
+    margins = [[k] for k in range(8)]
+    got = margin_leakage_scores(rows, margins, leave_one_out=False)
+    assert got.sum() == pytest.approx(8 * 9, rel=1e-11)
+
+
+def test_a_rank_that_rounding_decides_is_refused(monkeypatch):
+    rows = codes(500, (5, 7, 6))
+    margins = [[0, 1], [1, 2], [0, 2]]
+    monkeypatch.setattr(_margins, "_PIVOT", -(5 * 7 + 7 * 6 + 5 * 6))  # any pivot above 0 counts
+    with pytest.raises(ValueError, match="margins must have cells that do not all but determine"):
+        margin_leakage_scores(rows, margins)
+
+
+def test_margins_take_one_matrix_of_their_cells():
+    rows = codes(2000, (30, 30, 30))
+    margins = [[0, 1], [1, 2], [0, 2]]
+    cells = sum(len(np.unique(rows[:, margin], axis=0)) for margin in margins)
+    assert cells > 2000
+    margin_leakage_scores(rows[:100], margins)  # imports
+    tracemalloc.start()
+    try:
+        margin_leakage_scores(rows, margins)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.0 * 8 * cells**2
+
+
+def test_a_bar_shows_how_far_the_margins_are(capsys):
+    pytest.importorskip("tqdm")
+    expected = margin_leakage_scores(codes(), [[0], [1]])
+    assert capsys.readouterr().err == ""
+    margin_leakage_scores(codes(), [[0], [1]], progress=True)
+    assert "100%" in capsys.readouterr().err
+    assert expected.shape == (200,)
 
 
 def test_bad_margins_are_told(monkeypatch):

@@ -32,12 +32,18 @@ MAPS = {"values", "labels", "versions"}
 #: What these machines and these scores never leave out.
 NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_lower"}
 
+BOTH_LIMITS = (
+    "table CSV --margins sex,sex*age --max-leakage 0.5 --max-row-leakage 0.5 "
+    "--confidence 0.9 --n 70"
+)
+
 #: Every way in which a subcommand answers.
 OUTPUTS = {
     "table-1": [
         "table CSV",
-        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70 --show-rows",
+        BOTH_LIMITS + " --show-rows",
         "table GAPS --na category --top 100 --show-rows",
+        "table CSV --max-row-leakage 0.5",
         "table COUNTS --counts n",
         "table GAPS --na drop --top 0 --max-leakage 0",
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
@@ -81,7 +87,7 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 RICHEST = [
     (
         "table-1",
-        "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70 --show-rows",
+        BOTH_LIMITS + " --show-rows",
     ),
     ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from mialeak._report.document import Document
 
-__all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json"]
+__all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json", "shows_progress"]
 
 _OVER = 2
 
@@ -143,7 +145,10 @@ def give(
         from mialeak._report.document import as_text
         from mialeak._report.text import paragraph
 
-        thanks, sentence = ("\n".join(paragraph(text)) for text in (source, verdict))
+        thanks, sentence = (
+            "\n".join(line for part in text.splitlines() for line in paragraph(part))
+            for text in (source, verdict)
+        )
         print("\n\n".join(filter(None, [as_text(document), thanks, sentence])))
     return _OVER if over else 0
 
@@ -157,6 +162,11 @@ def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
         inputs={Path(path).name: fingerprint(path) for path in inputs},
         settings=settings,
     )
+
+
+def shows_progress() -> bool:
+    """Whether somebody sees a progress bar: stderr is a terminal, and tqdm is installed."""
+    return sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
 
 
 def panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -36,8 +36,9 @@ came from, with an interval, and the value if the table's own frequencies were
 the population.
 
 With --margins sex,age,sex*age only those tables of counts are published: the
-rows by sex, by age, and by both.  The answer is then that for many rows in
-every cell.
+rows by sex, by age, and by both.  A margin that holds all others is answered
+exactly; other answers are those for many rows in every cell, with certified
+numbers below and above them.
 
 With --mechanism round:5 --mechanism suppress:10 usual protections are
 compared.
@@ -45,8 +46,9 @@ compared.
 
 _EPILOG = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of
-the estimate's interval (of margins, the average by the others' frequencies) is
-above X, with 0 if not.  An error, usage included, exits with 1.
+the range of the leakage of a random row (the average) is above X, with 0 if
+not.  --max-row-leakage X is the same for the riskiest row.  The last lines say
+which was judged.  An error, usage included, exits with 1.
 
 Examples:
   mialeak table --example adult
@@ -78,12 +80,23 @@ def add_parser(commands: Any) -> None:
         help="publish these tables of counts, not that of all columns together",
     )
     add(
+        "--independent",
+        action="store_true",
+        help="the columns of different --margins are independent by design: the answer is exact",
+    )
+    add(
         "--n",
         type=_options.whole(1),
         metavar="N",
         help="rows of the release (default: rows of the table)",
     )
     _options.add_limit(add, "how many rows a release needs")
+    add(
+        "--max-row-leakage",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="exit with 2 if the leakage of the riskiest row is above X; see below",
+    )
     _protections.add_options(add)
     add(
         "--na",
@@ -114,9 +127,10 @@ def run(options: argparse.Namespace) -> int:
         na=options.na,
         missing=_options.markers(options) if options.file is None else (),
         confidence=options.confidence,
+        independent=options.independent,
+        progress=_output.shows_progress(),
     )
-    limit = options.max_leakage
-    over, verdict = _verdict(report, limit)
+    over, verdict, limit = _verdict(report, options)
     document = report.document(target=options.target, top=options.top, show_rows=options.show_rows)
     protections = _protections.results(report, options)
     if protections:
@@ -125,7 +139,7 @@ def run(options: argparse.Namespace) -> int:
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["samples"] = _samples(report, options.target)
     content["protections"] = protections
-    content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
+    content["limit"] = limit
     return _output.give(
         options,
         document,
@@ -141,13 +155,40 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _verdict(report: TableReport, limit: float | None) -> tuple[bool, str]:
-    """Whether the report is over the limit, and the sentence that says so."""
-    if report.margins is None:
-        name, leakage = "upper end of the interval", report.estimate.high
+def _verdict(
+    report: TableReport, options: argparse.Namespace
+) -> tuple[bool, str, dict[str, Any] | None]:
+    """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
+    from mialeak._report.text import at_most
+
+    margins = report.margins
+    level = f"{100 * options.confidence:g}%"
+    if margins is None:
+        rows = float(max(size.high for size in report.cell_sizes))
+        judged = {"max_leakage": ("upper end of the interval", report.estimate.high)}
     else:
-        name, leakage = "average by the others' frequencies", float(report.margins.average.upper)
-    return _output.judge(f"The {name}", leakage, limit)
+        rows = margins.highest.high
+        name = f"leakage on average, upper end of its {level} range"
+        judged = {"max_leakage": (name, margins.average.high)}
+    name = f"leakage of the riskiest row, upper end of its {level} range"
+    judged["max_row_leakage"] = (name, rows)
+    limits = {name: getattr(options, name) for name in judged}
+    if all(limit is None for limit in limits.values()):
+        return False, "", None
+    over, sentences, content = False, [], {**limits}
+    for name, (subject, value) in judged.items():
+        above, sentence = _output.judge(f"The {subject}", value, limits[name])
+        over = over or above
+        if sentence:
+            sentences.append(sentence)
+        content[name.removeprefix("max_")] = None if limits[name] is None else value
+    limit = limits["max_leakage"]
+    if margins is None or margins.is_exact or limit is None:
+        pass
+    elif margins.average.value <= limit < margins.average.high:
+        shown = at_most(margins.average.value)
+        sentences.append(f"The limit for many rows in every cell, {shown}, is within it: no proof.")
+    return over, "\n".join(sentences), {**content, "over": over}
 
 
 def _samples(report: TableReport, target: float) -> dict[str, Any]:
@@ -162,6 +203,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
+    options.typed["independent"] = "--independent"
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")

@@ -19,6 +19,14 @@ __all__ = ["influence_of"]
 #: Of statsmodels.
 _MODELS = ("OLS", "WLS", "GLM", "Logit", "Probit", "Poisson")
 
+#: Solvers of logistic regression that stop where the mean gradient is below `tol`.
+_BY_GRADIENT = ("lbfgs", "newton-cg", "newton-cholesky")
+#: By how much more than `tol`: scikit-learn sums in another order.
+_SLACK = 1.01
+#: Standard errors by which the sums of the estimating equations may be off 0: solvers in one step
+#: miss by rounding, others stop early.
+_DIRECT, _ITERATIVE = 1e-3, 0.1
+
 _KNOWN = (
     "Known are LinearRegression, Ridge and LogisticRegression of scikit-learn, and OLS, WLS, GLM, "
     "Logit, Probit and Poisson of statsmodels; z_estimator takes all others"
@@ -50,16 +58,23 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
     TypeError
         If the result is of another kind, or has not been fitted.
     ValueError
-        If X or y are not those of the fit, or the fit had weights of its rows or classes, more than
-        two classes or responses, an L1 penalty, or in statsmodels any penalty or constraint.
+        If X or y are not those of the fit, the fit does not solve the equations of an unweighted
+        one, it had weights of its classes, more than two classes or responses, an L1 penalty, or in
+        statsmodels any penalty, constraint or rows dropped for a missing value: these renumber the
+        rows.
 
     Notes
     -----
     Penalties are taken from the result.  A cross-validated penalty is taken as given: that it was
     chosen by the same rows is not in the score.  Weights of WLS belong to the rows, as X does.
 
-    That X and y are those of the fit is checked by the influence functions, which must average to
-    zero within half a standard error.
+    scikit-learn does not keep ``sample_weight``.  That a fit had none, and that X and y are its
+    rows, is checked by the equations it should solve.  The sum of each must be 0 within 0.001 of
+    its standard error for a direct solver and 0.1 for an iterative one; for the solvers of logistic
+    regression that stop by the mean gradient (lbfgs, the default, and the newton ones) the gradient
+    must be within ``tol``.  Weights drawn from 0.5 to 1.5 are off by about half a standard error;
+    weights that are off by less than these limits pass.  A solver that stopped early is refused as
+    well.  For statsmodels the estimate must be within half a standard error of a solution.
 
     **Cost.**  0.6 s for a logistic regression of 100,000 rows and 50 columns on one core.
 
@@ -107,6 +122,7 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
     if type(model).__name__ not in _MODELS:
         _unknown(model)
     _refuse_restricted(result)
+    _refuse_dropped(model)
     if hasattr(model, "score_factor"):
         counts = getattr(model, "freq_weights", None)
         if counts is not None and not np.all(np.asarray(counts) == 1.0):
@@ -130,6 +146,17 @@ def _refuse_restricted(result: Any) -> None:
         rule = "be fitted freely, without a penalty or constraints"
         remedy = "For a ridge penalty take least_squares_influence or logistic_influence"
         invalid("result", rule, remedy=remedy)
+
+
+def _refuse_dropped(model: Any) -> None:
+    """Refuse a fit that renumbered the rows of its table."""
+    dropped = getattr(getattr(model, "data", None), "missing_row_idx", None)
+    if dropped is not None and len(dropped):
+        first = ", ".join(str(int(row)) for row in dropped[:3])
+        more = f" and {len(dropped) - 3:,} more" if len(dropped) > 3 else ""
+        rule = f"keep all rows of its table; it dropped {len(dropped):,} with a missing value"
+        remedy = "Drop them before the fit: the numbers of the rows are then those of your table"
+        invalid("result", f"{rule} (row {first}{more})", remedy=remedy)
 
 
 # --- scikit-learn --------------------------------------------------------------------------------
@@ -163,11 +190,39 @@ def _of_estimator(result: Any, X: Any, y: Any) -> InfluenceFunctions:
     if intercept:
         coef = np.concatenate([np.ravel(as_floats(result.intercept_, "result.intercept_")), coef])
     if not logistic:
+        iterative = getattr(result, "solver_", "") in ("lsqr", "sparse_cg", "sag", "saga", "lbfgs")
+        score = response - design @ coef
+        _require_solved(result, design, score, weights * coef, iterative)
         return squares_influence(coef, design, response, weights)
     if intercept and result.solver == "liblinear":  # which penalises the intercept too
         weights[0] = penalty / float(result.intercept_scaling) ** 2
     score, curvature = logistic_terms(coef, design, response)
+    _require_solved(result, design, score, weights * coef, True)
     return linear_influence(coef, design, score, curvature, weights)
+
+
+def _require_solved(
+    result: Any, design: FloatArray, score: FloatArray, drawn: FloatArray, iterative: bool
+) -> None:
+    """Refuse coefficients at which ``sum_i score_i x_i`` is not `drawn`, as without weights."""
+    off = np.abs(score @ design - drawn)
+    deviation = np.sqrt(score**2 @ design**2)
+    if getattr(result, "solver", "") in _BY_GRADIENT and hasattr(result, "classes_"):
+        limit = np.maximum(_SLACK * float(result.tol) * score.size, _DIRECT * deviation)
+    else:
+        limit = (_ITERATIVE if iterative else _DIRECT) * deviation
+    # A perfect fit leaves rounding, which the influence functions refuse by name.
+    if not (off > limit + 1e-12 * (np.abs(score) @ np.abs(design))).any():
+        return
+    worst = int(np.argmax(off / np.where(limit > 0.0, limit, 1.0)))
+    ratio = off[worst] / limit[worst] if limit[worst] else np.inf
+    invalid(
+        "result",
+        "solve the equations of a fit without weights to these rows; the equation of its "
+        f"coefficient {worst} is off by {ratio:.3g} times the limit",
+        remedy="Refit without sample_weight, pass the rows that it was fitted to, and let an "
+        "iterative solver converge (smaller tol, larger max_iter)",
+    )
 
 
 def _logistic_penalty(result: Any) -> float:

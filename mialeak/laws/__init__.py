@@ -4,7 +4,6 @@ A law holds the coordinates of all columns of its kind, as arrays; a list of law
 columns side by side.
 """
 
-from mialeak._numerics.sums import lattice_steps
 from mialeak.laws._base import Joint, Marginal, as_joint
 from mialeak.laws._counts import Bernoulli, Genotype, Presence
 from mialeak.laws._lattice import Lattice

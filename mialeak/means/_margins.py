@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import linalg
 
 from mialeak._arrays import FloatArray, as_counts, invalid
-from mialeak._numerics.distances import kernel_blocks
-from mialeak._numerics.whitening import Full
+from mialeak._blocks import progress_bar
 from mialeak.means._rows import downdated
 
 __all__ = ["margin_leakage_scores"]
@@ -19,10 +19,21 @@ IntArray = npt.NDArray[np.int64]
 
 #: Indicators at most: their covariance is a matrix of that size squared, 800 MB.
 _MOST_CELLS = 10_000
+#: An indicator is a combination of others where its pivot is below (16 + d) eps: the rounding of
+#: the factorisation.
+_PIVOT = 16
+#: The squares of all rows sum to the rank; by more than this share off, rounding has decided it.
+_RANK = 1e-6
+#: Rows of a strip of the matrix that is updated at a time.
+_STRIP = 512
 
 
 def margin_leakage_scores(
-    codes: Any, margins: Sequence[Sequence[int]], *, leave_one_out: bool = True
+    codes: Any,
+    margins: Sequence[Sequence[int]],
+    *,
+    leave_one_out: bool = True,
+    progress: bool = False,
 ) -> FloatArray:
     """Leakage score of every row of a table of categories against its published margins.
 
@@ -40,6 +51,8 @@ def margin_leakage_scores(
     leave_one_out : bool, optional
         Take the frequencies, for each row, from the other rows (the default); or from the whole
         table, row included, as if they were those of the population.
+    progress : bool, optional
+        Show a progress bar (by tqdm, the extra ``progress``).
 
     Returns
     -------
@@ -60,14 +73,21 @@ def margin_leakage_scores(
     Notes
     -----
     For one margin, with frequencies given, the score of a row in cell k is ``(1/p_k - 1)/n``.
-    Margins of other margins add nothing, and the generalised inverse says so.  The score is about
-    large n, and rests on cells of ten rows or more; rarer ones leak more than the curve that
-    belongs to it says, and their exact leakage is that of the table of counts.
+    Margins of other margins add nothing, and the generalised inverse takes that into account.  With
+    x the indicators of a row and M their mean of ``x x^T`` ::
+
+        (x - p)^T (M - p p^T)^- (x - p) = x^T M^- x - 1
+
+    The score is about large n.  Its curve leaks too little for cells that expect fewer than ten
+    rows: by up to 14 % for one margin, by up to 19 % for several (one cell that expects one row is
+    the exception, by 4 % too much).  :func:`mialeak.table_leakage` encloses the exact leakage, and
+    computes it for one margin and for independent ones.
 
     **Accuracy.**  1e-11 relative for scores below 1000.
 
-    **Cost.**  Rows that agree in all columns used are one: one factor of the covariance of the
-    cells, and one triangular solve for the distinct rows.
+    **Cost.**  One factor of the matrix M, margin by margin, and its inverse, in one array of cells
+    times cells; then a sum over pairs of margins for each distinct row.  28 two-way margins of
+    eight columns of Adult (6,994 cells, 32,561 rows) take 6 s on a core and 0.6 GB.
 
     Examples
     --------
@@ -93,12 +113,10 @@ def margin_leakage_scores(
     sizes = [int(cell.max()) + 1 for cell in cells]
     if sum(sizes) > _MOST_CELLS:
         invalid("margins", f"have at most {_MOST_CELLS} cells together; they have {sum(sizes)}")
-    frequencies, covariance = _moments(cells, sizes, counts / n)
     places = np.stack(cells, axis=1) + np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    if leave_one_out:
-        covariance *= n / (n - 2.0)
-    squares = _squares(places, frequencies, covariance)
-    scores = downdated(squares, n) if leave_one_out else squares / n
+    squares = _squares(places, sizes, counts, progress)
+    # The scatter over n - 2 in place of n scales the squares.
+    scores = downdated(squares * ((n - 2.0) / n), n) if leave_one_out else squares / n
     return scores[inverse]
 
 
@@ -134,31 +152,114 @@ def _distinct(table: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     return rows, inverse.reshape(-1), counts
 
 
-def _moments(
-    cells: list[IntArray], sizes: list[int], weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Frequencies of all cells and the covariance of their indicators."""
-    ends = np.cumsum(sizes)
-    joint = np.zeros((ends[-1], ends[-1]))
-    for a, (cell, size) in enumerate(zip(cells, sizes, strict=True)):
+def _squares(places: IntArray, sizes: list[int], counts: IntArray, progress: bool) -> FloatArray:
+    """``x^T M^- x - 1`` for each distinct row of indicators x, that so many rows have."""
+    rows = float(counts.sum())
+    order = np.argsort(-np.array(sizes), kind="stable")  # the first block of M is diagonal
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    columns = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in order])
+    place = np.empty(columns.size, np.int64)
+    place[columns] = np.arange(columns.size)
+    places = place[places[:, order]]
+    ends = np.cumsum(np.array(sizes)[order])
+    with progress_bar(progress, 3 * columns.size, "cell") as done:
+        matrix, scale = _moments(places, ends, counts)
+        blocks = _eliminate(matrix, ends, done)
+        inverse = _inverse(matrix, blocks, done)
+    kept = np.concatenate(blocks)
+    position = np.full(columns.size, -1)
+    position[kept] = np.arange(kept.size)
+    squares = np.zeros(places.shape[0])
+    for a in range(places.shape[1]):
         for b in range(a + 1):
-            both = np.bincount(cell * sizes[b] + cells[b], weights, size * sizes[b])
-            block = both.reshape(size, sizes[b])
-            one, other = (slice(ends[k] - sizes[k], ends[k]) for k in (a, b))
-            joint[one, other], joint[other, one] = block, block.T
-    frequencies = np.diagonal(joint).copy()
-    joint -= np.multiply.outer(frequencies, frequencies)
-    return frequencies, joint
+            one, other = position[places[:, a]], position[places[:, b]]
+            used = np.flatnonzero((one >= 0) & (other >= 0))
+            one, other = one[used], other[used]
+            term = inverse[np.maximum(one, other), np.minimum(one, other)]
+            term *= scale[places[used, a]] * scale[places[used, b]] * (1.0 + (a != b))
+            squares[used] += term
+    squares *= rows
+    total = float(counts @ squares) / rows
+    if not abs(total - kept.size) <= _RANK * kept.size:
+        rule = "have cells that do not all but determine each other"
+        invalid("margins", rule, remedy="Leave out the margin with the most cells")
+    return np.maximum(squares - 1.0, 0.0)
 
 
-def _squares(places: IntArray, frequencies: FloatArray, covariance: FloatArray) -> FloatArray:
-    """``v^T C^-1 v`` for each distinct row of indicators less their frequencies."""
-    by = Full(covariance, np.zeros(frequencies.size), "codes")
-    squares = np.empty(places.shape[0])
-    shape = np.broadcast_to(frequencies, (places.shape[0], frequencies.size))
-    for block in kernel_blocks(shape):
-        rows = np.array(shape[block])
-        np.negative(rows, out=rows)
-        rows[np.arange(rows.shape[0])[:, None], places[block]] += 1.0
-        squares[block] = by.squared(rows)
-    return squares
+def _moments(places: IntArray, ends: IntArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Sums of products of the indicators, scaled to a diagonal of 1, below it; and the scale.
+
+    The sums are of whole numbers, hence exact: combinations of indicators leave pivots of rounding.
+    """
+    cells = int(ends[-1])
+    starts = np.concatenate([[0], ends[:-1]])
+    matrix = np.zeros((cells, cells), order="F")
+    scale = np.empty(cells)
+    for column, start, end in zip(places.T, starts, ends, strict=True):
+        own = np.bincount(column - start, counts, end - start)
+        scale[start:end] = 1.0 / np.sqrt(own)
+        matrix[range(start, end), range(start, end)] = 1.0
+    for b in range(ends.size):
+        for a in range(b + 1, ends.size):
+            one, other = (slice(starts[k], ends[k]) for k in (a, b))
+            size = ends[b] - starts[b]
+            key = (places[:, a] - starts[a]) * size + places[:, b] - starts[b]
+            both = np.bincount(key, counts, (ends[a] - starts[a]) * size)
+            block = both.reshape(-1, size)
+            matrix[one, other] = block * scale[one, None] * scale[other]
+    return matrix, scale
+
+
+def _eliminate(matrix: FloatArray, ends: IntArray, done: Callable[[int], object]) -> list[IntArray]:
+    """Cholesky's factor below the diagonal, margin by margin; the indicators kept of each.
+
+    The others are combinations of the ones before.  The kept ones of a margin are in the order of
+    their pivots; their rows and columns hold the factor.
+    """
+    cells = matrix.shape[0]
+    limit = (_PIVOT + cells) * np.finfo(np.float64).eps
+    kept: list[IntArray] = []
+    start = 0
+    for end in ends:
+        block = np.array(matrix[start:end, start:end], order="F")
+        largest = float(np.diagonal(block).max())
+        factor, pivots, rank, _ = linalg.lapack.dpstrf(block, tol=limit, lower=1, overwrite_a=1)
+        rank = rank if largest > limit else 0  # LAPACK takes the first pivot if it is above 0
+        own = start + pivots[:rank] - 1
+        head = np.asfortranarray(np.tril(factor[:rank, :rank]))
+        matrix[np.ix_(own, own)] = head
+        kept.append(own)
+        if rank and end < cells:
+            below = np.asfortranarray(matrix[end:, own])
+            below = linalg.blas.dtrsm(1.0, head, below, side=1, lower=1, trans_a=1, overwrite_b=1)
+            matrix[end:, own] = below
+            for top in range(end, cells, _STRIP):
+                strip = slice(top, min(top + _STRIP, cells))
+                update = below[top - end :] @ below[top - end : strip.stop - end].T
+                matrix[top:, strip] -= update
+        done(int(end) - start)
+        start = int(end)
+    return kept
+
+
+def _inverse(
+    matrix: FloatArray, blocks: list[IntArray], done: Callable[[int], object]
+) -> FloatArray:
+    """Inverse of what was factored into the rows and columns of `blocks`, below its diagonal.
+
+    In the memory of `matrix`, which is lost: a block moves forward, over what has been moved.
+    """
+    kept = np.concatenate(blocks)
+    buffer = matrix.reshape(-1, order="F")
+    start = 0
+    for own in blocks:
+        columns = matrix[np.ix_(kept, own)]
+        end = start + columns.size
+        buffer[start:end] = columns.reshape(-1, order="F")
+        start = end
+    factor = buffer[:start].reshape((kept.size, kept.size), order="F")
+    inverse, _ = linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)
+    done(matrix.shape[0])
+    inverse, _ = linalg.lapack.dlauum(inverse, lower=1, overwrite_c=1)
+    done(matrix.shape[0])
+    return np.asarray(inverse)

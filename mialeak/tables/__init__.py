@@ -21,13 +21,21 @@ from mialeak.tables._estimate import (
     estimate_max_leakage,
 )
 from mialeak.tables._leakage import table_leakage
-from mialeak.tables._margins import Margin, MarginReport, RowInMargins
+from mialeak.tables._margins import (
+    Margin,
+    MarginAccount,
+    MarginLeakage,
+    MarginReport,
+    RowInMargins,
+)
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
     "AtomEstimates",
     "CellSize",
     "Margin",
+    "MarginAccount",
+    "MarginLeakage",
     "MarginReport",
     "RowAtRisk",
     "RowInMargins",

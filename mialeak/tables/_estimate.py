@@ -20,6 +20,7 @@ __all__ = [
     "estimate_atom_leakage",
     "estimate_max_leakage",
     "estimated_min_samples",
+    "probability_range",
 ]
 
 
@@ -190,12 +191,20 @@ def atom_leakage_range(
     cell of a row of the sample, which is seen at least once because that row is in it: seen once
     says nothing about how rare it is, and the range goes up to 1.
     """
+    least, most = probability_range(sizes, rows, confidence)
+    return leakage_at(most, n, gamma), leakage_at(least, n, gamma)
+
+
+def probability_range(
+    sizes: npt.NDArray[Any], rows: int, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """The probabilities of :func:`atom_leakage_range`, the smallest and the largest."""
     tail = (1 - confidence) / 2
     size = np.asarray(sizes, dtype=np.float64)
     others, elsewhere = size - 1, rows - size
     least = np.where(others > 0, betaincinv(np.maximum(others, 1), elsewhere + 1, tail), 0.0)
     most = np.where(elsewhere > 0, betainccinv(size + 1, np.maximum(elsewhere, 1), tail), 1.0)
-    return leakage_at(most, n, gamma), leakage_at(least, n, gamma)
+    return least, most
 
 
 @dataclass(frozen=True, repr=False)

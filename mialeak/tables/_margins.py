@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,16 +12,13 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_share, invalid
 from mialeak._columns import Factor
 from mialeak._results import Bounds, Kind, Result
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._margin_cells import FEW, MarginCells
 
-__all__ = ["FEW", "Margin", "MarginReport", "RowInMargins", "as_margins", "margin_report"]
+__all__ = ["Margin", "MarginAccount", "MarginLeakage", "MarginReport", "RowInMargins"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: The leakage told is that of many rows in a cell; for cells of fewer than this it is rough.
-FEW = 10
-
-#: Shares of the rows at which their leakage is told, riskiest first.
+#: Shares of the rows at which their leakage is reported, riskiest first.
 _SHARES = (0.01, 0.1, 0.5, 0.9)
 
 
@@ -38,7 +35,7 @@ class Margin(Result):
     least : int
         Rows in the smallest of them.
     few : int
-        Cells of fewer than ten rows.
+        Cells in which a release of n rows expects fewer than ten.
     """
 
     columns: tuple[Any, ...]
@@ -57,6 +54,29 @@ class Margin(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class MarginLeakage(Result):
+    """A leakage of margins, and two numbers that enclose it.
+
+    Attributes
+    ----------
+    low, high : float
+        The leakage is between the two: for the population, with the confidence of the report; for
+        given frequencies, always.
+    value : float
+        The leakage itself if `kind` is "exact", otherwise the number between `low` and `high`
+        that is described by `kind`.
+    kind : str
+        "exact"; "asymptotic", the limit for many rows in every cell; "bound", where that limit is
+        outside and `value` is the end that it is beyond; "estimate" for the population.
+    """
+
+    low: float
+    value: float
+    high: float
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False)
 class RowInMargins(Result):
     """A row that the margins put at risk.
 
@@ -70,29 +90,63 @@ class RowInMargins(Result):
         Rows in that cell, itself included.
     values : dict
         Its value in each of the columns; None where missing.
-    low, high : float
-        Its leakage by the two accounts of :class:`MarginReport`.
+    population, plug_in : MarginLeakage
+        Its leakage for the population, and if the table's own frequencies were the population.
     kind : str
-        "asymptotic".
+        "estimate".
     """
 
     row: int
     margin: str
     count: int
     values: dict[Any, Any]
-    low: float
-    high: float
-    kind: Kind = "asymptotic"
+    population: MarginLeakage
+    plug_in: MarginLeakage
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MarginAccount(Result):
+    """What the margins leak about each row, by one account of the population.
+
+    Attributes
+    ----------
+    average : MarginLeakage
+        Leakage of a random row.
+    low, value, high : (cells,) ndarray
+        Leakage of a row in each joint cell, as in :class:`MarginLeakage`.
+    kinds : (cells,) ndarray of str
+        Of each.
+    """
+
+    average: MarginLeakage
+    low: FloatArray
+    value: FloatArray
+    high: FloatArray
+    kinds: npt.NDArray[np.str_]
+    kind: Kind
+
+    @property
+    def highest(self) -> MarginLeakage:
+        """Leakage of the riskiest row."""
+        low, value, high = (float(end.max()) for end in (self.low, self.value, self.high))
+        kind = "exact" if self.average.kind == "exact" else self.kind
+        return MarginLeakage(low, value, high, kind)
+
+    def of_cell(self, cell: int) -> MarginLeakage:
+        """Leakage of a row in a joint cell."""
+        low, value, high = (float(end[cell]) for end in (self.low, self.value, self.high))
+        return MarginLeakage(low, value, high, str(self.kinds[cell]))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MarginReport(Result):
     """How much publishing the margins of a table leaks about each of its rows.
 
-    Two accounts are given.  The lower one takes the table's own frequencies for those of the
-    population.  The higher one takes, for each row, the frequencies of the others; a row with a
-    cell of its own, in which by these nobody could be, leaks 1.  The two agree for rows all of
-    whose cells hold many rows.
+    Two accounts are given, each with two numbers between which the leakage is.  That of the
+    *population* that the rows came from is known through the table only: its numbers are estimates.
+    The *plug-in* account takes the table's own frequencies for those of the population, and holds
+    for that.
 
     Attributes
     ----------
@@ -101,21 +155,29 @@ class MarginReport(Result):
         Rows counted.
     n : int
         Rows of the release in question.
+    confidence : float
+        With which the numbers for the population hold: each by itself, that of a row and that of
+        the average.
+    independent : bool
+        Whether the columns of different margins were taken to be independent.
     row_cells : (table rows,) ndarray of int64
         The cell of each row in the table of all columns, -1 for a dropped row.
-    cell_leakage : Bounds
-        Leakage of a row in each of those cells, ``(cells,)``, by the two accounts.
+    population, plug_in : MarginAccount
     kind : str
-        "asymptotic": the limit for many rows in every cell.
+        "estimate".
     """
 
     margins: tuple[Margin, ...]
     rows: int
     n: int
+    confidence: float
+    independent: bool
     row_cells: IntArray
-    cell_leakage: Bounds
-    _cells: _Cells = field(repr=False)
-    kind: Kind = "asymptotic"
+    population: MarginAccount
+    plug_in: MarginAccount
+    _cells: MarginCells = field(repr=False)
+    _values: dict[Any, Factor] = field(repr=False)
+    kind: Kind = "estimate"
 
     @property
     def n_counts(self) -> int:
@@ -123,44 +185,66 @@ class MarginReport(Result):
         return sum(margin.cells for margin in self.margins)
 
     @property
-    def average(self) -> Bounds:
-        """Leakage of a random row, by the two accounts."""
-        low, high = (float(self._cells.share @ end) for end in self._ends)
-        return Bounds(low, high, kind=self.kind)
+    def average(self) -> MarginLeakage:
+        """Leakage of a random row, for the population."""
+        return self.population.average
 
     @property
-    def highest(self) -> Bounds:
-        """Leakage of the riskiest row, by the two accounts."""
-        low, high = (float(end.max()) for end in self._ends)
-        return Bounds(low, high, kind=self.kind)
+    def highest(self) -> MarginLeakage:
+        """Leakage of the riskiest row, for the population."""
+        return self.population.highest
+
+    @property
+    def cell_leakage(self) -> Bounds:
+        """Range of the leakage of a row in each joint cell, ``(cells,)``, for the population."""
+        return Bounds(self.population.low, self.population.high, kind="estimate")
 
     @property
     def row_leakage(self) -> Bounds:
-        """Leakage of each row, ``(table rows,)``, by the two accounts; NaN for a dropped row."""
+        """Range of the leakage of each row, for the population; NaN for a dropped row."""
         dropped = self.row_cells < 0
-        low, high = (np.where(dropped, np.nan, end[self.row_cells]) for end in self._ends)
-        return Bounds(low, high, kind=self.kind)
+        ends = (self.population.low, self.population.high)
+        low, high = (np.where(dropped, np.nan, end[self.row_cells]) for end in ends)
+        return Bounds(low, high, kind="estimate")
 
     @property
-    def _ends(self) -> tuple[FloatArray, FloatArray]:
-        return np.asarray(self.cell_leakage.lower), np.asarray(self.cell_leakage.upper)
+    def is_exact(self) -> bool:
+        """Whether the plug-in account is the leakage itself and not a limit for many rows."""
+        return self.plug_in.average.kind == "exact"
 
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the numbers rest on, a sentence each."""
-        found = ["Asymptotic: the limit for many rows in every cell."]
-        few = sum(margin.few for margin in self.margins)
-        if few:
+        found = []
+        if self.independent:
             found.append(
-                f"{few:,} of the {self.n_counts:,} cells hold fewer than {FEW} rows: what those "
-                "leak is known roughly."
+                "The columns of different margins are taken to be independent: exact if they are."
             )
+        elif not self.is_exact:
+            found.append(
+                "Certified: at least what the single margin with the rarest cell leaks, at most "
+                "what the joint counts of all these columns leak.  Between them, the limit for "
+                "many rows in every cell (asymptotic)."
+            )
+            few = sum(margin.few for margin in self.margins)
+            if few:
+                found.append(
+                    f"In {few:,} of the {self.n_counts:,} cells such a release expects fewer than "
+                    f"{FEW} rows: there the limit is too low, by up to 25 %; go by the upper end."
+                )
         return tuple(found)
 
     def distribution(self) -> list[dict[str, float]]:
-        """Shares of the rows, and what these leak at least by the two accounts."""
+        """Shares of the rows, and what these leak at least, by both accounts."""
         found = [{"share": share} for share in _SHARES]
-        for name, end in zip(("low", "high"), self._ends, strict=True):
+        account = self.population
+        columns = {
+            "low": account.low,
+            "value": account.value,
+            "high": account.high,
+            "plug_in": self.plug_in.value,
+        }
+        for name, end in columns.items():
             order = np.argsort(-end, kind="stable")
             places = np.searchsorted(np.cumsum(self._cells.share[order]), _SHARES)
             for each, place in zip(found, places, strict=True):
@@ -168,12 +252,9 @@ class MarginReport(Result):
         return found
 
     def average_at(self, n: int) -> float:
-        """Leakage of a random row by a release of `n` rows.
-
-        The population is taken to have the table's own frequencies.
-        """
+        """Leakage of a random row by a release of `n` rows: ``plug_in.average.value`` there."""
         n = as_count(n, "n", least=2)
-        return float(self._cells.share @ _advantage(self._cells.squares / n))
+        return float(self._cells.share @ self._cells.by_frequencies(n)[1])
 
     def samples_for(self, leakage: float) -> int:
         """Smallest number of rows whose margins leak at most `leakage` on average.
@@ -191,22 +272,26 @@ class MarginReport(Result):
             Outside that range, or if 2**53 rows still leak more.
         """
         leakage = as_share(leakage, "leakage")
-        low, high = 1, 2
-        while self.average_at(high) > leakage:
-            if high == MAX_COUNT:
-                invalid("leakage", "be what at most 2**53 rows leak", value=leakage)
-            low, high = high, 2 * high
+        low, high, n, step = 1, MAX_COUNT + 1, 2, 0
         while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.average_at(middle) > leakage else (low, middle)
+            value = self.average_at(n)
+            low, high = (n, high) if value > leakage else (low, n)
+            # Leakage falls nearly as 1 / sqrt(n); every third step bisects, far ends as squares.
+            guess = int(min(n * (value / leakage) ** 2, float(MAX_COUNT)))
+            step += 1
+            if step % 3 == 0:
+                guess = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+            n = min(max(guess, low + 1), high - 1)
+        if high > MAX_COUNT:
+            invalid("leakage", "be what at most 2**53 rows leak", value=leakage)
         return high
 
     def riskiest(self, top: int | None = 10) -> tuple[RowInMargins, ...]:
-        """The `top` rows that leak most, by the higher account, then the lower, then in order."""
+        """The `top` rows that leak most for the population, then by plug-in, then in order."""
         top = self.rows if top is None else as_count(top, "top")
         rows = np.flatnonzero(self.row_cells >= 0)
-        low, high = (end[self.row_cells[rows]] for end in self._ends)
-        return tuple(self._row(int(row)) for row in rows[np.lexsort((-low, -high))[:top]])
+        value, own = (each.value[self.row_cells[rows]] for each in (self.population, self.plug_in))
+        return tuple(self._row(int(row)) for row in rows[np.lexsort((-own, -value))[:top]])
 
     def _row(self, row: int) -> RowInMargins:
         cell = int(self.row_cells[row])
@@ -217,11 +302,10 @@ class MarginReport(Result):
             margin=self.margins[rarest].name,
             count=int(counts[rarest]),
             values={
-                name: factor.value(int(factor.codes[cell]))
-                for name, factor in self._cells.values.items()
+                name: factor.value(int(factor.codes[cell])) for name, factor in self._values.items()
             },
-            low=float(self._ends[0][cell]),
-            high=float(self._ends[1][cell]),
+            population=self.population.of_cell(cell),
+            plug_in=self.plug_in.of_cell(cell),
         )
 
     def to_dict(self, *, top: int | None = 10) -> dict[str, Any]:
@@ -230,8 +314,10 @@ class MarginReport(Result):
             "kind": self.kind,
             "margins": [margin.to_dict() for margin in self.margins],
             "n_counts": self.n_counts,
-            "average": self.average.to_dict(),
-            "highest": self.highest.to_dict(),
+            "confidence": self.confidence,
+            "independent": self.independent,
+            "population": _ends(self.population),
+            "plug_in": _ends(self.plug_in),
             "distribution": self.distribution(),
             "caveats": list(self.caveats),
             "riskiest": [row.to_dict() for row in self.riskiest(top)],
@@ -239,85 +325,12 @@ class MarginReport(Result):
 
     def __repr__(self) -> str:
         margins = ", ".join(margin.name for margin in self.margins)
-        low, high = self.average.lower, self.average.upper
-        return f"MarginReport({margins}; average={low:.4g} to {high:.4g}, n={self.n})"
+        average = self.average
+        return (
+            f"MarginReport({margins}; average={average.value:.4g} "
+            f"[{average.low:.4g}, {average.high:.4g}], n={self.n})"
+        )
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """The cells of the table of all columns: what the margins say about each.
-
-    `share` of the rows, `squares` (n times the leakage score by the table's own frequencies),
-    `counts` of the cell of each margin that it lies in, ``(margins, cells)``, and its values.
-    """
-
-    share: FloatArray
-    squares: FloatArray
-    counts: IntArray
-    values: dict[Any, Factor]
-
-
-def as_margins(margins: Any, columns: Sequence[Any] | None) -> list[tuple[Any, ...]]:
-    """The columns of each margin; those must be among `columns`, unless that is None."""
-    if not isinstance(margins, Iterable):
-        rule = "be a sequence of columns and tuples of columns"
-        invalid("margins", rule, value=margins, error=TypeError)
-    given = [margins] if isinstance(margins, str) else list(margins)
-    found = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in given]
-    if not found:
-        invalid("margins", "name at least one margin")
-    for place, margin in enumerate(found):
-        if not margin:
-            invalid("margins", "name at least one column each", index=place, value=margin)
-        if len(set(margin)) < len(margin):
-            invalid("margins", "name a column once each", index=place, value=margin)
-        for name in margin:
-            if columns is not None and name not in columns:
-                invalid("margins", "name columns that are chosen", index=place, value=name)
-    return found
-
-
-def margin_report(
-    margins: Sequence[tuple[Any, ...]],
-    codes: dict[Any, tuple[npt.NDArray[Any], int]],
-    cells: Cells,
-    values: dict[Any, Factor],
-    *,
-    row_cells: IntArray,
-    n: int,
-) -> MarginReport:
-    """The report on the margins of a table whose columns are `codes` and whose cells `cells`."""
-    from mialeak.means import margin_leakage_scores
-    from mialeak.means._rows import downdated
-
-    rows = len(cells.of_row)
-    if rows < 3:
-        invalid("frame", f"have at least 3 rows for margins, not {rows}")
-    place = {name: k for k, name in enumerate(codes)}
-    found, counts = [], []
-    for names in margins:
-        own = count_cells([codes[name] for name in names], rows)
-        few = int(np.count_nonzero(own.counts < FEW))
-        found.append(Margin(names, len(own.counts), int(own.counts.min()), few))
-        counts.append(own.counts[own.of_row[cells.first_row]])
-    table = np.stack([column for column, _ in codes.values()], axis=1)
-    indices = [[place[name] for name in names] for names in margins]
-    scores = margin_leakage_scores(table, indices, leave_one_out=False)[cells.first_row]
-    squares = rows * scores
-    # The scatter over n - 2, without the row: what leave_one_out=True would find, without its cost.
-    others = downdated(squares * ((rows - 2.0) / rows), rows)
-    low, high = (_advantage(each * (rows / n)) for each in (scores, others))
-    return MarginReport(
-        margins=tuple(found),
-        rows=rows,
-        n=n,
-        row_cells=row_cells,
-        cell_leakage=Bounds(low, np.maximum(low, high), kind="asymptotic"),
-        _cells=_Cells(cells.counts / rows, squares, np.stack(counts), values),
-    )
-
-
-def _advantage(scores: FloatArray) -> FloatArray:
-    from mialeak.tradeoff import GaussianTradeOff
-
-    return np.asarray(GaussianTradeOff(np.sqrt(scores)).advantage)
+def _ends(account: MarginAccount) -> dict[str, Any]:
+    return {"average": account.average.to_dict(), "highest": account.highest.to_dict()}

@@ -51,6 +51,7 @@ class DPSGDAudit(Result):
     An attack that is a coin proves 0 of a training without any noise.  In six settings of real
     DP-SGD runs (no noise, clipping forgotten, a tenth of the noise; 36 runs in all) the attack of
     the guide proved 0 each time: only the control shows it.
+
     Examples
     --------
     >>> import numpy as np

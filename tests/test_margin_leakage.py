@@ -1,0 +1,254 @@
+"""What margins leak, against enumerations, closed forms and a referee's numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from mialeak.cli import main
+from mialeak.tables import table_leakage
+
+
+def atom(p, n):
+    """Leakage of a target in one cell: its total variation by the two binomial laws."""
+    counts = np.arange(n + 1)
+    out = stats.binom.pmf(counts, n, p)
+    into = stats.binom.pmf(counts - 1, n - 1, p)
+    return np.abs(into - out).sum() / 2
+
+
+def independent(probabilities, n):
+    """E|prod_j N_j / (n p_j) - 1| / 2 over all counts of independent cells."""
+    ratio, weight = np.ones(1), np.ones(1)
+    for p in probabilities:
+        counts = np.arange(n + 1)
+        each = stats.binom.pmf(counts, n, p)
+        kept = each > 1e-18
+        ratio = np.multiply.outer(ratio, counts[kept] / (n * p)).ravel()
+        weight = np.multiply.outer(weight, each[kept]).ravel()
+    return np.abs(ratio - 1.0) @ weight / 2
+
+
+def cells_of(margins, rows):
+    """A table whose row 0 is alone in its cell of each margin."""
+    return {f"c{k}": [1] + [0] * (rows - 1) for k in range(margins)}
+
+
+# --- independent columns ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("margins", "expected", "leakage"),
+    [
+        (1, 0.5, 0.6058),
+        (2, 0.5, 0.8446),
+        (2, 1, 0.5981),
+        (2, 2, 0.4013),
+        (3, 0.5, 0.9387),
+        (3, 1, 0.7452),
+        (3, 2, 0.4990),
+        (5, 0.5, 0.9905),
+        (5, 1, 0.8976),
+        (5, 2, 0.6408),
+    ],
+)
+def test_independent_cells_leak_what_a_referee_computed(margins, expected, leakage):
+    frame = cells_of(margins, round(100 / expected))
+    report = table_leakage(frame, margins=list(frame), n=100, independent=True).margins
+    assert report.plug_in.highest.kind == "exact"
+    assert report.plug_in.highest.value == pytest.approx(leakage, abs=5e-5)
+    assert report.plug_in.kinds[report.row_cells[0]] == "exact"
+
+
+@pytest.mark.parametrize(
+    ("shares", "n"),
+    [((2, 3), 12), ((1, 4), 40), ((1, 1, 2), 12), ((5, 9), 200), ((2, 2, 2), 30), ((19, 1), 3)],
+)
+def test_independent_margins_are_a_product_of_binomials(shares, n):
+    frame = {f"c{k}": [1] * ones + [0] * (20 - ones) for k, ones in enumerate(shares)}
+    report = table_leakage(frame, margins=list(frame), n=n, independent=True).margins
+    for row in (0, 19):
+        p = [np.mean(np.equal(column, column[row])) for column in frame.values()]
+        found = report.plug_in.value[report.row_cells[row]]
+        assert found == pytest.approx(independent(p, n), rel=5e-5)
+
+
+def test_groups_of_columns_may_be_independent_of_each_other():
+    frame = {"a": [0, 0, 1, 1, 1], "b": [0, 1, 0, 1, 1], "c": [0, 0, 0, 1, 1]}
+    margins = [("a", "b"), "c", "a"]
+    report = table_leakage(frame, margins=margins, n=9, independent=True).margins
+    assert report.plug_in.value[report.row_cells[0]] == pytest.approx(
+        independent([1 / 5, 3 / 5], 9), rel=5e-5
+    )
+    with pytest.raises(ValueError, match="independent must be left out for margins that share"):
+        table_leakage(frame, margins=[("a", "b"), ("b", "c")], independent=True)
+    with pytest.raises(ValueError, match="independent must be left out without margins"):
+        table_leakage(frame, independent=True)
+
+
+def test_rows_of_every_size_are_computed_alike():
+    """A release of ten million rows, and cells from one row to nearly all of them."""
+    frame = {"a": [1] + [0] * 999, "b": [0] * 500 + [1] * 500}
+    for n in (10**4, 10**6, 10**9):
+        report = table_leakage(frame, margins=["a", "b"], n=n, independent=True).margins
+        score = (1 / 0.001 - 1 + 1 / 0.5 - 1) / n
+        found = report.plug_in.value[report.row_cells[0]]
+        assert found == pytest.approx(special.erf(np.sqrt(score / 8)), rel=2 / (0.001 * n) + 1e-5)
+
+
+# --- ends that enclose ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "n", "leakage"),
+    [
+        (list(range(1000)), 1000, 0.36770),
+        ([k for k in range(6) for _ in (0, 1)], 12, 0.2467),
+        (np.random.default_rng(0).integers(0, 1000, 1000), 300, 0.571),
+    ],
+)
+def test_one_margin_leaks_what_its_table_leaks(column, n, leakage):
+    """Reported too high, too high and 11 % too low when one margin had the limit for many rows."""
+    report = table_leakage({"x": column}, margins=["x"], n=n)
+    average = report.margins.plug_in.average
+    assert average.kind == "exact"
+    assert average.low == average.value == average.high
+    assert average.value == pytest.approx(report.plug_in, rel=1e-12)
+    assert average.value == pytest.approx(leakage, abs=5e-4)
+    estimate = report.estimate
+    assert report.margins.average.low == estimate.low
+    assert report.margins.average.value == estimate.value
+    assert report.margins.average.high == estimate.high
+
+
+def five_flags(p_all, p_one, p_none, n, most=13):
+    """Leakage of the row of ones by five one-way counts, by their enumeration."""
+    counts = np.stack(np.meshgrid(*[np.arange(most)] * 5, indexing="ij"), -1).reshape(-1, 5)
+
+    def law(rows, shift):
+        total = np.zeros(len(counts))
+        for every in range(most):
+            single = counts - shift - every
+            none = rows - every - single.sum(axis=1)
+            fits = (single >= 0).all(axis=1) & (none >= 0)
+            single, none = single[fits], none[fits]
+            logs = special.gammaln(rows + 1) - special.gammaln(single + 1).sum(axis=1)
+            logs -= special.gammaln(none + 1) + special.gammaln(every + 1)
+            logs += special.xlogy(every, p_all) + special.xlogy(single.sum(axis=1), p_one)
+            total[fits] += np.exp(logs + special.xlogy(none, p_none))
+        return total
+
+    out, into = law(n, 0), law(n - 1, 1)
+    assert out.sum() > 1 - 1e-5
+    return np.abs(into - out).sum() / 2
+
+
+def test_the_ends_enclose_what_is_enumerated_where_the_limit_does_not():
+    """Row 0 has all five flags, five others one each: the limits were .351 and .739."""
+    rows = np.zeros((100, 5), dtype=int)
+    rows[0] = 1
+    rows[1:6] = np.eye(5, dtype=int)
+    frame = {f"c{k}": rows[:, k] for k in range(5)}
+    report = table_leakage(frame, margins=list(frame)).margins
+    cell = report.row_cells[0]
+    own, population = report.plug_in.of_cell(cell), report.population.of_cell(cell)
+    by_own = five_flags(0.01, 0.01, 0.94, 100)
+    by_others = five_flags(0.0, 1 / 99, 94 / 99, 100)
+    assert (by_own, by_others) == pytest.approx((0.3656, 0.8991), abs=2e-4)
+    assert own.value < by_own
+    assert own.low <= by_own <= own.high
+    assert population.low <= by_others <= population.high
+
+
+def test_margins_never_leak_more_than_the_joint_counts():
+    rng = np.random.default_rng(5)
+    frame = {name: rng.integers(0, 6, 300) for name in "abcd"}
+    pairs = list(itertools.combinations("abcd", 2))
+    report = table_leakage(frame, margins=pairs, n=200)
+    margins = report.margins
+    for row in range(300):
+        p = report.cell_counts[report.row_cells[row]] / 300
+        rarest = min(
+            np.mean(np.equal(frame[a], frame[a][row]) & np.equal(frame[b], frame[b][row]))
+            for a, b in pairs
+        )
+        leakage = margins.plug_in.of_cell(margins.row_cells[row])
+        assert leakage.low == pytest.approx(atom(rarest, 200), rel=1e-9)
+        assert leakage.high == pytest.approx(atom(p, 200), rel=1e-9)
+        assert leakage.low <= leakage.value <= leakage.high
+    assert set(margins.plug_in.kinds) == {"asymptotic"}
+
+
+def test_a_limit_below_the_leakage_of_one_cell_is_replaced_by_it():
+    """A cell that expects half a row leaks .6058; the limit for many rows is .52."""
+    frame = {"a": [1, 1] + [0] * 398, "b": [0, 1] * 200}
+    report = table_leakage(frame, margins=["a", "b"], n=100).margins
+    leakage = report.plug_in.of_cell(report.row_cells[0])
+    assert leakage.kind == "bound"
+    assert leakage.value == leakage.low == pytest.approx(atom(1 / 200, 100), rel=1e-12)
+    assert leakage.low < independent([1 / 200, 1 / 2], 100) < leakage.high
+
+
+def test_the_joint_cells_are_those_of_the_columns_of_the_margins():
+    """A column that no margin shows does not widen the range."""
+    rng = np.random.default_rng(6)
+    frame = {name: rng.integers(0, 4, 500) for name in "ab"}
+    alone = table_leakage(frame, margins=["a", "b"]).margins
+    with_name = table_leakage(
+        {**frame, "name": list(range(500))}, ["name", "a", "b"], margins=["a", "b"]
+    )
+    assert with_name.margins.average.high == pytest.approx(alone.average.high, rel=1e-12)
+    assert with_name.margins.average.low == pytest.approx(alone.average.low, rel=1e-12)
+    assert with_name.estimate.low > alone.average.high
+    assert with_name.margins.row_leakage.upper == pytest.approx(alone.row_leakage.upper, rel=1e-12)
+
+
+def test_a_row_alone_in_a_margin_has_a_range():
+    frame = cells_of(2, 1000)
+    joint = table_leakage(frame, ["c0"]).riskiest(1)[0]
+    row = table_leakage(frame, margins=["c0"]).margins.riskiest(1)[0]
+    assert (row.row, row.population.value, row.population.high) == (0, 1.0, 1.0)
+    assert row.population.low == joint.low
+    assert 0.1 < joint.low < 0.2
+    text = table_leakage(frame, margins=["c0"]).text()
+    assert "0.170 to 1 about the riskiest row" in " ".join(text.split())
+
+
+def test_the_shell_names_its_option(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n3,4\n" * 5)
+    for margins, rule in (
+        ([], "be left out without margins. Name the margins published"),
+        (["--margins", "a,a*b,b"], None),
+    ):
+        code = main(["table", str(path), *margins, "--independent"])
+        error = capsys.readouterr().err
+        assert (code, error) == (
+            (1, f"mialeak: error: --independent must {rule}\n") if rule else (0, "")
+        )
+
+
+# --- the gate -------------------------------------------------------------------------------------
+
+
+def test_the_village_does_not_pass(tmp_path, capsys):
+    """50 of many people, ten one-way tables of ten categories: .4978 passed; .5220 is true."""
+    rng = np.random.default_rng(1)
+    columns = [rng.permutation(np.arange(1000) % 10) for _ in range(10)]
+    truth = table_leakage(
+        {str(k): column for k, column in enumerate(columns)},
+        margins=[str(k) for k in range(10)],
+        n=50,
+        independent=True,
+    ).margins.plug_in.average.value
+    assert truth == pytest.approx(0.5220, abs=5e-5)
+    path = tmp_path / "village.csv"
+    rows = zip(*columns, strict=True)
+    path.write_text("a,b,c,d,e,f,g,h,i,j\n" + "".join(",".join(map(str, r)) + "\n" for r in rows))
+    command = ["table", str(path), "--margins", "a,b,c,d,e,f,g,h,i,j", "--n", "50"]
+    for more in ([], ["--independent"]):
+        assert main([*command, *more, "--max-leakage", "0.51"]) == 2
+        assert "is above the limit 0.51." in " ".join(capsys.readouterr().out.split())
