@@ -57,6 +57,48 @@ def test_interval_holds_the_truth_in_most_samples(law, ratio):
     assert abs(error) < 0.5 * widths
 
 
+#: Equal cells (number, rows), and the ratio of the release to the sample: where no smoothing over
+#: cells of different sizes hides what the method does between two integers of n p.
+EQUAL = {
+    "24.5 rows a cell": (1_000, 24_500, 1),
+    "20.5 rows a cell": (4_878, 100_000, 1),
+    "25.5 rows a cell": (3_922, 100_000, 1),
+    "44.5 rows a cell": (22_472, 1_000_000, 1),
+    "age in days and sex": (58_400, 1_430_800, 1),
+    "8.5, three times": (11_765, 100_000, 3),
+    "12.5, three times": (8_000, 100_000, 3),
+    "12.5, ten times": (8_000, 100_000, 10),
+    "8, a twentieth": (125_000, 1_000_000, 0.05),
+    "3, a tenth": (333_333, 1_000_000, 0.1),
+}
+
+
+def leakage_of_cells(p, cells, n):
+    """Sum of p (1 - p) b(floor(n p); n - 1, p) over `cells` cells of each probability p."""
+    p = np.asarray(p, float)
+    return np.sum(cells * p * (1 - p) * stats.binom.pmf(np.floor(n * p), n - 1, p))
+
+
+@pytest.mark.parametrize("law", EQUAL)
+def test_interval_holds_the_truth_of_equal_cells(law):
+    atoms, rows, ratio = EQUAL[law]
+    n = round(ratio * rows)
+    truth = leakage_of_cells([1 / atoms], [atoms], n)
+    p = np.full(atoms, 1 / atoms)
+    found = [estimate_max_leakage(draw(p, rows, seed), n) for seed in range(12)]
+    # 8 of 12 or fewer happen once in 400 times at a coverage of 95 %.
+    assert sum(one.low <= truth <= one.high for one in found) > 8
+
+
+def test_interval_holds_the_truth_of_birthdays():
+    p = np.r_[np.full(365, 4 / 1461), 1 / 1461]
+    truth = leakage_of_cells([4 / 1461, 1 / 1461], [365, 1], 8_949)
+    assert truth == pytest.approx(0.08068, abs=1e-5)
+    found = [estimate_max_leakage(draw(p, 8_949, seed)) for seed in range(30)]
+    # 23 of 30 or fewer happen once in 3,000 times at a coverage of 95 %.
+    assert sum(one.low <= truth <= one.high for one in found) > 23
+
+
 @pytest.mark.parametrize("gamma", [0.5, 2.0])
 def test_interval_holds_the_truth_in_unbalanced_games(gamma):
     p = LAWS["Zipf"]

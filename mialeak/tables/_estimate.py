@@ -297,7 +297,7 @@ def estimate_atom_leakage(
     plug_in = leakage_at(law.sizes / law.rows, n, gamma)
     value = plug_in.copy()
     light = law.sizes[~law.heavy]
-    weights = law.pmf(int(light.max(initial=0)))[light - 1] * law.shares
+    weights = law.pmf[light - 1] * law.shares
     value[~law.heavy] = weights @ leakage_at(law.nodes, n, gamma) / weights.sum(axis=1)
     value = np.clip(value, low, high)
     places = np.searchsorted(law.sizes, sample).reshape(shape)
