@@ -182,7 +182,7 @@ def test_bias_of_the_baseline_in_heavy_cells_is_within_what_the_interval_allows(
     chance = stats.binom.pmf(counts, rows, 1 / atoms)
     mean = atoms * chance @ _baseline(counts.astype(float), rows, n, 1.0)
     bias = mean - leakage_at(np.array([1 / atoms]), n, 1.0)[0]
-    allowed = _Scores(complete(one_size(atoms, rows)), n, 1.0).heavy_bias()
+    allowed = _Scores(complete(one_size(atoms, rows)), n, 1.0).heavy_bias
     assert abs(bias) < allowed
 
 

@@ -36,7 +36,8 @@ OUTPUTS = {
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
         "table NPZ --na category --top 100",
         "table NPZ --margins when,flag --top 100",
-        "table --example adult --columns age --mechanism round:5 --coarsen 0.005",
+        "table --example adult --columns age --protect round:5 --coarsen 0.005",
+        "table --example adult --columns sex --protect round:5",
     ],
     "mean-1": [
         "mean CSV",
@@ -72,7 +73,7 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 #: Those with most fields.
 RICHEST = [
     ("table-1", "table CSV --margins sex,sex*age --max-leakage 0.5 --confidence 0.9 --n 70"),
-    ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
+    ("table-1", "table --example adult --columns age --protect round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
     ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),
     ("audit-1", "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +34,7 @@ With --margins sex,age,sex*age only those tables of counts are published: the
 rows by sex, by age, and by both.  The answer is then that for many rows in
 every cell.
 
-With --mechanism round:5 --mechanism suppress:10 usual protections are
-compared.
+With --protect round:5 --protect suppress:10 usual protections are compared.
 """
 
 _EPILOG = """\
@@ -100,17 +98,14 @@ def run(options: argparse.Namespace) -> int:
         n=options.n,
         na=options.na,
         confidence=options.confidence,
+        protect=_protections.protections(options),
+        coarsen=options.coarsen,
     )
     limit = options.max_leakage
     over, verdict = _verdict(report, limit)
     document = report.document(target=options.target, top=options.top)
-    protections = _protections.results(report, options)
-    if protections:
-        sections = [*document.sections, _protections.section(protections)]
-        document = replace(document, sections=sections)
     content = report.to_dict(top=options.top)
     content["samples"] = _samples(report, options.target)
-    content["protections"] = protections
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
     return _output.give(
         options,
@@ -147,7 +142,7 @@ def _samples(report: TableReport, target: float) -> dict[str, Any]:
 def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
-    options.typed |= {"margins": "--margins", "leakage": "--target"}
+    options.typed |= {"margins": "--margins", "leakage": "--target", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")

@@ -22,6 +22,7 @@ from mialeak.tables._estimate import (
 )
 from mialeak.tables._leakage import table_leakage
 from mialeak.tables._margins import Margin, MarginReport, RowInMargins
+from mialeak.tables._protections import ProtectedTable
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "CellSize",
     "Margin",
     "MarginReport",
+    "ProtectedTable",
     "RowAtRisk",
     "RowInMargins",
     "SampleSize",

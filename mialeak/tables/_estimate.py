@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +15,26 @@ from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_share
 from mialeak._results import Estimate, Kind, Result
 from mialeak.discrete._sums import as_gamma
 from mialeak.tables._completed import complete, leakage_at
-from mialeak.tables._interval import completed_leakage, leakage_interval
+from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
 
 __all__ = [
+    "TESTED_RATIO",
+    "TESTED_ROWS",
     "AtomEstimates",
     "atom_leakage_range",
     "estimate_atom_leakage",
     "estimate_max_leakage",
     "estimated_min_samples",
+    "is_far",
+    "min_samples_interval",
 ]
+
+#: Samples and releases (relative to them) on which the coverage of the interval was measured: at
+#: least so many rows, at most so many times larger or smaller.
+TESTED_ROWS, TESTED_RATIO = 1_000, 10
+
+#: Relative precision of the ends of :func:`min_samples_interval`, and the first steps to them.
+_STEP, _STRIDE = 0.02, 8
 
 
 def estimate_max_leakage(
@@ -54,8 +67,10 @@ def estimate_max_leakage(
     -------
     Estimate
         ``value``; ``low`` and ``high``, the ends of the interval, with
-        ``0 <= low <= value <= high <= 1``; and ``plug_in``, the leakage if the sample's own
-        frequencies were the population, usually far too low for the real one.
+        ``0 <= low <= value <= high <= 1``; ``plug_in``, the leakage if the sample's own
+        frequencies were the population, usually far too low for the real one; and ``claimed``:
+        for a sample of fewer than 1,000 rows, or a release over ten times larger or smaller, no
+        interval is claimed, and `low` and `high` are a rough range.
 
     Raises
     ------
@@ -144,7 +159,19 @@ def estimate_max_leakage(
     value, low, high = leakage_interval(law, n, gamma, confidence)
     frequencies = law.sizes / law.rows
     plug_in = float((law.cells * frequencies) @ leakage_at(frequencies, n, gamma))
-    return Estimate(value=value, low=low, high=high, plug_in=plug_in, confidence=confidence)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        plug_in=plug_in,
+        confidence=confidence,
+        claimed=law.rows >= TESTED_ROWS and not is_far(n, law.rows),
+    )
+
+
+def is_far(n: int, rows: int) -> bool:
+    """Whether a release of n rows is larger or smaller than any on which coverage was measured."""
+    return not rows / TESTED_RATIO <= n <= rows * TESTED_RATIO
 
 
 def _as_game(gamma: float, confidence: float, n: int | None) -> tuple[float, float, int | None]:
@@ -332,3 +359,39 @@ def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float
         else:
             high = middle
     return high
+
+
+def min_samples_interval(
+    counts: npt.ArrayLike, leakage: float, confidence: float, near: int
+) -> tuple[int, int | None]:
+    """Smallest n at which the lower end of the interval is at most `leakage`, and the upper end.
+
+    To `_STEP`, rounded down and up; the search starts at `near`.  None in place of an n above
+    2**53: cells that the sample missed may be too rare for any release.
+    """
+    law = complete(_as_sample(counts))
+    low = _crossing(lambda n: interval_end(law, n, 1.0, confidence, -1) > leakage, near)
+    high = _crossing(lambda n: interval_end(law, n, 1.0, confidence, 1) > leakage, near)
+    return min(max(low[0], 1), near), high[1] if high[1] is None else max(high[1], near)
+
+
+def _crossing(above: Callable[[int], bool], near: int) -> tuple[int, int | None]:
+    """Two n, closer than `_STEP` or neighbours: `above` at the first, not at the second.
+
+    The first is 0 if it is not above at 1, the second None if it is above at 2**53.
+    """
+    low, high = 0, near
+    while above(high):
+        if high == MAX_COUNT:
+            return high, None
+        low, high = high, min(_STRIDE * high, MAX_COUNT)
+    while low == 0 and high > 1:
+        middle = high // _STRIDE
+        if middle == 0 or above(middle):
+            low = middle
+            break
+        high = middle
+    while high - low > 1 and high > (1 + _STEP) * low:
+        middle = max(low + 1, min(high - 1, round(math.sqrt(max(low, 1) * high))))
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return low, high

@@ -44,7 +44,7 @@ from mialeak.tables._completed import (
 )
 from mialeak.tables._majorant import cheapest_majorant
 
-__all__ = ["completed_leakage", "leakage_interval"]
+__all__ = ["completed_leakage", "interval_end", "leakage_interval"]
 
 #: Number of other rows in the cell at which the hats peak.  Beyond the last the hat stays 1.
 _KNOTS = np.array([0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 28, 36])
@@ -179,6 +179,7 @@ class _Scores:
     def _with_leakage(self, p: FloatArray) -> FloatArray:
         return np.vstack([self.mean(p), leakage_at(p, self.n, self.gamma)])
 
+    @cached_property
     def observed(self) -> FloatArray:
         """S(a) of each score."""
         law = self.law
@@ -222,6 +223,7 @@ class _Scores:
         unseen = self.scores[1:, :last] * size
         return np.asarray(_UNSEEN_HAT * unseen @ unseen.T)
 
+    @cached_property
     def heavy_bias(self) -> float:
         """Largest bias of the baseline in heavy cells, which the kinks of g bring about."""
         sizes, rows, n = self.heavy_sizes, self.law.rows, self.n
@@ -254,6 +256,15 @@ class _Scores:
         weights[1:] += self._shortfall(np.r_[weights, -sign])
         return np.asarray(weights)
 
+    def end(self, sign: int, confidence: float) -> float:
+        """Upper end of the interval for sign 1, lower end for -1."""
+        # One more squared standard error for the choice of the scores, which the data made.
+        margin = math.sqrt(float(ndtri((1 - confidence) / 2)) ** 2 + 1)
+        weights = self.cheapest(sign, margin)
+        sd = math.sqrt(max(float(weights @ self.covariance @ weights), 0.0))
+        end = sign * (float(weights @ self.observed) + margin * sd + self.heavy_bias)
+        return min(max(end, 0.0), 1.0)
+
     def _shortfall(self, weights: FloatArray) -> float:
         """By how much the weighted scores less g fall below 0, at the points and between them.
 
@@ -273,14 +284,10 @@ def leakage_interval(
 ) -> tuple[float, float, float]:
     """Estimate of the leakage of a release of n rows, lower and upper end of its interval."""
     scores = _Scores(law, n, gamma)
-    observed, covariance, bias = scores.observed(), scores.covariance, scores.heavy_bias()
-    # One more squared standard error for the choice of the scores, which the data made.
-    margin = math.sqrt(float(ndtri((1 - confidence) / 2)) ** 2 + 1)
-    ends = []
-    for sign in (-1, 1):
-        weights = scores.cheapest(sign, margin)
-        sd = math.sqrt(max(float(weights @ covariance @ weights), 0.0))
-        end = sign * (float(weights @ observed) + margin * sd + bias)
-        ends.append(min(max(end, 0.0), 1.0))
-    low, high = sorted(ends)
+    low, high = sorted(scores.end(sign, confidence) for sign in (-1, 1))
     return min(max(completed_leakage(law, n, gamma), low), high), low, high
+
+
+def interval_end(law: CompletedLaw, n: int, gamma: float, confidence: float, sign: int) -> float:
+    """The upper end of the interval for sign 1, the lower end for -1."""
+    return _Scores(law, n, gamma).end(sign, confidence)

@@ -13,6 +13,7 @@ from mialeak._columns import Factor
 from mialeak.tables._cells import count_cells, frame_factors
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margins import as_margins, margin_report
+from mialeak.tables._protections import as_protections
 from mialeak.tables._report import TableReport
 
 __all__ = ["table_leakage"]
@@ -28,6 +29,8 @@ def table_leakage(
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
     confidence: float = 0.95,
+    protect: Any = None,
+    coarsen: float | None = None,
 ) -> TableReport:
     """How much publishing the counts of a table's joint cells leaks about its rows.
 
@@ -50,24 +53,31 @@ def table_leakage(
         value of their own, or leave their rows out, which the report then says.
     confidence : float
         Nominal coverage of the intervals.
+    protect : protection, sequence or dict, optional
+        Compare what would leak if the counts were rounded, suppressed or made noisy: such as
+        ``Round(5)``, a list of protections, or a dict of names.
+    coarsen : float, optional
+        Merge cells until the estimate for the merged counts is at most this leakage, and compare.
 
     Returns
     -------
     TableReport
         The estimate for the population the rows came from, with its interval; the plug-in value,
         which is exact if the table's own frequencies were the population; cells, rows at risk,
-        rows needed for a target leakage; with `margins` what these leak, in ``.margins``.
-        ``print`` shows it.
+        rows needed for a target leakage; with `margins` what these leak, in ``.margins``; with
+        `protect` and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
 
     Raises
     ------
     TypeError
-        If `frame` is no table, or a column does not hold single values of one type.
+        If `frame` is no table, a column does not hold single values of one type, or `protect`
+        holds something else than protections.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
         with `margins`, if one is empty, names a column twice or one that is not among `columns`,
-        they have more than 10,000 cells together, or there are fewer than 3 rows.
+        they have more than 10,000 cells together, or there are fewer than 3 rows; if `protect` or
+        `coarsen` come with `margins`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -91,6 +101,12 @@ def table_leakage(
 
     **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` says how good the
     estimate is.
+
+    A protection's estimate integrates its leakage for a cell of given probability over the same
+    fitted law, so that it can be compared with the estimate for the raw counts.  It is what the
+    protected count of the target's own cell leaks, as with a number of rows that is not published;
+    with a published one all counts together leak at most what the raw counts do.  It has no
+    interval; how far it was off for known laws stands in ``docs/estimate_coverage.md``.
 
     The limit for margins, compared with enumeration on a table of four cells, is off by 5 % where
     the rarest cell expects one row and by 0.6 % where it expects eight; the error falls as 1/n.
@@ -163,6 +179,7 @@ def table_leakage(
         rows_missing=n_missing if rows == len(missing) else 0,
         margins=report,
         _cell_values=tuple(values.values()),
+        _protect=as_protections(protect, coarsen, margins),
     )
 
 
