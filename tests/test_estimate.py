@@ -447,10 +447,3 @@ def test_rows_needed_have_an_interval(law, leakage):
         assert (ends[1].high <= leakage) is (high is not None)
     # 3 of 5 or fewer happen once in 40 times at a coverage of 95 %.
     assert held >= 4
-
-
-def test_no_number_of_rows_may_do_for_rows_that_are_all_alone():
-    low, high = min_samples_interval(np.ones(1_000, int), 0.1, 0.95, 2**53)
-    assert 1_000 < low < 2**53
-    assert high is None
-    assert min_samples_interval([10**6], 0.5, 0.95, 1) == (1, 1)

@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 
 from mialeak.tables import _majorant
 from mialeak.tables._completed import LARGEST_NODE, binomial_pmf, complete, leakage_at
+from mialeak.tables._estimate import min_samples_interval
 from mialeak.tables._interval import _baseline, _Scores
 
 GAMMAS = [0.2, 0.5, 1.0, 1.7, 5.0]
@@ -192,3 +193,10 @@ def test_means_of_scores_are_the_same_in_blocks_and_at_once():
     np.testing.assert_allclose(scores.mean(law.nodes), scores.fitted_mean, rtol=0, atol=1e-12)
     assert scores.grid[0] == 0
     assert scores.grid[-1] * 400 == LARGEST_NODE
+
+
+def test_no_number_of_rows_may_do_for_rows_that_are_all_alone():
+    low, high = min_samples_interval(np.ones(1_000, int), 0.1, 0.95, 2**53)
+    assert 1_000 < low < 2**53
+    assert high is None
+    assert min_samples_interval([10**6], 0.5, 0.95, 1) == (1, 1)
