@@ -110,6 +110,9 @@ class Estimate(Result):
         question, and usually far below the truth for the population.
     confidence : float
         Nominal coverage of the interval.
+    claimed : bool
+        Whether the interval is claimed to have that coverage.  If not, because no sample like this
+        was measured, `low` and `high` are a rough range.
     kind : str
         "estimate".
     """
@@ -119,6 +122,7 @@ class Estimate(Result):
     high: float
     plug_in: float
     confidence: float = 0.95
+    claimed: bool = True
     kind: Kind = "estimate"
 
 

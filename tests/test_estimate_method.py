@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from mialeak.tables import _interior_point
-from mialeak.tables._interval import _Scores
+from mialeak.tables._interval import _baseline, _Scores
 from mialeak.tables._mixture_fit import LARGEST_NODE, binomial_pmf, complete, leakage_at
 
 GAMMAS = [0.2, 0.5, 1.0, 1.7, 5.0]
@@ -139,24 +139,56 @@ def test_majorant_stays_above_even_when_the_steps_run_out(steps, monkeypatch):
     assert (mean @ x - floor).min() >= -1e-14
 
 
-@pytest.mark.parametrize(("ratio", "gamma"), [(0.1, 1), (1, 1), (10, 1), (1, 0.4), (1, 3)])
+def one_size(atoms, rows):
+    """A sample of `rows` rows in equal cells."""
+    return draw(np.full(atoms, 1 / atoms), rows, seed=atoms)
+
+
+SAMPLES = {
+    "Zipf": lambda: draw(zipf(1.1, 10_000), 2_000, seed=4),
+    "24.5 rows a cell": lambda: one_size(816, 20_000),
+    "3.05 rows a cell": lambda: one_size(327_869, 1_000_000),
+    "60.5 rows a cell": lambda: one_size(1_653, 100_000),
+}
+
+
+@pytest.mark.parametrize(("ratio", "gamma"), [(0.1, 1), (1, 1), (3, 1), (10, 1), (1, 0.4), (1, 3)])
+@pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_scores_bound_the_leakage_between_the_nodes_too(sign, ratio, gamma):
-    rows = 2_000
-    counts = draw(zipf(1.1, 10_000), rows, seed=4)
-    n = int(ratio * rows)
-    scores = _Scores(complete(counts), n, gamma)
+def test_scores_bound_the_leakage_between_the_points_of_the_grid(sign, sample, ratio, gamma):
+    law = complete(SAMPLES[sample]())
+    n = int(ratio * law.rows)
+    scores = _Scores(law, n, gamma)
     weights = scores.cheapest(sign, 2.2)
-    p = np.linspace(0, math.sqrt(90 / rows), 3001) ** 2
-    pmf = binomial_pmf(scores.scores.shape[1], rows - 1, p)
+    arches = np.arange(1, 8 * 2_000) / (8 * ratio * gamma)
+    scaled = np.union1d(np.linspace(0, math.sqrt(90), 3001) ** 2, arches)
+    p = scaled[scaled <= 90] / law.rows
+    pmf = binomial_pmf(scores.scores.shape[1], law.rows - 1, p)
     mean = scores.scores @ pmf
     mean[-1] += 1 - pmf.sum(axis=0)
-    assert (weights @ mean - sign * leakage_at(p, n, gamma)).min() > -1e-3
+    assert (weights @ mean - sign * leakage_at(p, n, gamma)).min() > -5e-6
 
 
-def test_interval_is_made_for_the_nodes_that_the_fit_uses():
+@pytest.mark.parametrize(
+    ("rows_a_cell", "ratio"),
+    [(400, 0.1), (1_100, 0.03), (95.5, 1), (91, 1), (100, 0.3), (5_000, 0.01), (300, 0.01)],
+)
+def test_bias_of_the_baseline_in_heavy_cells_is_within_what_the_interval_allows(rows_a_cell, ratio):
+    # 400 at a tenth: kinks 10 rows apart, and a standard deviation of 20.
+    rows = 1_000_000
+    atoms = round(rows / rows_a_cell)
+    n = round(ratio * rows)
+    counts = np.arange(1, 3 * int(rows_a_cell) + 60)
+    chance = stats.binom.pmf(counts, rows, 1 / atoms)
+    mean = atoms * chance @ _baseline(counts.astype(float), rows, n, 1.0)
+    bias = mean - leakage_at(np.array([1 / atoms]), n, 1.0)[0]
+    allowed = _Scores(complete(one_size(atoms, rows)), n, 1.0).heavy_bias
+    assert abs(bias) < allowed
+
+
+def test_means_of_scores_are_the_same_in_blocks_and_at_once():
     law = complete(draw(zipf(1.1, 500), 400, seed=8))
     scores = _Scores(law, 4000, 1.0)
-    assert np.isin(law.nodes, scores.nodes).all()
-    assert scores.shares.sum() == pytest.approx(law.shares.sum())
-    assert scores.nodes[-1] * 400 == LARGEST_NODE
+    np.testing.assert_allclose(scores.mean(law.nodes), scores.fitted_mean, rtol=0, atol=1e-12)
+    assert scores.grid[0] == 0
+    assert scores.grid[-1] * 400 == LARGEST_NODE

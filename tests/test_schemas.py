@@ -49,7 +49,8 @@ OUTPUTS = {
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
         "table NPZ --na category --top 100 --show-rows",
         "table NPZ --margins when,flag --top 100 --show-rows",
-        "table --example adult --columns age --mechanism round:5 --coarsen 0.005",
+        "table --example adult --columns age --protect round:5 --coarsen 0.005",
+        "table --example adult --columns sex --protect round:5",
     ],
     "mean-1": [
         "mean CSV",
@@ -89,7 +90,7 @@ RICHEST = [
         "table-1",
         BOTH_LIMITS + " --show-rows",
     ),
-    ("table-1", "table --example adult --columns age --mechanism round:5 --coarsen 0.005"),
+    ("table-1", "table --example adult --columns age --protect round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
     ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),
     (

@@ -49,7 +49,9 @@ def test_confidence_widens_the_intervals():
     assert wide.estimate.low <= narrow.estimate.low <= narrow.estimate.high <= wide.estimate.high
     assert np.all(wide.cell_leakage.upper >= narrow.cell_leakage.upper)
     assert np.all(wide.cell_leakage.lower < narrow.cell_leakage.lower)
-    assert "99% interval" in str(wide)
+    assert "99% range" in str(wide)
+    known = table_leakage({"a": np.arange(1000) % 7}, confidence=0.99)
+    assert "99% interval" in str(known)
 
 
 def test_a_cell_seen_once_is_shown_with_a_range_up_to_1(adult):
@@ -148,10 +150,8 @@ def test_the_target_is_inside_0_and_1(adult, leakage):
 def test_what_was_not_tested_is_said(adult):
     assert adult.caveats == ()
     assert adult.to_dict()["caveats"] == []
-    small = "The interval was not tested on tables below 1,000 rows."
-    ratio = (
-        "The interval was not tested for releases over 10 times larger or smaller than the table."
-    )
+    small = "No interval is claimed below 1,000 rows: the range is a rough one."
+    ratio = "No interval is claimed for releases over 10 times larger or smaller than the table."
     values = np.arange(1000) % 7
     for rows, n, caveats in [
         (999, 999, (small,)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +39,7 @@ rows by sex, by age, and by both.  A margin that holds all others is answered
 exactly; other answers are those for many rows in every cell, with certified
 numbers below and above them.
 
-With --mechanism round:5 --mechanism suppress:10 usual protections are
-compared.
+With --protect round:5 --protect suppress:10 usual protections are compared.
 """
 
 _EPILOG = """\
@@ -128,17 +126,14 @@ def run(options: argparse.Namespace) -> int:
         missing=_options.markers(options) if options.file is None else (),
         confidence=options.confidence,
         independent=options.independent,
+        protect=_protections.protections(options),
+        coarsen=options.coarsen,
         progress=_output.shows_progress(),
     )
     over, verdict, limit = _verdict(report, options)
     document = report.document(target=options.target, top=options.top, show_rows=options.show_rows)
-    protections = _protections.results(report, options)
-    if protections:
-        sections = [*document.sections, _protections.section(protections)]
-        document = replace(document, sections=sections)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["samples"] = _samples(report, options.target)
-    content["protections"] = protections
     content["limit"] = limit
     return _output.give(
         options,
@@ -203,7 +198,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
-    options.typed["independent"] = "--independent"
+    options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")

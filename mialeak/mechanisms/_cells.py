@@ -15,9 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_counts, as_float, invalid
+from mialeak._arrays import (
+    FloatArray,
+    as_count,
+    as_counts,
+    as_float,
+    as_floats,
+    invalid,
+    require_within,
+)
 from mialeak._blocks import as_rng
 from mialeak._kernels import enumeration
+from mialeak.mechanisms._cellwise import own_cell_terms
 
 __all__ = ["CellMechanism", "Geometric", "IntArray", "RandomRound", "Round", "Suppress"]
 
@@ -29,6 +38,10 @@ _LARGEST_BASE = 2**20
 
 #: Draws of a larger noise lie on a grid of float64, and what is added to them could be read off.
 _LEAST_EPSILON = 1e-12
+
+
+#: Rows that a cell must expect at least, lest a probability underflow.
+_RARE = 1e-100
 
 
 class CellMechanism(ABC):
@@ -61,6 +74,44 @@ class CellMechanism(ABC):
         -------
         ndarray, shape (R, outcomes)
         """
+
+    def atom_leakage(self, p: Any, n: int) -> FloatArray:
+        """Leakage of a target whose cell has probability `p`, if that cell alone is released.
+
+        For raw counts this is :func:`mialeak.atom_leakage`.
+
+        Parameters
+        ----------
+        p : array_like of float, any shape
+            Probabilities of cells, of one law or not.  At 0 the limit.
+        n : int
+            Number of rows, the target included.
+
+        Returns
+        -------
+        ndarray of float64
+            In the shape of `p`.
+
+        Raises
+        ------
+        ValueError
+            If a probability is outside [0, 1], or `n` out of range.
+
+        Examples
+        --------
+        One person in a cell that expects a hundredth of a row, and in one that expects two:
+
+        >>> from mialeak.mechanisms import Round
+        >>> Round(5).atom_leakage([1e-5, 0.002], 1000).round(4)
+        array([0.    , 0.2704])
+        """
+        probability = as_floats(p, "p")
+        require_within(probability, 0.0, 1.0, "p", "hold probabilities between 0 and 1")
+        rows = as_count(n, "n", least=1)
+        # Where a count above 1 has no chance, a leakage is its limit.
+        atoms, place = np.unique(np.maximum(probability, _RARE / rows), return_inverse=True)
+        leakage = own_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms
+        return np.asarray(leakage[place].reshape(probability.shape))
 
     @abstractmethod
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.mechanisms._cells import CellMechanism, IntArray
 from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
 from mialeak.special import binom_logpmf
 
-__all__ = ["joint_leakage", "joint_size", "own_cell_leakage"]
+if TYPE_CHECKING:
+    from mialeak.mechanisms._cells import CellMechanism, IntArray
+
+__all__ = ["joint_leakage", "joint_size", "own_cell_leakage", "own_cell_terms"]
 
 #: Counts of cells worked on at once.
 _BLOCK = 2**18
@@ -28,6 +31,13 @@ def own_cell_leakage(
     With a Poisson number of rows the other cells tell nothing, and this is all that leaks.
     """
     atoms, cells = np.unique(p[p > 0.0], return_counts=True)
+    return total(own_cell_terms(mechanism, atoms, n, gamma, poisson=poisson) * cells)
+
+
+def own_cell_terms(
+    mechanism: CellMechanism | None, atoms: FloatArray, n: int, gamma: float, *, poisson: bool
+) -> FloatArray:
+    """The same for each of `atoms`, positive and rising, times its probability."""
     grain, phase = (1, 0) if mechanism is None else (mechanism.grain, mechanism.phase)
     low, high = window(n * atoms)
     if not poisson:
@@ -48,7 +58,7 @@ def own_cell_leakage(
         measure = chance * (counts / n - gamma * share)
         seen = measure if mechanism is None else mechanism.push(measure, start)
         terms[rows] = leaked(seen, gamma).sum(axis=1)
-    return total(terms * cells)
+    return terms
 
 
 def _rows(widths: IntArray) -> Iterator[slice]:

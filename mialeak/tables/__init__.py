@@ -28,6 +28,7 @@ from mialeak.tables._margins import (
     MarginReport,
     RowInMargins,
 )
+from mialeak.tables._protections import ProtectedTable
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "MarginAccount",
     "MarginLeakage",
     "MarginReport",
+    "ProtectedTable",
     "RowAtRisk",
     "RowInMargins",
     "SampleSize",

@@ -15,6 +15,9 @@ is an upper bound; scores with m_a <= g give a lower one.  Among those scores we
 bounds would be tightest if the fitted law were the truth.  The fit chooses, and it gives the
 standard errors; that m_a bounds g does not depend on it.
 
+The program compares m_a and g on a grid of probabilities.  Between the points of the grid m_a may
+still fall short of g; the largest shortfall is computed, and all hats are raised by it.
+
 Scores are a baseline a0 plus a combination of hats, functions that are linear between knots.  The
 baseline is right for heavy cells, where p = c/N is all but known; the hats see to the light ones.
 """
@@ -28,32 +31,43 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from mialeak import special
 from mialeak._arrays import FloatArray
 from mialeak.tables._interior_point import cheapest_majorant
 from mialeak.tables._mixture_fit import (
     LARGEST_NODE,
+    NODE_STEP,
     CompletedLaw,
     binomial_pmf,
+    largest_count,
     leakage_at,
     scaled_nodes,
 )
 
-__all__ = ["completed_leakage", "leakage_interval"]
+__all__ = ["completed_leakage", "interval_end", "leakage_interval"]
 
 #: Number of other rows in the cell at which the hats peak.  Beyond the last the hat stays 1.
 _KNOTS = np.array([0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 28, 36])
-#: Largest counts that nodes up to LARGEST_NODE give: 8 standard deviations above.
-_COUNTS = int(LARGEST_NODE + 8 * math.sqrt(LARGEST_NODE) + 10)
-#: g has kinks where gamma n p is an integer.  The first 80 are nodes (between the first 20 also
-#: the middles); further on they ripple g by 1 / (8 * 80) = 0.2 % and less.
-_KINKS, _MIDDLES = 80, 20
+#: g has kinks where gamma n p is an integer, and arches between them.  The grid has quarters of the
+#: first so many arches, and ends and tops of the next; of the others one for each step.
+_QUARTERED, _SEEN = 20, 80
+#: Points of the grid that are closer than this, relative, are one.
+_APART = 1e-9
+#: Points of the grid on which the means of the scores are computed at once.
+_BLOCK = 100
 #: A cell of each size up to 3 is taken to have been seen this many times more when standard errors
 #: are computed: none seen does not mean none there.
 _UNSEEN_SIZES, _UNSEEN = 3, 2.0
 #: The same for the weights of the hats only, while the best scores are sought.
 _UNSEEN_HAT = 0.5
-#: Bias of the baseline at a kink, in units of its own correction, rounded up (0.43 / 0.37).
+#: Bias of the baseline at a kink, in units of its own correction, rounded up: 0.43 / 0.37 where
+#: gamma n p is large, 1.16 at gamma n p = 1.
 _KINK_BIAS = 1.5
+#: Kinks closer to one another than two standard deviations of the count blur: the baseline averages
+#: over arches.  In units of a probability of the count, g lies between 1/12 below that average (at
+#: the kinks) and 1/24 above it (at the tops: the second Bernoulli polynomial).  Twice at c/N, once
+#: at its sides and once at p, this makes at most 1/4; all counts of n = N rows are at kinks.
+_BLURRED, _ARCHES = 0.5, 1 / 4
 
 
 def _baseline(counts: FloatArray, rows: int, n: int, gamma: float) -> FloatArray:
@@ -86,8 +100,7 @@ def _baseline_total(law: CompletedLaw, n: int, gamma: float) -> float:
 
 def completed_leakage(law: CompletedLaw, n: int, gamma: float) -> float:
     """Leakage of the completed law: baseline of the sample, and what the fit expects it to miss."""
-    count = min(_COUNTS, law.rows)
-    seen = _baseline_scores(count, law.rows, n, gamma) @ law.pmf(count)
+    seen = _baseline_scores(len(law.pmf), law.rows, n, gamma) @ law.pmf
     missed = float(law.shares @ (leakage_at(law.nodes, n, gamma) - seen))
     return min(max(_baseline_total(law, n, gamma) + missed, 0.0), 1.0)
 
@@ -97,41 +110,76 @@ class _Scores:
 
     def __init__(self, law: CompletedLaw, n: int, gamma: float) -> None:
         self.law, self.n, self.gamma = law, n, gamma
-        count = min(_COUNTS, law.rows)
-        others = np.arange(count)
+        count = len(law.pmf)
         last = min(int(_KNOTS[-1]), law.rows - 1)
         self.knots = np.r_[_KNOTS[np.less(_KNOTS, last)], last]
         #: Shape (1 + hats, counts): a(j).
         base = _baseline_scores(count, law.rows, n, gamma)
-        self.scores = np.vstack([base, self.hats(others)])
-        self.nodes, self.shares = self._grid()
-        pmf = binomial_pmf(count, law.rows - 1, self.nodes)
-        #: Shape (1 + hats, nodes): m_a(p).
-        self.mean = self.scores @ pmf
-        self.mean[-1] += 1 - pmf.sum(axis=0)
-        self.leakage = leakage_at(self.nodes, n, gamma)
-        self.row_shares = pmf @ self.shares
+        self.scores = np.vstack([base, self.hats(np.arange(count))])
+        self.row_shares = law.pmf @ law.shares
         self.heavy_sizes = law.sizes[law.heavy].astype(np.float64)
         self.heavy_cells = law.cells[law.heavy]
+
+    def mean(self, p: FloatArray) -> FloatArray:
+        """m_a(p) of each score, shape (1 + hats, p), for rising p."""
+        means = np.empty((len(self.scores), len(p)))
+        for start in range(0, len(p), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            count = largest_count(self.law.rows * float(p[block][-1]))
+            scores = self.scores[:, :count]
+            pmf = binomial_pmf(scores.shape[1], self.law.rows - 1, p[block])
+            means[:, block] = scores @ pmf
+            means[-1, block] += 1 - pmf.sum(axis=0)
+        return means
+
+    @cached_property
+    def fitted_mean(self) -> FloatArray:
+        """m_a at the nodes of the fitted law."""
+        mean = self.scores @ self.law.pmf
+        mean[-1] += 1 - self.law.pmf.sum(axis=0)
+        return np.asarray(mean)
 
     def hats(self, others: npt.NDArray[np.int64]) -> FloatArray:
         identity = np.eye(len(self.knots))
         return np.array([np.interp(others, self.knots, hat) for hat in identity])
 
-    def _grid(self) -> tuple[FloatArray, FloatArray]:
-        """Nodes on which m_a and g are compared, and the fitted shares there."""
-        law, rate = self.law, self.n / self.law.rows
-        largest = min(LARGEST_NODE, law.rows)
-        kinks = np.r_[0.5:_MIDDLES:1.0, 1 : _KINKS + 1] / (self.gamma * rate)
-        # Where a release larger than the sample resolves more than the sample does.
-        finer = scaled_nodes(16.0) / (rate * max(self.gamma, 1.0))
-        extra = np.r_[0.0, scaled_nodes(largest), kinks, finer]
-        extra = extra[extra <= largest] / law.rows
-        nodes = np.union1d(law.nodes, extra)
-        shares = np.zeros(len(nodes))
-        shares[np.searchsorted(nodes, law.nodes)] = law.shares
-        return nodes, shares
+    @cached_property
+    def grid(self) -> FloatArray:
+        """Probabilities at which m_a and g are compared.
 
+        Even steps, closer where a release larger than the sample resolves more than the sample
+        does; kinks and tops of the arches.
+        """
+        law = self.law
+        largest = min(LARGEST_NODE, law.rows)
+        scale = self.gamma * self.n / law.rows
+        steps = scaled_nodes(largest, NODE_STEP / 2)
+        kinks = np.floor(scale * steps)
+        single = steps[np.diff(kinks, prepend=0.0) <= 1]
+        first = np.r_[np.arange(0.25, _QUARTERED, 0.25), np.arange(_QUARTERED, _SEEN, 0.5)]
+        arches = np.r_[first, kinks + 0.5, kinks + 1]
+        finer = scaled_nodes(16.0) / max(scale, self.n / law.rows)
+        grid = np.unique(np.r_[0.0, single, arches / scale, finer, largest])
+        grid = grid[(grid <= largest) & (np.diff(grid, prepend=-1.0) > _APART * grid)]
+        return np.asarray(grid / law.rows)
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """The grid at the even places, and half-way between its points at the odd ones."""
+        root = np.sqrt(self.grid)
+        points = np.empty(2 * len(root) - 1)
+        points[::2], points[1::2] = self.grid, ((root[1:] + root[:-1]) / 2) ** 2
+        return points
+
+    @cached_property
+    def _bounds(self) -> FloatArray:
+        """m_a and, last, g at the points."""
+        return self._with_leakage(self.points)
+
+    def _with_leakage(self, p: FloatArray) -> FloatArray:
+        return np.vstack([self.mean(p), leakage_at(p, self.n, self.gamma)])
+
+    @cached_property
     def observed(self) -> FloatArray:
         """S(a) of each score."""
         law = self.law
@@ -140,7 +188,7 @@ class _Scores:
 
     def _expected_hats(self) -> FloatArray:
         """What the fitted law expects of the hats."""
-        expected = self.mean[1:] @ self.shares
+        expected = self.fitted_mean[1:] @ self.law.shares
         expected[-1] += self.heavy_sizes @ self.heavy_cells / self.law.rows
         return expected
 
@@ -149,8 +197,9 @@ class _Scores:
         """Covariance of the S(a): cells independent and Poisson, given that they sum to N."""
         rows = self.law.rows
         size = np.arange(1, self.scores.shape[1] + 1) / rows
-        inside = self.mean * (self.shares * self.nodes)
-        covariance = (self.scores * (size * self.row_shares)) @ self.scores.T - inside @ self.mean.T
+        mean = self.fitted_mean
+        inside = mean * (self.law.shares * self.law.nodes)
+        covariance = (self.scores * (size * self.row_shares)) @ self.scores.T - inside @ mean.T
         slopes = np.zeros((len(self.scores), len(self.heavy_sizes)))
         slopes[0], slopes[-1] = self._baseline_slopes(), 1 / rows
         covariance += (slopes * (self.heavy_cells * self.heavy_sizes)) @ slopes.T
@@ -174,12 +223,19 @@ class _Scores:
         unseen = self.scores[1:, :last] * size
         return np.asarray(_UNSEEN_HAT * unseen @ unseen.T)
 
+    @cached_property
     def heavy_bias(self) -> float:
-        """Largest bias of the baseline in heavy cells, which shows at kinks of g."""
-        p = self.heavy_sizes / self.law.rows
-        plug_in = p * leakage_at(p, self.n, self.gamma)
-        baseline = _baseline(self.heavy_sizes, self.law.rows, self.n, self.gamma)
-        return _KINK_BIAS * float(self.heavy_cells @ np.abs(baseline - plug_in))
+        """Largest bias of the baseline in heavy cells, which the kinks of g bring about."""
+        sizes, rows, n = self.heavy_sizes, self.law.rows, self.n
+        p = sizes / rows
+        plug_in = p * leakage_at(p, n, self.gamma)
+        kink = _KINK_BIAS * np.abs(_baseline(sizes, rows, n, self.gamma) - plug_in)
+        threshold = np.minimum(np.floor(self.gamma * n * p), n)
+        probability = np.exp(special.binom_logpmf(threshold, float(n), p))
+        arch = _ARCHES * probability / (n * min(self.gamma, 1.0))
+        spread = np.sqrt(sizes * (1 - p)) * (self.gamma * n / rows)
+        bias = np.where(spread > _BLURRED, np.maximum(kink, arch), kink)
+        return float(self.heavy_cells @ bias)
 
     def cheapest(self, sign: int, margin: float) -> FloatArray:
         """Weights of the scores whose sum is at least g for sign 1, and at least -g for -1.
@@ -190,11 +246,37 @@ class _Scores:
         flip = np.r_[sign, np.ones(len(self.knots))]
         covariance = self.covariance * np.outer(flip, flip)
         covariance[1:, 1:] += self._hat_variance()
-        # The last hat alone sees cells beyond the nodes; there the baseline is right.
-        mean = np.vstack([self.mean[1:].T, np.eye(len(self.knots))[-1]])
-        floor = sign * np.r_[self.leakage - self.mean[0], 0.0]
+        on_grid = self._bounds[:, ::2]
+        # The last hat alone sees cells beyond the grid; there the baseline is right.
+        mean = np.vstack([on_grid[1:-1].T, np.eye(len(self.knots))[-1]])
+        floor = sign * np.r_[on_grid[-1] - on_grid[0], 0.0]
         hats = cheapest_majorant(self._expected_hats(), covariance, margin, mean, floor)
-        return np.asarray(np.r_[sign, hats])
+        weights = np.r_[sign, hats]
+        # Hats sum to 1, so that this raises m_a everywhere by what it falls short somewhere.
+        weights[1:] += self._shortfall(np.r_[weights, -sign])
+        return np.asarray(weights)
+
+    def end(self, sign: int, confidence: float) -> float:
+        """Upper end of the interval for sign 1, lower end for -1."""
+        # One more squared standard error for the choice of the scores, which the data made.
+        margin = math.sqrt(float(ndtri((1 - confidence) / 2)) ** 2 + 1)
+        weights = self.cheapest(sign, margin)
+        sd = math.sqrt(max(float(weights @ self.covariance @ weights), 0.0))
+        end = sign * (float(weights @ self.observed) + margin * sd + self.heavy_bias)
+        return min(max(end, 0.0), 1.0)
+
+    def _shortfall(self, weights: FloatArray) -> float:
+        """By how much the weighted scores less g fall below 0, at the points and between them.
+
+        Wherever a point is lower than its neighbours, at the vertex of the parabola through them.
+        """
+        height, x = weights @ self._bounds, np.sqrt(self.points)
+        slope, middle = np.diff(height) / np.diff(x), (x[1:] + x[:-1]) / 2
+        dip = np.flatnonzero((slope[:-1] <= 0) & (slope[1:] > 0))
+        share = slope[dip] / (slope[dip] - slope[dip + 1])
+        vertex = (middle[dip] + share * (middle[dip + 1] - middle[dip])) ** 2
+        lowest = np.r_[height, weights @ self._with_leakage(vertex)].min()
+        return max(-float(lowest), 0.0)
 
 
 def leakage_interval(
@@ -202,14 +284,10 @@ def leakage_interval(
 ) -> tuple[float, float, float]:
     """Estimate of the leakage of a release of n rows, lower and upper end of its interval."""
     scores = _Scores(law, n, gamma)
-    observed, covariance, bias = scores.observed(), scores.covariance, scores.heavy_bias()
-    # One more squared standard error for the choice of the scores, which the data made.
-    margin = math.sqrt(float(ndtri((1 - confidence) / 2)) ** 2 + 1)
-    ends = []
-    for sign in (-1, 1):
-        weights = scores.cheapest(sign, margin)
-        sd = math.sqrt(max(float(weights @ covariance @ weights), 0.0))
-        end = sign * (float(weights @ observed) + margin * sd + bias)
-        ends.append(min(max(end, 0.0), 1.0))
-    low, high = sorted(ends)
+    low, high = sorted(scores.end(sign, confidence) for sign in (-1, 1))
     return min(max(completed_leakage(law, n, gamma), low), high), low, high
+
+
+def interval_end(law: CompletedLaw, n: int, gamma: float, confidence: float, sign: int) -> float:
+    """The upper end of the interval for sign 1, the lower end for -1."""
+    return _Scores(law, n, gamma).end(sign, confidence)

@@ -16,6 +16,7 @@ from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_p
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
+from mialeak.tables._protections import as_protections
 from mialeak.tables._report import TableReport
 
 __all__ = ["table_leakage"]
@@ -40,6 +41,8 @@ def table_leakage(
     missing: Any = (),
     confidence: float = 0.95,
     independent: bool = False,
+    protect: Any = None,
+    coarsen: float | None = None,
     progress: bool = False,
 ) -> TableReport:
     """How much publishing the counts of a table's joint cells leaks about its rows.
@@ -74,6 +77,11 @@ def table_leakage(
     independent : bool
         Take the columns of different margins to be independent, as columns drawn independently
         by design are.  What margins leak is then known exactly.
+    protect : protection, sequence or dict, optional
+        Compare what would leak if the counts were rounded, suppressed or made noisy: such as
+        ``Round(5)``, a list of protections, or a dict of names.
+    coarsen : float, optional
+        Merge cells until the estimate for the merged counts is at most this leakage, and compare.
     progress : bool
         Show a progress bar while margins are scored (by tqdm, the extra ``progress``).
 
@@ -82,13 +90,14 @@ def table_leakage(
     TableReport
         The estimate for the population the rows came from, with its interval; the plug-in value,
         which is exact if the table's own frequencies were the population; cells, rows at risk,
-        rows needed for a target leakage; with `margins` what these leak, in ``.margins``.
-        ``print`` shows it.
+        rows needed for a target leakage; with `margins` what these leak, in ``.margins``; with
+        `protect` and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
 
     Raises
     ------
     TypeError
-        If `frame` is no table, or a column does not hold single values of one type.
+        If `frame` is no table, a column does not hold single values of one type, or `protect`
+        holds something else than protections.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
@@ -96,7 +105,8 @@ def table_leakage(
         if a count is no whole number of at least 0, or a row is a total; with `margins`,
         if one is empty, names a column twice or one that is not among `columns`, two of them share
         a column with `independent`, they have more than 10,000 cells together (not counting those
-        that others hold), or there are fewer than 3 rows.
+        that others hold), or there are fewer than 3 rows; if `protect` or
+        `coarsen` come with `margins`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -130,6 +140,12 @@ def table_leakage(
     with one, two, three or five independent cells that expect half a row by 14, 19, 17 and 11 %,
     one row by -4, 13, 18 and 18 %, two rows by 2, 5, 9 and 12 %.  Go by `high` there.  With
     `independent` the relative error is below 5e-5.
+
+    A protection's estimate integrates its leakage for a cell of given probability over the same
+    fitted law, so that it can be compared with the estimate for the raw counts.  It is what the
+    protected count of the target's own cell leaks, as with a number of rows that is not published;
+    with a published one all counts together leak at most what the raw counts do.  It has no
+    interval; how far it was off for known laws stands in ``docs/estimate_coverage.md``.
 
     **Cost**: linear in the rows; the combined codes are sorted only where cells times the levels of
     the next column exceed both 2**20 and twice the rows.  Several margins take the cube of their
@@ -231,6 +247,7 @@ def table_leakage(
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
         cautions=tuple(cautions_of(factors, persons)),
         _cell_values=tuple(values.values()),
+        _protect=as_protections(protect, coarsen, margins),
     )
 
 

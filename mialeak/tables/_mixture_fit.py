@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,16 @@ from mialeak import special
 from mialeak._arrays import FloatArray
 from mialeak.tables._interior_point import step_share
 
-__all__ = ["LARGEST_NODE", "CompletedLaw", "binomial_pmf", "complete", "leakage_at", "scaled_nodes"]
+__all__ = [
+    "LARGEST_NODE",
+    "NODE_STEP",
+    "CompletedLaw",
+    "binomial_pmf",
+    "complete",
+    "largest_count",
+    "leakage_at",
+    "scaled_nodes",
+]
 
 #: Cells seen at most this often are light: the law of their probabilities is fitted.  Heavier
 #: ones have a probability known to 13 % or better, and count each for itself.
@@ -81,9 +91,19 @@ class CompletedLaw:
         """Which of `sizes` are those of heavy cells."""
         return self.sizes > self.light
 
-    def pmf(self, count: int) -> FloatArray:
-        """Probability that j = 0..count-1 other rows share a cell, at each node."""
+    @cached_property
+    def pmf(self) -> FloatArray:
+        """Probability that j = 0, 1, ... other rows share a cell (rows), at each node (columns).
+
+        As many rows as nodes up to LARGEST_NODE need.
+        """
+        count = min(largest_count(LARGEST_NODE), self.rows)
         return binomial_pmf(count, self.rows - 1, self.nodes)
+
+
+def largest_count(expected: float) -> int:
+    """Counts that matter in a cell that expects so many rows: 8 standard deviations above."""
+    return int(expected + 8 * math.sqrt(expected) + 10)
 
 
 def leakage_at(p: FloatArray, n: int, gamma: float) -> FloatArray:
@@ -117,14 +137,16 @@ def binomial_pmf(count: int, n: int, p: FloatArray) -> FloatArray:
     # Finite at p = 0 and 1, where a zeroth power must be 1.
     log_p = np.log(np.maximum(p, 1e-300))
     log_q = np.where(p < 1, np.log1p(-np.minimum(p, 1 - 2**-53)), -1e3)
-    powers = np.outer(j, log_p) + np.outer(n - j, log_q)
-    return np.asarray(np.exp(log_choose[:, None] + powers))
+    log_pmf = np.multiply.outer(j, log_p - log_q)
+    log_pmf += n * log_q
+    log_pmf += log_choose[:, None]
+    return np.asarray(np.exp(log_pmf, out=log_pmf))
 
 
-def scaled_nodes(largest: float) -> FloatArray:
+def scaled_nodes(largest: float, step: float = NODE_STEP) -> FloatArray:
     """Values of N p at the nodes: even steps of the square root, from half a step to `largest`."""
-    steps = np.arange(1, math.floor(math.sqrt(largest) / NODE_STEP) + 1)
-    return np.union1d((np.r_[0.5, steps] * NODE_STEP) ** 2, largest)
+    steps = np.arange(1, math.floor(math.sqrt(largest) / step) + 1)
+    return np.union1d((np.r_[0.5, steps] * step) ** 2, largest)
 
 
 def complete(counts: npt.NDArray[np.int64]) -> CompletedLaw:

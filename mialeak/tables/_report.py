@@ -15,16 +15,21 @@ from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
 from mialeak.tables._document import document
-from mialeak.tables._estimate import atom_leakage_range, estimated_min_samples
+from mialeak.tables._estimate import (
+    TESTED_RATIO,
+    TESTED_ROWS,
+    atom_leakage_range,
+    estimated_min_samples,
+    is_far,
+    min_samples_interval,
+)
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
+from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
 IntArray = npt.NDArray[np.int64]
-
-#: Samples and releases (relative to them) on which the coverage of the interval was measured.
-TESTED_ROWS, TESTED_RATIO = 1_000, 10
 
 #: Smallest sizes of the classes of :attr:`TableReport.cell_sizes`.  Statistical offices suppress
 #: below 3, 5 or 10.
@@ -96,6 +101,10 @@ class SampleSize(Result):
         The target.
     population : int
         For the population the table came from: an estimate.
+    low, high : int
+        Rows with which the lower and the upper end of the interval of the leakage are at most the
+        target.  `high` is None if no number of rows up to 2**53 will do: cells that the table
+        missed may be too rare for any.
     plug_in : int
         Exact, if the table's own frequencies were the population.
     rough : bool
@@ -107,6 +116,8 @@ class SampleSize(Result):
 
     leakage: float
     population: int
+    low: int
+    high: int | None
     plug_in: int
     rough: bool
     kind: Kind = "estimate"
@@ -168,6 +179,7 @@ class TableReport(Result):
     cautions: tuple[str, ...]
     _cell_values: tuple[Factor, ...] = field(repr=False)
     kind: Kind = "estimate"
+    _protect: Protections = field(default=Protections({}), repr=False)
 
     @property
     def plug_in(self) -> float:
@@ -183,6 +195,14 @@ class TableReport(Result):
     def n_unique(self) -> int:
         """Number of rows that are alone in their cell."""
         return int(np.count_nonzero(self.cell_counts == 1))
+
+    @cached_property
+    def protections(self) -> tuple[ProtectedTable, ...]:
+        """What leaks if the counts are protected: first as they are; empty if nothing is compared.
+
+        One for each of the arguments `protect` and `coarsen` of :func:`table_leakage`.
+        """
+        return protected_tables(self, self._protect)
 
     def cell_values(self, cell: int) -> dict[Any, Any]:
         """The values of the columns in `cell`; None where missing."""
@@ -266,11 +286,13 @@ class TableReport(Result):
         """The cautions, and why the interval may be worse than its level says; often none."""
         found = list(self.cautions)
         if self.rows < TESTED_ROWS:
-            found.append(f"The interval was not tested on tables below {TESTED_ROWS:,} rows.")
-        if not self.rows / TESTED_RATIO <= self.n <= self.rows * TESTED_RATIO:
             found.append(
-                f"The interval was not tested for releases over {TESTED_RATIO} times larger or "
-                "smaller than the table."
+                f"No interval is claimed below {TESTED_ROWS:,} rows: the range is a rough one."
+            )
+        if is_far(self.n, self.rows):
+            found.append(
+                f"No interval is claimed for releases over {TESTED_RATIO} times larger or smaller "
+                "than the table."
             )
         return tuple(found)
 
@@ -288,9 +310,14 @@ class TableReport(Result):
             Outside that range, or if 2**53 rows still leak more.
         """
         population = estimated_min_samples(self.cell_counts, leakage)
+        low, high = min_samples_interval(
+            self.cell_counts, leakage, self.estimate.confidence, population
+        )
         return SampleSize(
             leakage=leakage,
             population=population,
+            low=low,
+            high=high,
             plug_in=min_samples(self.cell_counts / self.rows, leakage),
             rough=population > TESTED_RATIO * self.rows,
         )
@@ -346,6 +373,7 @@ class TableReport(Result):
             "cell_sizes": [size.to_dict() for size in self.cell_sizes],
             "riskiest": riskiest,
             "margins": margins,
+            "protections": [table.to_dict() for table in self.protections],
         }
 
     def __repr__(self) -> str:

@@ -1,0 +1,215 @@
+"""What protections of the counts leave, for the population that the table came from.
+
+A protection that treats each cell on its own has its leakage g(p) for a target in a cell of
+probability p.  The leakage of the protected table is the integral of that g against the mixing law
+that was fitted to the table (see ``_completed``), as the leakage of the raw counts is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainccinv
+
+from mialeak._arrays import FloatArray, as_share, invalid
+from mialeak._results import Kind, Result
+from mialeak.mechanisms import (
+    CellMechanism,
+    Histogram,
+    MechanismLeakage,
+    coarsen,
+    mechanism_leakage,
+)
+from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
+from mialeak.tables._mixture_fit import CompletedLaw, complete, leakage_at
+
+if TYPE_CHECKING:
+    from mialeak.tables._report import TableReport
+
+__all__ = ["ProtectedTable", "Protections", "as_protections", "protected_tables"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Probabilities at which the leakage of a row alone in its cell is looked at.
+_GRID = 64
+#: Budgets for the table's own frequencies that are tried, each at most so large a part of the one
+#: before, until all cells are merged.
+_TRIES, _NEXT = 30, 0.97
+
+
+@dataclass(frozen=True, repr=False)
+class ProtectedTable(Result):
+    """What leaks if the counts are protected before they are published.
+
+    Attributes
+    ----------
+    protection : str
+        What is done to the counts.
+    value : float
+        Leakage for the population that the rows came from, comparable with
+        ``TableReport.estimate``: of a target, by the released count of its own cell.
+    plug_in : MechanismLeakage
+        The leakage if the table's own frequencies were the population and the number of rows is
+        known: exact, or enclosed between what the target's own cell leaks and what all raw counts
+        leak.
+    alone, alone_high : float or None
+        Leakage of a row that is alone in its cell: estimate of the mean over such rows, and the
+        highest that is compatible with its count.  None if no row is alone.
+    groups : int or None
+        Cells after merging; None if no cells were merged.
+    optimal : bool or None
+        Whether it was proved that no fewer merges do for the table's own frequencies; None if no
+        cells were merged.
+    kind : str
+        "estimate".
+    """
+
+    protection: str
+    value: float
+    plug_in: MechanismLeakage
+    alone: float | None
+    alone_high: float | None
+    groups: int | None = None
+    optimal: bool | None = None
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True)
+class Protections:
+    """Protections to compare: names and mechanisms, and the leakage to merge cells down to."""
+
+    mechanisms: Mapping[str, CellMechanism]
+    coarsen: float | None = None
+
+
+def as_protections(protect: Any, coarsen: float | None, margins: Any) -> Protections:
+    """The arguments of ``table_leakage``, checked."""
+    if margins is not None and (protect is not None or coarsen is not None):
+        name = "protect" if protect is not None else "coarsen"
+        rule = "be None with margins: protections are compared for all joint counts"
+        invalid(name, rule, remedy="Leave one of the two out")
+    if coarsen is not None:
+        coarsen = as_share(coarsen, "coarsen")
+    return Protections(_named(protect), coarsen)
+
+
+def _named(protect: Any) -> dict[str, CellMechanism]:
+    if protect is None:
+        return {}
+    if isinstance(protect, CellMechanism):
+        protect = [protect]
+    if isinstance(protect, Sequence) and not isinstance(protect, str):
+        protect = {repr(each): each for each in protect}
+    if not isinstance(protect, Mapping):
+        rule = "be a protection such as Round(5), a list of them or a dict of names"
+        invalid("protect", rule, value=protect, error=TypeError)
+    for name, each in protect.items():
+        if not isinstance(each, CellMechanism):
+            remedy = "For other procedures use mechanism_leakage with a known law"
+            rule = "hold Round, RandomRound, Suppress, Geometric or another CellMechanism"
+            invalid("protect", rule, index=name, value=each, error=TypeError, remedy=remedy)
+    return {str(name): each for name, each in protect.items()}
+
+
+def protected_tables(report: TableReport, protect: Protections) -> tuple[ProtectedTable, ...]:
+    """The raw counts, each protection, and the merged cells; nothing if nothing is compared."""
+    if not protect.mechanisms and protect.coarsen is None:
+        return ()
+    law = complete(report.cell_counts)
+    frequencies = report.cell_counts / report.rows
+    unique = report.n_unique > 0
+    raw = ProtectedTable(
+        protection="none: all counts as they are",
+        value=report.estimate.value,
+        plug_in=mechanism_leakage(Histogram(), frequencies, report.n),
+        alone=_alone(law, leakage_at(law.nodes, report.n, 1.0)) if unique else None,
+        alone_high=1.0 if unique else None,
+    )
+    tables = [raw]
+    tables += [_protected(report, law, raw, *named) for named in protect.mechanisms.items()]
+    if protect.coarsen is not None:
+        tables.append(_merged(report, protect.coarsen))
+    return tuple(tables)
+
+
+def _protected(
+    report: TableReport,
+    law: CompletedLaw,
+    raw: ProtectedTable,
+    name: str,
+    protection: CellMechanism,
+) -> ProtectedTable:
+    n = report.n
+    heavy = law.sizes[law.heavy] / law.rows
+    p = np.r_[law.nodes, heavy]
+    shares = np.r_[law.shares, heavy * law.cells[law.heavy]]
+    leakage = protection.atom_leakage(p, n)
+    whole = float(shares @ leakage_at(p, n, 1.0))
+    # The estimate of the raw counts is corrected for what the fit misses; here the same share is.
+    value = raw.value * float(shares @ leakage) / whole if whole > 0 else 0.0
+    plug_in = mechanism_leakage(protection, report.cell_counts / report.rows, n)
+    if plug_in.method == "enumeration":
+        # So few cells that each count follows from the others and the number of rows.
+        value = max(value, plug_in.lower)
+    alone = high = None
+    if raw.alone is not None:
+        tail = (1 - report.estimate.confidence) / 2
+        most = betainccinv(2.0, law.rows - 1, tail) if law.rows > 1 else 1.0
+        alone = _alone(law, leakage[: len(law.nodes)])
+        high = float(protection.atom_leakage(np.linspace(0.0, most, _GRID), n).max())
+    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high)
+
+
+def _alone(law: CompletedLaw, leakage: FloatArray) -> float:
+    """Mean leakage of the rows alone in their cells, given that at each node."""
+    weights = law.pmf[0] * law.shares
+    return float(weights @ leakage / weights.sum())
+
+
+def _merged(report: TableReport, leakage: float) -> ProtectedTable:
+    """Cells merged: neighbours, if they are the values of one column in their order."""
+    order, ordered = _order(report)
+    counts = report.cell_counts[order]
+    law, n, budget = counts / report.rows, report.n, leakage
+    for tries in range(_TRIES):
+        groups = coarsen(law, n, budget, ordered=ordered)
+        merged = np.bincount(groups.labels, counts).astype(np.int64)
+        estimate = estimate_max_leakage(merged, n, confidence=report.estimate.confidence)
+        if estimate.value <= leakage or groups.groups == 1:
+            break
+        # Rare cells leak more in the population than by the table's own frequencies.
+        budget *= min(_NEXT, leakage / estimate.value) if tries < _TRIES - 2 else 0.0
+    proved = groups.optimal and budget == leakage
+    how = "fewest merges" if proved else "merges" if ordered else "merges found greedily"
+    neighbours = " of neighbours" if ordered else ""
+    alone = high = None
+    if report.n_unique:
+        cells = estimate_atom_leakage(merged, n, confidence=report.estimate.confidence)
+        lone = groups.labels[counts == 1]
+        alone, high = float(cells.value[lone].mean()), float(cells.high[lone].max())
+    return ProtectedTable(
+        protection=f"{len(law):,} cells merged to {groups.groups:,} ({how}{neighbours})",
+        value=estimate.value,
+        plug_in=mechanism_leakage(Histogram(), merged / report.rows, n),
+        alone=alone,
+        alone_high=high,
+        groups=groups.groups,
+        optimal=proved,
+    )
+
+
+def _order(report: TableReport) -> tuple[IntArray, bool]:
+    """The cells in the order of their values, if these are numbers of one column; and whether."""
+    cells = np.arange(report.n_cells)
+    if len(report.columns) > 1:
+        return cells, False
+    values = [report.cell_values(cell)[report.columns[0]] for cell in cells.tolist()]
+    try:
+        numbers = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        return cells, False
+    return np.argsort(numbers, kind="stable"), True

@@ -1,0 +1,177 @@
+"""Protections compared on the scale of the estimate: `protect` and `coarsen` of `table_leakage`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from populations import zipf
+from scipy import stats
+
+from mialeak import max_leakage, mechanism_leakage
+from mialeak.datasets import load_adult
+from mialeak.mechanisms import Geometric, RandomRound, Round, Suppress
+from mialeak.tables import table_leakage
+
+WAYS = {
+    "round:3": Round(3),
+    "round:5": Round(5),
+    "suppress:2": Suppress(2),
+    "suppress:5": Suppress(5),
+    "random-round:3": RandomRound(3),
+    "geometric:1": Geometric(1.0),
+    "geometric:0.5": Geometric(0.5),
+}
+COLUMNS = ["age", "education", "sex", "race", "occupation", "hours_per_week"]
+
+
+@pytest.fixture(scope="module")
+def adult():
+    """The cell of each person of Adult, and the probability of each cell."""
+    columns = load_adult().columns
+    keys = np.array(
+        ["|".join(map(str, row)) for row in zip(*(columns[name] for name in COLUMNS), strict=True)]
+    )
+    _, cells, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return cells, counts / counts.sum()
+
+
+def leakage_of_rounded_cells(base, expected):
+    """Sum over outcomes of (out - in)+ for cells that expect few rows: enumerated, Poisson rows."""
+    counts = np.arange(400)
+    rounded = (counts + base // 2) // base
+    out = stats.poisson.pmf(counts[:, None], expected)
+    inside = stats.poisson.pmf(counts[:, None] - 1, expected)
+    gain = np.array(
+        [(inside - out)[rounded == each].sum(axis=0) for each in range(rounded.max() + 1)]
+    )
+    return np.maximum(gain, 0).sum(axis=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_protections_of_a_sparse_table_leak_what_they_do_in_the_population(adult, seed):
+    cells, p = adult
+    rows = 2_000
+    rng = np.random.default_rng(seed)
+    sample = cells[rng.integers(0, len(cells), rows)]
+    report = table_leakage({"cell": [f"c{cell}" for cell in sample]}, protect=WAYS)
+    truth = {
+        name: float(mechanism_leakage(way, p, rows, rows="poisson")) for name, way in WAYS.items()
+    }
+    atoms, times = np.unique(p, return_counts=True)
+    for base in (3, 5):
+        own = (atoms * times) @ leakage_of_rounded_cells(base, rows * atoms)
+        assert truth[f"round:{base}"] == pytest.approx(own, rel=1e-9)
+    raw, *others = report.protections
+    assert raw.value == report.estimate.value == pytest.approx(max_leakage(p, rows), abs=0.04)
+    found = {table.protection: table.value for table in others}
+    assert list(found) == list(WAYS)
+    for name, value in found.items():
+        assert value == pytest.approx(truth[name], abs=0.04), name
+        assert value < raw.value
+    # By the table's own frequencies noise seems better than rounding; it leaks three times as much.
+    assert found["geometric:1"] > 2 * found["round:3"]
+    for worse in WAYS:
+        for better in WAYS:
+            assert found[worse] > found[better] or truth[worse] < 1.2 * truth[better]
+
+
+def kernel(way, counts):
+    """Probability of each outcome (columns) for each count (rows), from what the noise is."""
+    if isinstance(way, Geometric):
+        shift = np.arange(-600, 601)[None, :] - counts[:, None]
+        ratio = np.exp(-way.epsilon)
+        return (1 - ratio) / (1 + ratio) * ratio ** np.abs(shift)
+    if isinstance(way, RandomRound):
+        down, excess = counts // way.base, counts % way.base
+        law = np.zeros((len(counts), down.max() + 2))
+        law[np.arange(len(counts)), down] = 1 - excess / way.base
+        law[np.arange(len(counts)), down + 1] = excess / way.base
+        return law
+    released = way.release(counts)
+    return np.equal.outer(released, np.unique(released)).astype(float)
+
+
+@pytest.mark.parametrize("way", [Round(5), Suppress(3), RandomRound(3), Geometric(1.0)])
+def test_leakage_of_a_released_cell_is_that_of_its_law(way):
+    p, n = np.array([[1e-6, 0.013], [0.2, 0.97]]), 60
+    counts = np.arange(n + 1)
+    outcomes = kernel(way, counts)
+    found = way.atom_leakage(p, n)
+    assert found.shape == p.shape
+    for share, value in zip(p.ravel(), found.ravel(), strict=True):
+        out = stats.binom.pmf(counts, n, share) @ outcomes
+        inside = stats.binom.pmf(counts - 1, n - 1, share) @ outcomes
+        assert value == pytest.approx(np.maximum(inside - out, 0).sum(), abs=1e-12)
+    rare = np.maximum(outcomes[1] - outcomes[0], 0).sum()
+    assert way.atom_leakage(0.0, n) == pytest.approx(rare, abs=1e-12)
+
+
+def test_noise_that_hides_nothing_leaves_the_estimate():
+    counts = np.random.default_rng(3).multinomial(3_000, zipf(1.1, 5_000))
+    table = {"cell": np.repeat(np.arange(5_000), counts)}
+    raw, noisy = table_leakage(table, protect=Geometric(60.0)).protections
+    assert noisy.value == pytest.approx(raw.value, rel=1e-12)
+    assert noisy.alone == pytest.approx(raw.alone, rel=1e-12)
+    assert noisy.alone_high == pytest.approx(raw.alone_high, rel=1e-12)
+    assert raw.alone_high == 1
+    assert noisy.protection == "Geometric(epsilon=60.0)"
+
+
+def test_rows_alone_in_their_cell():
+    p = np.full(4_000, 1 / 4_000)
+    counts = np.random.default_rng(4).multinomial(2_000, p)
+    table = {"cell": np.repeat(np.arange(4_000), counts)}
+    raw, rounded, hidden = table_leakage(table, protect=[Round(5), Suppress(10)]).protections
+    # All cells expect half a row: a row that is alone leaks what any row does.
+    assert raw.alone == pytest.approx(np.exp(-0.5), abs=0.05)
+    assert rounded.alone == pytest.approx(leakage_of_rounded_cells(5, 0.5), abs=0.03)
+    assert rounded.alone < rounded.alone_high < 0.3
+    assert hidden.alone < 0.01
+    (raw, _) = table_leakage({"a": [1, 2] * 600}, protect=Round(5)).protections
+    assert raw.alone is None
+    assert raw.alone_high is None
+
+
+def test_few_cells_follow_from_one_another():
+    # Both counts are hidden or none: with the number of rows the other gives one away.
+    raw, hidden = table_leakage({"a": [0, 1, 1] * 4}, protect=Suppress(3)).protections
+    assert hidden.plug_in.kind == "exact"
+    assert hidden.plug_in.lower <= hidden.value <= raw.value
+
+
+@pytest.mark.parametrize("budget", [0.3, 0.2, 0.05])
+def test_merged_cells_leak_at_most_the_budget_by_the_estimate(budget):
+    counts = np.random.default_rng(5).multinomial(2_000, zipf(1.1, 20_000))
+    table = {"cell": [f"c{cell}" for cell in np.repeat(np.arange(20_000), counts)]}
+    report = table_leakage(table, coarsen=budget)
+    raw, merged = report.protections
+    assert raw.value > budget >= merged.value
+    assert merged.plug_in.lower < budget
+    assert 1 < merged.groups < report.n_cells
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"protect": "round:5"}, TypeError, r"protect must be a protection such as Round\(5\)"),
+        (
+            {"protect": [5]},
+            TypeError,
+            r"protect must hold Round, RandomRound.*got protect\[5\] = 5",
+        ),
+        ({"protect": 5}, TypeError, "protect must be a protection such as"),
+        ({"coarsen": 1.5}, ValueError, "coarsen must be strictly between 0 and 1; got"),
+        ({"coarsen": 0.1, "margins": ["a"]}, ValueError, "coarsen must be None with margins"),
+        ({"protect": Round(5), "margins": ["a"]}, ValueError, "protect must be None with margins"),
+    ],
+)
+def test_what_is_no_protection_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        table_leakage({"a": [1, 2, 3, 3]}, **arguments)
+
+
+def test_probabilities_of_cells_are_checked():
+    with pytest.raises(ValueError, match="p must hold probabilities between 0 and 1"):
+        Round(5).atom_leakage([0.5, 1.5], 10)
+    with pytest.raises(ValueError, match="n must be between 1"):
+        Round(5).atom_leakage([0.5], 0)
