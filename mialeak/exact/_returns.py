@@ -10,6 +10,7 @@ small.  Bending makes ``|M_j| = (1 + (2 pi m b)^2)^(-1/4)`` at the m-th return, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from mialeak._arrays import FloatArray
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._tables import Table
 
-__all__ = ["Returns", "find_returns"]
+__all__ = ["Returns", "find_returns", "growth"]
 
 #: Bent away for good: the product of all first returns is below e^-_BENT.
 _BENT = 45.0
@@ -46,6 +47,8 @@ _OUTCOMES = 1 << 25
 _WITNESSES = 12
 #: Nodes this close are evaluated together.
 _GAP = 16
+#: Largest exponent of e.
+_LARGE = 700.0
 #: Phases at most that the kernel turns to the last digit.
 _MOST_PHASE = 4e6
 
@@ -115,6 +118,27 @@ def find_returns(moments: RatioMoments) -> Returns:
         if left < _ENOUGH:
             return Returns(start, _merged(windows, step), left)
         begin = end
+
+
+def growth(moments: RatioMoments, theta: float) -> float:
+    """How much larger |M| is at high frequency on the line `theta` than where returns were looked at.
+
+    By the root mean square over all frequencies, that of the probability of each outcome under the
+    law tilted by theta: far in a tail that law is narrower, and its atoms stand out more.
+    """
+    table = moments.full_table()
+    floors = []
+    for tilt in (theta, _TILT):
+        shift = np.repeat(_column_max(table, tilt * table.ratio), np.diff(table.first), axis=0)
+        weight = table.weight * np.exp(tilt * table.ratio - shift)
+        total = np.add.reduceat(weight, table.first[:-1])
+        weight /= np.repeat(np.where(total > 0.0, total, 1.0), np.diff(table.first), axis=0)
+        floors.append(0.5 * float(np.sum(_log_coincidence(replace(table, weight=weight)))))
+    return float(np.exp(min(max(floors[0] - floors[1], 0.0), _LARGE)))
+
+
+def _column_max(table: Table, values: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum.reduceat(values, table.first[:-1]))
 
 
 def _bent_away(moments: RatioMoments) -> float:

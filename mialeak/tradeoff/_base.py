@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
@@ -11,7 +12,15 @@ from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, require, 
 from mialeak._results import Kind, Result
 from mialeak.tradeoff._roots import increasing_root
 
-__all__ = ["Direction", "TradeOff", "as_frozen", "as_probability", "plain", "weakest"]
+__all__ = [
+    "Direction",
+    "TradeOff",
+    "as_frozen",
+    "as_probability",
+    "least_epsilon",
+    "plain",
+    "weakest",
+]
 
 Direction = Literal["both", "in", "out"]
 
@@ -308,14 +317,7 @@ class TradeOff(Result, ABC):
         return np.where(power > 0.0, found, 0.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
-        def excess(epsilon: FloatArray) -> FloatArray:
-            reached = self._delta(epsilon, direction)
-            return _at_least(-np.log(reached / delta), reached <= delta)
-
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            usual = excess(np.asarray(_USUAL)) >= 0.0
-            found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
-        return np.where(found < _LARGEST, found, np.inf)
+        return least_epsilon(lambda epsilon: self._delta(epsilon, direction), delta)
 
     def _directions(self, direction: str) -> tuple[str, str | None]:
         as_choice(direction, "direction", get_args(Direction))
@@ -329,6 +331,19 @@ class TradeOff(Result, ABC):
         pair = f"{type(self).__name__} and {type(other).__name__}"
         reason = because or "only two Gaussian or two piecewise linear curves compose exactly"
         raise TypeError(f"{pair} cannot be composed: {reason}")
+
+
+def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArray) -> FloatArray:
+    """The least epsilon at which `function`, falling, is at most delta; inf where there is none."""
+
+    def excess(epsilon: FloatArray) -> FloatArray:
+        reached = function(epsilon)
+        return _at_least(-np.log(reached / delta), reached <= delta)
+
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        usual = excess(np.asarray(_USUAL)) >= 0.0
+        found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
+    return np.where(found < _LARGEST, found, np.inf)
 
 
 def _at_least(excess: FloatArray, enough: Any) -> FloatArray:
