@@ -84,7 +84,7 @@ def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _coordinates(table: Table, rare: float) -> list[tuple[Atoms, int]]:
-    """Atoms and number of copies of each; outcomes rarer than `rare` times the likeliest missing."""
+    """Atoms and copies of each; outcomes rarer than `rare` times the likeliest are missing."""
     found = []
     for tile, (first, last) in enumerate(zip(table.first[:-1], table.first[1:], strict=True)):
         for lane in range(8):

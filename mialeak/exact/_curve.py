@@ -23,7 +23,7 @@ World = Literal["out", "in"]
 #: An answer with a larger error is none: few columns, lattice and normal together, come to that.
 #: Of an inversion that is twice the root mean square of the returns left out.
 _WORST_ERROR = 2e-2
-#: An error above this is printed with the curve: of the six digits of the advantage one is in doubt.
+#: An error above this is printed with the curve: one of the advantage's six digits is in doubt.
 _SHOWN_ERROR = 1e-6
 #: A delta of 0 is a doubtful one where more probability than this is missing.
 _DOUBTFUL = 1e-290
@@ -232,7 +232,7 @@ class ExactTradeOff(TradeOff):
         flat = fpr.ravel()
         rounding = self._rounding
         out, inside = (TailEnclosure(self._moments, w, reach, rounding) for w in (0, 1))
-        bounds = enclosed_power(out, inside, self._law.lost, flat)
+        bounds = enclosed_power(out, inside, self._law.lost, flat, rounding)
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
         return Bounds(plain(lower.reshape(fpr.shape)), plain(upper.reshape(fpr.shape)))

@@ -362,7 +362,7 @@ class HalvesLaw(RatioLaw):
         ends = [grid[right - 1], grid[right]]
         small = p <= 0.5 * (1.0 if world else self._kept)
         target = np.where(small, p, 1.0 - p if world else self._rest(p))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             log_target = np.log(target)
             sizes = [
                 np.log(np.where(small, upper[k], lower[k])) - log_target for k in (right - 1, right)
@@ -379,7 +379,7 @@ class HalvesLaw(RatioLaw):
             x[at] = low + share * (high - low)
             below, above = self.halves.tails(x[at], world)
             tail = np.where(small[at], above, below)
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 f = np.log(tail) - log_target[at]
             left = (tail > target[at]) == small[at]
             # An end that stays twice counts half (the Illinois method).

@@ -121,7 +121,7 @@ def find_returns(moments: RatioMoments) -> Returns:
 
 
 def growth(moments: RatioMoments, theta: float) -> float:
-    """How much larger |M| is at high frequency on the line `theta` than where returns were looked at.
+    """How much larger |M| is at high frequency on a line than where returns were looked for.
 
     By the root mean square over all frequencies, that of the probability of each outcome under the
     law tilted by theta: far in a tail that law is narrower, and its atoms stand out more.
