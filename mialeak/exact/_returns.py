@@ -39,6 +39,9 @@ _OFF_STEP = 9.0
 _SMALL, _ENOUGH = 1e-18, 1e-17
 #: Work at most: nodes, and nodes times outcomes.  Candidates looked at in a period at most.
 _NODES, _WORK, _CANDIDATES = 1 << 15, 4e8, 1 << 23
+#: Where that leaves more than this, nodes of a second search, half a second of work: it counts if
+#: it comes to an end.  Rare values among columns that are much alike need it.
+_CLOSE, _MORE_NODES = 1e-9, 1 << 20
 #: Tiles after which the kernel gives up on a node where nothing returns.
 _FIRST_TILES = 6
 #: Outcomes at most of which all are listed.
@@ -65,6 +68,15 @@ class Returns(NamedTuple):
 
 
 def find_returns(moments: RatioMoments) -> Returns:
+    """The returns of the moment function; looked for longer where much would be left out."""
+    first = _search(moments, _NODES)
+    if first.left <= _CLOSE or np.isinf(first.left):
+        return first
+    longer = _search(moments, _MORE_NODES)
+    return longer if longer.left <= min(_CLOSE, first.left) else first
+
+
+def _search(moments: RatioMoments, most: int) -> Returns:
     """Look for returns period by period until they have died away or the work is done.
 
     What is left out of a tail is estimated as if |M(t)|/(pi t), summed over a period, fell as the
@@ -86,7 +98,7 @@ def find_returns(moments: RatioMoments) -> Returns:
     if step > period:  # nearly one atom: no frequency is without a return
         return Returns(_START / spread, [], np.inf)
     most_t = _MOST_PHASE / witnesses.widest
-    scan, work = _NODES, _WORK
+    scan, work = most, _WORK
     cheap = 8.0 * float(table.first[min(_FIRST_TILES, table.first.size - 1)])
     windows: list[tuple[float, float]] = []
     start = _START / spread
