@@ -147,7 +147,8 @@ def enclosed_power(
     sure = finite - out(x)[0] <= fpr
     lower = np.where(sure, 1.0 - inside(x)[1], fpr)
     # Whoever guesses "in" wherever that is possible misses nobody.
-    lower = np.where(fpr >= finite + rounding, 1.0, lower)
+    rounding += _ROUNDING
+    lower = np.where(fpr >= finite + rounding, 1.0 - rounding, lower)
     x = bounds(False)
     sure = finite - out(x)[1] >= fpr
     upper = np.where(sure, 1.0 - inside(x)[0], 1.0)
