@@ -23,7 +23,7 @@ enum {
 /* For a mean below this P(N >= 2) underflows to 0, and is not computed: mean/k could underflow too. */
 #define POISSON_UNDERFLOW 0x1p-960
 
-/* Whole 0 <= k < 2^31, 0 < mean < 2^53, in Loader's form:
+/* Whole 0 <= k <= 2^53, 0 < mean < 2^53, in Loader's form:
  *   exp(-k log(k/mean) + (k - mean) - e(k)) / sqrt(2 pi k),  and exp(-mean) for k = 0. */
 INLINE vd poisson_inside(vd k, vd mean) {
     vi none = eq(k, all(0.0));
@@ -38,7 +38,7 @@ INLINE vd poisson_inside(vd k, vd mean) {
 /*
  * P(N = k) of a Poisson count: inputs k and mean.
  *
- * Outside whole 0 <= k < 2^31 and 0 <= mean < 2^53: NaN.  4 eps as measured for results above 1e-290.
+ * Outside whole 0 <= k <= 2^53 and 0 <= mean < 2^53: NaN.  4 eps as measured for results above 1e-290.
  * Same as: scipy.stats.poisson.pmf(k, mean)
  */
 static size_t poisson_pmf(size_t count, const double *const *inputs, double *out) {
@@ -51,7 +51,7 @@ static size_t poisson_pmf(size_t count, const double *const *inputs, double *out
         for (size_t i = 0; i < size; i += MIAL_LANES) {
             vd k = load(columns[0] + i), mean = load(columns[1] + i);
             vi missing = is_nan(k) | is_nan(mean);
-            vi good = domain_n(k) & lt(k, all(0x1p31)) & le(all(0.0), mean) & lt(mean, all(0x1p53));
+            vi good = domain_n(k) & le(all(0.0), mean) & lt(mean, all(0x1p53));
             if (any(~good))
                 invalid += count_lanes(~good & ~missing, i, size);
             vi sure = eq(mean, all(0.0)) | (lt(mean, all(POISSON_UNDERFLOW)) & lt(all(1.0), k));

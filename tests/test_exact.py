@@ -126,9 +126,12 @@ def test_two_halves_keep_their_digits_in_the_tails(d, n, least):
     atoms = exact_mean_tradeoff(z, Bernoulli(p), n)
     halves = exact_mean_tradeoff(z, Bernoulli(p), n, method="halves")
     fpr = np.geomspace(least, 0.5, 60)
-    np.testing.assert_allclose(halves.power(fpr), atoms.power(fpr), rtol=1e-11)
     power = np.asarray(atoms.power(fpr))
-    np.testing.assert_allclose(halves.fpr(power), fpr, rtol=1e-11)
+    # Of 5,000 rows the atoms leave out what is rarer than 1e-40, which matters below 1e-28.
+    missing = np.array([atoms._law.error_at(*both) for both in zip(fpr, power, strict=True)])
+    assert np.all(missing[fpr > 1e-27] < 1e-11)
+    assert np.all(np.abs(halves.power(fpr) / power - 1.0) <= 1e-11 + missing)
+    assert np.all(np.abs(halves.fpr(power) / fpr - 1.0) <= 1e-11 + missing)
     if n < 99:  # every outcome is an atom
         assert halves.power(1e-300) == pytest.approx(atoms.power(1e-300), rel=1e-12)
 
@@ -257,7 +260,7 @@ def test_a_lattice_that_does_not_bend_away_has_its_jumps():
 
 def test_an_answer_with_a_large_error_is_refused_and_the_enclosure_is_not():
     curve = exact_mean_tradeoff([1, 1, 0.3], [Bernoulli([0.3, 0.4]), Normal([0.0], [1.0])], 50)
-    message = "marginals must have more columns, or likelier values: the error is 0.08 here"
+    message = "marginals must have more columns, or likelier values: the error is 0.2 here"
     with pytest.raises(ValueError, match=message):
         _ = curve.advantage
     with pytest.raises(ValueError, match=message):

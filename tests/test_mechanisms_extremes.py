@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 import mialeak
 from mialeak import mechanism_leakage
-from mialeak.mechanisms import Geometric, Histogram, Mean, RandomRound, Round, Suppress
+from mialeak.mechanisms import (
+    Geometric,
+    Histogram,
+    Mean,
+    MechanismLeakage,
+    Mode,
+    RandomRound,
+    Round,
+    Suppress,
+)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
@@ -63,3 +73,70 @@ def test_the_mean_of_two_far_values_and_a_rare_one_is_their_histogram(step, n):
     found = mechanism_leakage(Mean([0, step, 1]), law, n)
     error = 2.0**-52 * (30 + math.sqrt(n))
     assert float(found) == pytest.approx(mialeak.max_leakage(law, n), abs=error)
+
+
+def poisson_truth(p, n, base=1):
+    """Leakage of Round(base) at gamma = 1 for a Poisson number of rows, at 60 digits.
+
+    The mass of (N - m) over N >= b is m P(N = b - 1), so that only the two ends of the run of
+    counts that holds the mean m matter.
+    """
+
+    def moment(m, count):
+        return m * mpmath.exp((count - 1) * mpmath.log(m) - m - mpmath.loggamma(count))
+
+    with mpmath.workdps(60):
+        total = mpmath.mpf(0)
+        for share in p:
+            m = n * mpmath.mpf(float(share))
+            first = (int(m) + base // 2) // base * base - base // 2
+            total += max(moment(m, first), moment(m, first + base))
+        return float(total / n)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("p", "n"),
+    [
+        ([0.5, 0.5], 2**32 - 10**7),
+        ([0.5, 0.5], 4294968312),  # the first whose window of counts reached beyond 2**31
+        ([0.5, 0.5], 2**32 + 10**7),
+        ([0.2, 0.3, 0.5], 10**10),
+        ([2.0**-10] * 2**10, 10**15),
+    ],
+)
+@pytest.mark.parametrize(("ours", "base"), [(Histogram(), 1), (Suppress(5), 1), (Round(5), 5)])
+def test_a_poisson_number_of_rows_beyond_two_to_the_31(p, n, ours, base):
+    found = mechanism_leakage(ours, p, n, rows="poisson")
+    assert float(found) == pytest.approx(poisson_truth(p, n, base), rel=1e-11)
+
+
+def test_more_counts_than_can_be_listed_are_refused():
+    with pytest.raises(ValueError, match="n must leave every cell fewer counts that matter"):
+        mechanism_leakage(Round(5), [0.5, 0.5], 10**15, rows="poisson")
+
+
+def test_no_digit_below_the_error_is_printed():
+    """The Fourier sums of the mode end at 1e-14; large deviations give e^-145 here."""
+    found = mechanism_leakage(Mode(), [0.6, 0.2, 0.2], 1000)
+    assert 0.0 <= found.upper <= found.error < 3e-14
+    assert (
+        repr(found)
+        == "MechanismLeakage(lower=<1.7e-14, upper=<1.7e-14, kind='exact', rows='fixed')"
+    )
+    assert found.to_dict()["error"] == found.error
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (0.0, "0"),
+        (1e-15, "<1e-14"),
+        (1e-14, "<1e-14"),
+        (1.96e-13, "2e-13"),
+        (0.123456789, "0.123457"),
+    ],
+)
+def test_digits_are_printed_as_far_as_the_error_goes(value, printed):
+    found = MechanismLeakage(value, value, "exact", error=1e-14)
+    assert f"lower={printed}," in repr(found)

@@ -174,6 +174,7 @@ def restless():
          lambda: coarsen(LAW, 3, 0.1).mapping("ab")),
         (TypeError, "cells must be an integer", lambda: count_vectors(2, 2.0)),
         (ValueError, "cells must be between 1 and", lambda: count_vectors(2, 0)),
+        (ValueError, "vectors of 62 take .* GiB", lambda: count_vectors(6, 62)),
         (TypeError, "mechanisms must be a dict of names to mechanisms",
          lambda: compare_mechanisms([Round(5)], LAW, 3)),
         (ValueError, "values must give a mean with fewer than 67,108,864 likely values; it has",
@@ -270,7 +271,7 @@ def test_results_say_what_they_are():
     assert re.fullmatch(
         r"MechanismLeakage\(lower=0\.\d+, upper=0\.\d+, kind='exact', rows='fixed'\)", repr(found)
     )
-    assert set(found.to_dict()) == {"lower", "upper", "kind", "rows", "method"}
+    assert set(found.to_dict()) == {"lower", "upper", "kind", "rows", "method", "error"}
     assert mechanism_leakage(Maximum(), LAW, 20).method == "closed form"
 
 

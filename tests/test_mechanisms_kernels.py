@@ -11,6 +11,8 @@ from mialeak._kernels import coarsening, enumeration
 from mialeak.reference import mechanisms as twins
 
 EPS = 2.0**-52
+#: Means on both sides of 2**31, where probabilities were NaN once, and the largest.
+LARGE = [2.0**31 - 0.5, 2.0**31 + 0.3, 1e10, 2.0**40, 1e15 + 1 / 8, 2.0**53 - 1]
 
 
 def pmf(k, mean):
@@ -20,16 +22,16 @@ def pmf(k, mean):
     return bad, out
 
 
-@pytest.mark.parametrize("mean", [1e-300, 1e-9, 0.3, 1.0, 15.5, 16.0, 300.0, 1e6 + 1 / 3, 2.0**40])
+@pytest.mark.parametrize("mean", [1e-300, 1e-9, 0.3, 1.0, 15.5, 16.0, 300.0, 1e6 + 1 / 3, *LARGE])
 def test_poisson_probabilities_are_right_to_the_last_bits(mean):
     """On both sides of the Stirling table's end (16) and of the deviance's series (|u| = 1/4)."""
     around = mean + np.sqrt(mean) * np.linspace(-5, 5, 41)
     near = np.array([0.75, 0.8, 1.25, 1.3, 1.34]) * mean
-    k = np.unique(np.rint(np.clip(np.r_[0:40, around, near], 0, 2**31 - 1)))
+    k = np.unique(np.rint(np.clip(np.r_[0:40, around, near], 0, 2**53)))
     bad, found = pmf(k, mean)
     assert bad == 0
     with mpmath.workdps(60):
-        m = mpmath.mpf(mean)
+        m = mpmath.mpf(float(mean))
         exact = [mpmath.exp(x * mpmath.log(m) - m - mpmath.loggamma(x + 1)) for x in map(int, k)]
         for value, true in zip(found, exact, strict=True):
             if true > 1e-290:
@@ -49,7 +51,7 @@ def test_poisson_probabilities_of_the_least_means_underflow_and_are_not_nan(mean
 
 def test_poisson_probabilities_outside_the_domain_are_nan():
     bad, found = pmf(
-        [-1.0, 0.5, 3.0, 3.0, 2.0**31, np.nan, 0.0, 2.0], [1, 1, -1, np.inf, 1, 1, 0, 0]
+        [-1.0, 0.5, 3.0, 3.0, 2.0**54, np.nan, 0.0, 2.0], [1, 1, -1, np.inf, 1, 1, 0, 0]
     )
     assert bad == 5
     assert np.isnan(found[:6]).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -325,3 +327,44 @@ def test_any_laws_give_a_concave_curve_whose_deltas_are_suprema(data, fpr):
         ) + 1e-14
     epsilon = curve.epsilon(0.05)
     assert curve.delta(epsilon) <= 0.05 + 1e-15 or epsilon == np.inf
+
+
+# --- many equal releases -------------------------------------------------------------------------
+
+
+def randomised_response(times, epsilon):
+    """Powers at the vertices of k randomised responses: two binomials, in rationals."""
+    p = 1 / (1 + Fraction(epsilon).limit_denominator(10**6))
+    out = [math.comb(times, k) * p ** (times - k) * (1 - p) ** k for k in range(times + 1)]
+    fpr = list(itertools.accumulate(out, initial=Fraction(0)))
+    power = list(itertools.accumulate(out[::-1], initial=Fraction(0)))
+    return p, fpr, power
+
+
+@pytest.mark.parametrize("times", [2, 12, 100])
+@pytest.mark.parametrize("epsilon", [3, 1.25])
+def test_equal_slopes_of_a_composed_curve_are_one_segment(times, epsilon):
+    """Randomised response twelve times had 4,097 vertices, and 23 times was refused."""
+    p, fpr, power = randomised_response(times, epsilon)
+    once = PiecewiseTradeOff([float(p)], [float(1 - p)])
+    curve = once
+    for _ in range(times - 1):
+        curve = curve.compose(once)
+    assert curve.vertices.fpr.size == times + 2
+    np.testing.assert_allclose(curve.vertices.fpr, [float(x) for x in fpr], atol=2e-15)
+    np.testing.assert_allclose(curve.vertices.power, [float(x) for x in power], atol=2e-15)
+    advantage = max(abs(a - b) for a, b in zip(fpr, power, strict=True))
+    assert abs(curve.advantage - float(advantage)) <= 2e-15
+    assert curve.epsilon(0.0) == pytest.approx(times * math.log((1 - p) / p), rel=1e-14)
+
+
+def test_outcomes_that_one_world_rules_out_stay_apart_when_merged():
+    once = PiecewiseTradeOff([0.0, 0.5], [0.25, 0.75])
+    twice = once.compose(once)
+    assert twice.power(0.0) == pytest.approx(1 - 0.75**2)
+    assert twice.epsilon(0.0, direction="in") == math.inf
+    outcomes = [[0.0, 0.5, 0.5], [0.25, 0.5, 0.25]]
+    pairs = [np.multiply.outer(law, law).ravel() for law in outcomes]
+    direct = PiecewiseTradeOff.from_laws(*pairs)
+    grid = np.linspace(0, 1, 101)
+    np.testing.assert_allclose(twice.power(grid), direct.power(grid), atol=1e-15)

@@ -70,7 +70,8 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
     other than 1 a leakage below 1e-290 is only known to be that: its bounds are 0 and 1e-290.
 
     Of a countable law the atoms in a window around the bulk are summed one by one; the window
-    doubles until the rest is small or has 2**24 atoms.  An atom outside with
+    doubles until the rest is small or has 2**24 atoms (2**27 as long as those outside expect a row
+    each: seconds more).  An atom outside with
     :math:`\gamma n p < 1` adds :math:`p - g\,d(p)` exactly, where :math:`g = \max(1, \gamma)` and
     :math:`d(p) = p(1 - (1-p)^n)`, so that all of them add their mass less g times a sum that is at
     most n times the mass times the largest probability among them.  Where that is not close enough
@@ -140,13 +141,14 @@ def enclose(law: CountableLaw, sizes: list[float], gamma: float) -> tuple[list[f
                 low.append(some_low)
                 high.append(some_high)
         lower, upper, close = [], [], True
+        crowded = not window.complete and max(1.0, gamma) * max(sizes) * window.edge() >= 1
         for n, (low, high) in zip(sizes, inside, strict=True):
             rest_low, rest_high = rare_leakage(window, n, gamma, math.fsum(low))
             big_low, big_high = _dominant_leakage(window, n) if apart else (0.0, 0.0)
             lower.append(math.fsum([*low, rest_low, big_low]))
             upper.append(math.fsum([*high, rest_high, big_high]))
             close = close and rest_high - rest_low <= max(_CLOSE_OUTSIDE * lower[-1], window.doubt)
-        if close or window.exhausted:
+        if close or (window.exhausted and not (crowded and window.widen())):
             return lower, upper
 
 

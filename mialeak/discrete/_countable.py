@@ -32,6 +32,8 @@ FARTHEST = 2.0**52
 #: Atoms the first window holds, and the most that a window may hold.
 _FIRST_WINDOW = 2.0**10
 LARGEST_WINDOW = 2.0**24
+#: Times as many where atoms beyond still expect a row, of which no sum over octaves is known.
+_WIDER = 8.0
 
 #: How far from 1 a law may sum beyond its claimed rounding.
 _MASS_SLACK = 1e-9
@@ -185,6 +187,7 @@ class Window:
         self.high: float = self.low - 1
         self.dominant = 0.0
         self._dominant_doubt = 0.0
+        self._most = LARGEST_WINDOW
         self._masses: list[float] = []  # without the dominant atom
         self._doubt = 0.0
 
@@ -211,7 +214,12 @@ class Window:
     @property
     def exhausted(self) -> bool:
         """Whether the window cannot grow."""
-        return self.complete or self.size >= LARGEST_WINDOW
+        return self.complete or self.size >= self._most
+
+    def widen(self) -> bool:
+        """Let an exhausted window grow further; whether it can."""
+        self._most = _WIDER * LARGEST_WINDOW
+        return not self.exhausted
 
     @property
     def doubt(self) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from mialeak._arrays import FloatArray
 from mialeak.exact._packing import Table
 
-__all__ = ["Atoms", "Halves", "atoms_of", "halves_of"]
+__all__ = ["MOST_ATOMS", "MOST_LARGE", "MOST_SMALL", "Atoms", "Halves", "atoms_of", "halves_of"]
 
 #: Atoms that are sorted at most; of the smaller and of the larger half.
 MOST_ATOMS, MOST_SMALL, MOST_LARGE = 1 << 20, 1 << 13, 1 << 20
@@ -19,8 +19,10 @@ MOST_ATOMS, MOST_SMALL, MOST_LARGE = 1 << 20, 1 << 13, 1 << 20
 _PAIRS, _HOPE = 4, 4
 #: Log ratios that agree to this share of the largest are one.
 _SAME = 4e-15
-#: Outcomes of a coordinate less likely than this, as a share of the likeliest, are left out.
-_RARE = 1e-40
+#: The least positive float64: a product below it is lost, one near it is off by half of it.
+_TINY = 2.0**-1074
+#: Largest exponent of e.
+_LARGE = 700.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Atoms:
     ratio: FloatArray
     out: FloatArray
     inside: FloatArray
+    #: At most so much probability, out and in, is missing: counts left out, and what underflows.
+    missing: tuple[float, float] = (0.0, 0.0)
 
     @property
     def size(self) -> int:
@@ -38,6 +42,12 @@ class Atoms:
 
     def times(self, other: Atoms) -> Atoms:
         """The law of the sum of independent ratios."""
+        lost = _TINY * self.size * other.size
+        highest = float(self.ratio[-1] + other.ratio[-1])
+        missing = (
+            self.missing[0] + other.missing[0] + lost,
+            self.missing[1] + other.missing[1] + lost * float(np.exp(min(highest, _LARGE))),
+        )
         ratio = np.add.outer(self.ratio, other.ratio).ravel()
         out = np.multiply.outer(self.out, other.out).ravel()
         order = np.argsort(ratio, kind="stable")
@@ -53,7 +63,7 @@ class Atoms:
                 ratio = ratio[starts] + np.where(mass > 0.0, mean / mass, 0.0)
             out = mass
         kept = out > 0.0
-        return Atoms(ratio[kept], out[kept], out[kept] * np.exp(ratio[kept]))
+        return Atoms(ratio[kept], out[kept], out[kept] * np.exp(ratio[kept]), missing)
 
     @cached_property
     def tails(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
@@ -73,17 +83,25 @@ def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     return below, above
 
 
-def _coordinates(table: Table) -> list[tuple[Atoms, int]]:
+def _coordinates(table: Table, rare: float) -> list[tuple[Atoms, int]]:
+    """Atoms and copies of each; outcomes rarer than `rare` times the likeliest are missing."""
     found = []
     for tile, (first, last) in enumerate(zip(table.first[:-1], table.first[1:], strict=True)):
         for lane in range(8):
             copies = int(table.copies[8 * tile + lane])
             weight, ratio = table.weight[first:last, lane], table.ratio[first:last, lane]
-            kept = weight > _RARE * weight.max()
+            kept = weight > rare * weight.max()
             if copies and kept.any():
+                seldom, high = weight[~kept], ratio[~kept]
                 order = np.argsort(ratio[kept], kind="stable")
                 out, log = weight[kept][order], ratio[kept][order]
-                found.append((Atoms(log, out, out * np.exp(log)), copies))
+                inside = out * np.exp(log)
+                seldom = np.append(
+                    seldom, [_TINY * weight.size, *(w[tile, lane] for w, _ in table.ends)]
+                )
+                high = np.append(high, [log[-1], *(r[tile, lane] for _, r in table.ends)])
+                missing = float(seldom.sum()), float(seldom @ np.exp(high))
+                found.append((Atoms(log, out, inside, missing), copies))
     return found
 
 
@@ -109,9 +127,9 @@ def _product(parts: list[tuple[Atoms, int]], most: int) -> Atoms | None:
     return total
 
 
-def atoms_of(table: Table) -> Atoms | None:
+def atoms_of(table: Table, rare: float = 0.0) -> Atoms | None:
     """All atoms, or None if they are too many."""
-    return _product(_coordinates(table), MOST_ATOMS)
+    return _product(_coordinates(table, rare), MOST_ATOMS)
 
 
 @dataclass(frozen=True)
@@ -120,6 +138,15 @@ class Halves:
 
     large: Atoms
     small: Atoms
+
+    @property
+    def missing(self) -> tuple[float, float]:
+        """At most so much probability, out and in, is missing."""
+        tiny = _TINY * self.small.size
+        out, inside = (
+            sum(both) for both in zip(self.large.missing, self.small.missing, strict=True)
+        )
+        return out + tiny, inside + tiny
 
     def tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
         """P(l <= x) over the finite l, and P(l > x)."""
@@ -150,11 +177,13 @@ class Halves:
         return result.reshape(x.shape)
 
 
-def halves_of(table: Table, small: int = MOST_SMALL, large: int = MOST_LARGE) -> Halves | None:
+def halves_of(
+    table: Table, small: int = MOST_SMALL, large: int = MOST_LARGE, rare: float = 0.0
+) -> Halves | None:
     """Two halves of nearly equal size, or None if one is too large."""
     sides: tuple[list[tuple[Atoms, int]], list[tuple[Atoms, int]]] = ([], [])
     loads = [0.0, 0.0]
-    for atoms, copies in sorted(_coordinates(table), key=lambda part: -part[0].size):
+    for atoms, copies in sorted(_coordinates(table, rare), key=lambda part: -part[0].size):
         lesser = int(loads[1] < loads[0])
         for side, share in ((lesser, -(-copies // 2)), (1 - lesser, copies // 2)):
             if share:

@@ -56,6 +56,8 @@ class Family(ABC):
         Smallest and largest log ratio.
     highest : (G,) ndarray
         The largest that any outcome has, however unlikely, or a bound of it.
+    faint : (G,) ndarray
+        Probability, out, of listed outcomes that are left out because they underflow.
     ruled_out : bool
         Whether some outcome, however unlikely, rules the target out.
     smooth : bool
@@ -73,6 +75,7 @@ class Family(ABC):
     least: FloatArray
     most: FloatArray
     highest: FloatArray
+    faint: FloatArray | float = 0.0
     ruled_out: bool = True
     smooth: bool = False
 
@@ -205,7 +208,8 @@ class _Listed(Family):
         self.least = np.minimum.reduceat(self._ratio, self._first[:-1])
         self.most = np.maximum.reduceat(self._ratio, self._first[:-1])
         # No outcome is likelier than that with the target in it by more than 1/own.
-        faint = np.array([bool(np.any(out <= _LEAST)) for out, _ in laws])
+        self.faint = np.array([_LEAST * np.count_nonzero(out <= _LEAST) for out, _ in laws])
+        faint = self.faint > 0.0
         self.highest = np.where(faint, -np.log(own), self.most)
         self.ruled_out = bool(np.any(faint) or np.any(self.lost > 0.0))
 

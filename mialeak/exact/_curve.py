@@ -22,13 +22,19 @@ from mialeak.exact._enclosure import TailEnclosure, enclosed_power
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw
 from mialeak.tradeoff import SubsampledTradeOff, TradeOff
+from mialeak.tradeoff._base import least_epsilon
 
 __all__ = ["ExactTradeOff"]
 
 World = Literal["out", "in"]
 
 #: An answer with a larger error is none: few columns, lattice and normal together, come to that.
-_WORST_ERROR = 1e-2
+#: Of an inversion that is twice the root mean square of the returns left out.
+_WORST_ERROR = 2e-2
+#: An error above this is printed with the curve: one of the advantage's six digits is in doubt.
+_SHOWN_ERROR = 1e-6
+#: A delta of 0 is a doubtful one where more probability than this is missing.
+_DOUBTFUL = 1e-290
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -65,6 +71,8 @@ class ExactTradeOff(TradeOff):
     rows: int
     sampling_rate: float = 1.0
     kind: Kind = field(default="exact", init=False)
+    #: Whether an answer with too large an error is refused.
+    _strict: bool = field(default=True, repr=False)
 
     @property
     def method(self) -> str:
@@ -75,8 +83,15 @@ class ExactTradeOff(TradeOff):
     def error(self) -> float:
         """Error of the answers given so far: relative to those below 1e-3, else absolute.
 
-        It contains what wraps around and what the trapezoid rule leaves, the returns of the moment
-        function that are left out, counts beyond those kept, and rounding.
+        Of atoms and of two halves it is a bound: the probability of the outcomes that are left out
+        relative to the least probability of an answer so far, and rounding, as measured.  A power
+        is that at an fpr this close (relatively) to the one asked for, and a delta has the error
+        relative to the probability of the releases that it is summed over.
+
+        Of the inversion it is an estimate: what wraps around, what the trapezoid rule leaves, the
+        returns of the moment function that are left out, and rounding.  Where it is above 1e-12 it
+        is mostly these returns, and the true error is now larger, now smaller; `enclosure` is a
+        bound.
         """
         return self._law.error
 
@@ -140,9 +155,14 @@ class ExactTradeOff(TradeOff):
         x = self._inner(y)
         known = ~np.isnan(x)
         result = np.exp(self._law.log_tails(np.where(known, x, 0.0), 0)[side])
+        low, high = self._moments.support
+        between = known & (x > low) & (x < high)  # beyond, a zero is one
+        least = [_least(result, between), 1.0]
         if self._world(world):
             inside = np.exp(self._law.log_tails(np.where(known, x, 0.0), 1)[side])
+            least[1] = _least(inside, between)
             result = self.sampling_rate * inside + (1.0 - self.sampling_rate) * result
+        self._law.note(*least)
         # No release of a sample has less than this: the target may have been left out.
         result = np.where(y < self._outer(np.array(-np.inf)), float(side), result)
         return plain(np.where(known, result, np.nan))
@@ -221,7 +241,7 @@ class ExactTradeOff(TradeOff):
         flat = fpr.ravel()
         rounding = self._rounding
         out, inside = (TailEnclosure(self._moments, w, reach, rounding) for w in (0, 1))
-        bounds = enclosed_power(out, inside, self._law.lost, flat)
+        bounds = enclosed_power(out, inside, self._law.lost, flat, rounding)
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
         return Bounds(plain(lower.reshape(fpr.shape)), plain(upper.reshape(fpr.shape)))
@@ -241,9 +261,14 @@ class ExactTradeOff(TradeOff):
         }
 
     def __repr__(self) -> str:
+        try:
+            advantage = f"{self.advantage:.6g}"
+        except ValueError:  # its error is too large
+            advantage = "unknown"
+        error = f", error={self.error:.1g}" if self.error > _SHOWN_ERROR else ""
         return (
-            f"{type(self).__name__}(advantage={self.advantage:.6g}, rows={self.rows}, "
-            f"sampling_rate={self.sampling_rate:.6g}, method={self.method!r})"
+            f"{type(self).__name__}(advantage={advantage}, rows={self.rows}, "
+            f"sampling_rate={self.sampling_rate:.6g}, method={self.method!r}{error})"
         )
 
     @property
@@ -274,39 +299,67 @@ class ExactTradeOff(TradeOff):
         return np.where(y > 500.0, y - np.log(rate), near)
 
     @cached_property
-    def _whole(self) -> ExactTradeOff:
-        """The curve if the target is known to be in the sample."""
-        return ExactTradeOff(self._law, self._moments, self.rows)
-
-    @cached_property
     def _thinned(self) -> SubsampledTradeOff:
-        return SubsampledTradeOff(self._whole, self.sampling_rate)
+        """From the curve if the target is known to be in the sample."""
+        whole = ExactTradeOff(self._law, self._moments, self.rows, _strict=False)
+        return SubsampledTradeOff(whole, self.sampling_rate)
 
-    def _sound(self, answer: FloatArray) -> FloatArray:
-        """`answer`, unless its error is too large to call it one."""
-        if self.error > _WORST_ERROR:
-            rule = f"have more columns, or likelier values: the error is {self.error:.1g} here"
+    def _sound(self, answer: FloatArray, out: float = 1.0, inside: float = 1.0) -> FloatArray:
+        """`answer`, unless its error is too large to call it one.
+
+        `out` and `inside` are the least probabilities that it is made of.
+        """
+        if not self._strict:
+            return answer
+        error = self._law.error_at(out, inside)
+        if error > _WORST_ERROR:
+            if self._law.body_error <= _WORST_ERROR:
+                rule = (
+                    f"be asked for likelier releases: counts left out make an error of {error:.1g}"
+                )
+                invalid(
+                    "curve", rule, remedy=f"Those kept have all but {max(self._law.missing):.1g}"
+                )
+            rule = f"have more columns, or likelier values: the error is {error:.1g} here"
             remedy = 'Without normal columns method="halves" is exact; enclosure() holds the power'
             invalid("marginals", rule, remedy=remedy)
+        self._law.note(out, inside)
         return answer
 
     def _power(self, fpr: FloatArray) -> FloatArray:
-        rate = self.sampling_rate
-        return self._sound(rate * self._law.at_fpr(fpr)[1] + (1.0 - rate) * fpr)
+        rate, power = self.sampling_rate, self._law.at_fpr(fpr)[1]
+        least = _least(fpr, fpr > 0.0), _least(power, fpr > 0.0)
+        return self._sound(rate * power + (1.0 - rate) * fpr, *least)
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
-        rate = self.sampling_rate
-        return self._sound(rate * self._law.at_fpr(fpr)[2] + (1.0 - rate) * (1.0 - fpr))
+        rate, fnr = self.sampling_rate, self._law.at_fpr(fpr)[2]
+        above = (1.0 - fpr) - self._law.lost
+        least = _least(above, above > 0.0), _least(fnr, fnr > 0.0)
+        return self._sound(rate * fnr + (1.0 - rate) * (1.0 - fpr), *least)
 
     def _fpr(self, power: FloatArray) -> FloatArray:
-        if self.sampling_rate == 1.0:
-            return self._sound(self._law.at_power(power))
-        return self._thinned._fpr(power)
+        if self.sampling_rate != 1.0:
+            return self._thinned._fpr(power)
+        fpr, smaller = self._law.at_power(power), np.minimum(power, 1.0 - power)
+        return self._sound(fpr, _least(fpr, fpr > 0.0), _least(smaller, smaller > 0.0))
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        if self.sampling_rate == 1.0:
-            return np.minimum(self._sound(self._law.delta(epsilon, direction)), 1.0)
-        return self._thinned._delta(epsilon, direction)
+        if self.sampling_rate != 1.0:
+            return self._thinned._delta(epsilon, direction)
+        delta = np.minimum(self._law.delta(epsilon, direction), 1.0)
+        return self._sound(delta, *self._least_of(epsilon, delta, direction))
+
+    def _least_of(
+        self, epsilon: FloatArray, delta: FloatArray, direction: str
+    ) -> tuple[float, float]:
+        """The least probability that a delta is made of, in the world of its direction."""
+        missing = self._law.missing[direction == "in"]
+        if missing > _DOUBTFUL and np.any(
+            (delta == 0.0) & (epsilon < self._moments.last(direction))
+        ):
+            self._law.note(*((1.0, 0.0) if direction == "in" else (0.0, 1.0)))
+        least = _least(delta, delta > 0.0)
+        return (1.0, least) if direction == "in" else (least, 1.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self.sampling_rate != 1.0:
@@ -317,5 +370,12 @@ class ExactTradeOff(TradeOff):
         if isinstance(self._law, AtomLaw):
             found = self._law.curve._epsilon(delta, direction)
         else:
-            found = super()._epsilon(delta, direction)
+            found = least_epsilon(lambda epsilon: self._law.delta(epsilon, direction), delta)
+        least = _least(delta, delta > 0.0)
+        self._sound(found, *((1.0, least) if direction == "in" else (least, 1.0)))
         return np.where(delta > 0.0, found, last)
+
+
+def _least(values: FloatArray, where: Any) -> float:
+    """The smallest of some values, at most 1."""
+    return float(np.min(values, where=where, initial=1.0))

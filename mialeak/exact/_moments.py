@@ -49,6 +49,11 @@ class RatioMoments:
         slack = 1e-13 * (abs(low) + abs(high)) if self.normal is None else 0.0
         return low - slack, high + slack
 
+    @property
+    def pole(self) -> float:
+        """The largest theta below 0 at which ``M`` is infinite."""
+        return -np.inf if self.normal is None else 1.0 - self.normal.n
+
     def last(self, direction: str) -> float:
         """The epsilon that holds where delta is 0: from outcomes however unlikely."""
         if direction == "out":

@@ -10,6 +10,7 @@ small.  Bending makes ``|M_j| = (1 + (2 pi m b)^2)^(-1/4)`` at the m-th return, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from mialeak._arrays import FloatArray
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import Table
 
-__all__ = ["Returns", "find_returns"]
+__all__ = ["Returns", "find_returns", "growth"]
 
 #: Bent away for good: the product of all first returns is below e^-_BENT.
 _BENT = 45.0
@@ -38,6 +39,9 @@ _OFF_STEP = 9.0
 _SMALL, _ENOUGH = 1e-18, 1e-17
 #: Work at most: nodes, and nodes times outcomes.  Candidates looked at in a period at most.
 _NODES, _WORK, _CANDIDATES = 1 << 15, 4e8, 1 << 23
+#: Where that leaves more than this, nodes of a second search, half a second of work: it counts if
+#: it comes to an end.  Rare values among columns that are much alike need it.
+_CLOSE, _MORE_NODES = 1e-9, 1 << 20
 #: Tiles after which the kernel gives up on a node where nothing returns.
 _FIRST_TILES = 6
 #: Outcomes at most of which all are listed.
@@ -46,6 +50,8 @@ _OUTCOMES = 1 << 25
 _WITNESSES = 12
 #: Nodes this close are evaluated together.
 _GAP = 16
+#: Largest exponent of e.
+_LARGE = 700.0
 #: Phases at most that the kernel turns to the last digit.
 _MOST_PHASE = 4e6
 
@@ -62,6 +68,15 @@ class Returns(NamedTuple):
 
 
 def find_returns(moments: RatioMoments) -> Returns:
+    """The returns of the moment function; looked for longer where much would be left out."""
+    first = _search(moments, _NODES)
+    if first.left <= _CLOSE or np.isinf(first.left):
+        return first
+    longer = _search(moments, _MORE_NODES)
+    return longer if longer.left <= min(_CLOSE, first.left) else first
+
+
+def _search(moments: RatioMoments, most: int) -> Returns:
     """Look for returns period by period until they have died away or the work is done.
 
     What is left out of a tail is estimated as if |M(t)|/(pi t), summed over a period, fell as the
@@ -83,7 +98,7 @@ def find_returns(moments: RatioMoments) -> Returns:
     if step > period:  # nearly one atom: no frequency is without a return
         return Returns(_START / spread, [], np.inf)
     most_t = _MOST_PHASE / witnesses.widest
-    scan, work = _NODES, _WORK
+    scan, work = most, _WORK
     cheap = 8.0 * float(table.first[min(_FIRST_TILES, table.first.size - 1)])
     windows: list[tuple[float, float]] = []
     start = _START / spread
@@ -115,6 +130,27 @@ def find_returns(moments: RatioMoments) -> Returns:
         if left < _ENOUGH:
             return Returns(start, _merged(windows, step), left)
         begin = end
+
+
+def growth(moments: RatioMoments, theta: float) -> float:
+    """How much larger |M| is at high frequency on a line than where returns were looked for.
+
+    By the root mean square over all frequencies, that of the probability of each outcome under the
+    law tilted by theta: far in a tail that law is narrower, and its atoms stand out more.
+    """
+    table = moments.full_table()
+    floors = []
+    for tilt in (theta, _TILT):
+        shift = np.repeat(_column_max(table, tilt * table.ratio), np.diff(table.first), axis=0)
+        weight = table.weight * np.exp(tilt * table.ratio - shift)
+        total = np.add.reduceat(weight, table.first[:-1])
+        weight /= np.repeat(np.where(total > 0.0, total, 1.0), np.diff(table.first), axis=0)
+        floors.append(0.5 * float(np.sum(_log_coincidence(replace(table, weight=weight)))))
+    return float(np.exp(min(max(floors[0] - floors[1], 0.0), _LARGE)))
+
+
+def _column_max(table: Table, values: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum.reduceat(values, table.first[:-1]))
 
 
 def _bent_away(moments: RatioMoments) -> float:

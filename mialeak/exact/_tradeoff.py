@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from mialeak._arrays import as_choice, as_count, as_floats, invalid, sampled_rows
-from mialeak.exact._atoms import Atoms, atoms_of, halves_of
-from mialeak.exact._coordinates import families_of, log_of
+from mialeak.exact._atoms import MOST_LARGE, MOST_SMALL, Atoms, Halves, atoms_of, halves_of
+from mialeak.exact._coordinates import Family, families_of, log_of
 from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import packed
@@ -27,8 +28,14 @@ _FEW_COLUMNS = 48
 #: Least log probability, out, of the releases that the target can be in.  Below the first their
 #: atoms underflow; below the second for each column they are too much alike to be inverted.
 _LEAST_KEPT, _LEAST_KEPT_COLUMN = -600.0, -12.0
-#: Factor on the range of counts where atoms are listed: probabilities below 1e-40 are left out.
-_ATOM_RANGE = 1.6
+#: Where atoms are listed, factor on the range of counts, and how rare an outcome of a column may be
+#: against its likeliest; the first that is affordable.  Down to the least float64; to 1e-40; and,
+#: of two halves, to 3e-17.
+_RANGES = ((4.5, 0.0), (1.6, 1e-40), (1.0, 1e-40))
+#: An inversion with a larger error gives way to halves that take longer.
+_SLOWER_FOR = 1e-6
+#: Sizes of those: 30 ms a threshold.
+_SMALL, _LARGE = 1 << 18, 1 << 20
 #: Of fewer normal columns alone the moment function falls off too slowly to be inverted: of nine it
 #: takes seconds, of eight more nodes than there are, whenever the target is close to the mean.
 _FEW_NORMAL = 10
@@ -53,9 +60,9 @@ def exact_mean_tradeoff(
         must be an integer, at least 2.
     method : {"auto", "atoms", "halves", "inversion"}, optional
         "auto" takes the first that is possible: all atoms, if there are at most 2**20; the atoms
-        of two halves of the columns, if at most 2**13 and 2**20; the inversion of the moment
-        function.  "halves" takes up to 2**17 and 2**21: at these 16 ms a threshold, and 2 at the
-        others.
+        of two halves of the columns, if at most 2**13 and 2**20, or 2**18 if the inversion has an
+        error above 1e-6; the inversion of the moment function.  "halves" takes up to 2**18 and
+        2**21: at these 30 ms a threshold, and 2 at the first.
 
     Returns
     -------
@@ -65,8 +72,9 @@ def exact_mean_tradeoff(
     ------
     ValueError
         If shapes do not match, the target is impossible, or a method cannot be had.  Power, fnr,
-        fpr, delta and advantage of the curve raise it if their error is above 0.01, as may happen
-        with a few columns of which some are normal; cdf and sf are given with whatever `error`.
+        fpr, delta, epsilon and advantage of the curve raise it if their error is above 0.02, as may
+        happen with a few columns of which some are normal, or far in a tail of which the outcomes
+        are not listed; cdf and sf are given with whatever `error`.
     TypeError
         For other laws.
 
@@ -84,7 +92,8 @@ def exact_mean_tradeoff(
 
         P(l > x) = (1/pi) Re int_0^oo M(theta + it) e^(-(theta + it) x) / (theta + it) dt
 
-    taken through the saddle point, so that the result is relatively accurate at 1e-300 too.  l lies
+    taken through the saddle point, so that the result keeps its relative accuracy far in the tails,
+    as long as nothing is left out: with many columns at 1e-300 too, with few see `error`.  l lies
     on a slightly bent lattice, so ``|M|`` returns near multiples of ``2 pi n p_j``; cut at its
     first decay, tails of 200 rare alleles are off by 2e-3.  The returns are looked for and
     included.  A release that is impossible with the target in it has l = -inf, and carries its
@@ -95,9 +104,12 @@ def exact_mean_tradeoff(
     Columns must be independent.  For dependent ones the curve is that of another law; people of
     mixed ancestry are an example, see the gallery.
 
-    **Accuracy.**  `error` of the result.  Against exact rational enumeration 1e-14; against atoms
-    of two halves, and between contours, 1e-12 relative down to 1e-30.  Where atoms are listed,
-    outcomes of a column less likely than 1e-40 are left out (of halves with many atoms 3e-17).
+    **Accuracy.**  `error` of the result, which of atoms and halves is a bound and of the inversion
+    an estimate, printed with the curve where it is above 1e-6.  Against exact rational enumeration
+    1e-14, and 3e-12 relative at 1e-300; against atoms of two halves, and between contours, 1e-12
+    relative down to 1e-30.  Where atoms are listed, they are all those that have a float64, if
+    there are not too many; else outcomes of a column less likely than 1e-40 (of halves with many
+    atoms 3e-17) are left out, and count as an error relative to the tail that is asked for.
 
     **Cost.**  Linear in d and independent of n for large ``n p (1 - p)``: 25 outcomes a column
     (their probability is smooth, every h-th count is enough), 26 frequencies a contour, four to
@@ -147,17 +159,20 @@ def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:
             and log_kept > _LEAST_KEPT
             and sum(float(np.sum(f.spread + 1.0)) for f in families) <= _FEW_OUTCOMES
         )
+        faint = _faint(families)
         if few and method in ("auto", "atoms"):
-            atoms = atoms_of(packed(families, 1.0, np.inf, _ATOM_RANGE))
-            if atoms is not None:
-                return AtomLaw(atoms, -float(np.expm1(log_kept)))
+            for wider, rare in _RANGES[:2]:
+                atoms = atoms_of(packed(families, 1.0, np.inf, wider), rare)
+                if atoms is not None:
+                    return AtomLaw(atoms, -float(np.expm1(log_kept)), faint)
         if few and method in ("auto", "halves"):
-            sizes = () if method == "auto" else (1 << 17, 1 << 21)
-            for wider in (_ATOM_RANGE, 1.0):
-                halves = halves_of(packed(families, 1.0, np.inf, wider), *sizes)
-                if halves is not None:
-                    contours = ContourLaw(moments, find_returns(moments), (rest, np.inf))
-                    return HalvesLaw(halves, contours)
+            sizes = (MOST_SMALL, MOST_LARGE) if method == "auto" else (_SMALL, 2 * _LARGE)
+            halves = _halves(families, *sizes)
+            returns = find_returns(moments) if halves or method == "auto" else None
+            if halves is None and returns is not None and returns.left > _SLOWER_FOR:
+                halves = _halves(families, _SMALL, _LARGE)
+            if halves is not None and returns is not None:
+                return HalvesLaw(halves, ContourLaw(moments, returns, (rest, np.inf)), faint)
     columns = sum(float(f.copies.sum()) for f in families)
     if normal is None and log_kept < _LEAST_KEPT_COLUMN * columns:
         rule = "have likelier values: releases that it can be in have a probability below"
@@ -168,3 +183,21 @@ def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:
     if np.isinf(returns.left):
         invalid("marginals", "vary: all but always every row is the same, and the release with it")
     return ContourLaw(moments, returns, (rest, np.inf))
+
+
+def _halves(families: Sequence[Family], small: int, large: int) -> Halves | None:
+    """Two halves with the widest range of counts that is affordable."""
+    for wider, rare in _RANGES:
+        halves = halves_of(packed(families, 1.0, np.inf, wider), small, large, rare)
+        if halves is not None:
+            return halves
+    return None
+
+
+def _faint(families: Sequence[Family]) -> tuple[float, float]:
+    """Probability, out and in, of outcomes that no list holds, at most."""
+    out = [f.copies * f.faint for f in families]
+    inside = [
+        np.exp(np.minimum(f.highest, 700.0)) * mass for f, mass in zip(families, out, strict=True)
+    ]
+    return sum(float(mass.sum()) for mass in out), sum(float(mass.sum()) for mass in inside)

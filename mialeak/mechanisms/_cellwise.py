@@ -51,11 +51,14 @@ def own_cell_terms(
         width = int(widths[rows].max())
         share, start = atoms[rows, None], first[rows]
         counts = (start[:, None] + np.arange(width)).astype(np.float64)
+        # The mean is rounded once, for the probabilities and for the distances from it: what a law
+        # with these probabilities leaks, and each is right to 2**-53.
+        mean = n * share
         if poisson:
-            chance = poisson_pmf(counts, n * share)
+            chance = poisson_pmf(counts, mean)
         else:
             chance = np.exp(binom_logpmf(counts, float(n), share))
-        measure = chance * (counts / n - gamma * share)
+        measure = chance * ((counts - gamma * mean) / n)
         seen = measure if mechanism is None else mechanism.push(measure, start)
         terms[rows] = leaked(seen, gamma).sum(axis=1)
     return terms

@@ -32,6 +32,8 @@ _BLOCK = 2**16
 LIMIT = 10**9
 #: Distinct outcomes at most: 0.3 GB of sums for eight cells.
 _MOST_OUTCOMES = 2**21
+#: Size at most of all vectors in one array.
+_MOST_BYTES = 2**31
 #: Vectors a second that messages reckon with: with labels given, and with a NumPy mechanism.
 _TABLE_RATE, _CALL_RATE = 5e7, 5e6
 
@@ -160,7 +162,7 @@ def count_vectors(n: int, cells: int) -> IntArray:
     Raises
     ------
     TypeError, ValueError
-        If a number is no integer, or there are more than 1e8 vectors.
+        If a number is no integer, or the vectors take more than 2 GiB.
 
     Examples
     --------
@@ -170,7 +172,11 @@ def count_vectors(n: int, cells: int) -> IntArray:
     """
     rows, cells = as_count(n, "n"), as_count(cells, "cells", least=1)
     every = Enumeration(cells, rows, poisson=False)
-    every.check(LIMIT // 10, table=True)
+    every.check(LIMIT, table=True)
+    size = every.size * cells * np.dtype(np.int64).itemsize
+    if size > _MOST_BYTES:
+        rule = f"allow for an array of at most {_MOST_BYTES // 2**30} GiB"
+        invalid("cells", f"{rule}; {every.size:,} vectors of {cells} take {size / 2**30:.1f} GiB")
     return every.counts(0, every.size)
 
 

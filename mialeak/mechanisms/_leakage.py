@@ -37,6 +37,8 @@ _MOST_JOINT_CELLS = 12
 _MOST_DIGITS = 62
 #: At a larger gamma only atoms leak that are rarer than 1e-100, and products overflow.
 _LARGEST_GAMMA = 1e100
+#: Absolute error: a constant, and for a fixed number of rows or a statistic, times sqrt(n).
+_ROUNDING, _EPS = 1e-14, 2.0**-52
 _ROWS = ("fixed", "poisson")
 
 
@@ -121,8 +123,11 @@ def mechanism_leakage(
     :math:`2p(1-p)^n`.  The mean's law and the mode's are Fourier sums.  With a Poisson number of
     rows what treats each cell on its own leaks of a target what its own cell does.
 
-    **Accuracy**: absolute, 1e-14 + eps sqrt(n), over gamma where that is below 1.  **Cost**: 10 ns
-    a count vector for K <= 8 with labels given; without enumeration, milliseconds.
+    **Accuracy**: absolute, `error` of the result: 1e-14 + eps sqrt(n), and 1e-14 for cells with a
+    Poisson number of rows, over gamma where that is below 1.  A leakage below that is printed as
+    such.  **Cost**: 10 ns a count vector for K <= 8 with labels given; without enumeration,
+    milliseconds, and seconds where a cell expects 1e12 rows.  Cells that expect more than about
+    2.5e13 rows are refused.
 
     References
     ----------
@@ -179,7 +184,9 @@ def mechanism_leakage(
             )
         lower = upper = closed
     kind: Literal["exact", "bound"] = "exact" if lower == upper else "bound"
-    return MechanismLeakage(lower, upper, kind, rows, method)
+    cells = poisson and isinstance(mechanism, (CellMechanism, Histogram))
+    error = (_ROUNDING + (0.0 if cells else _EPS * math.sqrt(size))) / min(1.0, weight)
+    return MechanismLeakage(lower, upper, kind, rows, method, error)
 
 
 def compare_mechanisms(

@@ -20,7 +20,7 @@ from mialeak._arrays import (
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Direction, Kind, Result
 
-__all__ = ["TradeOff", "weakest"]
+__all__ = ["TradeOff", "least_epsilon", "weakest"]
 
 
 #: From the strongest claim to the weakest; a result made of two is no better than the weaker.
@@ -296,14 +296,7 @@ class TradeOff(Result, ABC):
         return np.where(power > 0.0, found, 0.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
-        def excess(epsilon: FloatArray) -> FloatArray:
-            reached = self._delta(epsilon, direction)
-            return _at_least(-np.log(reached / delta), reached <= delta)
-
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            usual = excess(np.asarray(_USUAL)) >= 0.0
-            found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
-        return np.where(found < _LARGEST, found, np.inf)
+        return least_epsilon(lambda epsilon: self._delta(epsilon, direction), delta)
 
     def _directions(self, direction: str) -> tuple[str, str | None]:
         as_choice(direction, "direction", get_args(Direction))
@@ -317,6 +310,19 @@ class TradeOff(Result, ABC):
         pair = f"{type(self).__name__} and {type(other).__name__}"
         reason = because or "only two Gaussian or two piecewise linear curves compose exactly"
         raise TypeError(f"{pair} cannot be composed: {reason}")
+
+
+def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArray) -> FloatArray:
+    """The least epsilon at which `function`, falling, is at most delta; inf where there is none."""
+
+    def excess(epsilon: FloatArray) -> FloatArray:
+        reached = function(epsilon)
+        return _at_least(-np.log(reached / delta), reached <= delta)
+
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        usual = excess(np.asarray(_USUAL)) >= 0.0
+        found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
+    return np.where(found < _LARGEST, found, np.inf)
 
 
 def _at_least(excess: FloatArray, enough: Any) -> FloatArray:

@@ -28,6 +28,8 @@ from mialeak.tradeoff._base import TradeOff, weakest
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
 
+#: Log ratios that agree to this share of the largest are one.
+_SAME = 4e-15
 #: Pairs of segments that `compose` sorts at most: 2 s and 0.5 GB.
 _PAIRS = 2**22
 
@@ -213,7 +215,9 @@ class PiecewiseTradeOff(TradeOff):
         Notes
         -----
         A segment is an outcome with a known probability in each world; the outcomes of both
-        releases are all pairs.
+        releases are all pairs, of which those of equal likelihood ratio (to 4e-15 of the largest
+        logarithm) are one.  A release of which k copies are composed one after another, such as
+        randomised response, then has k + 1 outcomes and not 2**k.
 
         Examples
         --------
@@ -225,7 +229,7 @@ class PiecewiseTradeOff(TradeOff):
         """
         if not isinstance(other, PiecewiseTradeOff):
             self._cannot_compose(other)
-        ours, theirs = _atoms(self._corners), _atoms(other._corners)
+        ours, theirs = self._outcomes, other._outcomes
         if ours[0].size * theirs[0].size > _PAIRS:
             pairs = f"{ours[0].size} times {theirs[0].size} segments"
             self._cannot_compose(other, f"{pairs} are more than {_PAIRS} pairs")
@@ -235,8 +239,10 @@ class PiecewiseTradeOff(TradeOff):
             log_ratio = np.add.outer(ours[2], theirs[2]).ravel()
         ends = (log_ratio == np.nanmax(log_ratio)) | (log_ratio == np.nanmin(log_ratio))
         some = (p_out > 0.0) | (p_in > 0.0) | ends
-        corners = corners_of_atoms(p_out[some], p_in[some], log_ratio[some])
-        return self._of(corners, weakest(self.kind, other.kind))
+        atoms = _merged(p_out[some], p_in[some], log_ratio[some])
+        curve = self._of(corners_of_atoms(*atoms), weakest(self.kind, other.kind))
+        object.__setattr__(curve, "_outcomes", atoms)
+        return curve
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
@@ -246,6 +252,11 @@ class PiecewiseTradeOff(TradeOff):
     def __repr__(self) -> str:
         count, advantage = self._corners.fpr.size, f"{self.advantage:.6g}"
         return f"{type(self).__name__}({count} vertices, advantage={advantage}, kind={self.kind!r})"
+
+    @cached_property
+    def _outcomes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What :meth:`compose` takes pairs of; of a composed curve those that it was made of."""
+        return _atoms(self._corners)
 
     @cached_property
     def _sides(self) -> dict[str, Side]:
@@ -285,3 +296,23 @@ def _atoms(corners: Corners) -> tuple[FloatArray, FloatArray, FloatArray]:
         return p_out, p_in, log_slope
     # Outcomes that only the target makes possible.
     return np.append(0.0, p_out), np.append(power[0], p_in), np.append(np.inf, log_slope)
+
+
+def _merged(
+    p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The outcomes by falling ratio, those of equal ratio taken together."""
+    order = np.argsort(-log_ratio, kind="stable")
+    p_out, p_in, log_ratio = p_out[order], p_in[order], log_ratio[order]
+    scale = np.max(np.abs(log_ratio), where=np.isfinite(log_ratio), initial=0.0)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(log_ratio[1:] == log_ratio[:-1], 0.0, log_ratio[:-1] - log_ratio[1:])
+    starts = np.append(0, 1 + np.flatnonzero(gap > _SAME * scale))
+    if starts.size == p_out.size:
+        return p_out, p_in, log_ratio
+    mass = np.add.reduceat(p_out + p_in, starts)
+    first = np.repeat(log_ratio[starts], np.diff(np.append(starts, p_out.size)))
+    with np.errstate(invalid="ignore"):
+        away = np.where(np.isfinite(first), (p_out + p_in) * (log_ratio - first), 0.0)
+    shift = np.add.reduceat(away, starts) / np.where(mass > 0.0, mass, 1.0)
+    return np.add.reduceat(p_out, starts), np.add.reduceat(p_in, starts), log_ratio[starts] + shift

@@ -86,6 +86,11 @@ class SaddlePointInversion:
         """Largest relative error of the trapezoid rule on the contours used so far."""
         return max((contour.error for contour in self._contours), default=0.0)
 
+    @property
+    def lines(self) -> list[float]:
+        """Real parts of the contours used so far."""
+        return [contour.theta for contour in self._contours]
+
     def log_tails(self, x: Any, *, tilt: float = 0.0) -> tuple[FloatArray, FloatArray]:
         """``log E[e^(tilt l); l <= x]`` and the same for ``l > x``.
 
@@ -328,8 +333,10 @@ class SaddlePointInversion:
             held, sold = known(0.0), known(1.0)
             gap = sold - held if np.isfinite(held) else np.inf
             if np.isfinite(gap) and not 0.0 <= contour.theta <= 1.0:
-                nearer = float(np.copysign(period, contour.theta))
-                rest = np.expm1(nearer) / np.expm1(period * abs(contour.theta))
+                # (e^nearer - 1)/(e^far - 1) without an exponential that overflows
+                nearer, far = float(np.copysign(period, contour.theta)), period * abs(contour.theta)
+                rest = np.expm1(-period) / np.expm1(-far) * np.exp(max(nearer, 0.0) - far)
+                rest = float(np.copysign(rest, nearer))
                 gap = self._local(1.0)[0] - self._local(0.0)[0] + nearer - float(np.log1p(-rest))
             return option(contour, x, held, sold, gap)
         return kernel(contour, x, anchor, known(anchor))

@@ -1,0 +1,58 @@
+"""Enclosures of the power where they said nothing once: normal columns, and a power of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mialeak import exact_mean_tradeoff, gaussian_mean_tradeoff
+from mialeak._numerics.inversion._integrals import option
+from mialeak.laws import Bernoulli, Normal
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.mark.parametrize("n", [2, 10, 1000])
+@pytest.mark.parametrize("d", [10, 30, 100])
+@pytest.mark.parametrize("away", [0.0, 0.5, 3.0])
+def test_normal_columns_are_enclosed_as_closely_as_others(n, d, away):
+    """The bound of the integrand was taken beyond the pole of the moment function."""
+    target = np.full(d, away)
+    law = Normal(np.zeros(d), np.ones(d))
+    bounds = exact_mean_tradeoff(target, law, n).enclosure(0.1)
+    truth = gaussian_mean_tradeoff(target, np.zeros(d), np.ones(d), n).power(0.1)
+    assert bounds.lower <= truth <= bounds.upper < bounds.lower + 3e-3
+
+
+def test_bits_beside_normal_columns_are_enclosed():
+    rng = np.random.default_rng(5)
+    laws = [Bernoulli(rng.uniform(0.02, 0.98, 30)), Normal(np.zeros(3), np.ones(3))]
+    curve = exact_mean_tradeoff(np.r_[rng.random(30) < 0.5, 0.3, -1.0, 2.0].astype(float), laws, 20)
+    bounds = curve.enclosure(0.3)
+    assert bounds.lower <= curve.power(0.3) + 1e-12
+    assert curve.power(0.3) <= bounds.upper < bounds.lower + 3e-3
+
+
+def test_a_power_of_one_is_enclosed():
+    """Every release that is possible with the target is rarer, without it, than the fpr."""
+    target = np.r_[1.0, np.zeros(49)]
+    curve = exact_mean_tradeoff(target, Bernoulli(np.linspace(0.81, 0.99, 50)), 20)
+    assert curve.impossible > 0.9
+    bounds = curve.enclosure(0.1)
+    assert 1.0 - 1e-12 < bounds.lower < bounds.upper == 1.0
+    tight = curve.enclosure(0.5 * (1.0 - curve.impossible))
+    assert 0.0 < tight.lower <= tight.upper <= 1.0
+
+
+@pytest.mark.parametrize("theta", [3.0, -2.0])
+def test_a_fine_contour_far_from_both_poles_leaks_no_warning(theta):
+    """e^(period theta) overflowed: seen as delta(40) of twelve columns of two rows."""
+    rng = np.random.default_rng(0)
+    target, p = (rng.random(12) < 0.5).astype(float), rng.uniform(0.2, 0.8, 12)
+    inversion = exact_mean_tradeoff(target, Bernoulli(p), 200, method="inversion")._law.inversion
+    contour = inversion._contour(theta)
+    fine = replace(contour, step=2.0 * np.pi / 400.0)
+    assert abs(theta) * 2.0 * np.pi / fine.step > 710.0
+    assert np.isfinite(inversion._integral(fine, np.array([contour.saddle]), option, 0.0)).all()
