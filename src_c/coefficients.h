@@ -224,6 +224,23 @@ static const double LEGENDRE_WEIGHT[32] = {
     0x1.cbf8bc743cc5cp-9,
 };
 
+/* of convergents 10 to 22 of a mean excess (fraction.h) */
+static const double FRACTION_WEIGHT[13] = {
+    0x1.e4ea1383750b8p-13,
+    0x1.0437952673480p-8,
+    0x1.e95c7bd2cd3adp-6,
+    0x1.0b9bc63040ddap-3,
+    0x1.7c74a769e45bap-2,
+    0x1.73704ed3b42b5p-1,
+    0x1.0000000000000p+0,
+    0x1.f71c3a38c5759p-1,
+    0x1.5e742b8f2cda1p-1,
+    0x1.521c132dacd71p-2,
+    0x1.ad8194e07be12p-4,
+    0x1.42f3278d2f761p-6,
+    0x1.b3508a34fb5b7p-10,
+};
+
 #define SQRT_2_PI_INVERSE 0x1.9884533d43651p-2
 #define TWO_PI 0x1.921fb54442d18p+2
 #define LOG2 0x1.62e42fefa39efp-1
