@@ -29,13 +29,14 @@ enum {
     FRACTION_SCALE_STEP = 19, /* whose a and b give the scale */
 };
 
-/* The scale from a and b of step FRACTION_SCALE_STEP: about rho there.  15/16 in place of 1 keeps it
- * above b/32, so that no sum overflows: they stay below 2^110. */
-INLINE vd fraction_scale(vd a, vd b) {
-    return 0.5 * (vsqrt(b * b + 4.0 * vmax(a, all(0.0))) - (15.0 / 16.0) * b);
+/* 1/s from a and b of step FRACTION_SCALE_STEP, in 26 bits, so that its square is exact.  15/16 in place
+ * of 1 keeps s above b/32, so that no sum overflows: they stay below 2^110. */
+INLINE vd fraction_unit(vd a, vd b) {
+    vd scale = vsqrt(b * b + 4.0 * vmax(a, all(0.0))) - (15.0 / 16.0) * b;
+    return as_double(as_bits(2.0 / scale) & ~(((int64_t)1 << 27) - 1));
 }
 
-/* Before step m: a_(m+1) y_(m+1) and y_m.  After step 1: a_1 y_1 and y_0, and rho = s over/under. */
+/* Before step m: a_(m+1) y_(m+1) and y_m.  After step 1: a_1 y_1 and y_0, and rho/s = over/under. */
 typedef struct {
     vd over, under;
 } fraction;
