@@ -267,49 +267,64 @@ INLINE law law_of(vd n, vd p) {
     return at;
 }
 
-/* x - n p */
-INLINE pair above_mean(law at, vd x) {
-    pair direct = pair_subtract((pair){x, all(0.0)}, at.small);
-    pair mirrored = pair_subtract(at.small, two_sum(at.n, -x));
-    return (pair){pick(at.folded, mirrored.high, direct.high),
-                  pick(at.folded, mirrored.low, direct.low)};
+/* -x where the mask is set, else x */
+INLINE vd negate(vi mask, vd x) { return as_double(as_bits(x) ^ (mask & INT64_MIN)); }
+
+/* whole - b, as accurately where the two nearly cancel */
+INLINE pair whole_less(vd whole, pair b) {
+    pair sum = two_sum(whole, -b.high);
+    return quick_sum(sum.high, sum.low - b.low);
 }
 
-/* Where k/mean is between the inverse of this (a hair below sqrt 2) and this, |k - mean|/(k + mean)
- * <= 0.1716, and ATANH_NEXT serves.  Further out the mean is multiplied by a power of two first. */
-#define DEVIANCE_NEAR 1.4142
+/* x - n p */
+INLINE pair above_mean(law at, vd x) {
+    pair mirrored = two_sum(at.n, -x);
+    pair side = {pick(at.folded, mirrored.high, x), as_double(at.folded & as_bits(mirrored.low))};
+    pair distance = pair_subtract(side, at.small);
+    return (pair){negate(at.folded, distance.high), negate(at.folded, distance.low)};
+}
 
 /*
  * k log(k/mean) - (k - mean), k > 0 whole, delta = k - mean; relative error 2^-61.
  *
  * With s = delta/(k + mean), log(k/mean) = 2 atanh(s) = 2 s (1 + s^2 A(s^2)), k = (1 + s)(k + mean)/2:
  *   s delta (1 + s (1 + s) A(s^2)),  A(z) = 1/3 + z/5 + ...
- * s and s/3 are pairs; what follows is below 1/90.  With mean' = 2^e mean near k in place of the mean
- * remains k e log 2 - (mean' - mean).
+ * s, 1 + s and 1/3 are pairs; what follows is below 1/400.  Where k/mean is not within a factor of 1.502 the mean
+ * is multiplied by the power 2^e that brings it there, and k e log 2 - (2^e - 1) mean is added.  The
+ * leading bits of a double are its logarithm but for 0.09, so their difference gives e.
  * Tried: log_pair for all that is far, which made a vector pay 60 operations for one such lane, and
  * one double for the term in A, which cost 7e-17 of the logarithm of a probability.
  */
 INLINE pair deviance_half(vd k, pair mean, pair delta) {
-    vi near = le(k, DEVIANCE_NEAR * mean.high) & le(mean.high, DEVIANCE_NEAR * k);
+    /* A mean this small is scaled up so that its bits are those of a normal number. */
+    const int64_t one = 0x3ff0000000000000, half = 0x0008000000000000, bias = 1536;
+    vi tiny = lt(mean.high, all(0x1p-960));
+    vi power = (vi)((vu)(as_bits(k) - as_bits(mean.high) + half + (bias << 52)) >> 52) - bias;
+    vi far = ~MASK(power == 0);
     pair beyond = {all(0.0), all(0.0)};
-    if (any(~near)) {
-        /* A mean this small is scaled up so that its logarithm is that of a normal number. */
-        vi tiny = lt(mean.high, all(0x1p-960));
-        vd scale = pick(tiny, all(0x1p60), all(1.0)), exponent;
-        pair nearer = {mean.high * scale, mean.low * scale};
-        split_exponent(pick(near, all(1.0), nearer.high / k), &exponent);
-        exponent = -exponent;
-        nearer.high = scale_by_power(nearer.high, exponent);
-        nearer.low = scale_by_power(nearer.low, exponent);
-        exponent = pick(tiny, exponent + 60.0, exponent);
-        pair logs = two_product(exponent, all(LOG2));
-        logs.low = logs.low + exponent * LOG2_LOW;
-        beyond = pair_subtract(pair_times(logs, k), pair_subtract(nearer, mean));
-        pair step = pair_subtract((pair){k, all(0.0)}, nearer);
-        beyond.high = pick(near, all(0.0), beyond.high);
-        beyond.low = pick(near, all(0.0), beyond.low);
-        delta.high = pick(near, delta.high, step.high);
-        delta.low = pick(near, delta.low, step.low);
+    if (any(far)) {
+        pair nearer = mean;
+        vi shifted = power;
+        if (any(tiny)) {
+            vd scale = pick(tiny, all(0x1p60), all(1.0));
+            nearer.high = nearer.high * scale;
+            nearer.low = nearer.low * scale;
+            shifted = (vi)((vu)(as_bits(k) - as_bits(nearer.high) + half + (bias << 52)) >> 52) - bias;
+            power = shifted + (tiny & 60);
+        }
+        vd factor = as_double(shift_left(shifted, 52) + one);
+        nearer.high = nearer.high * factor;
+        nearer.low = nearer.low * factor;
+        vd exponent = as_double(power + as_bits(all(0x1.8p52))) - 0x1.8p52;
+        pair logs = two_product(k, exponent * LOG2_SHORT); /* exact: the short has 41 bits */
+        logs.low = logs.low + k * (exponent * LOG2_REST);
+        pair step = two_sum(k, -nearer.high), growth = two_sum(nearer.high, -mean.high);
+        beyond = two_sum(logs.high, -growth.high);
+        beyond.low = beyond.low + (logs.low - (growth.low + (nearer.low - mean.low)));
+        delta.high = pick(far, step.high, delta.high);
+        delta.low = pick(far, step.low - nearer.low, delta.low);
+        beyond.high = pick(far, beyond.high, all(0.0));
+        beyond.low = pick(far, beyond.low, all(0.0));
     }
     pair both = two_sum(k + k, -delta.high);
     both.low = both.low - delta.low;
@@ -318,26 +333,27 @@ INLINE pair deviance_half(vd k, pair mean, pair delta) {
     pair back = two_product(s, both.high);
     vd s_low = (((delta.high - back.high) - back.low) + (delta.low - s * both.low)) * inverse;
     pair first = pair_product((pair){s, s_low}, delta);
-    vd z = s * s;
-    pair third = two_product(s, all(THIRD));
-    vd tail = z * (THIRD + (s + z) * POLYNOMIAL(ATANH_NEXT, z));
-    third = quick_sum(third.high, (third.low + (s * THIRD_LOW + s_low * THIRD)) + tail);
+    pair square = two_product(s, s);
+    pair sum = quick_sum(s, square.high); /* s (1 + s) */
+    sum.low = sum.low + (square.low + (s_low + (s + s) * s_low));
+    pair third = two_product(sum.high, all(THIRD));
+    vd tail = square.high * sum.high * POLYNOMIAL(ATANH_NEXT, square.high);
+    third = quick_sum(third.high, (third.low + (sum.high * THIRD_LOW + sum.low * THIRD)) + tail);
     pair more = two_product(first.high, third.high);
     more.low = more.low + (first.high * third.low + first.low * third.high);
     pair value = quick_sum(first.high, more.high);
     value = quick_sum(value.high, value.low + (more.low + first.low));
-    return any(~near) ? pair_add(value, beyond) : value;
+    return any(far) ? pair_add(value, beyond) : value;
 }
 
-/* The deviance D of 0 < k < n, with delta = k - n p. */
-INLINE pair deviance(law at, vd k, pair delta) {
-    vd small_count = pick(at.folded, at.n - k, k);
-    pair sign = {pick(at.folded, -delta.high, delta.high),
-                 pick(at.folded, -delta.low, delta.low)};
-    pair large_mean = pair_subtract((pair){at.n, all(0.0)}, at.small);
-    return pair_add(deviance_half(small_count, at.small, sign),
-                    deviance_half(at.n - small_count, large_mean,
-                                  (pair){-sign.high, -sign.low}));
+/* k, or n - k where the law is folded */
+INLINE vd folded_count(law at, vd k) { return pick(at.folded, at.n - k, k); }
+
+/* The deviance D of 0 < k < n, given folded_count k and that less `small`. */
+INLINE pair deviance(law at, vd count, pair delta) {
+    return pair_add(deviance_half(count, at.small, delta),
+                    deviance_half(at.n - count, whole_less(at.n, at.small),
+                                  (pair){-delta.high, -delta.low}));
 }
 
 /* n log(q), 0 < q; 2 u. */
@@ -360,8 +376,8 @@ INLINE vd logpmf_inside(vd k, vd n, vd p) {
     if (any(edge))
         within = law_of(size, p);
     vd rest = size - inner;
-    pair distance = above_mean(within, inner);
-    pair exponent = deviance(within, inner, distance);
+    vd count = folded_count(within, inner);
+    pair exponent = deviance(within, count, whole_less(count, within.small));
     vd half_log = 0.5 * log_positive(TWO_PI * inner * (rest / size));
     vd remainders = (stirling(size, 1.0 / size) - stirling(inner, 1.0 / inner)) - stirling(rest, 1.0 / rest);
     vd value = -(exponent.high + (exponent.low + (half_log - remainders)));

@@ -47,10 +47,9 @@ INLINE fraction fraction_start(void) {
 
 /* Step `m`, from FRACTION_STEPS down to 1, with a = a_m/s^2 and b = b_m/s. */
 INLINE fraction fraction_step(fraction at, int m, vd a, vd b) {
-    vd under = b * at.under + at.over;
     if (m > FRACTION_FIRST)
-        under = under + FRACTION_WEIGHT[m - 1 - FRACTION_FIRST];
-    return (fraction){a * at.under, under};
+        at.over = at.over + FRACTION_WEIGHT[m - 1 - FRACTION_FIRST];
+    return (fraction){a * at.under, b * at.under + at.over};
 }
 
 #endif

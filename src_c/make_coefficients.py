@@ -102,10 +102,10 @@ def main():
     c, error = fit(atanh_tail, 0, mp.mpf(1) / 9, 10)
     show("ATANH_TAIL", f"(atanh(s)/s - 1)/z, z = s*s in [0, 1/9]; error {mp.nstr(error, 2)}", c)
 
-    c, error = fit(atanh_next, 0, (3 - 2 * mp.sqrt(2)) ** 2, 6)
+    c, error = fit(atanh_next, 0, mp.mpf("0.0404"), 7)
     show(
         "ATANH_NEXT",
-        f"(atanh(s)/s - 1 - z/3)/z^2, |s| <= (r - 1)/(r + 1), r = sqrt 2; error {mp.nstr(error, 2)}",
+        f"(atanh(s)/s - 1 - z/3)/z^2, z = s*s in [0, 0.0404]; error {mp.nstr(error, 2)}",
         c,
     )
 

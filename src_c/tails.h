@@ -84,14 +84,17 @@ static void tail_inside(size_t count, double *const *columns) {
         vd j = load(columns[TAIL_J] + i), rest = n - j;
         vi upper = le(all(0.0), load(columns[TAIL_DISTANCE] + i));
         law at = law_of(n, p);
-        pair distance = above_mean(at, j);
-        /* V */
+        vd side = folded_count(at, j);
+        pair delta = whole_less(side, at.small);
+        pair exponent = deviance(at, side, delta);
         vd over_j = 1.0 / j, inverse = 1.0 / (n * rest);
-        vd over_rest = inverse * n, over_n = inverse * rest;
-        pair exponent = deviance(at, j, distance);
-        vd remainders = (stirling(n, over_n) - stirling(j, over_j)) - stirling(rest, over_rest);
+        vd remainders = (stirling(n, inverse * rest) - stirling(j, over_j)) - stirling(rest, inverse * n);
         exponent = two_sum(-exponent.high, remainders - exponent.low);
-        vd height = p * vsqrt(n * rest * over_j) * (exp_pair(exponent.high, exponent.low) * SQRT_2_PI_INVERSE);
+        /* V */
+        vd power, height = exp_parts(vmax(exponent.high, all(-760.0)), exponent.low, &power);
+        height = SQRT_2_PI_INVERSE * (p * vsqrt(n * rest * over_j)) * height;
+        height = scale_by_power(height, power);
+        pair distance = {negate(at.folded, delta.high), negate(at.folded, delta.low)};
         pair next = two_sum(distance.high, all(1.0));
         vd d = pick(upper, next.high + (next.low + distance.low), -distance.high);
         vd unit;
@@ -107,7 +110,7 @@ static void tail_inside(size_t count, double *const *columns) {
 
 enum { TAIL_UPPER_FIRST, TAIL_LOWER_FIRST, TAIL_INSIDE };
 static const method TAIL_METHODS[MAX_METHODS] = {
-    {tail_upper_first, 6, 2, 0}, {tail_lower_first, 6, 2, 0}, {tail_inside, 6, 2, 0}};
+    {tail_upper_first, 6, 2, 0}, {tail_lower_first, 6, 2, 0}, {tail_inside, 6, 2, 1}};
 
 /*
  * Given n, p (in the domain), c as a pair in [-2^54, 2^54] and distance = c - n p for the elements
