@@ -15,8 +15,11 @@
  * (Clenshaw's), y_m = w_m + b_(m+1) y_(m+1) + a_(m+2) y_(m+2): the first is a_1 y_1, the second y_0.
  * Far into a tail the convergents agree before the first weighted one, and any positive weights do.
  *
- * Truncation error of the binomial's d + rho: 5e-16 at most of any d, spread and p, as tests measure
- * it.  All terms are positive, so rounding adds a few u.
+ * Truncation error of the binomial's d + rho: 4e-16 as measured, 5e-16 in tests/test_fraction.py, for
+ * any d, spread and p.  All terms are positive: rounding of the steps adds 4 u at most near the mean of
+ * a wide law, where each step counts as much as the one before, and less elsewhere.
+ * Tried: 20 steps, 1e-15; s = sqrt(b^2 + 4 a)/2, 24 steps for 1.5e-14; no weights, steps growing as
+ * the spread to the power 2/3.
  */
 #ifndef MIAL_FRACTION_H
 #define MIAL_FRACTION_H

@@ -185,8 +185,8 @@ _MAD_REGIONS = (
     Region("n p or n(1-p) < 1", _everywhere, 4.0),
 )
 
-#: 1e-13 relative, in eps.
-_TAIL_BOUND = 1e-13 / EPS
+#: 4e-15 relative, in eps.
+_TAIL_BOUND = 4e-15 / EPS
 
 
 def _tail_regions(sign: int) -> tuple[Region, ...]:
