@@ -109,10 +109,11 @@ binom_shortfall : the other side, ``binom_excess(c, n, p) + c - n p``.
 Notes
 -----
 With j = floor(c) and f = c - j this is ``(r + 1 - f) P(B > j)``, where r is the mean excess
-``E(B - j - 1 | B > j)``.  Stein's identity gives r as a continued fraction of positive terms; its last
-13 convergents, summed with fixed weights, have it in 22 steps for every n, p and c, and nothing
-cancels.  (The textbook difference of two tail probabilities loses all digits where the excess is small
-beside either.)  Below the mean the shortfall is computed and ``n p - c``, exact, added.
+``E(B - j - 1 | B > j)``.  Stein's identity gives r as a continued fraction of positive terms; the
+sum of its last 13 convergents with fixed weights gives r in 22 steps for every n, p and c, and
+nothing cancels.  (The textbook difference of two tail probabilities loses all digits where the
+excess is small beside either.)  Below the mean the shortfall is computed and ``n p - c``, exact,
+added.
 
 **Accuracy**: 4e-15 relative where the result is above 1e-290.  A threshold that is itself a rounded
 product c = gamma n p limits what the result means, not how it is computed.  **Cost**: constant.

@@ -284,35 +284,35 @@ INLINE pair above_mean(law at, vd x) {
     return (pair){negate(at.folded, distance.high), negate(at.folded, distance.low)};
 }
 
+/* Whole e with 2^e mean/k in [2/3, 3/2], for normal positive k >= 2^-63 mean.  The bits of a double are
+ * its binary logarithm but for 0.09, so their difference, rounded, will do. */
+INLINE vi power_between(vd mean, vd k) {
+    const int64_t half = (int64_t)1 << 51, bias = 64; /* the shift is logical */
+    return (vi)((vu)(as_bits(k) - as_bits(mean) + half + (bias << 52)) >> 52) - bias;
+}
+
 /*
  * k log(k/mean) - (k - mean), k > 0 whole, delta = k - mean; relative error 2^-61.
  *
  * With s = delta/(k + mean), log(k/mean) = 2 atanh(s) = 2 s (1 + s^2 A(s^2)), k = (1 + s)(k + mean)/2:
  *   s delta (1 + s (1 + s) A(s^2)),  A(z) = 1/3 + z/5 + ...
- * s, 1 + s and 1/3 are pairs; what follows is below 1/400.  Where k/mean is not within a factor of 1.502 the mean
- * is multiplied by the power 2^e that brings it there, and k e log 2 - (2^e - 1) mean is added.  The
- * leading bits of a double are its logarithm but for 0.09, so their difference gives e.
+ * s, 1 + s and 1/3 are pairs; what follows is below 1/400.  Where k/mean is not near 1 the mean is
+ * multiplied by the power 2^e that brings it there, and k e log 2 - (2^e - 1) mean is added.
  * Tried: log_pair for all that is far, which made a vector pay 60 operations for one such lane, and
  * one double for the term in A, which cost 7e-17 of the logarithm of a probability.
  */
 INLINE pair deviance_half(vd k, pair mean, pair delta) {
-    /* A mean this small is scaled up so that its bits are those of a normal number. */
-    const int64_t one = 0x3ff0000000000000, half = 0x0008000000000000, bias = 1536;
-    vi tiny = lt(mean.high, all(0x1p-960));
-    vi power = (vi)((vu)(as_bits(k) - as_bits(mean.high) + half + (bias << 52)) >> 52) - bias;
+    vi power = power_between(mean.high, k);
     vi far = ~MASK(power == 0);
     pair beyond = {all(0.0), all(0.0)};
     if (any(far)) {
-        pair nearer = mean;
-        vi shifted = power;
-        if (any(tiny)) {
-            vd scale = pick(tiny, all(0x1p60), all(1.0));
-            nearer.high = nearer.high * scale;
-            nearer.low = nearer.low * scale;
-            shifted = (vi)((vu)(as_bits(k) - as_bits(nearer.high) + half + (bias << 52)) >> 52) - bias;
-            power = shifted + (tiny & 60);
-        }
-        vd factor = as_double(shift_left(shifted, 52) + one);
+        /* A mean this small is scaled up so that its bits are those of a normal number. */
+        vi tiny = lt(mean.high, all(0x1p-960));
+        vd scale = pick(tiny, all(0x1p60), all(1.0));
+        pair nearer = {mean.high * scale, mean.low * scale};
+        vi shifted = power_between(nearer.high, k);
+        power = shifted + (tiny & 60);
+        vd factor = as_double(shift_left(shifted, 52) + as_bits(all(1.0)));
         nearer.high = nearer.high * factor;
         nearer.low = nearer.low * factor;
         vd exponent = as_double(power + as_bits(all(0x1.8p52))) - 0x1.8p52;

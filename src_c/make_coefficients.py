@@ -130,7 +130,8 @@ def fraction_weights(rounds=120):
     The middle weight is 1; the denominators are those of the weights of the round before.
     """
     rows = []
-    for sd in [mp.mpf(10) ** (mp.mpf(i) / 8) for i in range(33)] + [mp.mpf(10) ** i for i in (5, 7)]:
+    spreads = [mp.mpf(10) ** (mp.mpf(i) / 8) for i in range(33)]
+    for sd in [*spreads, mp.mpf(10) ** 5, mp.mpf(10) ** 7]:
         for p in (1e-6, 0.2, 0.4, 0.6, 0.8, 0.95, 1 - 1e-9):
             for z in (0, 0.1, 0.3, 0.7, 1.3, 2.5):
                 terms = mp.nint(sd**2 / p + 1 - z * sd)
@@ -152,7 +153,8 @@ def fraction_weights(rounds=120):
             [row[i] * x for (row, _), x in zip(rows, scales, strict=True)] for i in range(count)
         ]
         normal = mp.matrix([[mp.fdot(columns[i], columns[j]) for j in free] for i in free])
-        solved = mp.lu_solve(normal, mp.matrix([-mp.fdot(columns[i], columns[middle]) for i in free]))
+        right = mp.matrix([-mp.fdot(columns[i], columns[middle]) for i in free])
+        solved = mp.lu_solve(normal, right)
         weights = [*solved[:middle], mp.mpf(1), *solved[middle:]]
     return best[1], best[0]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from flint import arb, fmpq
 from referee import log_pmf, precision, rational
 
-__all__ = ["SCALE_STEP", "FIRST", "mean_excess", "smoothed", "tails_at", "weights"]
+__all__ = ["FIRST", "SCALE_STEP", "mean_excess", "smoothed", "tails_at", "weights"]
 
 BITS = 256
 STEPS, SMOOTHED = 500, 40

@@ -21,7 +21,7 @@ TRUNCATION = 5e-16
 
 
 def laws():
-    """d, N and P over spreads, distances and probabilities; the worst place is P near 1 at sd 10."""
+    """d, N and P of laws; with the weights as they are the worst has P near 1 and spread 10."""
     for sd, z, p in itertools.product(
         (0.3, 1.0, 3.0, 5.9, 8.0, 10.6, 15.0, 40.0, 300.0, 1e4, 1e7),
         (0.0, 0.05, 0.4, 1.0, 2.5, 6.0, 30.0),
@@ -62,7 +62,8 @@ def test_weights_are_positive_and_the_middle_one_is_one():
 
 def test_the_fraction_is_the_mean_excess():
     """Of small laws, summed in rational numbers."""
-    for n, p in itertools.product((1, 2, 5, 13, 40), (Fraction(1, 8), Fraction(1, 2), Fraction(7, 8))):
+    shares = Fraction(1, 8), Fraction(1, 2), Fraction(7, 8)
+    for n, p in itertools.product((1, 2, 5, 13, 40), shares):
         pmf = [math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(n + 1)]
         for j in range(n):
             d = j + 1 - n * p
