@@ -115,8 +115,9 @@ nothing cancels.  (The textbook difference of two tail probabilities loses all d
 excess is small beside either.)  Below the mean the shortfall is computed and ``n p - c``, exact,
 added.
 
-**Accuracy**: 4e-15 relative where the result is above 1e-290.  A threshold that is itself a rounded
-product c = gamma n p limits what the result means, not how it is computed.  **Cost**: constant.
+**Accuracy**: 4e-15 relative within 6 standard deviations of the mean, 2e-14 beyond where the result
+is above 1e-290.  A threshold that is itself a rounded product c = gamma n p limits what the result
+means, not how it is computed.  **Cost**: constant.
 
 Examples
 --------
@@ -189,7 +190,7 @@ ndarray or scalar of float64
     + """Notes
 -----
 The same continued fraction as `binom_excess`, of which this is minus the slope in c.
-**Accuracy**: 4e-15 relative where the result is above 1e-290.  **Cost**: constant in n.
+**Accuracy** and **cost** as for `binom_excess`.
 
 Examples
 --------
