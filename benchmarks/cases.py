@@ -69,6 +69,12 @@ def mixed_laws(size: int) -> tuple[np.ndarray, np.ndarray]:
     return n, np.where(rng.random(size) < 0.5, small, rng.random(size))
 
 
+def small_laws(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns (n, p): n log-uniform in [10, 1000], p in [1/1000, 1/2]."""
+    rng = np.random.default_rng(6)
+    return np.floor(10 ** rng.uniform(1, 3, size)), rng.uniform(0.001, 0.5, size)
+
+
 def with_cut(laws: Callable[[int], tuple[np.ndarray, np.ndarray]], size: int):
     """Columns (c, n, p) with c up to 6 standard deviations on either side of the mean."""
     n, p = laws(size)
@@ -286,8 +292,8 @@ def run_python(code: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-#: 1e-13 relative, in eps.
-_TAIL = 1e-13 / EPS
+#: 4e-15 relative, in eps.
+_TAIL = 4e-15 / EPS
 
 #: SciPy's tail probabilities take tens of microseconds each at large n.
 _FEW = 10_000
@@ -302,6 +308,20 @@ CASES = (
         "`binom_shortfall`", "binom_shortfall", partial(with_cut, wide_laws), _TAIL, rival_size=_FEW
     ),
     elementwise("`binom_sf`", "binom_sf", partial(with_cut, wide_laws), _TAIL, rival_size=_FEW),
+    elementwise(
+        "`binom_sf`, n from 10 to 1000",
+        "binom_sf",
+        partial(with_cut, small_laws),
+        _TAIL,
+        rival_size=_FEW,
+    ),
+    elementwise(
+        "`binom_excess`, n from 10 to 1000",
+        "binom_excess",
+        partial(with_cut, small_laws),
+        _TAIL,
+        rival_size=_FEW,
+    ),
     elementwise("`binom_logpmf`", "binom_logpmf", partial(with_count, wide_laws), 6.0),
     leakage("`max_leakage`, K = 10^7, n = 10^6", 10**6, 1.0, 10**7),
     leakage("`max_leakage`, K = 10^7, n = 10^9", 10**9, 1.0, 10**7),

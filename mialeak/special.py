@@ -108,14 +108,16 @@ binom_shortfall : the other side, ``binom_excess(c, n, p) + c - n p``.
 
 Notes
 -----
-For whole c this is ``n (n-1)`` times the integral of ``(p - t) b(c-1; n-2, t)`` over t from 0 to p,
-and it is linear in c between.  The integrand is positive and log-concave; Gauss-Legendre nodes on
-its effective width lose nothing to cancellation.  (The textbook difference of two tail
-probabilities loses all digits where the excess is small beside either.)  Below the mean the
-shortfall is computed and ``n p - c``, exact, added.
+With j = floor(c) and f = c - j this is ``(r + 1 - f) P(B > j)``, where r is the mean excess
+``E(B - j - 1 | B > j)``.  Stein's identity gives r as a continued fraction of positive terms; the
+sum of its last 13 convergents with fixed weights gives r in 22 steps for every n, p and c, and
+nothing cancels.  (The textbook difference of two tail probabilities loses all digits where the
+excess is small beside either.)  Below the mean the shortfall is computed and ``n p - c``, exact,
+added.
 
-**Accuracy**: 1e-13 relative where the result is above 1e-290.  A threshold that is itself a rounded
-product c = gamma n p limits what the result means, not how it is computed.  **Cost**: constant.
+**Accuracy**: 4e-15 relative within 6 standard deviations of the mean, 2e-14 beyond where the result
+is above 1e-290.  A threshold that is itself a rounded product c = gamma n p limits what the result
+means, not how it is computed.  **Cost**: constant.
 
 Examples
 --------
@@ -187,8 +189,8 @@ ndarray or scalar of float64
     + _REFUSALS
     + """Notes
 -----
-The same quadrature as `binom_excess`, of which this is minus the slope in c.  **Accuracy**: 1e-13
-relative where the result is above 1e-290.  **Cost**: constant in n.
+The same continued fraction as `binom_excess`, of which this is minus the slope in c.
+**Accuracy** and **cost** as for `binom_excess`.
 
 Examples
 --------

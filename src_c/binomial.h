@@ -267,51 +267,93 @@ INLINE law law_of(vd n, vd p) {
     return at;
 }
 
+/* -x where the mask is set, else x */
+INLINE vd negate(vi mask, vd x) { return as_double(as_bits(x) ^ (mask & INT64_MIN)); }
+
+/* whole - b, as accurately where the two nearly cancel */
+INLINE pair whole_less(vd whole, pair b) {
+    pair sum = two_sum(whole, -b.high);
+    return quick_sum(sum.high, sum.low - b.low);
+}
+
 /* x - n p */
 INLINE pair above_mean(law at, vd x) {
-    pair direct = pair_subtract((pair){x, all(0.0)}, at.small);
-    pair mirrored = pair_subtract(at.small, two_sum(at.n, -x));
-    return (pair){pick(at.folded, mirrored.high, direct.high),
-                  pick(at.folded, mirrored.low, direct.low)};
+    pair mirrored = two_sum(at.n, -x);
+    pair side = {pick(at.folded, mirrored.high, x), as_double(at.folded & as_bits(mirrored.low))};
+    pair distance = pair_subtract(side, at.small);
+    return (pair){negate(at.folded, distance.high), negate(at.folded, distance.low)};
 }
 
-/* Where |x| <= 1/4 the deviance k G(x) is delta^2/k (1/2 + a correction below 0.11); further out
- * it is a logarithm less delta, which there cancels by no more than a factor of 8. */
-#define DEVIANCE_NEAR 0.25
+/* Whole e with 2^e mean/k in [2/3, 3/2], for normal positive k >= 2^-63 mean.  The bits of a double are
+ * its binary logarithm but for 0.09, so their difference, rounded, will do. */
+INLINE vi power_between(vd mean, vd k) {
+    const int64_t half = (int64_t)1 << 51, bias = 64; /* the shift is logical */
+    return (vi)((vu)(as_bits(k) - as_bits(mean) + half + (bias << 52)) >> 52) - bias;
+}
 
-/* k log(k/mean) - (k - mean), k > 0 whole, delta = k - mean; relative error 2^-54. */
+/*
+ * k log(k/mean) - (k - mean), k > 0 whole, delta = k - mean; relative error 2^-61.
+ *
+ * With s = delta/(k + mean), log(k/mean) = 2 atanh(s) = 2 s (1 + s^2 A(s^2)), k = (1 + s)(k + mean)/2:
+ *   s delta (1 + s (1 + s) A(s^2)),  A(z) = 1/3 + z/5 + ...
+ * s, 1 + s and 1/3 are pairs; what follows is below 1/400.  Where k/mean is not near 1 the mean is
+ * multiplied by the power 2^e that brings it there, and k e log 2 - (2^e - 1) mean is added.
+ * Tried: log_pair for all that is far, which made a vector pay 60 operations for one such lane, and
+ * one double for the term in A, which cost 7e-17 of the logarithm of a probability.
+ */
 INLINE pair deviance_half(vd k, pair mean, pair delta) {
-    vd u = delta.high / k;
-    vi near = le(vabs(u), all(DEVIANCE_NEAR));
-    pair square = pair_over(pair_product(delta, delta), k);
-    vd w = 1.0 / (2.0 - u), s = u * w;
-    vd correction = s * (0.5 + 2.0 * w * w * POLYNOMIAL(ATANH_TAIL, s * s));
-    pair value = quick_sum(0.5 * square.high, 0.5 * square.low + square.high * correction);
-    if (any(~near)) {
-        /* A mean this small is scaled up so that the quotient stays a normal number. */
+    vi power = power_between(mean.high, k);
+    vi far = ~MASK(power == 0);
+    pair beyond = {all(0.0), all(0.0)};
+    if (any(far)) {
+        /* A mean this small is scaled up so that its bits are those of a normal number. */
         vi tiny = lt(mean.high, all(0x1p-960));
         vd scale = pick(tiny, all(0x1p60), all(1.0));
-        pair scaled = {pick(near, k, mean.high * scale), pick(near, all(0.0), mean.low * scale)};
-        pair ratio = log_pair(pair_over(scaled, k));
-        pair shift = {pick(tiny, all(60.0 * LOG2), all(0.0)),
-                      pick(tiny, all(60.0 * LOG2_LOW), all(0.0))};
-        pair far = pair_subtract((pair){-delta.high, -delta.low},
-                                 pair_times(pair_subtract(ratio, shift), k));
-        value.high = pick(near, value.high, far.high);
-        value.low = pick(near, value.low, far.low);
+        pair nearer = {mean.high * scale, mean.low * scale};
+        vi shifted = power_between(nearer.high, k);
+        power = shifted + (tiny & 60);
+        vd factor = as_double(shift_left(shifted, 52) + as_bits(all(1.0)));
+        nearer.high = nearer.high * factor;
+        nearer.low = nearer.low * factor;
+        vd exponent = as_double(power + as_bits(all(0x1.8p52))) - 0x1.8p52;
+        pair logs = two_product(k, exponent * LOG2_SHORT); /* exact: the short has 41 bits */
+        logs.low = logs.low + k * (exponent * LOG2_REST);
+        pair step = two_sum(k, -nearer.high), growth = two_sum(nearer.high, -mean.high);
+        beyond = two_sum(logs.high, -growth.high);
+        beyond.low = beyond.low + (logs.low - (growth.low + (nearer.low - mean.low)));
+        delta.high = pick(far, step.high, delta.high);
+        delta.low = pick(far, step.low - nearer.low, delta.low);
+        beyond.high = pick(far, beyond.high, all(0.0));
+        beyond.low = pick(far, beyond.low, all(0.0));
     }
-    return value;
+    pair both = two_sum(k + k, -delta.high);
+    both.low = both.low - delta.low;
+    vd inverse = 1.0 / both.high;
+    vd s = delta.high * inverse;
+    pair back = two_product(s, both.high);
+    vd s_low = (((delta.high - back.high) - back.low) + (delta.low - s * both.low)) * inverse;
+    pair first = pair_product((pair){s, s_low}, delta);
+    pair square = two_product(s, s);
+    pair sum = quick_sum(s, square.high); /* s (1 + s) */
+    sum.low = sum.low + (square.low + (s_low + (s + s) * s_low));
+    pair third = two_product(sum.high, all(THIRD));
+    vd tail = square.high * sum.high * POLYNOMIAL(ATANH_NEXT, square.high);
+    third = quick_sum(third.high, (third.low + (sum.high * THIRD_LOW + sum.low * THIRD)) + tail);
+    pair more = two_product(first.high, third.high);
+    more.low = more.low + (first.high * third.low + first.low * third.high);
+    pair value = quick_sum(first.high, more.high);
+    value = quick_sum(value.high, value.low + (more.low + first.low));
+    return any(far) ? pair_add(value, beyond) : value;
 }
 
-/* The deviance D of 0 < k < n, with delta = k - n p. */
-INLINE pair deviance(law at, vd k, pair delta) {
-    vd small_count = pick(at.folded, at.n - k, k);
-    pair sign = {pick(at.folded, -delta.high, delta.high),
-                 pick(at.folded, -delta.low, delta.low)};
-    pair large_mean = pair_subtract((pair){at.n, all(0.0)}, at.small);
-    return pair_add(deviance_half(small_count, at.small, sign),
-                    deviance_half(at.n - small_count, large_mean,
-                                  (pair){-sign.high, -sign.low}));
+/* k, or n - k where the law is folded */
+INLINE vd folded_count(law at, vd k) { return pick(at.folded, at.n - k, k); }
+
+/* The deviance D of 0 < k < n, given folded_count k and that less `small`. */
+INLINE pair deviance(law at, vd count, pair delta) {
+    return pair_add(deviance_half(count, at.small, delta),
+                    deviance_half(at.n - count, whole_less(at.n, at.small),
+                                  (pair){-delta.high, -delta.low}));
 }
 
 /* n log(q), 0 < q; 2 u. */
@@ -334,8 +376,8 @@ INLINE vd logpmf_inside(vd k, vd n, vd p) {
     if (any(edge))
         within = law_of(size, p);
     vd rest = size - inner;
-    pair distance = above_mean(within, inner);
-    pair exponent = deviance(within, inner, distance);
+    vd count = folded_count(within, inner);
+    pair exponent = deviance(within, count, whole_less(count, within.small));
     vd half_log = 0.5 * log_positive(TWO_PI * inner * (rest / size));
     vd remainders = (stirling(size, 1.0 / size) - stirling(inner, 1.0 / inner)) - stirling(rest, 1.0 / rest);
     vd value = -(exponent.high + (exponent.low + (half_log - remainders)));

@@ -19,8 +19,8 @@ enum {
 typedef void lane_function(size_t count, double *const *columns);
 
 /* A method, what it reads (the first `inputs` columns) and writes (the next `outputs`).  One that
- * is `total` may run on elements of another kind: it reads no table, so what it makes of them is
- * thrown away and harms nothing. */
+ * is `total` may run on elements of another kind: it reads no table beyond its end, so what it makes of
+ * them is thrown away and harms nothing. */
 typedef struct {
     lane_function *run;
     int inputs, outputs, total;

@@ -193,20 +193,6 @@ INLINE vd deviance_unit_small(vd x) {
     return value;
 }
 
-/* The same for all x < 1, and +inf at x = 1. */
-INLINE vd deviance_unit_wide(vd x) {
-    vi near = le(all(-1.0), x) & le(x, all(0.5));
-    vd value = deviance_unit(pick(near, x, all(0.0)));
-    vi far = ~near;
-    if (any(far)) {
-        vd rest = 1.0 - x;
-        vi last = le(rest, all(0.0));
-        vd wide = -log_positive(pick(near | last, all(1.0), rest)) - x;
-        value = pick(far, pick(last, all((double)INFINITY), wide), value);
-    }
-    return value;
-}
-
 enum { STIRLING_SEAM = 16 }; /* up to here from the table; the series is good from 15 */
 
 /* Stirling remainder log x! - (x + 1/2) log x + x - log(2 pi)/2 of x >= 15; absolute error 1e-18. */

@@ -97,8 +97,21 @@ INLINE vd vsqrt(vd x) {
 INLINE vi shift_left(vi x, int count) { return (vi)((vu)x << count); }
 
 INLINE vd vabs(vd x) { return as_double(as_bits(x) & INT64_MAX); }
+
+/* b < a ? b : a, and a < b ? b : a */
+#if defined(MIAL_X86) && MIAL_LANES == 8
+INLINE vd vmin(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)b, (__m512d)a); }
+INLINE vd vmax(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)b, (__m512d)a); }
+#elif defined(MIAL_X86) && MIAL_LANES == 4
+INLINE vd vmin(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)b, (__m256d)a); }
+INLINE vd vmax(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)b, (__m256d)a); }
+#elif defined(MIAL_X86) && MIAL_LANES == 2
+INLINE vd vmin(vd a, vd b) { return (vd)_mm_min_pd((__m128d)b, (__m128d)a); }
+INLINE vd vmax(vd a, vd b) { return (vd)_mm_max_pd((__m128d)b, (__m128d)a); }
+#else
 INLINE vd vmin(vd a, vd b) { return pick(lt(b, a), b, a); }
 INLINE vd vmax(vd a, vd b) { return pick(lt(a, b), b, a); }
+#endif
 
 /* floor of 0 <= x <= 2^53 */
 INLINE vd floor_positive(vd x) {

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-FILES = ("binomial.h", "numerics.h", "tails.h", "leakage.h")
+FILES = ("binomial.h", "numerics.h", "fraction.h", "tails.h", "leakage.h")
 FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fPIC"]
 
 #: What becomes what; the arms of a choice are exchanged by `swapped`.

@@ -266,12 +266,33 @@ def _first_cell(keep: Callable[..., Array]) -> Sampler:
 
 
 def _near_deviance(rng: np.random.Generator, size: int) -> Columns:
-    """Triples with |k - n p| around k / 4 and n (1-p) likewise."""
-    n, p = _laws(rng, size)
-    k = np.rint(n * p / np.where(rng.random(size) < 0.5, 0.75, 1.25)) + rng.integers(-1, 2, size)
-    k = np.where(rng.random(size) < 0.5, k, n - k)
-    p = np.where(k > n / 2, np.maximum(p, 1 - p), np.minimum(p, 1 - p))
-    return np.clip(k, 0, n), *_clipped(n, p)
+    """Triples with n p, or n (1-p) beside n - k, where the deviance takes another power of two.
+
+    There the leading bits of k and of the mean differ by an odd multiple of one half.
+    """
+    n = np.maximum(_counts(rng, size), 4)
+    k = np.clip(np.floor(_log_uniform(rng, 1, 2.0**53, size) % n), 1, n - 1)
+    halves = 2 * rng.integers(-2, 3, size) + 1
+    near = rng.choice([-1, 1], size) * np.exp2(rng.uniform(0, 40, size)).astype(np.int64)
+    mean = (k.view(np.int64) - (halves << 51) + near).view(np.float64)
+    n, p = _clipped(n, np.minimum(mean / n, LARGEST_P))
+    mirrored = rng.random(size) < 0.5
+    return np.where(mirrored, n - k, k), *_clipped(n, np.where(mirrored, 1 - p, p))
+
+
+def _small_counts(keep: Callable[..., Array]) -> Sampler:
+    """Triples with c or n - c around the table of Stirling remainders and the fraction's length."""
+
+    def sampler(rng: np.random.Generator, size: int) -> Columns:
+        n = np.maximum(_counts(rng, size), 2)
+        c = np.clip(rng.choice([16.0, 19.0, 22.0], size) + rng.integers(-2, 3, size), 0, n)
+        c = c + np.where((c < n) & (rng.random(size) < 0.3), rng.random(size), 0)
+        mean = np.clip(c + rng.normal(size) * 4 * np.sqrt(c), 0.1, n * LARGEST_P)
+        n, p = _clipped(n, mean / n)
+        mirrored = rng.random(size) < 0.5
+        return np.where(mirrored, n - c, c), n, np.where(mirrored, 1 - p, p)
+
+    return _kept(sampler, keep)
 
 
 _LAW_SEAMS: dict[str, Sampler] = {
@@ -297,6 +318,8 @@ EXCESS_SEAMS = {
     "c at the mean": _mean_cut(_excess_is_normal),
     "c an integer": _integer_cut(_excess_is_normal),
     "c at 0 and 1": _first_cell(_excess_is_normal),
+    "a power of two of the deviance": _kept(_near_deviance, _excess_is_normal),
+    "c and n - c at 16 and 22": _small_counts(_excess_is_normal),
 }
 
 SHORTFALL_SEAMS = {
@@ -304,6 +327,8 @@ SHORTFALL_SEAMS = {
     "c at the mean": _mean_cut(_shortfall_is_normal),
     "c an integer": _integer_cut(_shortfall_is_normal),
     "c at 0 and 1": _first_cell(_shortfall_is_normal),
+    "a power of two of the deviance": _kept(_near_deviance, _shortfall_is_normal),
+    "c and n - c at 16 and 22": _small_counts(_shortfall_is_normal),
 }
 
 
@@ -317,5 +342,5 @@ def _with_integers(draw: Sampler) -> Sampler:
 
 LOGPMF_SEAMS = {
     **{name: _with_integers(draw) for name, draw in _LAW_SEAMS.items()},
-    "k - n p = k/4": _near_deviance,
+    "a power of two of the deviance": _near_deviance,
 }

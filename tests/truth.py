@@ -185,8 +185,11 @@ _MAD_REGIONS = (
     Region("n p or n(1-p) < 1", _everywhere, 4.0),
 )
 
-#: 1e-13 relative, in eps.
-_TAIL_BOUND = 1e-13 / EPS
+#: 4e-15 relative, in eps.
+_TAIL_BOUND = 4e-15 / EPS
+
+#: 2e-14: far into a tail P(B = 0) is the exponential of n log(1-p), which errs by 2^-57 of itself.
+_DEEP_BOUND = 2e-14 / EPS
 
 
 def _tail_regions(sign: int) -> tuple[Region, ...]:
@@ -196,8 +199,8 @@ def _tail_regions(sign: int) -> tuple[Region, ...]:
         return lambda c, n, p: sign * _sds(c, n, p) >= sds
 
     return (
-        Region("n p or n(1-p) < 16", lambda c, n, p: _smaller_mean(n, p) < 16, _TAIL_BOUND),
-        Region("20 sd or more into the tail", beyond(20), _TAIL_BOUND),
+        Region("n p or n(1-p) < 16", lambda c, n, p: _smaller_mean(n, p) < 16, _DEEP_BOUND),
+        Region("20 sd or more into the tail", beyond(20), _DEEP_BOUND),
         Region("6 to 20 sd into the tail", beyond(6), _TAIL_BOUND),
         Region("1 to 6 sd into the tail", beyond(1), _TAIL_BOUND),
         Region("within 1 sd of the mean", beyond(-1), _TAIL_BOUND),
