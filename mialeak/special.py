@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mialeak._kernels.binomial import binomial_ufuncs
+from mialeak._kernels.ufuncs import ufunc
 
 __all__ = ["binom_excess", "binom_logpmf", "binom_mad", "binom_sf", "binom_shortfall"]
 
@@ -243,7 +243,7 @@ _DOCS = {
     "binom_sf": _SF,
     "binom_logpmf": _LOGPMF,
 }
-_ufuncs = binomial_ufuncs(_DOCS)
+_ufuncs = {name: ufunc(name, doc) for name, doc in _DOCS.items()}
 
 binom_mad: Any = _ufuncs["binom_mad"]
 binom_excess: Any = _ufuncs["binom_excess"]
