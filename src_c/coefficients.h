@@ -17,6 +17,17 @@ static const double ATANH_TAIL[11] = {
     0x1.401d3e65cdc48p-4,
 };
 
+/* (atanh(s)/s - 1 - z/3)/z^2, |s| <= (r - 1)/(r + 1), r = sqrt 2; error 1.4e-16 */
+static const double ATANH_NEXT[7] = {
+    0x1.999999999999ep-3,
+    0x1.249249248e53bp-3,
+    0x1.c71c71d7e5cbbp-4,
+    0x1.745d09f1d2e07p-4,
+    0x1.3b18b888c578fp-4,
+    0x1.1018bb6af787ep-4,
+    0x1.0877e906b72d3p-4,
+};
+
 /* (exp(r) - 1 - r)/r^2, |r| <= log(2)/2; error 1.4e-18 */
 static const double EXP_TAIL[11] = {
     0x1.0000000000000p-1,
@@ -224,12 +235,31 @@ static const double LEGENDRE_WEIGHT[32] = {
     0x1.cbf8bc743cc5cp-9,
 };
 
+/* of convergents 10 to 22 of a mean excess (fraction.h) */
+static const double FRACTION_WEIGHT[13] = {
+    0x1.e4ea1383750b8p-13,
+    0x1.0437952673480p-8,
+    0x1.e95c7bd2cd3adp-6,
+    0x1.0b9bc63040ddap-3,
+    0x1.7c74a769e45bap-2,
+    0x1.73704ed3b42b5p-1,
+    0x1.0000000000000p+0,
+    0x1.f71c3a38c5759p-1,
+    0x1.5e742b8f2cda1p-1,
+    0x1.521c132dacd71p-2,
+    0x1.ad8194e07be12p-4,
+    0x1.42f3278d2f761p-6,
+    0x1.b3508a34fb5b7p-10,
+};
+
 #define SQRT_2_PI_INVERSE 0x1.9884533d43651p-2
 #define TWO_PI 0x1.921fb54442d18p+2
 #define LOG2 0x1.62e42fefa39efp-1
 #define LOG2_LOW 0x1.abc9e3b39803fp-56
 #define TWO_OVER_PI 0x1.45f306dc9c883p-1
 #define TWO_OVER_PI_LOW -0x1.6b01ec5417056p-55
+#define THIRD 0x1.5555555555555p-2
+#define THIRD_LOW 0x1.5555555555555p-56
 #define LOG2_SHORT 0x1.62e42fefa3000p-1
 #define LOG2_REST 0x1.3de6af278ece6p-42
 #define LOG2_INVERSE 0x1.71547652b82fep+0

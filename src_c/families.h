@@ -7,6 +7,7 @@
 #include "covariance.h"
 #include "draws.h"
 #include "enumeration.h"
+#include "hypergeometric.h"
 #include "leakage.h"
 #include "moments.h"
 #include "scores.h"

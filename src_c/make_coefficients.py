@@ -32,6 +32,11 @@ def atanh_tail(z):
     return (mp.atanh(s) / s - 1) / z
 
 
+def atanh_next(z):
+    """(atanh(s)/s - 1 - z/3)/z**2 with s**2 = z."""
+    return mp.nsum(lambda i: z**i / (2 * i + 5), [0, 60])
+
+
 def exp_tail(r):
     """(exp(r) - 1 - r)/r**2."""
     if abs(r) < mp.mpf("1e-15"):
@@ -97,6 +102,13 @@ def main():
     c, error = fit(atanh_tail, 0, mp.mpf(1) / 9, 10)
     show("ATANH_TAIL", f"(atanh(s)/s - 1)/z, z = s*s in [0, 1/9]; error {mp.nstr(error, 2)}", c)
 
+    c, error = fit(atanh_next, 0, (3 - 2 * mp.sqrt(2)) ** 2, 6)
+    show(
+        "ATANH_NEXT",
+        f"(atanh(s)/s - 1 - z/3)/z^2, |s| <= (r - 1)/(r + 1), r = sqrt 2; error {mp.nstr(error, 2)}",
+        c,
+    )
+
     half_log2 = mp.log(2) / 2
     c, error = fit(exp_tail, -half_log2, half_log2, 10)
     show("EXP_TAIL", f"(exp(r) - 1 - r)/r^2, |r| <= log(2)/2; error {mp.nstr(error, 2)}", c)
@@ -147,7 +159,8 @@ def main():
 
     print(f"#define SQRT_2_PI_INVERSE {float(1 / mp.sqrt(2 * mp.pi)).hex()}")
     print(f"#define TWO_PI {float(2 * mp.pi).hex()}")
-    for name, value in (("LOG2", mp.log(2)), ("TWO_OVER_PI", 2 / mp.pi)):
+    pairs = (("LOG2", mp.log(2)), ("TWO_OVER_PI", 2 / mp.pi), ("THIRD", mp.mpf(1) / 3))
+    for name, value in pairs:
         high, low = split(value)
         print(f"#define {name} {high.hex()}")
         print(f"#define {name}_LOW {low.hex()}")

@@ -73,6 +73,11 @@ typedef struct {
     X(binom_excess, "rwr")    /* c, n, p */                                                        \
     X(binom_shortfall, "rwr") /* c, n, p */                                                        \
     X(binom_sf, "rwr")        /* c, n, p */                                                        \
+    /* hypergeometric.h */                                                                         \
+    X(hypergeom_mad, "www")     /* N, K, n */                                                      \
+    X(hypergeom_logpmf, "wwww") /* h, N, K, n */                                                   \
+    X(hypergeom_sf, "rwww")     /* h, N, K, n */                                                   \
+    X(hypergeom_excess, "rwww") /* c, N, K, n */                                                   \
     /* enumeration.h */                                                                            \
     X(poisson_pmf, "wr") /* k, mean */
 

@@ -45,6 +45,10 @@ cdef extern from "mialeak.h" nogil:
         mial_elementwise *binom_excess
         mial_elementwise *binom_shortfall
         mial_elementwise *binom_sf
+        mial_elementwise *hypergeom_mad
+        mial_elementwise *hypergeom_logpmf
+        mial_elementwise *hypergeom_sf
+        mial_elementwise *hypergeom_excess
         mial_elementwise *poisson_pmf
         int (*all_within)(size_t count, const double *x, double low, double high) noexcept nogil
         int (*leakage_sum)(size_t count, const double *p, double n, double gamma, double total,
