@@ -96,7 +96,9 @@ def elementwise(
     def error(function: Callable[..., Any], size: int) -> float:
         columns, true, rest = points(size)
         with np.errstate(all="ignore"):
-            return float(truth.errors(case, function(*columns), true, rest).max())
+            error = truth.errors(case, function(*columns), true, rest)
+        kept = np.maximum(np.abs(true), case.floor) >= case.least
+        return float(error[kept].max())
 
     return SpeedCase(
         name=label,
@@ -110,6 +112,16 @@ def elementwise(
         floor=lambda *columns: np.add(columns[-2], columns[-1]),
         **more,
     )
+
+
+def further(case: truth.Case) -> SpeedCase:
+    """The row of any other function, on the points that its accuracy is measured on."""
+
+    def setup(size: int) -> tuple[Any, ...]:
+        return case.sampler(np.random.default_rng(3), size)
+
+    bound = max(region.bound for region in case.regions)
+    return elementwise(f"`{case.name}`", case.name, setup, bound, rival_size=case.rival_size)
 
 
 # --- leakage -----------------------------------------------------------------------------------
@@ -303,6 +315,7 @@ CASES = (
     ),
     elementwise("`binom_sf`", "binom_sf", partial(with_cut, wide_laws), _TAIL, rival_size=_FEW),
     elementwise("`binom_logpmf`", "binom_logpmf", partial(with_count, wide_laws), 6.0),
+    *(further(case) for case in truth.CASES if not case.name.startswith("binom_")),
     leakage("`max_leakage`, K = 10^7, n = 10^6", 10**6, 1.0, 10**7),
     leakage("`max_leakage`, K = 10^7, n = 10^9", 10**9, 1.0, 10**7),
     leakage("`max_leakage`, K = 10^6, n = 10^9, gamma = 1.25", 10**9, 1.25, 10**6),

@@ -90,7 +90,8 @@ its file.
 
 def rooms() -> Iterator[tuple[str, Any, list[str]]]:
     """Title, module and names of every room."""
-    for room, names in {**mialeak._ROOMS, "torch": mialeak.torch.__all__}.items():
+    room_only = {"special": mialeak.special.__all__, "torch": mialeak.torch.__all__}
+    for room, names in {**mialeak._ROOMS, **room_only}.items():
         module = importlib.import_module(f"mialeak.{room}")
         public = [*names, room] if hasattr(module, room) else names
         title = "configuration" if room == "_config" else room
@@ -100,8 +101,9 @@ def rooms() -> Iterator[tuple[str, Any, list[str]]]:
 def interface() -> str:
     """The page that lists every public name, room by room, in the package's own words."""
     lines = ["API", "===", "", "Every name can be imported from ``mialeak`` itself, but for the"]
-    lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms, and"]
-    lines += ["for those of ``mialeak.torch``, which has to be imported by name.", ""]
+    lines += ["functions ``audit.audit`` and ``security.security``, named like their rooms, for"]
+    lines += ["those of hypergeometric laws, which are in ``mialeak.special``, and for those of"]
+    lines += ["``mialeak.torch``, which has to be imported by name.", ""]
     for title, module, names in rooms():
         lines += [title, "-" * len(title), "", module.__doc__.splitlines()[0], ""]
         lines += [f".. currentmodule:: {home(module)}", ""]

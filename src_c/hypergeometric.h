@@ -219,15 +219,16 @@ INLINE vd hypergeom_tail(enum hypergeom_result wanted, vd c, vd N, vd K, vd n) {
            probability;
     vd d = pick(upper, above.high, (1.0 - above.high) - above.low), unit;
     fraction rho = hypergeom_excess_of(d, N, A, B, &unit);
-    vd over_all = V / ((d * unit) * rho.under + rho.over);
+    /* The sums may be large and V small: their quotient comes first. */
+    vd over_all = 1.0 / ((d * unit) * rho.under + rho.over);
     vi direct = upper ^ at.falls; /* the side that was asked for */
     if (wanted == HYPERGEOM_SF) {
-        vd tail = (unit * rho.under) * over_all;
+        vd tail = V * ((unit * rho.under) * over_all);
         vd value = pick(direct, tail, 1.0 - tail);
         return pick(none, all(0.0), pick(every, all(1.0), value));
     }
     vd side_share = pick(upper, share_w, 1.0 - share_w);
-    vd first = (rho.over + (side_share * unit) * rho.under) * over_all;
+    vd first = V * ((rho.over + (side_share * unit) * rho.under) * over_all);
     vd beyond = pick(at.falls, distance, -distance); /* mean - c of H */
     vd value = pick(direct, first, first + beyond);
     /* Below the support E(H - c) is mean - lowest, where c was put, and lowest - c. */

@@ -11,8 +11,10 @@ import tomllib
 import numpy as np
 import pytest
 from claims import ROOT, claims_of
+from truth import CASES
 
 import mialeak
+import mialeak.special
 import mialeak.torch
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
@@ -20,6 +22,7 @@ SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 #: Room to its names, as docs/names.toml calls it; those of these rooms have no short form.
 ROOMS = {room: list(names) for room, names in mialeak._ROOMS.items()}
 ROOMS["configuration"] = ROOMS.pop("_config")
+ROOMS["special"] = list(mialeak.special.__all__)
 ROOMS["torch"] = mialeak.torch.__all__
 ROOMS["audit"].append("audit")
 ROOMS["security"].append("security")
@@ -80,7 +83,8 @@ def words_of_benchmarks() -> list[str]:
     """Every text in the programs of the benchmarks, formatted ones up to their first value."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("benchmarks/*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    return [node.value for node in nodes if isinstance(node.value, str)]
+    words = [node.value for node in nodes if isinstance(node.value, str)]
+    return words + [f"`{case.name}`" for case in CASES]  # a row each, with the name of the case
 
 
 def test_every_public_name_is_told_of_and_no_other():
