@@ -127,9 +127,7 @@ def hypergeometric_digest() -> str:
     whole = np.clip(np.floor(h), np.maximum(0, K - (N - n)), np.minimum(K, n))
     names = ("hypergeom_sf", "hypergeom_excess")
     tails = [ufuncs.ufunc(name, "")(h, N, K, n) for name in names]
-    return _hash(
-        [special.hypergeom_mad(N, K, n), special.hypergeom_logpmf(whole, N, K, n), *tails]
-    )
+    return _hash([special.hypergeom_mad(N, K, n), special.hypergeom_logpmf(whole, N, K, n), *tails])
 
 
 def _hash(parts: list[object]) -> str:

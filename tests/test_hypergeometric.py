@@ -27,7 +27,9 @@ excess = ufuncs.ufunc("hypergeom_excess", "E (H - c)+ of (c, N, K, n).")
 
 def probabilities(N: int, K: int, n: int) -> list[Fraction]:
     """Of H = 0, ..., n, in whole numbers."""
-    return [Fraction(math.comb(K, h) * math.comb(N - K, n - h), math.comb(N, n)) for h in range(n + 1)]
+    return [
+        Fraction(math.comb(K, h) * math.comb(N - K, n - h), math.comb(N, n)) for h in range(n + 1)
+    ]
 
 
 def agrees(got: float, exact: Fraction, eps: float) -> bool:
@@ -152,11 +154,12 @@ def test_a_large_population_is_the_limit_with_replacement():
         assert logs == pytest.approx(special.binom_logpmf(h, n, share), rel=1e-9)
 
 
-def test_the_floor_of_the_mean_is_that_of_whole_numbers():
-    """n K/N rounds to a whole number here; the exact quotient lies below it."""
-    N = 2**53 - 1
-    K, n = 3 * 2**50, (N * 2 // 3) // 2**20 * 2**20 + 5
-    assert float(n * K / N).is_integer() or n * K % N
+@pytest.mark.parametrize("N", [10**15 + 37, 2**53 - 1, 2**53])
+def test_the_floor_of_the_mean_is_that_of_whole_numbers(N):
+    """Here n K is 1 less than a multiple of N, and n K/N in float64 is that multiple."""
+    K = 3**25
+    n = -pow(K, -1, N) % N
+    assert math.floor(n * K / N) != n * K // N
     expected, _ = referee.rounded(truth.mad(N, K, n))
     assert special.hypergeom_mad(N, K, n) == pytest.approx(expected, rel=4 * EPS)
 

@@ -24,9 +24,7 @@ def _log_choose(n: Any, k: Any) -> Any:
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
 
-def hypergeom_logpmf(
-    h: npt.ArrayLike, N: npt.ArrayLike, K: npt.ArrayLike, n: npt.ArrayLike
-) -> Any:
+def hypergeom_logpmf(h: npt.ArrayLike, N: npt.ArrayLike, K: npt.ArrayLike, n: npt.ArrayLike) -> Any:
     """Log of C(K, h) C(N - K, n - h) / C(N, n), from log-factorials.
 
     They cancel: the absolute error grows as eps * N log N.
