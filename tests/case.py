@@ -55,8 +55,8 @@ class Case:
         Points in the table kept in ``tests/data``.
     family : str
         The module of ``mialeak.reference`` with the NumPy twin.
-    rival_size : int
-        Points on which the rivals are timed.
+    rival_largest : float
+        The largest count that the rivals are tried on: those that sum would fill the memory.
     scipy : callable or None
         How SciPy's users write it, if not by its name in ``rivals.py``.
     """
@@ -73,7 +73,7 @@ class Case:
     edges: tuple[tuple[tuple[float, ...], float], ...]
     stored: int = 20_000
     family: str = "binomial"
-    rival_size: int = 10_000
+    rival_largest: float = 2.0**53
     scipy: Callable[..., np.ndarray] | None = None
 
     @property
@@ -90,6 +90,11 @@ class Case:
     def rivals(self) -> dict[str, Callable[..., np.ndarray]]:
         """What stands beside it in tables: the SciPy form and the NumPy twin."""
         return {"SciPy": self.scipy or getattr(rivals, self.name), "NumPy twin": self.twin}
+
+    def rivals_can(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """Which points the rivals are tried on."""
+        largest = np.where(np.isfinite(columns), columns, 0.0).max(axis=0)
+        return np.asarray(largest <= self.rival_largest)
 
     def region_of(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Index of the region of each point."""

@@ -374,6 +374,7 @@ CASES = (
         ),
         stored=1_200,
         family="hypergeometric",
+        rival_largest=2.0**14,
         scipy=scipy_sf,
     ),
 )

@@ -6,10 +6,19 @@ eight columns, `lost` and `copies` eight numbers a tile, and `tilted` 24.
 
 from libc.stdint cimport int64_t
 
-from mialeak._kernels.table cimport MIAL_LANE, MIAL_SCRATCH, MIAL_TILTED, TABLE
+from mialeak._kernels.table cimport (
+    MIAL_LANE,
+    MIAL_SCRATCH,
+    MIAL_TILTED,
+    MIAL_TILTED_SHIFT,
+    MIAL_TILTED_TOTAL,
+    TABLE,
+)
 
 #: Coordinates of a tile; doubles a tile of what `moment_sums` leaves for `moment_wave`.
 LANES, TILTED = MIAL_LANE, MIAL_TILTED
+#: Where a tile's shifts begin in that, and its totals.
+SHIFT, TOTAL = MIAL_TILTED_SHIFT, MIAL_TILTED_TOTAL
 #: Doubles of scratch for each row of the longest tile.
 SCRATCH = MIAL_SCRATCH
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mialeak._arrays import FloatArray
+from mialeak._kernels.moments import LANES
 from mialeak.exact._tables import Table
 
 __all__ = ["Atoms", "Halves", "atoms_of", "halves_of"]
@@ -76,8 +77,8 @@ def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _coordinates(table: Table) -> list[tuple[Atoms, int]]:
     found = []
     for tile, (first, last) in enumerate(zip(table.first[:-1], table.first[1:], strict=True)):
-        for lane in range(8):
-            copies = int(table.copies[8 * tile + lane])
+        for lane in range(LANES):
+            copies = int(table.copies[LANES * tile + lane])
             weight, ratio = table.weight[first:last, lane], table.ratio[first:last, lane]
             kept = weight > _RARE * weight.max()
             if copies and kept.any():
