@@ -275,9 +275,9 @@ def scipy_sf(h: Array, N: Array, K: Array, n: Array) -> Array:
 
 
 def scipy_mad(N: Array, K: Array, n: Array) -> Array:
-    """E|H - n K/N| by the closed form."""
+    """E|H - n K/N| by the closed form; pmf itself takes minutes for some N above 1e4."""
     m = np.floor(n * K / N) + 1
-    return 2 * m * (N - K - n + m) / N * stats.hypergeom.pmf(m, N, K, n)
+    return 2 * m * (N - K - n + m) / N * np.exp(stats.hypergeom.logpmf(m, N, K, n))
 
 
 # --- cases -------------------------------------------------------------------------------------
