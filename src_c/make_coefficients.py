@@ -105,7 +105,8 @@ def main():
     c, error = fit(atanh_next, 0, (3 - 2 * mp.sqrt(2)) ** 2, 6)
     show(
         "ATANH_NEXT",
-        f"(atanh(s)/s - 1 - z/3)/z^2, |s| <= (r - 1)/(r + 1), r = sqrt 2; error {mp.nstr(error, 2)}",
+        "(atanh(s)/s - 1 - z/3)/z^2, |s| <= (r - 1)/(r + 1), r = sqrt 2; "
+        f"error {mp.nstr(error, 2)}",
         c,
     )
 
