@@ -17,12 +17,12 @@ static const struct {
     const char *name;
     family *run;
 } FAMILIES[] = {
-    {"binomial", try_binomial}, {"tails", try_tails},           {"leakage", try_leakage},
-    {"scores", try_scores},     {"covariance", try_moments},    {"covariance", try_deviations},
-    {"draws", try_draws},       {"draws", try_means},           {"enumeration", try_poisson},
-    {"enumeration", try_vectors}, {"enumeration", try_sums},    {"enumeration", try_blur},
-    {"coarsening", try_layer},  {"coarsening", try_path},       {"moments", try_waves},
-    {"checks", try_checks},
+    {"elementwise", try_elementwise}, {"leakage", try_leakage}, {"scores", try_scores},
+    {"covariance", try_moments},      {"covariance", try_deviations},
+    {"draws", try_draws},             {"draws", try_means},
+    {"enumeration", try_vectors},     {"enumeration", try_sums}, {"enumeration", try_blur},
+    {"coarsening", try_layer},        {"coarsening", try_path},
+    {"moments", try_waves},           {"checks", try_checks},
 };
 
 enum { MOST = sizeof FAMILIES / sizeof *FAMILIES };

@@ -21,9 +21,8 @@ typedef struct {
 typedef void family(const mial_kernels *const *tables, unsigned which, size_t count,
                     size_t distinct, bytes *in);
 
-family try_checks, try_binomial, try_tails, try_poisson, try_leakage, try_scores, try_moments;
-family try_deviations, try_draws, try_means, try_vectors, try_sums, try_blur, try_layer, try_path;
-family try_waves;
+family try_elementwise, try_checks, try_leakage, try_scores, try_moments, try_deviations;
+family try_draws, try_means, try_vectors, try_sums, try_blur, try_layer, try_path, try_waves;
 
 static inline uint64_t take(bytes *in, size_t width) {
     uint64_t value = 0;

@@ -1,27 +1,26 @@
 /* Functions element by element, the sums of the largest leakage, and checks. */
 #include "fuzz.h"
 
-enum { COLUMNS = 3 };
-
-static mial_elementwise *elementwise(const mial_kernels *table, unsigned which) {
-    mial_elementwise *const all[] = {table->binom_mad,       table->poisson_pmf,
-                                     table->binom_logpmf,    table->binom_excess,
-                                     table->binom_shortfall, table->binom_sf};
-    return all[which];
-}
-
-static void try_elementwise(const mial_kernels *const *tables, unsigned which, size_t count,
-                            size_t distinct, bytes *in) {
-    size_t columns = which < 2 ? 2 : 3, first_invalid = 0;
-    double *input[COLUMNS] = {NULL}, *expected = NULL;
+/* Any of the functions that mialeak.h lists. */
+void try_elementwise(const mial_kernels *const *tables, unsigned which, size_t count,
+                     size_t distinct, bytes *in) {
+    size_t functions = 0, columns, first_invalid = 0;
+    double *input[MIAL_MOST_INPUTS] = {NULL}, *expected = NULL;
+    while (tables[0]->elementwise[functions].name)
+        functions++;
+    which %= functions;
+    columns = strlen(tables[0]->elementwise[which].inputs);
+    DEMAND(columns <= MIAL_MOST_INPUTS);
     for (size_t j = 0; j < columns; j++)
         input[j] = numbers(in, count, distinct);
     for (size_t t = 0; tables[t]; t++) {
         double *out = ROOM(double, count);
         size_t nan_out = 0, invalid;
         memcpy(out, input[0], count * sizeof *out); /* out may be an input */
-        const double *const from[] = {out, input[1], input[2]};
-        invalid = elementwise(tables[t], which)(count, from, out);
+        const double *from[MIAL_MOST_INPUTS] = {out};
+        for (size_t j = 1; j < columns; j++)
+            from[j] = input[j];
+        invalid = tables[t]->elementwise[which].kernel(count, from, out);
         for (size_t i = 0; i < count; i++) {
             int nan_in = 0;
             for (size_t j = 0; j < columns; j++)
@@ -40,30 +39,16 @@ static void try_elementwise(const mial_kernels *const *tables, unsigned which, s
         }
     }
     for (size_t i = 0; i < count && i < distinct; i += 5) {
-        const double *const row[] = {input[0] + i, input[1] + i, input[columns - 1] + i};
+        const double *row[MIAL_MOST_INPUTS];
         double alone;
-        elementwise(tables[0], which)(1, row, &alone);
+        for (size_t j = 0; j < columns; j++)
+            row[j] = input[j] + i;
+        tables[0]->elementwise[which].kernel(1, row, &alone);
         demand_same(&alone, expected + i, 1);
     }
     free(expected);
     for (size_t j = 0; j < columns; j++)
         free(input[j]);
-}
-
-void try_binomial(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
-                  bytes *in) {
-    try_elementwise(tables, which % 2 * 2, count, distinct, in);
-}
-
-void try_poisson(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
-                 bytes *in) {
-    (void)which;
-    try_elementwise(tables, 1, count, distinct, in);
-}
-
-void try_tails(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
-               bytes *in) {
-    try_elementwise(tables, 3 + which % 3, count, distinct, in);
 }
 
 void try_checks(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,

@@ -137,7 +137,8 @@ void try_vectors(const mial_kernels *const *tables, unsigned which, size_t count
 void try_sums(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
               bytes *in) {
     vectors of = next_vectors(count, in);
-    size_t moments = of.cells - which % 2, width = (moments + 7) / 8 * 8;
+    size_t moments = of.cells - which % 2;
+    size_t width = (moments + MIAL_CELL_GROUP - 1) / MIAL_CELL_GROUP * MIAL_CELL_GROUP;
     size_t outcomes = 1 + which / 2 % 4, size = outcomes * 2 * width;
     size_t part = of.vectors ? take(in, 1) % of.vectors : 0, rest = of.vectors - part;
     double *table = numbers(in, of.cells * (size_t)(of.rows + 1), distinct);
@@ -239,7 +240,6 @@ void try_layer(const mial_kernels *const *tables, unsigned which, size_t count, 
 /* The cheapest path as a search of all cuts finds it, with the family's own deviations. */
 void try_path(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
               bytes *in) {
-    enum { BLOCK = 256 };
     size_t atoms = which % 8 ? count % 16 : count; /* quadratic work */
     double n = 1.0 + next_count(in), reward = next_below(in, 2.0, 0.0) / (1.0 + next_count(in));
     double scale = ldexp(1.0, -(int)(which % 13));
@@ -253,7 +253,7 @@ void try_path(const mial_kernels *const *tables, unsigned which, size_t count, s
         trials[i] = n;
     }
     for (size_t t = 0; tables[t]; t++) {
-        double *cost = ROOM(double, atoms + 1), *space = ROOM(double, atoms / BLOCK + 1);
+        double *cost = ROOM(double, atoms + 1), *space = ROOM(double, atoms / MIAL_CHUNK + 1);
         int32_t *cut = ROOM(int32_t, atoms + 1);
         tables[t]->cut_path(atoms, cumulative, n, reward, cost, space, cut);
         DEMAND(cost[0] == 0.0 && cut[0] == 0);
@@ -285,7 +285,8 @@ void try_path(const mial_kernels *const *tables, unsigned which, size_t count, s
 
 /* ---- moments.h ---- */
 
-enum { LANES = 8, TILTED = 24, SCRATCH = 40, NODE = 24, NODES = 32 };
+enum { LANES = MIAL_LANE, TILTED = MIAL_TILTED, SCRATCH = MIAL_SCRATCH, NODE = MIAL_NODE };
+enum { NODES = 32 };
 
 /* Coordinates: each lane's probabilities sum to 1, with what is lost. */
 typedef struct {
@@ -355,8 +356,8 @@ static void demand_moments(const coordinates *of, const double *sums, size_t nod
     for (size_t i = 0; i < nodes; i++)
         for (size_t lane = 0; lane < LANES; lane++) {
             const double *z = product + NODE * i + lane;
-            double square = z[0] * z[0] + z[LANES] * z[LANES];
-            DEMAND(z[2 * LANES] <= 0.0 && !isnan(square));
+            double square = z[MIAL_NODE_RE] * z[MIAL_NODE_RE] + z[MIAL_NODE_IM] * z[MIAL_NODE_IM];
+            DEMAND(z[MIAL_NODE_POWER] <= 0.0 && !isnan(square));
             DEMAND(of->most_copies > 1e6 || square <= 1.0 + 1e-6);
         }
 }

@@ -11,7 +11,7 @@ static float narrowed(double number) {
  * Scores of a few rows of releases, float64 or float32.  The kernels demand no more of the numbers
  * known of a column than that they are there: whole tiles of them.
  */
-enum { TILE = 64 };
+enum { TILE = MIAL_SCORE_TILE };
 
 static void run_scores(const mial_kernels *table, unsigned kind, size_t rows, size_t columns,
                        const void *releases, int narrow, const double *extra,

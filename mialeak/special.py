@@ -1,4 +1,4 @@
-"""Binomial deviations and probabilities as NumPy ufuncs, right to the last bits for n up to 2**53.
+"""Binomial and hypergeometric laws as NumPy ufuncs, right to the last bits for counts up to 2**53.
 
 They broadcast, take ``out=``, ``where=`` and whatever NumPy's own ufuncs take.  NaN gives NaN in
 silence; arguments outside the domain give NaN and NumPy's "invalid value" RuntimeWarning, as
@@ -12,9 +12,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from mialeak._kernels.binomial import binomial_ufuncs
+from mialeak._kernels.ufuncs import ufunc
 
-__all__ = ["binom_excess", "binom_logpmf", "binom_mad", "binom_sf", "binom_shortfall"]
+__all__ = [
+    "binom_excess",
+    "binom_logpmf",
+    "binom_mad",
+    "binom_sf",
+    "binom_shortfall",
+    "hypergeom_logpmf",
+    "hypergeom_mad",
+    "hypergeom_sf",
+]
 
 #: What all of them refuse.
 _REFUSALS = """Raises
@@ -238,20 +247,150 @@ Examples
 """
 )
 
+#: The law of a sample without replacement.
+_POPULATION = """N : array_like
+    Size of the population, whole, from 0 to 2**53.
+K : array_like
+    Marked ones in the population, whole, from 0 to N.
+n : array_like
+    Size of the sample, drawn without replacement; whole, from 0 to N.
+out, where, **kwargs
+    As for any NumPy ufunc.
+
+"""
+
+_HYPERGEOM_MAD = (
+    """Mean absolute deviation of a hypergeometric count from its mean, ``E|H - n K / N|``.
+
+H is the number of marked ones in a sample without replacement.
+
+Parameters
+----------
+"""
+    + _POPULATION
+    + """Returns
+-------
+ndarray or scalar of float64
+    In members of the sample.
+
+"""
+    + _REFUSALS
+    + """See Also
+--------
+binom_mad : the same for a sample with replacement, the limit of a large population.
+
+Notes
+-----
+The closed form ``2 m (N - K - n + m) / N P(H = m)`` with ``m = floor(n K / N) + 1``.  Floor and
+remainder of ``n K / N`` are exact, and the probability is in Loader's saddle-point form [1]_, as
+for `binom_mad`: neither a large N nor a rounded floor costs digits.
+
+**Accuracy**: within 4 eps, eps = 2**-52, for N to 2**53, against ball arithmetic.  **Cost**:
+constant.
+
+References
+----------
+.. [1] C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
+
+Examples
+--------
+Of 1000 residents 30 have a rare value, and a survey asks 100 of them:
+
+>>> from mialeak.special import hypergeom_mad
+>>> print(f"{hypergeom_mad(1000, 30, 100):.10f}")
+1.2555733758
+"""
+)
+
+_HYPERGEOM_LOGPMF = (
+    """Natural logarithm of a hypergeometric probability, ``log P(H = h)``.
+
+H is the number of marked ones in a sample without replacement.
+
+Parameters
+----------
+h : array_like
+    Marked ones in the sample, whole.
+"""
+    + _POPULATION
+    + """Returns
+-------
+ndarray or scalar of float64
+    In nats; -inf for h below ``max(0, K + n - N)`` or above ``min(K, n)``.
+
+"""
+    + _REFUSALS
+    + """Notes
+-----
+The sum of four deviances, one for each cell of the table of marked or not, drawn or not, in
+double-word arithmetic.  (Forms through the logarithm of the gamma function lose digits as N grows.)
+
+**Accuracy**: within 4 eps, relative to the larger of 1 and the logarithm's size.  **Cost**:
+constant.
+
+Examples
+--------
+>>> from mialeak.special import hypergeom_logpmf
+>>> print(f"{hypergeom_logpmf(3, 1000, 30, 100):.10f}")
+-1.4283474047
+>>> print(f"{hypergeom_logpmf(25 * 10**13, 10**15, 5 * 10**14, 5 * 10**14):.10f}")
+-16.8020323695
+"""
+)
+
+_HYPERGEOM_SF = (
+    """Probability that a hypergeometric count exceeds a threshold, ``P(H > h)``.
+
+H is the number of marked ones in a sample without replacement.
+
+Parameters
+----------
+h : array_like
+    Threshold, any real number.
+"""
+    + _POPULATION
+    + """Returns
+-------
+ndarray or scalar of float64
+
+"""
+    + _REFUSALS
+    + """Notes
+-----
+The probability next to the threshold over the sum of a distance and a mean excess, which is a
+continued fraction by Stein's identity, summed in 22 steps at any spread; the side away from the
+mean is computed.
+
+**Accuracy**: 1e-13 relative where the result is above 1e-290.  **Cost**: constant.
+
+Examples
+--------
+>>> from mialeak.special import hypergeom_sf
+>>> print(f"{hypergeom_sf(5, 1000, 30, 100):.10f}")
+0.0701623310
+"""
+)
+
 _DOCS = {
     "binom_mad": _MAD,
     "binom_excess": _EXCESS,
     "binom_shortfall": _SHORTFALL,
     "binom_sf": _SF,
     "binom_logpmf": _LOGPMF,
+    "hypergeom_mad": _HYPERGEOM_MAD,
+    "hypergeom_logpmf": _HYPERGEOM_LOGPMF,
+    "hypergeom_sf": _HYPERGEOM_SF,
 }
-_ufuncs = binomial_ufuncs(_DOCS)
+_ufuncs = {name: ufunc(name, doc) for name, doc in _DOCS.items()}
 
 binom_mad: Any = _ufuncs["binom_mad"]
 binom_excess: Any = _ufuncs["binom_excess"]
 binom_shortfall: Any = _ufuncs["binom_shortfall"]
 binom_sf: Any = _ufuncs["binom_sf"]
 binom_logpmf: Any = _ufuncs["binom_logpmf"]
+hypergeom_mad: Any = _ufuncs["hypergeom_mad"]
+hypergeom_logpmf: Any = _ufuncs["hypergeom_logpmf"]
+hypergeom_sf: Any = _ufuncs["hypergeom_sf"]
 
 # Doctest does not look into ufuncs.
 __test__ = _DOCS

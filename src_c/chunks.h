@@ -7,10 +7,11 @@
 #ifndef MIAL_CHUNKS_H
 #define MIAL_CHUNKS_H
 
+#include "mialeak.h"
 #include "simd.h"
 
 enum {
-    CHUNK = 256,      /* elements: eight columns stay in the first-level cache */
+    CHUNK = MIAL_CHUNK, /* elements: eight columns stay in the first-level cache */
     MAX_COLUMNS = 8,
     MAX_METHODS = 4,
 };

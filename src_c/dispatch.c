@@ -36,13 +36,13 @@ static int machine_runs(const mial_kernels *table) {
 const char *mial_available(size_t index) {
     for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++)
         if (machine_runs(TABLES[i]) && index-- == 0)
-            return TABLES[i]->name;
+            return TABLES[i]->isa;
     return NULL;
 }
 
 const mial_kernels *mial_select(const char *isa) {
     for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++)
-        if (machine_runs(TABLES[i]) && (!isa || !strcmp(isa, TABLES[i]->name)))
+        if (machine_runs(TABLES[i]) && (!isa || !strcmp(isa, TABLES[i]->isa)))
             return TABLES[i];
     return NULL;
 }

@@ -12,9 +12,10 @@
 #define MIAL_ENUMERATION_H
 
 #include "binomial.h"
+#include "mialeak.h"
 
 enum {
-    MOST_CELLS = 64,
+    MOST_CELLS = MIAL_MOST_CELLS,
     ENUMERATION_PARTS = 8 / MIAL_LANES,
 };
 
@@ -204,16 +205,16 @@ INLINE void enumerate(size_t width, size_t vectors, size_t cells, size_t moments
  *
  * v from `start` on; w(c) = prod_k table[k, c_k].
  * Assumed: 2 <= cells <= MOST_CELLS; moments = cells or cells - 1; n + 1 columns of the table;
- * offset and both words of sums `width` long, moments rounded up to eights; labels inside `sums`.
+ * offset and both words of sums `width` long, moments rounded up to groups; labels inside `sums`.
  * Nothing is checked.  Error of each sum: a few u of the sum of absolute terms.
  * Same as: np.add.at(sums, labels, table[range(cells), counts].prod(1)[:, None] * (counts - offset))
  */
 static void enumerate_labels(size_t vectors, size_t cells, size_t moments, const int64_t *start,
                              const double *table, const double *offset, const int64_t *labels,
                              double *sums) {
-    size_t width = (moments + 7) / 8 * 8;
-    if (width == 8)
-        enumerate(8, vectors, cells, moments, start, table, offset, labels, NULL, 0, sums);
+    size_t width = (moments + MIAL_CELL_GROUP - 1) / MIAL_CELL_GROUP * MIAL_CELL_GROUP;
+    if (width == MIAL_CELL_GROUP)
+        enumerate(MIAL_CELL_GROUP, vectors, cells, moments, start, table, offset, labels, NULL, 0, sums);
     else
         enumerate(width, vectors, cells, moments, start, table, offset, labels, NULL, 0, sums);
 }
@@ -222,7 +223,7 @@ static void enumerate_labels(size_t vectors, size_t cells, size_t moments, const
 static void enumerate_kernel(size_t vectors, size_t cells, size_t moments, const int64_t *start,
                              const double *table, const double *offset, const double *kernel,
                              size_t outcomes, double *sums) {
-    size_t width = (moments + 7) / 8 * 8;
+    size_t width = (moments + MIAL_CELL_GROUP - 1) / MIAL_CELL_GROUP * MIAL_CELL_GROUP;
     enumerate(width, vectors, cells, moments, start, table, offset, NULL, kernel, outcomes, sums);
 }
 

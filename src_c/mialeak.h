@@ -1,8 +1,9 @@
 /*
- * What the C library offers: status codes and the table of kernels.
+ * What the C library offers: sizes and layouts, status codes, the kernels and their table.
  *
  * The library knows nothing of Python, allocates nothing and keeps no state.  README.md beside
- * this file has the rules, and says how to add a kernel.
+ * this file has the rules, and says how to add a kernel.  `make_table.py` writes this file's enums
+ * and kernels down for Cython, in mialeak/_kernels/table.pxd.
  */
 #ifndef MIALEAK_H
 #define MIALEAK_H
@@ -15,6 +16,38 @@ enum {
     MIAL_ERR_PROBABILITY = -1, /* an element outside [0, 1], or NaN; its place in *bad_index */
 };
 
+/* Sizes that callers allocate by; whoever changes one changes it here alone. */
+enum {
+    MIAL_MOST_INPUTS = 4,     /* of an elementwise function */
+    MIAL_CHUNK = 256,         /* elements worked on together (chunks.h); cut_path's scratch */
+    MIAL_SCORE_TILE = 64,     /* columns a tile of scores.h: eight a lane */
+    MIAL_CELL_GROUP = 8,      /* cells of enumeration.h, offset and sums padded to whole groups */
+    MIAL_MOST_CELLS = 64,     /* cells of enumeration.h */
+    MIAL_MOST_WORDS = 65536,  /* words of an alias table: the other number of one has 16 bits */
+};
+
+/*
+ * Layouts of moments.h, in doubles.  A row of weights, ratios or scratch is a lane for each of
+ * eight coordinates; the others are so many rows of eight, one after the other.
+ */
+enum {
+    MIAL_LANE = 8,
+    MIAL_TILTED_SHIFT = 0, /* a tile of `tilted`: the exponent taken away, the sum, the mean ratio */
+    MIAL_TILTED_TOTAL = 8,
+    MIAL_TILTED_CENTRE = 16,
+    MIAL_TILTED = 24,
+    MIAL_NODE_RE = 0, /* a node of `product`, (re, im) 2^power */
+    MIAL_NODE_IM = 8,
+    MIAL_NODE_POWER = 16,
+    MIAL_NODE = 24,
+    MIAL_PHASOR_RE = 0, /* an outcome in the scratch of a wave: phasor, and what turns it */
+    MIAL_PHASOR_IM = 8,
+    MIAL_PHASOR_COSINE = 16,
+    MIAL_PHASOR_SINE = 24,
+    MIAL_PHASOR = 32,
+    MIAL_SCRATCH = 40, /* MIAL_LANE + MIAL_PHASOR, for each row of the longest tile */
+};
+
 /*
  * An elementwise function of `inputs`, each `count` doubles, into `out`.
  * Returns how many elements lay outside the domain; they become NaN.  NaN in gives NaN out and is
@@ -22,83 +55,117 @@ enum {
  */
 typedef size_t mial_elementwise(size_t count, const double *const *inputs, double *out);
 
+/* One of them, to be looked up by name.  A letter for each input: w a whole number, r any. */
 typedef struct {
-    const char *name; /* "scalar", "sse2", "avx2", "avx512" or "neon" */
+    const char *name, *inputs;
+    mial_elementwise *kernel;
+} mial_function;
 
-    /* checks.h */
-    int (*all_within)(size_t count, const double *x, double low, double high);
+/*
+ * Every elementwise function: X(name, letters of its inputs).  `elementwise` of the table lists
+ * them in this order; a ufunc of mialeak.special is one that is documented there.
+ */
+#define MIAL_FUNCTIONS(X)                                                                          \
+    /* binomial.h */                                                                               \
+    X(binom_mad, "wr")     /* n, p */                                                              \
+    X(binom_logpmf, "wwr") /* k, n, p */                                                           \
+    /* tails.h */                                                                                  \
+    X(binom_excess, "rwr")    /* c, n, p */                                                        \
+    X(binom_shortfall, "rwr") /* c, n, p */                                                        \
+    X(binom_sf, "rwr")        /* c, n, p */                                                        \
+    /* hypergeometric.h */                                                                         \
+    X(hypergeom_mad, "www")     /* N, K, n */                                                      \
+    X(hypergeom_logpmf, "wwww") /* h, N, K, n */                                                   \
+    X(hypergeom_sf, "rwww")     /* h, N, K, n */                                                   \
+    X(hypergeom_excess, "rwww") /* c, N, K, n */                                                   \
+    /* enumeration.h */                                                                            \
+    X(poisson_pmf, "wr") /* k, mean */
 
-    /* binomial.h: inputs in the order of the name's arguments */
-    mial_elementwise *binom_mad;       /* (n, p) */
-    mial_elementwise *binom_excess;    /* (c, n, p) */
-    mial_elementwise *binom_shortfall; /* (c, n, p) */
-    mial_elementwise *binom_sf;        /* (c, n, p) */
-    mial_elementwise *binom_logpmf;    /* (k, n, p) */
+/* Every other kernel: X(what it returns, its name, its arguments). */
+#define MIAL_KERNELS(X)                                                                            \
+    /* checks.h */                                                                                 \
+    X(int, all_within, (size_t count, const double *x, double low, double high))                   \
+    /* leakage.h */                                                                                \
+    X(int, leakage_sum,                                                                            \
+      (size_t count, const double *p, double n, double gamma, double total, double sums[4],        \
+       size_t *bad_index))                                                                         \
+    X(int, leakage_atoms,                                                                          \
+      (size_t count, const double *p, double n, double gamma, double total, double *out,           \
+       size_t *bad_index))                                                                         \
+    /* scores.h: `releases` is float32 if `narrow`, else float64 */                                \
+    X(void, cubic_sums,                                                                            \
+      (size_t rows, size_t columns, const void *releases, int narrow, const double *by_column,     \
+       double constant, double *out))                                                              \
+    X(void, log_linear_sums,                                                                       \
+      (size_t rows, size_t columns, const void *releases, int narrow, const double *by_column,     \
+       double *out))                                                                               \
+    X(void, log_quadratic_sums,                                                                    \
+      (size_t rows, size_t columns, const void *releases, int narrow, double counts,               \
+       double tolerance, const double *by_column, double *out))                                    \
+    /* covariance.h: `x` is float32 if `narrow`, else float64; steps in elements */                \
+    X(void, column_powers,                                                                         \
+      (size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,                 \
+       ptrdiff_t column_step, const double *centre, const double *rest, int orders, double *sums)) \
+    X(void, centre_rows,                                                                           \
+      (size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,                 \
+       ptrdiff_t column_step, const double *centre, const double *rest, double *out,               \
+       double *sums))                                                                              \
+    X(void, row_norms,                                                                             \
+      (size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,                 \
+       ptrdiff_t column_step, const double *centre, const double *rest, const double *weights,     \
+       double *out))                                                                               \
+    /* draws.h */                                                                                  \
+    X(size_t, binomial_window, (double trials, double p, size_t most, double *first))              \
+    X(void, binomial_weights,                                                                      \
+      (double trials, double p, double first, size_t size, double *weights))                       \
+    X(void, alias_words,                                                                           \
+      (size_t size, const double *weights, double *share, uint32_t *order, uint64_t *words))       \
+    X(void, alias_ahead, (size_t size, const uint64_t *words, size_t draws))                       \
+    X(void, alias_draws,                                                                           \
+      (size_t count, const uint64_t *bits, size_t size, const uint64_t *words, double first,       \
+       double *out))                                                                               \
+    X(void, lattice_means,                                                                         \
+      (size_t columns, size_t rounds, const double *sums, const double *least,                     \
+       const double *unit, double rows, const int64_t *place, size_t stride, double *out))         \
+    /* enumeration.h */                                                                            \
+    X(void, count_vectors, (size_t vectors, size_t cells, const int64_t *start, int64_t *out))     \
+    X(void, enumerate_labels,                                                                      \
+      (size_t vectors, size_t cells, size_t moments, const int64_t *start, const double *table,    \
+       const double *offset, const int64_t *labels, double *sums))                                 \
+    X(void, enumerate_kernel,                                                                      \
+      (size_t vectors, size_t cells, size_t moments, const int64_t *start, const double *table,    \
+       const double *offset, const double *kernel, size_t outcomes, double *sums))                 \
+    X(void, geometric_blur,                                                                        \
+      (size_t rows, size_t width, double alpha, double *room, double *values))                     \
+    /* coarsening.h */                                                                             \
+    X(void, cut_layer,                                                                             \
+      (size_t atoms, size_t groups, const double *cost, const double *before, double *after,       \
+       int32_t *last_cut))                                                                         \
+    X(void, cut_path,                                                                              \
+      (size_t atoms, const double *cumulative, double n, double reward, double *cost,              \
+       double *room, int32_t *last_cut))                                                           \
+    /* moments.h */                                                                                \
+    X(void, moment_sums,                                                                           \
+      (size_t tiles, const int64_t *first, const double *weight, const double *ratio,              \
+       const double *lost, const double *copies, double theta, double *scratch, double *tilted,    \
+       double sums[3]))                                                                            \
+    X(void, moment_wave,                                                                           \
+      (size_t tiles, const int64_t *first, const double *weight, const double *ratio,              \
+       const double *copies, double theta, double start, double step, size_t count,                \
+       double floor_, const double *tilted, double *scratch, double *product))
 
-    /* leakage.h */
-    int (*leakage_sum)(size_t count, const double *p, double n, double gamma, double total,
-                       double sums[4], size_t *bad_index);
-    int (*leakage_atoms)(size_t count, const double *p, double n, double gamma, double total,
-                         double *out, size_t *bad_index);
+#define MIAL_FUNCTION_MEMBER(name, inputs) mial_elementwise *name;
+#define MIAL_KERNEL_MEMBER(result, name, arguments) result(*name) arguments;
 
-    /* scores.h: `releases` is float32 if `narrow`, else float64 */
-    void (*cubic_sums)(size_t rows, size_t columns, const void *releases, int narrow,
-                       const double *by_column, double constant, double *out);
-    void (*log_linear_sums)(size_t rows, size_t columns, const void *releases, int narrow,
-                            const double *by_column, double *out);
-    void (*log_quadratic_sums)(size_t rows, size_t columns, const void *releases, int narrow,
-                               double counts, double tolerance, const double *by_column,
-                               double *out);
-
-    /* covariance.h: `x` is float32 if `narrow`, else float64; steps in elements */
-    void (*column_powers)(size_t rows, size_t columns, const void *x, int narrow,
-                          ptrdiff_t row_step, ptrdiff_t column_step, const double *centre,
-                          const double *rest, int orders, double *sums);
-    void (*centre_rows)(size_t rows, size_t columns, const void *x, int narrow,
-                        ptrdiff_t row_step, ptrdiff_t column_step, const double *centre,
-                        const double *rest, double *out, double *sums);
-    void (*row_norms)(size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,
-                      ptrdiff_t column_step, const double *centre, const double *rest,
-                      const double *weights, double *out);
-
-    /* draws.h */
-    size_t (*binomial_window)(double trials, double p, size_t most, double *first);
-    void (*binomial_weights)(double trials, double p, double first, size_t size, double *weights);
-    void (*alias_words)(size_t size, const double *weights, double *share, uint32_t *order,
-                        uint64_t *words);
-    void (*alias_ahead)(size_t size, const uint64_t *words, size_t draws);
-    void (*alias_draws)(size_t count, const uint64_t *bits, size_t size, const uint64_t *words,
-                        double first, double *out);
-    void (*lattice_means)(size_t columns, size_t rounds, const double *sums, const double *least,
-                          const double *unit, double rows, const int64_t *place, size_t stride,
-                          double *out);
-
-    /* enumeration.h */
-    mial_elementwise *poisson_pmf; /* (k, mean) */
-    void (*count_vectors)(size_t vectors, size_t cells, const int64_t *start, int64_t *out);
-    void (*enumerate_labels)(size_t vectors, size_t cells, size_t moments, const int64_t *start,
-                             const double *table, const double *offset, const int64_t *labels,
-                             double *sums);
-    void (*enumerate_kernel)(size_t vectors, size_t cells, size_t moments, const int64_t *start,
-                             const double *table, const double *offset, const double *kernel,
-                             size_t outcomes, double *sums);
-    void (*geometric_blur)(size_t rows, size_t width, double alpha, double *room, double *values);
-
-    /* coarsening.h */
-    void (*cut_layer)(size_t atoms, size_t groups, const double *cost, const double *before,
-                      double *after, int32_t *last_cut);
-    void (*cut_path)(size_t atoms, const double *cumulative, double n, double reward, double *cost,
-                     double *room, int32_t *last_cut);
-
-    /* moments.h */
-    void (*moment_sums)(size_t tiles, const int64_t *first, const double *weight,
-                        const double *ratio, const double *lost, const double *copies,
-                        double theta, double *scratch, double *tilted, double sums[3]);
-    void (*moment_wave)(size_t tiles, const int64_t *first, const double *weight,
-                        const double *ratio, const double *copies, double theta, double start,
-                        double step, size_t count, double floor_, const double *tilted,
-                        double *scratch, double *product);
+typedef struct {
+    const char *isa;                  /* "scalar", "sse2", "avx2", "avx512" or "neon" */
+    const mial_function *elementwise; /* a NULL name ends them */
+    MIAL_FUNCTIONS(MIAL_FUNCTION_MEMBER)
+    MIAL_KERNELS(MIAL_KERNEL_MEMBER)
 } mial_kernels;
+
+#undef MIAL_FUNCTION_MEMBER
+#undef MIAL_KERNEL_MEMBER
 
 /*
  * The table named `isa`, or the machine's best for NULL.

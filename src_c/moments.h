@@ -6,13 +6,14 @@
  * hold eight numbers a row, the probability of an outcome and its log ratio, 0 and 0 where a
  * coordinate has fewer outcomes than its neighbours.  `lost` and `copies` hold eight numbers a
  * tile: the probability of no finite log ratio (with which the weights sum to 1) and how many
- * coordinates the lane stands for, 0 for none.
+ * coordinates the lane stands for, 0 for none.  mialeak.h names the places of all layouts.
  *
  * Symbols: s = theta + it, K = log M, M_j the moment function of one coordinate.
  */
 #ifndef MIAL_MOMENTS_H
 #define MIAL_MOMENTS_H
 
+#include "mialeak.h"
 #include "numerics.h"
 
 enum {
@@ -31,8 +32,13 @@ enum {
 
 /* What a lane needs to be tilted: weight e^(theta l - shift) / total, l - centre. */
 typedef struct {
-    double shift[8], total[8], centre[8];
+    double shift[MIAL_LANE], total[MIAL_LANE], centre[MIAL_LANE];
 } tilted_tile;
+_Static_assert(sizeof(tilted_tile) == MIAL_TILTED * sizeof(double) &&
+                   offsetof(tilted_tile, total) == MIAL_TILTED_TOTAL * sizeof(double) &&
+                   offsetof(tilted_tile, centre) == MIAL_TILTED_CENTRE * sizeof(double),
+               "a tilted tile is laid out as mialeak.h says");
+_Static_assert(MIAL_SCRATCH == MIAL_LANE + MIAL_PHASOR, "a wave keeps sizes and phasors");
 
 /* ---- a coordinate's own sums ---- */
 
@@ -51,15 +57,15 @@ INLINE void moments_part(size_t rows, const double *weight, const double *ratio,
     vd top = all(-1e300), largest = all(0.0), shift;
     vd growth = all(0.0), sum = all(0.0), first = all(0.0), second = all(0.0);
     for (size_t i = 0; i < rows; i++) {
-        vd x = theta * load(ratio + 8 * i);
-        vi real = lt(all(0.0), load(weight + 8 * i));
+        vd x = theta * load(ratio + MIAL_LANE * i);
+        vi real = lt(all(0.0), load(weight + MIAL_LANE * i));
         top = pick(real, vmax(x, top), top);
         largest = vmax(vabs(x), largest);
     }
     vi modest = le(largest, all(MOMENT_MODEST));
     shift = pick(modest, all(0.0), top);
     for (size_t i = 0; i < rows; i++) {
-        vd k, l = load(ratio + 8 * i), w = load(weight + 8 * i);
+        vd k, l = load(ratio + MIAL_LANE * i), w = load(weight + MIAL_LANE * i);
         vd x = tilted_exponent(l, theta, shift);
         k = (x * LOG2_INVERSE + 0x1.8p52) - 0x1.8p52;
         vd r = (x - k * LOG2_SHORT) - k * LOG2_REST;
@@ -69,7 +75,7 @@ INLINE void moments_part(size_t rows, const double *weight, const double *ratio,
         growth = growth + w * (scale * tail + (scale - 1.0));
         sum = sum + tilted;
         first = first + tilted * l;
-        store(scratch + 8 * i, tilted);
+        store(scratch + MIAL_LANE * i, tilted);
     }
     growth = growth - lost;
     vi near = modest & lt(all(-0.5), growth); /* below, 1 + growth would lose digits */
@@ -77,8 +83,8 @@ INLINE void moments_part(size_t rows, const double *weight, const double *ratio,
     sum = pick(lt(all(0.0), sum), sum, all(1.0)); /* a lane without outcomes */
     vd centre = first / sum;
     for (size_t i = 0; i < rows; i++) {
-        vd away = load(ratio + 8 * i) - centre;
-        second = second + load(scratch + 8 * i) * (away * away);
+        vd away = load(ratio + MIAL_LANE * i) - centre;
+        second = second + load(scratch + MIAL_LANE * i) * (away * away);
     }
     store(tile->shift + at, shift);
     store(tile->total + at, sum);
@@ -104,18 +110,18 @@ static void moment_sums(size_t tiles, const int64_t *first, const double *weight
     sum8 totals[3];
     memset(totals, 0, sizeof totals);
     for (size_t j = 0; j < tiles; j++) {
-        size_t start = 8 * (size_t)first[j], rows = (size_t)(first[j + 1] - first[j]);
+        size_t start = MIAL_LANE * (size_t)first[j], rows = (size_t)(first[j + 1] - first[j]);
         tilted_tile *tile = (tilted_tile *)tilted + j;
-        double columns[3][8];
-        for (size_t at = 0; at < 8; at += MIAL_LANES) {
-            vd result[3], many = load(copies + 8 * j + at);
-            moments_part(rows, weight + start + at, ratio + start + at, load(lost + 8 * j + at),
+        double columns[3][MIAL_LANE];
+        for (size_t at = 0; at < MIAL_LANE; at += MIAL_LANES) {
+            vd result[3], many = load(copies + MIAL_LANE * j + at);
+            moments_part(rows, weight + start + at, ratio + start + at, load(lost + MIAL_LANE * j + at),
                          theta, scratch + at, tile, at, result);
             for (int k = 0; k < 3; k++)
                 store(columns[k] + at, pick(lt(all(0.0), many), many * result[k], all(0.0)));
         }
         for (int k = 0; k < 3; k++)
-            sum8_add(&totals[k], columns[k], 8);
+            sum8_add(&totals[k], columns[k], MIAL_LANE);
     }
     for (int k = 0; k < 3; k++) {
         double low;
@@ -169,15 +175,15 @@ INLINE pair phase_of(vd x, double t) {
 INLINE void wave_begin(size_t rows, const double *ratio, const double *tilted, vd centre,
                        double start, double step, double *phasor) {
     for (size_t i = 0; i < rows; i++) {
-        vd away = load(ratio + 8 * i) - centre, size = load(tilted + 8 * i);
+        vd away = load(ratio + MIAL_LANE * i) - centre, size = load(tilted + MIAL_LANE * i);
         vd cosine, sine;
-        double *to = phasor + 32 * i;
+        double *to = phasor + MIAL_PHASOR * i;
         sine_cosine(phase_of(away, start), &sine, &cosine);
-        store(to, size * cosine);
-        store(to + 8, size * sine);
+        store(to + MIAL_PHASOR_RE, size * cosine);
+        store(to + MIAL_PHASOR_IM, size * sine);
         sine_cosine(phase_of(away, step), &sine, &cosine);
-        store(to + 16, cosine);
-        store(to + 24, sine);
+        store(to + MIAL_PHASOR_COSINE, cosine);
+        store(to + MIAL_PHASOR_SINE, sine);
     }
 }
 
@@ -186,8 +192,9 @@ INLINE void wave_sums(size_t rows, double *phasor, vd re[WAVE_UNROLL], vd im[WAV
     for (int k = 0; k < WAVE_UNROLL; k++)
         re[k] = im[k] = all(0.0);
     for (size_t i = 0; i < rows; i++) {
-        double *at = phasor + 32 * i;
-        vd x = load(at), y = load(at + 8), c = load(at + 16), s = load(at + 24);
+        double *at = phasor + MIAL_PHASOR * i;
+        vd x = load(at + MIAL_PHASOR_RE), y = load(at + MIAL_PHASOR_IM);
+        vd c = load(at + MIAL_PHASOR_COSINE), s = load(at + MIAL_PHASOR_SINE);
         for (int k = 0; k < WAVE_UNROLL; k++) {
             re[k] = re[k] + x;
             im[k] = im[k] + y;
@@ -195,8 +202,8 @@ INLINE void wave_sums(size_t rows, double *phasor, vd re[WAVE_UNROLL], vd im[WAV
             y = x * s + y * c;
             x = turned;
         }
-        store(at, x);
-        store(at + 8, y);
+        store(at + MIAL_PHASOR_RE, x);
+        store(at + MIAL_PHASOR_IM, y);
     }
 }
 
@@ -204,8 +211,8 @@ INLINE void wave_sums(size_t rows, double *phasor, vd re[WAVE_UNROLL], vd im[WAV
 INLINE int wave_gone(size_t count, const double *product, double floor_) {
     for (size_t k = 0; k < count; k++) {
         double power = 0.0;
-        for (int i = 16; i < 24; i++)
-            power += product[24 * k + (size_t)i];
+        for (size_t i = 0; i < MIAL_LANE; i++)
+            power += product[MIAL_NODE * k + MIAL_NODE_POWER + i];
         if (power > -floor_)
             return 0;
     }
@@ -219,7 +226,7 @@ INLINE void wave_block(size_t rows, size_t count, double *phasor, vd copies, dou
         vd re[WAVE_UNROLL], im[WAVE_UNROLL];
         wave_sums(rows, phasor, re, im);
         for (size_t i = 0; i < WAVE_UNROLL && k + i < count; i++) {
-            double *to = product + 24 * (k + i);
+            double *to = product + MIAL_NODE * (k + i);
             scaled z = {re[i], im[i], all(0.0)};
             if (any(many)) {
                 scaled power = scaled_power(z, copies);
@@ -227,10 +234,12 @@ INLINE void wave_block(size_t rows, size_t count, double *phasor, vd copies, dou
                 z.im = pick(many, power.im, z.im);
                 z.power = pick(many, power.power, z.power);
             }
-            z = scaled_times((scaled){load(to), load(to + 8), load(to + 16)}, z);
-            store(to, z.re);
-            store(to + 8, z.im);
-            store(to + 16, z.power);
+            scaled before = {load(to + MIAL_NODE_RE), load(to + MIAL_NODE_IM),
+                             load(to + MIAL_NODE_POWER)};
+            z = scaled_times(before, z);
+            store(to + MIAL_NODE_RE, z.re);
+            store(to + MIAL_NODE_IM, z.im);
+            store(to + MIAL_NODE_POWER, z.power);
         }
     }
 }
@@ -239,7 +248,7 @@ INLINE void wave_block(size_t rows, size_t count, double *phasor, vd copies, dou
  * product[k]: eight partial products over the coordinates, as (re, im, power) 2^power, of
  *   M_j(theta + i t)/M_j(theta) e^(-it K_j'(theta)),   t = start + k step,  k < count.
  *
- * tilted: from moment_sums at the same theta.  scratch: 40 doubles for each row of the longest
+ * tilted: from moment_sums at the same theta.  scratch: MIAL_SCRATCH doubles for each row of the longest
  * tile.  Blocks of 32 nodes whose products all fell below 2^-floor keep what they have: an upper
  * bound in size.
  * Assumed: |t (l - K_j')| below 2^22.
@@ -252,32 +261,32 @@ static void moment_wave(size_t tiles, const int64_t *first, const double *weight
                         const double *ratio, const double *copies, double theta, double start,
                         double step, size_t count, double floor_, const double *tilted,
                         double *scratch, double *product) {
-    for (size_t k = 0; k < 24 * count; k++)
-        product[k] = k % 24 < 8 ? 1.0 : 0.0;
+    for (size_t k = 0; k < MIAL_NODE * count; k++)
+        product[k] = k % MIAL_NODE < MIAL_NODE_IM ? 1.0 : 0.0; /* re 1; im and power 0 */
     for (size_t j = 0; j < tiles; j++) {
-        size_t from = 8 * (size_t)first[j], rows = (size_t)(first[j + 1] - first[j]);
+        size_t from = MIAL_LANE * (size_t)first[j], rows = (size_t)(first[j + 1] - first[j]);
         const tilted_tile *tile = (const tilted_tile *)tilted + j;
-        double *size = scratch, *phasor = scratch + 8 * rows;
+        double *size = scratch, *phasor = scratch + MIAL_LANE * rows;
         int ready = 0;
         for (size_t begin = 0; begin < count; begin += WAVE_BLOCK) {
             size_t some = count - begin < WAVE_BLOCK ? count - begin : WAVE_BLOCK;
-            if (wave_gone(some, product + 24 * begin, floor_))
+            if (wave_gone(some, product + MIAL_NODE * begin, floor_))
                 continue;
-            for (size_t at = 0; at < 8; at += MIAL_LANES) {
+            for (size_t at = 0; at < MIAL_LANE; at += MIAL_LANES) {
                 vd shift = load(tile->shift + at), centre = load(tile->centre + at);
                 vd total = load(tile->total + at); /* scaled up where 1/total would be infinite */
                 vd scale = pick(lt(total, all(0x1p-1000)), all(0x1p200), all(1.0));
                 vd inverse = 1.0 / (total * scale);
                 for (size_t i = 0; i < rows && !ready; i++) {
-                    vd l = load(ratio + from + 8 * i + at);
+                    vd l = load(ratio + from + MIAL_LANE * i + at);
                     vd e = exp_moderate(tilted_exponent(l, theta, shift), all(0.0));
-                    vd w = load(weight + from + 8 * i + at) * scale;
-                    store(size + 8 * i + at, w * e * inverse);
+                    vd w = load(weight + from + MIAL_LANE * i + at) * scale;
+                    store(size + MIAL_LANE * i + at, w * e * inverse);
                 }
                 wave_begin(rows, ratio + from + at, size + at, centre,
                            start + step * (double)begin, step, phasor + at);
-                wave_block(rows, some, phasor + at, load(copies + 8 * j + at),
-                           product + 24 * begin + at);
+                wave_block(rows, some, phasor + at, load(copies + MIAL_LANE * j + at),
+                           product + MIAL_NODE * begin + at);
             }
             ready = 1;
         }

@@ -13,11 +13,12 @@
 #ifndef MIAL_SCORES_H
 #define MIAL_SCORES_H
 
+#include "mialeak.h"
 #include "numerics.h"
 
 enum {
-    SCORE_TILE = 64, /* eight columns a lane */
-    SCORE_ROWS = 4,  /* more would not fit sixteen registers beside the columns' numbers */
+    SCORE_TILE = MIAL_SCORE_TILE,
+    SCORE_ROWS = 4, /* more would not fit sixteen registers beside the columns' numbers */
     SCORE_PARTS = 8 / MIAL_LANES,
 };
 

@@ -51,11 +51,12 @@ def measure(case: Case, points: int, seed: int, processes: int) -> tuple[list[Ro
     kept = np.maximum(np.abs(truth), case.floor) >= case.least
     columns = [column[kept] for column in columns]
     truth, rest = truth[kept], rest[kept]
+    rivals = {name: np.zeros(truth.size) for name in case.rivals}
+    can = case.rivals_can(columns)
     with np.errstate(all="ignore"):
-        rivals = {
-            name: errors(case, function(*columns), truth, rest)
-            for name, function in case.rivals.items()
-        }
+        for name, function in case.rivals.items():
+            got = function(*(column[can] for column in columns))
+            rivals[name][can] = errors(case, got, truth[can], rest[can])
     got = case.function(*columns)
     error = errors(case, got, truth, rest)
     region = case.region_of(columns)

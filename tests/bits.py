@@ -14,9 +14,10 @@ import hashlib
 import numpy as np
 
 from mialeak import scores, special
+from mialeak._kernels import ufuncs
 from mialeak.discrete import atom_leakage, max_leakage, min_samples
 
-__all__ = ["digest", "inputs", "law", "rooms_digest"]
+__all__ = ["digest", "hypergeometric_digest", "inputs", "law", "rooms_digest"]
 
 #: Points for a function that is hashed by itself; 65,536 in all.
 POINTS = 16_384
@@ -106,6 +107,29 @@ def rooms_digest() -> str:
     )
 
 
+def hypergeometric_digest() -> str:
+    """SHA-256 of all functions of hypergeometric laws, points made as those above."""
+    size = POINTS // 4
+    raw = np.random.PCG64(SEED).random_raw(7 * size).reshape(7, size)
+    bits = 1 + raw[0] % np.uint64(52)
+    N = ((np.uint64(1) << bits) | (raw[1] & ((np.uint64(1) << bits) - np.uint64(1)))) * 1.0
+    counts = []
+    for kind, number in ((raw[2], raw[3]), (raw[4], raw[5])):
+        few = np.floor(np.ldexp(N, -(number % (bits + np.uint64(1))).astype(np.intc)))
+        any_ = np.floor((number >> np.uint64(11)) * 2.0**-53 * N)
+        half = np.floor(N / 2)
+        choice = (kind % np.uint64(4)).astype(np.intp)
+        counts.append(np.choose(choice, [any_, few, N - few, half]))
+    K, n = counts
+    mean = n * (K / N)
+    sd = np.sqrt(mean * (1 - K / N) * (1 - n / N))
+    h = mean + ((raw[6] >> np.uint64(11)) * 2.0**-53 - 0.5) * 60 * sd
+    whole = np.clip(np.floor(h), np.maximum(0, K - (N - n)), np.minimum(K, n))
+    names = ("hypergeom_sf", "hypergeom_excess")
+    tails = [ufuncs.ufunc(name, "")(h, N, K, n) for name in names]
+    return _hash([special.hypergeom_mad(N, K, n), special.hypergeom_logpmf(whole, N, K, n), *tails])
+
+
 def _hash(parts: list[object]) -> str:
     """SHA-256 of numbers as little-endian float64."""
     results = np.concatenate([np.asarray(part, "<f8") for part in parts]) + 0.0  # one sign for zero
@@ -113,4 +137,4 @@ def _hash(parts: list[object]) -> str:
 
 
 if __name__ == "__main__":
-    print(digest(), rooms_digest(), sep="\n")
+    print(digest(), rooms_digest(), hypergeometric_digest(), sep="\n")

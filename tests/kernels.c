@@ -117,7 +117,7 @@ static void write_enumeration(const mial_kernels *kernels, size_t count, const d
 static void write_cuts(const mial_kernels *kernels, const double *unit, const double *law,
                        double *out) {
     enum { FEW = 120, ATOMS = 600 };
-    double cumulative[ATOMS + 1] = {0.0}, room[ATOMS / 256 + 1];
+    double cumulative[ATOMS + 1] = {0.0}, room[ATOMS / MIAL_CHUNK + 1];
     int32_t cut[ATOMS + 1];
     kernels->cut_layer(FEW, 1, unit, law, out, cut);
     put(out + 1, FEW);
@@ -134,24 +134,26 @@ static void write_cuts(const mial_kernels *kernels, const double *unit, const do
 /* Moment functions of two tiles. */
 static void write_waves(const mial_kernels *kernels, const double *unit) {
     enum { TILES = 2, LONGEST = 7, ALL = 11, NODES = 77 };
-    static double scratch[40 * LONGEST], tilted[24 * TILES], product[24 * NODES];
+    static double scratch[MIAL_SCRATCH * LONGEST], tilted[MIAL_TILTED * TILES];
+    static double product[MIAL_NODE * NODES];
     const int64_t first[] = {0, 4, ALL};
-    double weight[8 * ALL], ratio[8 * ALL], lost[8 * TILES], copies[8 * TILES], sums[3];
-    for (int i = 0; i < 8 * ALL; i++) {
+    double weight[MIAL_LANE * ALL], ratio[MIAL_LANE * ALL], lost[MIAL_LANE * TILES];
+    double copies[MIAL_LANE * TILES], sums[3];
+    for (int i = 0; i < MIAL_LANE * ALL; i++) {
         weight[i] = floor(1000.0 * unit[i]) / 8192.0;
         ratio[i] = 4.0 * unit[i + 100] - 2.0;
     }
-    for (int i = 0; i < 8 * TILES; i++) {
+    for (int i = 0; i < MIAL_LANE * TILES; i++) {
         lost[i] = 1.0;
         copies[i] = i % 4;
-        for (int64_t j = first[i / 8]; j < first[i / 8 + 1]; j++)
-            lost[i] -= weight[8 * j + i % 8];
+        for (int64_t j = first[i / MIAL_LANE]; j < first[i / MIAL_LANE + 1]; j++)
+            lost[i] -= weight[MIAL_LANE * j + i % MIAL_LANE];
     }
     kernels->moment_sums(TILES, first, weight, ratio, lost, copies, 0.5, scratch, tilted, sums);
     put(sums, 3);
     kernels->moment_wave(TILES, first, weight, ratio, copies, 0.5, 3.0, 0.37, NODES, 512.0, tilted,
                          scratch, product);
-    put(product, 24 * NODES);
+    put(product, MIAL_NODE * NODES);
 }
 
 int main(int argc, char **argv) {

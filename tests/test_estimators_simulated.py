@@ -6,6 +6,7 @@ rows, with the target among them or not, give what the scores achieve.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -268,15 +269,27 @@ def test_the_printed_score_of_a_logistic_regression_depends_on_units():
         assert np.corrcoef(ours, found[1][0])[0, 1] > 0.999
 
 
-def test_influence_on_the_brink_of_collinearity_is_refused_in_words():
-    """Where rounding decides whether a covariance is singular, rows may stick out of its range."""
-    refused = 0
+@pytest.mark.parametrize("seed", range(30))
+def test_nearly_collinear_influence_is_refused_in_words(seed):
+    """The square of 1e-8 is beyond the digits of a covariance, and 1e-8 within those of a row."""
+    x, off = np.random.default_rng(seed).normal(size=(2, 40))
+    columns = np.column_stack([x, x + 1e-8 * off])
+    rows = InfluenceFunctions(columns.mean(axis=0), columns - columns.mean(axis=0))
+    message = "influence must not be nearly collinear; by rounding .* is 1 of 2"
+    with pytest.raises(ValueError, match=message):
+        rows.leakage_scores()
+
+
+@pytest.mark.parametrize("closeness", [1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
+def test_nearly_collinear_regressors_have_scores_or_are_refused_in_words(closeness):
+    """Rounding decides which of the three it is."""
+    refusals = []
     for seed in range(30):
-        rng = np.random.default_rng(seed)
-        x, y, off = rng.normal(size=(3, 40))
+        x, y, off = np.random.default_rng(seed).normal(size=(3, 40))
         try:
-            rows = least_squares_influence(np.column_stack([x, x + 1e-7 * off]), y)
+            rows = least_squares_influence(np.column_stack([x, x + closeness * off]), y)
             assert (rows.leakage_scores() > 0).all()
         except ValueError as error:
-            refused += "influence must not be nearly collinear; by rounding" in str(error)
-    assert refused
+            refusals.append(str(error))
+    words = "influence must not be nearly collinear; by rounding|X must determine the estimate"
+    assert all(re.match(words, refusal) for refusal in refusals)

@@ -18,17 +18,21 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 COUNTS = np.arange(1.0, 24.0)
 PROBABILITIES = np.linspace(0.02, 0.97, 23)
 CUTS = np.floor(COUNTS / 3)
+#: The count that no other may exceed.
+LARGEST_OF = {"binomial": "n", "hypergeometric": "N"}
 
 
 def points(case) -> list[np.ndarray]:
     """23 good points in the order of the arguments."""
     columns = {"n": COUNTS, "p": PROBABILITIES, "c": CUTS, "k": CUTS}
+    columns |= {"N": COUNTS + 23, "K": COUNTS[::-1], "h": CUTS}
     return [columns[name] for name in case.arguments]
 
 
 def analogue(case):
     """A function of scipy.special with as many real arguments."""
-    return scipy_special.betaln if len(case.arguments) == 2 else scipy_special.betainc
+    several = [scipy_special.betaln, scipy_special.betainc, scipy_special.ncfdtr]
+    return several[len(case.arguments) - 2]
 
 
 # --- ufuncs ------------------------------------------------------------------------------------
@@ -201,7 +205,7 @@ def test_whole_numbers_of_any_dtype_are_taken_exactly(case):
 
 
 @each_case
-def test_float32_probabilities_are_widened_not_rounded_further(case):
+def test_float32_numbers_are_widened_not_rounded_further(case):
     columns = points(case)
     single = columns[-1].astype(np.float32)
     result = case.function(*columns[:-1], single)
@@ -211,8 +215,9 @@ def test_float32_probabilities_are_widened_not_rounded_further(case):
 
 @each_case
 def test_booleans_are_zero_and_one(case):
-    columns = [np.zeros(2) if name in "ck" else np.array([0, 1]) for name in case.arguments]
-    columns[-1] = np.array([0.25, 0.25])
+    columns = [np.zeros(2) if name in "ckh" else np.array([0, 1]) for name in case.arguments]
+    if case.arguments[-1] == "p":
+        columns[-1] = np.array([0.25, 0.25])
     as_bool = [c.astype(bool) if c.dtype != float else c for c in columns]
     assert np.array_equal(case.function(*as_bool), case.function(*columns))
 
@@ -221,8 +226,8 @@ def test_booleans_are_zero_and_one(case):
 @pytest.mark.parametrize(("count", "inside"), zoo.EXTREME_COUNTS)
 def test_integers_are_never_rounded_into_the_domain(case, count, inside):
     """2**53 + 1 would be 2**53 as a float64, and would pass."""
-    good = [1 if name in "ck" else 0.5 for name in case.arguments]
-    place = case.arguments.index("n")
+    good = [1 if name in "ck" else 0.5 if name == "p" else 0 for name in case.arguments]
+    place = case.arguments.index(LARGEST_OF[case.family])
     for dtype in (np.int64, np.uint64):
         if not np.iinfo(dtype).min <= count <= np.iinfo(dtype).max:
             continue
@@ -241,7 +246,7 @@ def test_integers_are_never_rounded_into_the_domain(case, count, inside):
 def test_integers_are_exact_beside_arguments_of_any_dtype(case):
     """No other argument may choose a loop in which an integer is rounded."""
     too_many = np.array([2**53 + 1])
-    place = case.arguments.index("n")
+    place = case.arguments.index(LARGEST_OF[case.family])
     for dtype in (np.float64, np.float32, np.int8, np.int64, np.uint64, bool):
         others = [np.ones(1, dtype) for _ in case.arguments]
         for count in (too_many, too_many.astype(np.uint64)):

@@ -24,6 +24,9 @@ GOOD = {
     "binom_shortfall": (3.0, 9, 0.25),
     "binom_sf": (3.0, 9, 0.25),
     "binom_logpmf": (3, 9, 0.25),
+    "hypergeom_mad": (20, 8, 9),
+    "hypergeom_logpmf": (3, 20, 8, 9),
+    "hypergeom_sf": (3, 20, 8, 9),
 }
 
 BAD_N = (-1, -0.5, 3.5, 1 - EPS, 2.0**53 + 2, 1e300, math.inf, -math.inf)
@@ -41,7 +44,8 @@ def with_argument(case, name: str, value: float) -> list[float]:
 
 def outside(case):
     """(argument, value) pairs outside the domain of `case`."""
-    bad = {"n": BAD_N, "p": BAD_P, "k": BAD_K}
+    bad = {"n": BAD_N, "N": (*BAD_N, 7), "K": (*BAD_N, 21), "p": BAD_P, "k": BAD_K}
+    bad["h"] = BAD_K if case.name.endswith("logpmf") else ()
     return [(name, value) for name in case.arguments for value in bad.get(name, ())]
 
 
@@ -59,7 +63,7 @@ def test_nan_gives_nan_without_a_word(case):
 
 @each_case
 def test_nan_beside_a_value_outside_the_domain_is_still_silent(case):
-    nan_and_bad = {"n": -1.0, "p": 2.0, "k": 0.5}
+    nan_and_bad = {"n": -1.0, "p": 2.0, "k": 0.5, "N": -1.0, "K": -1.0, "h": 0.5}
     with np.errstate(all="raise"):
         for name in case.arguments:
             arguments = [

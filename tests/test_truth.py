@@ -128,8 +128,14 @@ def test_errors_are_absolute_only_where_the_case_says_so():
 def test_samplers_stay_in_the_domain_and_visit_every_region(case):
     samplers = [case.sampler, *case.seams.values()]
     for sampler in samplers:
-        *cut, n, p = sampler(np.random.default_rng(1), 2000)
-        assert np.all((n >= 1) & (n <= 2**53) & (n == np.floor(n)))
+        columns = dict(zip(case.arguments, sampler(np.random.default_rng(1), 2000), strict=True))
+        for name in set(columns) & {"n", "k", "N", "K"}:
+            count = columns[name]
+            assert np.all((count >= (name != "k")) & (count <= 2**53) & (count == np.floor(count)))
+        if case.family == "hypergeometric":
+            assert np.all(np.maximum(columns["K"], columns["n"]) < columns["N"])
+            continue
+        *cut, n, p = columns.values()
         assert np.all((p >= 1e-300) & (p <= 1 - 2.0**-53))
         for c in cut:
             assert np.all((c >= 0) & (c <= n))

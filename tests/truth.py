@@ -7,17 +7,15 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import multiprocessing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import hypergeometric
 import numpy as np
 import referee
-import rivals
 import samplers
-from flint import arb
+from case import Case, Region
 from referee import EPS, max_leakage, max_leakage_by_enumeration, rounded
 
 __all__ = [
@@ -31,76 +29,6 @@ __all__ = [
     "max_leakage_by_enumeration",
     "truths",
 ]
-
-
-@dataclass(frozen=True)
-class Region:
-    """A part of the domain with a bound of its own, in eps.
-
-    `where` takes the columns of arguments and answers with a mask.  The first region of a case
-    that claims a point keeps it.
-    """
-
-    name: str
-    where: Callable[..., np.ndarray]
-    bound: float
-
-
-@dataclass(frozen=True)
-class Case:
-    """One public function, its truth, its domain and the error it may make.
-
-    Attributes
-    ----------
-    name, path : str
-        The function's name, and where it is imported from.
-    arguments : tuple of str
-        Names of the columns, in order.
-    truth : callable
-        The arguments of one point to a ball.
-    sampler : callable
-        ``sampler(rng, size)`` to columns of float64 that visit every region.
-    regions : tuple of Region
-        The error bounds; the last region takes what is left.
-    floor : float
-        Errors are measured relative to max(abs(truth), floor): 0 for relative errors, 1 for
-        logarithms.
-    least : float
-        Points whose truth is below it are not held to the bounds.
-    seams : dict
-        Name of a cut-off to a sampler of points on both of its sides.
-    edges : tuple
-        (arguments, value) pairs whose value must be met exactly.
-    stored : int
-        Points in the table kept in ``tests/data``.
-    """
-
-    name: str
-    path: str
-    arguments: tuple[str, ...]
-    truth: Callable[..., arb]
-    sampler: Callable[..., tuple[np.ndarray, ...]]
-    regions: tuple[Region, ...]
-    floor: float
-    least: float
-    seams: dict[str, Callable[..., tuple[np.ndarray, ...]]]
-    edges: tuple[tuple[tuple[float, ...], float], ...]
-    stored: int = 20_000
-
-    @property
-    def function(self) -> Callable[..., np.ndarray]:
-        """The package's function."""
-        return getattr(importlib.import_module(self.path), self.name)
-
-    @property
-    def rivals(self) -> dict[str, Callable[..., np.ndarray]]:
-        """What stands beside it in tables: the SciPy form and the NumPy twin."""
-        twins = importlib.import_module("mialeak.reference")
-        return {"SciPy": getattr(rivals, self.name), "NumPy twin": getattr(twins, self.name)}
-
-    def region_of(self, columns: Sequence[np.ndarray]) -> np.ndarray:
-        """Index of the region of each point."""
-        return np.argmax([region.where(*columns) for region in self.regions], axis=0)
 
 
 def truths(
@@ -367,4 +295,5 @@ CASES = (
         samplers.LOGPMF_SEAMS,
         _LOGPMF_EDGES,
     ),
+    *hypergeometric.CASES,
 )

@@ -1,9 +1,6 @@
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-def binomial_ufuncs(docs: dict[str, str]) -> dict[str, Any]: ...
 def leakage_sum(
     p: npt.NDArray[np.float64], n: float, gamma: float, total: float
 ) -> tuple[int, float, float, float, float]: ...

@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int32_t
 
-from mialeak._kernels.table cimport TABLE
+from mialeak._kernels.table cimport MIAL_CHUNK, TABLE
 
-#: Cuts that a path tries at once: CHUNK of chunks.h.
-BLOCK = 256
+#: Cuts that a path tries at once.
+BLOCK = MIAL_CHUNK
 
 
 def cut_layer(size_t groups, const double[:, ::1] cost, const double[::1] before,

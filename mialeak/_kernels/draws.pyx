@@ -7,18 +7,18 @@ on.  Sums lie by columns, (d, T), released means by rows, (T, d).
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from mialeak._kernels.table cimport TABLE
+from mialeak._kernels.table cimport MIAL_MOST_WORDS, TABLE
 
 cdef extern from "numpy/random/bitgen.h":
     ctypedef struct bitgen_t:
         void *state
         uint64_t (*next_uint64)(void *) noexcept nogil
 
-#: Words of a table at most: the other number of a column has 16 bits.
-MOST_WORDS = 1 << 16
-cdef size_t MOST = MOST_WORDS
+#: Words of a table at most.
+MOST_WORDS = MIAL_MOST_WORDS
 
-DEF BITS = 512
+cdef enum:
+    BITS = 512  # drawn at once
 
 
 def binomial_windows(double trials, const double[::1] p, double[::1] first, int64_t[::1] size):
@@ -29,7 +29,7 @@ def binomial_windows(double trials, const double[::1] p, double[::1] first, int6
     cdef Py_ssize_t t
     with nogil:
         for t in range(p.shape[0]):
-            size[t] = <int64_t>TABLE.binomial_window(trials, p[t], MOST, &first[t])
+            size[t] = <int64_t>TABLE.binomial_window(trials, p[t], MIAL_MOST_WORDS, &first[t])
 
 
 def binomial_weights(double trials, const double[::1] p, const double[::1] first,

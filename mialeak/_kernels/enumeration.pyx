@@ -6,15 +6,15 @@
 
 from libc.stdint cimport int64_t
 
-from mialeak._kernels.table cimport TABLE
+from mialeak._kernels.table cimport MIAL_CELL_GROUP, MIAL_MOST_CELLS, TABLE
 
-#: Cells at most: MOST_CELLS of enumeration.h.
-MOST_CELLS = 64
+#: Cells at most.
+MOST_CELLS = MIAL_MOST_CELLS
 
 
 def padded_cells(size_t cells):
-    """`cells` rounded up to whole groups of eight."""
-    return (cells + 7) // 8 * 8
+    """`cells` rounded up to whole groups."""
+    return (cells + MIAL_CELL_GROUP - 1) // MIAL_CELL_GROUP * MIAL_CELL_GROUP
 
 
 def poisson_pmf(const double[::1] k, const double[::1] mean, double[::1] out):

@@ -4,6 +4,8 @@ import numpy.typing as npt
 LANES: int
 TILTED: int
 SCRATCH: int
+SHIFT: int
+TOTAL: int
 
 def moment_sums(
     first: npt.NDArray[np.int64],

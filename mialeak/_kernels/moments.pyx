@@ -6,12 +6,21 @@ eight columns, `lost` and `copies` eight numbers a tile, and `tilted` 24.
 
 from libc.stdint cimport int64_t
 
-from mialeak._kernels.table cimport TABLE
+from mialeak._kernels.table cimport (
+    MIAL_LANE,
+    MIAL_SCRATCH,
+    MIAL_TILTED,
+    MIAL_TILTED_SHIFT,
+    MIAL_TILTED_TOTAL,
+    TABLE,
+)
 
 #: Coordinates of a tile; doubles a tile of what `moment_sums` leaves for `moment_wave`.
-LANES, TILTED = 8, 24
+LANES, TILTED = MIAL_LANE, MIAL_TILTED
+#: Where a tile's shifts begin in that, and its totals.
+SHIFT, TOTAL = MIAL_TILTED_SHIFT, MIAL_TILTED_TOTAL
 #: Doubles of scratch for each row of the longest tile.
-SCRATCH = 40
+SCRATCH = MIAL_SCRATCH
 
 
 def moment_sums(const int64_t[::1] first, const double[:, ::1] weight, const double[:, ::1] ratio,

@@ -6,12 +6,12 @@ known of a column, as long as :func:`padded_columns` says, neutral beyond the co
 
 cimport numpy as cnp
 
-from mialeak._kernels.table cimport NARROW, TABLE, mial_kernels
+from mialeak._kernels.table cimport MIAL_SCORE_TILE, NARROW, TABLE, mial_kernels
 
 cnp.import_array()
 
-#: Columns that a kernel takes at once: SCORE_TILE of scores.h.
-TILE = 64
+#: Columns that a kernel takes at once.
+TILE = MIAL_SCORE_TILE
 #: Numbers up to which releases are few: without wide instructions their sums take up to 8 us more,
 #: which is what the wide ones cost a call of 30 us by slowing down all of it.
 FEW = 2048

@@ -49,4 +49,4 @@ NARROW = _narrow()
 
 def isa():
     """Name of the instruction set in use."""
-    return TABLE.name.decode()
+    return TABLE.isa.decode()

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mialeak._arrays import FloatArray
+from mialeak._kernels.moments import LANES
 from mialeak.exact._packing import Table
 
 __all__ = ["MOST_ATOMS", "MOST_LARGE", "MOST_SMALL", "Atoms", "Halves", "atoms_of", "halves_of"]
@@ -87,8 +88,8 @@ def _coordinates(table: Table, rare: float) -> list[tuple[Atoms, int]]:
     """Atoms and copies of each; outcomes rarer than `rare` times the likeliest are missing."""
     found = []
     for tile, (first, last) in enumerate(zip(table.first[:-1], table.first[1:], strict=True)):
-        for lane in range(8):
-            copies = int(table.copies[8 * tile + lane])
+        for lane in range(LANES):
+            copies = int(table.copies[LANES * tile + lane])
             weight, ratio = table.weight[first:last, lane], table.ratio[first:last, lane]
             kept = weight > rare * weight.max()
             if copies and kept.any():

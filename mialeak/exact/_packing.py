@@ -56,7 +56,9 @@ class Table:
 
     def cut(self, theta: float, tilted: FloatArray) -> float:
         """Largest share of a coordinate's tilted law that is left at an end of its range."""
-        shift, total = tilted.reshape(-1, 3, 8)[:, 0], tilted.reshape(-1, 3, 8)[:, 1]
+        tiles = tilted.reshape(-1, moments.TILTED)
+        shift = tiles[:, moments.SHIFT : moments.SHIFT + moments.LANES]
+        total = tiles[:, moments.TOTAL : moments.TOTAL + moments.LANES]
         worst = 0.0
         for weight, ratio in self.ends:
             with np.errstate(divide="ignore", over="ignore"):

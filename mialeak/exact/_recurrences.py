@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, i0e, xlogy
 
 from mialeak._arrays import FloatArray
+from mialeak._kernels.moments import LANES
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import Table
 
@@ -231,7 +232,7 @@ def _witnesses(table: Table) -> _Witnesses:
     count_spread, ratio_spread, widest = np.zeros(shape), np.zeros(shape), 0.0
     bounds = zip(table.first[:-1], table.first[1:], strict=True)
     for tile, (first, last) in enumerate(bounds):
-        place = slice(8 * tile, 8 * tile + 8)
+        place = slice(LANES * tile, LANES * (tile + 1))
         weight, ratio = table.weight[first:last], table.ratio[first:last]
         both = (weight[1:] > 0.0) & (weight[:-1] > 0.0)
         gap = np.abs(np.diff(ratio, axis=0))
