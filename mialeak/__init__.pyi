@@ -44,6 +44,7 @@ from mialeak.guarantees import (
 from mialeak.means import (
     gaussian_mean_tradeoff as gaussian_mean_tradeoff,
     leakage_score as leakage_score,
+    mean_leakage as mean_leakage,
     mean_tradeoff as mean_tradeoff,
     noise_for_leakage as noise_for_leakage,
     samples_for_leakage as samples_for_leakage,
