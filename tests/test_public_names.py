@@ -11,6 +11,7 @@ import tomllib
 import numpy as np
 import pytest
 from claims import ROOT, claims_of
+from truth import CASES
 
 import mialeak
 
@@ -93,7 +94,8 @@ def words_of_benchmarks() -> list[str]:
     """Every text in the programs of the benchmarks, formatted ones up to their first value."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.glob("benchmarks/*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    return [node.value for node in nodes if isinstance(node.value, str)]
+    words = [node.value for node in nodes if isinstance(node.value, str)]
+    return words + [f"`{case.name}`" for case in CASES]  # a row each, with the name of the case
 
 
 def test_every_public_name_is_told_of_and_no_other():

@@ -16,7 +16,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 
-__all__ = ["increasing_root"]
+__all__ = [
+    "increasing_root",
+    "least_epsilon",
+]
 
 #: Every fourth step is a halving: where the function is all rounding, interpolation is lost.
 _PATIENCE = 4
@@ -94,3 +97,27 @@ def _step(at: Any, other: Any, last: Any, f_at: Any, f_other: Any, f_last: Any) 
     share = np.where(smooth & (share > 0.0) & (share < 1.0), share, 0.5)
     step = np.rint(share * np.abs(span)).astype(np.int64)
     return np.where(span < 0.0, -1, 1) * np.clip(step, 1, np.maximum(np.abs(other - at) - 1, 1))
+
+
+#: Where an epsilon is looked for first: from here on e^epsilon has no float64.
+_USUAL = 710.0
+_LARGEST = np.finfo(np.float64).max
+_SMALLEST = np.finfo(np.float64).tiny
+
+
+def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArray) -> FloatArray:
+    """The least epsilon at which `function`, falling, is at most delta; inf where there is none."""
+
+    def excess(epsilon: FloatArray) -> FloatArray:
+        reached = function(epsilon)
+        return positive_where(-np.log(reached / delta), reached <= delta)
+
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        usual = excess(np.asarray(_USUAL)) >= 0.0
+        found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
+    return np.where(found < _LARGEST, found, np.inf)
+
+
+def positive_where(excess: FloatArray, enough: Any) -> FloatArray:
+    """`excess`, positive also where it is zero but `enough`: the least argument is looked for."""
+    return np.where(enough & ~(excess > 0.0), _SMALLEST, excess)

@@ -11,10 +11,10 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.distances import kernel_blocks
+from mialeak._numerics.leave_one_out import units
 from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
 from mialeak.means import mean_tradeoff
-from mialeak.means._rows import units
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
 

@@ -17,12 +17,12 @@ from mialeak._arrays import (
     invalid,
     plain,
 )
+from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Kind
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw
 from mialeak.tradeoff import SubsampledTradeOff, TradeOff
-from mialeak.tradeoff._base import least_epsilon
 
 __all__ = ["ExactTradeOff"]
 

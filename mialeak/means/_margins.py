@@ -11,7 +11,7 @@ from scipy import linalg
 
 from mialeak._arrays import FloatArray, as_counts, invalid
 from mialeak._blocks import progress_bar
-from mialeak.means._rows import downdated
+from mialeak._numerics.leave_one_out import downdated
 
 __all__ = ["margin_leakage_scores"]
 

@@ -15,14 +15,8 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, invalid, listed
 from mialeak._columns import Factor, as_numbers, each_factor, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
-from mialeak.means._rows import (
-    ALONE,
-    calibrated_shrinkage,
-    downdated,
-    refuse_full,
-    row_leakage_scores,
-    spectrum,
-)
+from mialeak._numerics.leave_one_out import ALONE, downdated
+from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores", "release_of"]
 

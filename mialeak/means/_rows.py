@@ -9,27 +9,19 @@ from scipy import linalg, optimize
 
 from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak._numerics.distances import kernel_blocks
+from mialeak._numerics.leave_one_out import ALONE, downdated, units
 from mialeak._numerics.whitening import Full, variances_or_matrix
 
 __all__ = [
-    "ALONE",
     "Structure",
     "calibrated_shrinkage",
-    "downdated",
     "refuse_full",
     "row_leakage_scores",
     "spectrum",
-    "units",
 ]
 
 Structure = Literal["full", "shrunk", "diagonal"]
 
-#: A row that makes up all but this share of the scatter in its direction has no others to hide
-#: among: its score would be above 1e8 and its advantage 1 to the last digit.
-ALONE = 1e-8
-#: Columns beyond 2**(+-_EXTREME) are looked at in another unit: the sums of their squares would
-#: leave what float64 holds, and a score does not depend on the unit.
-_EXTREME = 400
 #: Rows that each dimension of a full covariance takes.  With d dimensions scores are too high by a
 #: factor of about 1/(1 - d/n).
 _ROWS_PER_DIMENSION = 2
@@ -142,13 +134,6 @@ def row_leakage_scores(
     return _full_scores(table, centre, moves, noise)
 
 
-def units(size: FloatArray) -> FloatArray:
-    """Powers of two that bring columns of an extreme size near 1; 1 for all others."""
-    exponent = np.frexp(size)[1]
-    extreme = np.abs(exponent) > _EXTREME
-    return np.ldexp(1.0, np.where(extreme, np.minimum(-exponent, 1000), 0))
-
-
 def _full_scores(
     table: FloatArray, centre: FloatArray, moves: FloatArray, noise: FloatArray | None
 ) -> FloatArray:
@@ -181,14 +166,6 @@ def refuse_full(rows: int, columns: str) -> NoReturn:
         remedy="A full covariance takes more than two rows for each dimension: with fewer, scores "
         "are twice too high, or infinite",
     )
-
-
-def downdated(squares: Any, n: int, share: float = 1.0) -> FloatArray:
-    """Scores from ``h = c^T A^-1 c``, A with `share` times the scatter of all rows over n - 2."""
-    remaining = 1.0 - squares * (share * n / ((n - 1.0) * (n - 2.0)))
-    alone = remaining <= ALONE
-    scores = n / (n - 1.0) ** 2 * squares / np.where(alone, 1.0, remaining)
-    return np.asarray(np.where(alone, np.inf, scores))
 
 
 def _shrunk_scores(

@@ -254,6 +254,13 @@ class AtomEstimates(Result):
         Nominal coverage of each interval by itself.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak.tables import estimate_atom_leakage
+    >>> cells = estimate_atom_leakage([5, 10, 1])
+    >>> bool((cells.low <= cells.value).all() and (cells.value <= cells.high).all())
+    True
     """
 
     value: FloatArray

@@ -192,11 +192,7 @@ def table_leakage(
     if counts is not None and not isinstance(counts, Hashable):
         invalid("counts", "be the name of a column", value=counts, error=TypeError)
     columns = [columns] if isinstance(columns, str) else columns
-    named = None if margins is None else as_margins(margins, columns)
-    if named is None and independent:
-        invalid("independent", "be left out without margins", remedy="Name the margins published")
-    if named is not None and columns is None:
-        columns = list(dict.fromkeys(name for margin in named for name in margin))
+    named, columns = _margins(margins, columns, independent)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     n_missing = _persons(absent, persons)
@@ -249,6 +245,19 @@ def table_leakage(
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
+
+
+def _margins(margins: Any, columns: Any, independent: bool) -> tuple[Any, Any]:
+    """The margins, None if there are none, and the columns: theirs, if none are named."""
+    if margins is None:
+        if independent:
+            rule = "be left out without margins"
+            invalid("independent", rule, remedy="Name the margins published")
+        return None, columns
+    named = as_margins(margins, columns)
+    if columns is None:
+        columns = list(dict.fromkeys(name for margin in named for name in margin))
+    return named, columns
 
 
 def _read(

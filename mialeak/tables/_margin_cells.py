@@ -52,7 +52,7 @@ class MarginCells:
         """The same by the frequencies of the others, for each row; not for independent columns."""
         scores = None
         if self.squares is not None:
-            from mialeak.means._rows import downdated
+            from mialeak._numerics.leave_one_out import downdated
 
             # The scatter over n - 2, without the row: what leaving it out would give.
             squares = self.squares * ((self.rows - 2.0) / self.rows)

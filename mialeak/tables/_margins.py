@@ -36,6 +36,14 @@ class Margin(Result):
         Rows in the smallest of them.
     few : int
         Cells in which a release of n rows expects fewer than ten.
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> margin = table_leakage(table, margins=["sex", "age"]).margins.margins[1]
+    >>> margin.name, margin.cells, margin.least
+    ('age', 3, 400)
     """
 
     columns: tuple[Any, ...]
@@ -59,15 +67,21 @@ class MarginLeakage(Result):
 
     Attributes
     ----------
-    low, high : float
-        The leakage is between the two: for the population, with the confidence of the report; for
-        given frequencies, always.
-    value : float
-        The leakage itself if `kind` is "exact", otherwise the number between `low` and `high`
-        that is described by `kind`.
+    low, value, high : float
+        The leakage is between `low` and `high`: for the population, with the confidence of the
+        report; for given frequencies, always.  `value` is the leakage itself if `kind` is "exact",
+        otherwise the number between the two that `kind` describes.
     kind : str
         "exact"; "asymptotic", the limit for many rows in every cell; "bound", where that limit is
         outside and `value` is the end that it is beyond; "estimate" for the population.
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> average = table_leakage(table, margins=["sex", "age"]).margins.plug_in.average
+    >>> f"{average.value:.4f}, certainly between {average.low:.4f} and {average.high:.4f}"
+    '0.0199, certainly between 0.0163 and 0.0257'
     """
 
     low: float
@@ -94,6 +108,14 @@ class RowInMargins(Result):
         Its leakage for the population, and if the table's own frequencies were the population.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> row = table_leakage(table, margins=["sex", "age"]).margins.riskiest(1)[0]
+    >>> row.row, row.margin, row.count
+    (0, 'age', 400)
     """
 
     row: int
@@ -117,6 +139,16 @@ class MarginAccount(Result):
         Leakage of a row in each joint cell, as in :class:`MarginLeakage`.
     kinds : (cells,) ndarray of str
         Of each.
+    kind : str
+        The weakest of them.
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> account = table_leakage(table, margins=["sex", "age"]).margins.plug_in
+    >>> f"{account.highest.value:.4f}, {account.kind}"
+    '0.0199, asymptotic'
     """
 
     average: MarginLeakage
@@ -165,6 +197,14 @@ class MarginReport(Result):
     population, plug_in : MarginAccount
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> margins = table_leakage(table, margins=["sex", "age"]).margins
+    >>> [margin.name for margin in margins.margins], margins.is_exact
+    (['sex', 'age'], False)
     """
 
     margins: tuple[Margin, ...]

@@ -66,6 +66,15 @@ class ProtectedTable(Result):
         cells were merged.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> from mialeak.mechanisms import Round
+    >>> raw, rounded = table_leakage(table, protect=Round(5)).protections
+    >>> rounded.protection, rounded.value <= raw.value
+    ('Round(base=5)', True)
     """
 
     protection: str

@@ -55,6 +55,14 @@ class RowAtRisk(Result):
         row is among them.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> row = table_leakage(table).riskiest(1)[0]
+    >>> f"row {row.row} shares its cell with {row.count - 1} others"
+    'row 0 shares its cell with 199 others'
     """
 
     row: int
@@ -80,6 +88,14 @@ class CellSize(Result):
         Range of the leakage of those rows.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> size = table_leakage(table).cell_sizes[0]
+    >>> f"{size.cells} cells of {size.least} to {size.most} rows"
+    '6 cells of 200 to 200 rows'
     """
 
     least: int
@@ -112,6 +128,14 @@ class SampleSize(Result):
         decides it there, is more than the table can tell.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> needed = table_leakage(table).samples_for(0.01)
+    >>> needed.plug_in, needed.low < needed.population < needed.high
+    (7959, True)
     """
 
     leakage: float
@@ -162,6 +186,14 @@ class TableReport(Result):
         What was probably misunderstood, with the argument that cures it; the report says it first.
     kind : str
         "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> report = table_leakage(table)
+    >>> f"{report.estimate.value:.3f}, for the table's own frequencies {report.plug_in:.3f}"
+    "0.026, for the table's own frequencies 0.026"
     """
 
     estimate: Estimate

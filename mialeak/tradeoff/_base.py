@@ -17,18 +17,14 @@ from mialeak._arrays import (
     plain,
     require,
 )
-from mialeak._numerics.roots import increasing_root
+from mialeak._numerics.roots import increasing_root, least_epsilon, positive_where
 from mialeak._results import Direction, Kind, Result
 
-__all__ = ["TradeOff", "least_epsilon", "weakest"]
+__all__ = ["TradeOff", "weakest"]
 
 
 #: From the strongest claim to the weakest; a result made of two is no better than the weaker.
 _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
-#: Where an epsilon is looked for first: from here on e^epsilon has no float64.
-_USUAL = 710.0
-_LARGEST = np.finfo(np.float64).max
-_SMALLEST = np.finfo(np.float64).tiny
 
 
 def weakest(*kinds: Kind) -> Kind:
@@ -289,7 +285,7 @@ class TradeOff(Result, ABC):
     def _fpr(self, power: FloatArray) -> FloatArray:
         def excess(fpr: FloatArray) -> FloatArray:
             reached = self._power(fpr)
-            return _at_least(np.log(reached / power), reached >= power)
+            return positive_where(np.log(reached / power), reached >= power)
 
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = increasing_root(excess, 0.0, 1.0)
@@ -310,21 +306,3 @@ class TradeOff(Result, ABC):
         pair = f"{type(self).__name__} and {type(other).__name__}"
         reason = because or "only two Gaussian or two piecewise linear curves compose exactly"
         raise TypeError(f"{pair} cannot be composed: {reason}")
-
-
-def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArray) -> FloatArray:
-    """The least epsilon at which `function`, falling, is at most delta; inf where there is none."""
-
-    def excess(epsilon: FloatArray) -> FloatArray:
-        reached = function(epsilon)
-        return _at_least(-np.log(reached / delta), reached <= delta)
-
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        usual = excess(np.asarray(_USUAL)) >= 0.0
-        found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
-    return np.where(found < _LARGEST, found, np.inf)
-
-
-def _at_least(excess: FloatArray, enough: Any) -> FloatArray:
-    """`excess`, positive also where it is zero but `enough`: the least argument is looked for."""
-    return np.where(enough & ~(excess > 0.0), _SMALLEST, excess)
