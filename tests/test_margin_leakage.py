@@ -195,10 +195,12 @@ def test_a_limit_below_the_leakage_of_one_cell_is_replaced_by_it():
 def test_the_joint_cells_are_those_of_the_columns_of_the_margins():
     """A column that no margin shows does not widen the range."""
     rng = np.random.default_rng(6)
-    frame = {name: rng.integers(0, 4, 500) for name in "ab"}
+    frame = {name: np.array(list("wxyz"))[rng.integers(0, 4, 500)] for name in "ab"}
     alone = table_leakage(frame, margins=["a", "b"]).margins
     with_name = table_leakage(
-        {**frame, "name": list(range(500))}, ["name", "a", "b"], margins=["a", "b"]
+        {**frame, "name": [f"P{place}" for place in range(500)]},
+        ["name", "a", "b"],
+        margins=["a", "b"],
     )
     assert with_name.margins.average.high == pytest.approx(alone.average.high, rel=1e-12)
     assert with_name.margins.average.low == pytest.approx(alone.average.low, rel=1e-12)

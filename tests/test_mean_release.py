@@ -238,7 +238,7 @@ def test_an_error_names_three_of_many_columns():
     frame = {f"site{j}": np.array([1.0, np.nan if j % 2 else 0.0, 2.0]) for j in range(2001)}
     message = (
         r"table must have no missing values; there are 1 in column 'site1', 1 in column 'site3', "
-        r"1 in column 'site5' and 997 more columns\. Pass na='drop' to leave such rows out, or "
+        r"1 in column 'site5' and 997 more\. Pass na='drop' to leave such rows out, or "
         r"exclude such columns$"
     )
     with pytest.raises(ValueError, match=message):
@@ -281,14 +281,14 @@ def test_text_that_is_different_in_every_row_is_not_published(mixed):
 def test_columns_can_be_excluded(mixed):
     released = release_of(mixed, None, exclude=["size", "colour"])
     assert [column.name for column in released.columns] == ["age"]
-    released = release_of(mixed, ["age", "size"], exclude=["size"])
-    assert [column.name for column in released.columns] == ["age"]
+    with pytest.raises(ValueError, match="exclude must name none of the columns; got exclude"):
+        release_of(mixed, ["age", "size"], exclude=["size"])
     message = (
         r"exclude must be columns of the table; got exclude\[0\] = 'sise'\. Did you mean 'size'"
     )
     with pytest.raises(ValueError, match=message):
         release_of(mixed, None, exclude=["sise"])
-    with pytest.raises(ValueError, match="exclude must leave at least one column"):
+    with pytest.raises(ValueError, match="exclude must keep at least one column"):
         release_of(mixed, None, exclude=list(mixed))
 
 

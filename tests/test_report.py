@@ -102,7 +102,7 @@ def test_a_page_has_landmarks_headings_and_words_for_pictures():
 
 def test_cautions_stand_before_the_answer():
     document = Document("The answer.", [], cautions=["Beware.", HOSTILE])
-    found = Page(page.render_page(document, ORIGIN, title="What leaks"))
+    found = Page(render_page(document, ORIGIN, title="What leaks"))
     kinds = [(part.get("class"), part.get("role")) for part in found.named("p")[:3]]
     assert kinds == [("verdict over", "note"), ("verdict over", "note"), ("answer", None)]
     words = "".join(found.words)

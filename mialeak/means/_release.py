@@ -397,10 +397,8 @@ def _parts(
 
 
 def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]]) -> None:
-    counts = [f"{int(gone.sum()):,} in column {name!r}" for name, gone in gaps.items()]
-    where = listed(counts, show=str)
-    if len(counts) > 3:
-        where += " columns"
+    counts = [(name, int(gone.sum())) for name, gone in gaps.items()]
+    where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='drop' to leave such rows out, or exclude such columns"
     invalid("table", f"have no missing values; there are {where}", remedy=remedy)
 

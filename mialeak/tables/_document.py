@@ -147,8 +147,9 @@ def _needed(report: TableReport, size: SampleSize) -> Section:
 def _protections(tables: Sequence[ProtectedTable]) -> Section:
     """The raw counts and each protection: all rows, rows alone in their cell."""
     alone = tables[0].alone is not None
+    header: tuple[str, ...]
     header = ("leakage", "a row alone", "at most", "own frequencies", "counts published")
-    body = [
+    body: list[tuple[str, ...]] = [
         (
             number(table.value),
             number(table.alone or 0.0),

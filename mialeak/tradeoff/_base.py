@@ -244,7 +244,7 @@ class TradeOff(Result, ABC):
         ValueError
             If a rate is outside [0, 1].
         """
-        return self._subsampled(self, rate)
+        return type(self)._subsampled(self, rate)
 
     def compose(self, other: TradeOff) -> TradeOff:
         """The curve of this release and an independent second one together.
