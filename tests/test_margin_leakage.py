@@ -197,11 +197,8 @@ def test_the_joint_cells_are_those_of_the_columns_of_the_margins():
     rng = np.random.default_rng(6)
     frame = {name: np.array(list("wxyz"))[rng.integers(0, 4, 500)] for name in "ab"}
     alone = table_leakage(frame, margins=["a", "b"]).margins
-    with_name = table_leakage(
-        {**frame, "name": [f"P{place}" for place in range(500)]},
-        ["name", "a", "b"],
-        margins=["a", "b"],
-    )
+    names = [f"P{place}" for place in range(500)]
+    with_name = table_leakage({**frame, "name": names}, ["name", "a", "b"], margins=["a", "b"])
     assert with_name.margins.average.high == pytest.approx(alone.average.high, rel=1e-12)
     assert with_name.margins.average.low == pytest.approx(alone.average.low, rel=1e-12)
     assert with_name.estimate.low > alone.average.high
