@@ -8,9 +8,8 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_choice, as_probability, plain, require
+from mialeak._arrays import FloatArray, as_choice, as_floats, as_probability, plain, require
 from mialeak._numerics.roots import increasing_root
-from mialeak.guarantees._values import at_least_zero, positive
 from mialeak.tradeoff import GaussianTradeOff
 
 __all__ = [
@@ -18,6 +17,7 @@ __all__ = [
     "epsilon_for_leakage",
     "mutual_information_bound",
     "noise_multiplier_for_leakage",
+    "positive",
 ]
 
 Form = Literal["sharp", "published"]
@@ -99,7 +99,7 @@ def dp_leakage_bound(
     >>> f"{dp_leakage_bound(1.0, target='random'):.6f}"
     '0.244919'
     """
-    eps = at_least_zero(epsilon, "epsilon")
+    eps = _at_least_zero(epsilon, "epsilon")
     slip, balance = as_probability(delta, "delta")[()], positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(balance, 1.0)
@@ -286,7 +286,7 @@ def mutual_information_bound(
     >>> f"{mutual_information_bound(0.1):.6f} {mutual_information_bound(0.1, 2.0):.6f}"
     '0.222355 0.073557'
     """
-    nats, balance = at_least_zero(information, "information"), positive(gamma, "gamma")
+    nats, balance = _at_least_zero(information, "information"), positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         return plain(np.maximum(balance, 1.0) * np.sqrt(0.5 * nats))
     # At less extreme balances the bound is larger, and so is one as well.
@@ -328,3 +328,20 @@ def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
     at_large = np.where(is_reached, x * (fall / rest) * (1.0 - odds) + log_odds, -1.0)
     is_small = np.abs(theta) < 1.0
     return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)
+
+
+# ---- what the functions of this room take ----
+
+
+def positive(values: Any, name: str) -> FloatArray:
+    """`values` as numbers above 0 and finite."""
+    array = as_floats(values, name)[()]  # a scalar is faster than an array of no axis
+    require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
+    return array
+
+
+def _at_least_zero(values: Any, name: str) -> FloatArray:
+    """`values` as numbers of at least 0, infinity among them."""
+    array = as_floats(values, name)[()]
+    require(array >= 0.0, array, name, "be at least 0")
+    return array
