@@ -13,6 +13,7 @@ from mialeak._numerics.roots import increasing_root
 from mialeak.tradeoff import GaussianTradeOff
 
 __all__ = [
+    "at_least_zero",
     "dp_leakage_bound",
     "epsilon_for_leakage",
     "mutual_information_bound",
@@ -99,7 +100,7 @@ def dp_leakage_bound(
     >>> f"{dp_leakage_bound(1.0, target='random'):.6f}"
     '0.244919'
     """
-    eps = _at_least_zero(epsilon, "epsilon")
+    eps = at_least_zero(epsilon, "epsilon")
     slip, balance = as_probability(delta, "delta")[()], positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(balance, 1.0)
@@ -286,7 +287,7 @@ def mutual_information_bound(
     >>> f"{mutual_information_bound(0.1):.6f} {mutual_information_bound(0.1, 2.0):.6f}"
     '0.222355 0.073557'
     """
-    nats, balance = _at_least_zero(information, "information"), positive(gamma, "gamma")
+    nats, balance = at_least_zero(information, "information"), positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         return plain(np.maximum(balance, 1.0) * np.sqrt(0.5 * nats))
     # At less extreme balances the bound is larger, and so is one as well.
@@ -340,7 +341,7 @@ def positive(values: Any, name: str) -> FloatArray:
     return array
 
 
-def _at_least_zero(values: Any, name: str) -> FloatArray:
+def at_least_zero(values: Any, name: str) -> FloatArray:
     """`values` as numbers of at least 0, infinity among them."""
     array = as_floats(values, name)[()]
     require(array >= 0.0, array, name, "be at least 0")
