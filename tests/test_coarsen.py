@@ -14,7 +14,7 @@ from scipy import special, stats
 from mialeak import max_leakage
 from mialeak.datasets import load_adult
 from mialeak.discrete import diversity, shannon_entropy
-from mialeak.mechanisms import _coarsen, _greedy, _ordered, coarsen, discretize
+from mialeak.mechanisms import _coarsen, _merging, coarsen, discretize
 
 
 def merged(p, labels):
@@ -81,7 +81,7 @@ def test_the_number_of_groups_is_optimal_up_to_a_thousand_atoms_and_beyond_it_is
         budget = share * max_leakage(p, n)
         exact = coarsen(p, n, budget, ordered=True)
         assert exact.optimal
-        cuts, most = _ordered.path_cuts(p, n, budget)
+        cuts, most = _merging.path_cuts(p, n, budget)
         assert len(cuts) + 1 <= exact.groups <= most
         assert most - len(cuts) - 1 <= 3
 
@@ -101,8 +101,8 @@ def test_what_search_gives_up_leaves_a_proved_bound(monkeypatch):
     budget = 0.7 * max_leakage(p, 1000)
     exact = coarsen(p, 1000, budget, ordered=True)
     assert exact.most_entropy == pytest.approx(exact.entropy)
-    monkeypatch.setattr(_ordered, "_NODES", 1)
-    monkeypatch.setattr(_ordered, "_WORK", 1.0)
+    monkeypatch.setattr(_merging, "_NODES", 1)
+    monkeypatch.setattr(_merging, "_WORK", 1.0)
     found = coarsen(p, 1000, budget, ordered=True)
     assert found.groups == exact.groups
     assert found.leakage <= budget
@@ -151,20 +151,20 @@ def test_labels_serve_a_data_frame():
     assert "optimal=True" in repr(found)
 
 
-@pytest.mark.parametrize("atoms", [40, _greedy._MOST_PAIRS + 1])
+@pytest.mark.parametrize("atoms", [40, _merging._MOST_PAIRS + 1])
 def test_pairs_are_tried_for_few_atoms_only(atoms, monkeypatch):
     tried = []
-    pairs = _greedy._best_pairs
+    pairs = _merging._best_pairs
 
     def watched(*given):
         tried.append(True)
         return pairs(*given)
 
-    monkeypatch.setattr(_greedy, "_best_pairs", watched)
+    monkeypatch.setattr(_merging, "_best_pairs", watched)
     p = np.random.default_rng(1).dirichlet(np.ones(atoms))
     found = coarsen(p, 500, 0.8 * max_leakage(p, 500))
     assert found.leakage <= 0.8 * max_leakage(p, 500)
-    assert bool(tried) == (atoms <= _greedy._MOST_PAIRS)
+    assert bool(tried) == (atoms <= _merging._MOST_PAIRS)
 
 
 def test_ordered_atoms_change_method_at_a_thousand():

@@ -117,7 +117,7 @@ def test_a_halved_triangle_solves_as_a_whole_one(size):
 @pytest.mark.parametrize("share", [0.5, 4.0])
 def test_singular_is_told_from_nearly_singular_on_both_sides_of_the_cut(share):
     """A correlation matrix whose last pivot is `share` times the limit."""
-    limit = (_factors._PIVOT + 2) * EPS
+    limit = (16 + 2) * EPS
     correlation = np.sqrt(1.0 - share * limit)
     products = np.array([[1.0, 0.0], [correlation, 1.0]], order="F")
     assert _factors.full_factor(products, 1000, 0.0, 0.0).rank == (2 if share > 1 else 1)

@@ -21,8 +21,8 @@ from mialeak.discrete import (
     min_samples,
     shannon_entropy,
 )
-from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
+from mialeak.discrete._series import convex_sum
 
 EPS = 2.0**-52
 mp.mp.dps = 25

@@ -21,9 +21,7 @@ from mialeak.mechanisms import (
     RandomRound,
     Round,
     Suppress,
-    compare_mechanisms,
     mechanism_leakage,
-    sampled_mechanism_leakage,
 )
 from mialeak.reference import mechanisms as twins
 
@@ -357,7 +355,7 @@ def test_what_is_released_leaks_what_is_said(way):
     assert np.maximum(gap, 0).sum() == pytest.approx(found, abs=4 * math.sqrt(len(names) / draws))
 
 
-# --- sampling and comparison -------------------------------------------------------------------
+# --- sampling -------------------------------------------------------------------
 
 
 def test_the_certified_bound_is_below_the_truth_and_near_it():
@@ -366,7 +364,9 @@ def test_the_certified_bound_is_below_the_truth_and_near_it():
     for gamma in (0.5, 1.0, 2.0):
         for way in ways.values():
             exact = float(mechanism_leakage(way, law, n, gamma=gamma))
-            found = sampled_mechanism_leakage(way, law, n, gamma=gamma, samples=40_000, rng=1)
+            found = mechanism_leakage(
+                way, law, n, gamma=gamma, method="sample", samples=40_000, rng=1
+            )
             assert found.kind == "estimate"
             assert exact - 0.02 <= found.lower <= exact
             assert found.upper == mialeak.max_leakage(law, n, gamma=gamma)
@@ -376,8 +376,8 @@ def test_the_certified_bound_holds_as_often_as_it_says():
     law, n = np.array([0.9, 0.1]), 5
     exact = float(mechanism_leakage(lambda c: c[:, 1], law, n))
     over = sum(
-        sampled_mechanism_leakage(
-            lambda c: c[:, 1], law, n, samples=400, confidence=0.5, rng=i
+        mechanism_leakage(
+            lambda c: c[:, 1], law, n, method="sample", samples=400, confidence=0.5, rng=i
         ).lower
         > exact
         for i in range(100)
@@ -394,9 +394,8 @@ def test_nothing_leaks_at_the_largest_gamma(way, size):
 @pytest.mark.parametrize("gamma", [5e-324, 1e-300, 1e-100, 1e300])
 def test_a_certified_bound_is_a_number_at_any_gamma(gamma):
     law = [0.25] * 4
-    found = sampled_mechanism_leakage(
-        lambda c: c[:, 0], law, 6, samples=1000, gamma=gamma, confidence=1e-12, rng=3
-    )
+    options = {"method": "sample", "samples": 1000, "confidence": 1e-12, "rng": 3}
+    found = mechanism_leakage(lambda c: c[:, 0], law, 6, gamma=gamma, **options)
     assert 0.0 <= found.lower <= found.upper == mialeak.max_leakage(law, 6, gamma=gamma)
 
 
@@ -409,11 +408,17 @@ def test_sampling_takes_random_labels_and_kernels_and_any_workers():
     def drawn(counts):
         return (rng.random(len(counts)) < chances[counts[:, 0] % 2, 1]).astype(int)
 
-    found = sampled_mechanism_leakage(drawn, law, n, samples=20_000, rng=0)
+    found = mechanism_leakage(drawn, law, n, method="sample", samples=20_000, rng=0)
     assert exact - 0.03 < found.lower <= exact
     known = [
-        sampled_mechanism_leakage(
-            lambda c: chances[c[:, 0] % 2], law, n, samples=3 * 10**5, rng=0, workers=workers
+        mechanism_leakage(
+            lambda c: chances[c[:, 0] % 2],
+            law,
+            n,
+            method="sample",
+            samples=3 * 10**5,
+            rng=0,
+            workers=workers,
         ).lower
         for workers in (1, 3)
     ]
@@ -421,12 +426,7 @@ def test_sampling_takes_random_labels_and_kernels_and_any_workers():
     assert exact - 0.02 < known[0] <= exact
 
 
-def test_mechanisms_are_compared_on_one_law():
-    ways = {"raw": Histogram(), "rounded": Round(5), "bit": lambda c: c[:, 0] > 3}
-    found = compare_mechanisms(ways, FLOATS, 12, gamma=0.8)
-    assert list(found) == list(ways)
-    small = compare_mechanisms(ways, FLOATS, 5, gamma=0.5)["bit"]
-    truth = enumerated(sure(lambda c: c[0] > 3), LAW, 5, F(1, 2))
-    assert float(small) == pytest.approx(float(truth), abs=3e-15)
-    assert found["rounded"] == mechanism_leakage(Round(5), FLOATS, 12, gamma=0.8)
-    assert found["raw"].to_dict()["kind"] == "exact"
+def test_samples_and_confidence_have_the_defaults_that_are_documented():
+    law, options = [0.7, 0.3], {"method": "sample", "rng": 5}
+    found = mechanism_leakage(Mode(), law, 9, **options)
+    assert found == mechanism_leakage(Mode(), law, 9, samples=100_000, confidence=0.95, **options)

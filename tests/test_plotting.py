@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak.plotting import LeakageDisplay, TradeOffDisplay, _band
+from mialeak.plotting import LeakageDisplay, TradeOffDisplay, _tradeoff
 from mialeak.tradeoff import EmpiricalTradeOff, GaussianTradeOff, PiecewiseTradeOff
 
 mpl.use("Agg")
@@ -303,7 +303,7 @@ def clopper_pearson(count, total, confidence):
 
 def test_the_band_is_the_union_of_rectangles(scores):
     curve = EmpiricalTradeOff(scores[0][:23], scores[1][:17])
-    band = _band.pointwise_band(curve, 0.9)
+    band = _tradeoff.pointwise_band(curve, 0.9)
     level = np.sqrt(0.9)
     false, hits = np.rint(curve.roc.fpr * 17), np.rint(curve.roc.power * 23)
     across = np.array([clopper_pearson(k, 17, level) for k in false])
@@ -321,7 +321,7 @@ def test_the_band_covers_the_true_power_at_a_point_as_often_as_it_says():
     covered = np.zeros(points.size)
     for _ in range(rounds):
         curve = EmpiricalTradeOff(rng.normal(1.0, 1.0, 60), rng.normal(0.0, 1.0, 80))
-        band = _band.pointwise_band(curve, confidence)
+        band = _tradeoff.pointwise_band(curve, confidence)
         at = np.searchsorted(band.fpr, points, side="right") - 1
         power = GaussianTradeOff(1.0).power(points)
         covered += (band.lower[at] <= power) & (power <= band.upper[at])
@@ -332,10 +332,10 @@ def test_the_band_covers_the_true_power_at_a_point_as_often_as_it_says():
 def test_few_of_many_points_are_drawn_and_their_band_covers_the_rest(monkeypatch):
     rng = np.random.default_rng(3)
     curve = EmpiricalTradeOff(rng.normal(1.0, 1.0, 20_000), rng.normal(0.0, 1.0, 10_000))
-    few = _band.pointwise_band(curve, 0.95)
-    assert len(_band.blocks(curve)[0]) < 2000 < curve.roc.fpr.size
-    monkeypatch.setattr(_band, "_MANY", 10**9)
-    every = _band.pointwise_band(curve, 0.95)
+    few = _tradeoff.pointwise_band(curve, 0.95)
+    assert len(_tradeoff._blocks(curve)[0]) < 2000 < curve.roc.fpr.size
+    monkeypatch.setattr(_tradeoff, "_MANY", 10**9)
+    every = _tradeoff.pointwise_band(curve, 0.95)
     points = np.geomspace(1e-6, 0.9999, 500)
     one, other = (np.searchsorted(band.fpr, points, side="right") - 1 for band in (few, every))
     assert np.all(few.lower[one] <= every.lower[other] + 1e-15)

@@ -29,7 +29,9 @@ __all__ = [
     "Full",
     "Outside",
     "Whitening",
+    "as_correlation",
     "constant_slack",
+    "least_pivot",
     "variances_or_matrix",
     "whitening",
 ]
@@ -53,6 +55,18 @@ class Outside(Exception):
     def __init__(self, row: int, column: int, rank: int, columns: int):
         super().__init__(row, column)
         self.row, self.column, self.rank, self.columns = row, column, rank, columns
+
+
+def least_pivot(columns: int) -> float:
+    """The pivot below which a correlation matrix of so many columns is singular."""
+    return float((_PIVOT + columns) * np.finfo(np.float64).eps)
+
+
+def as_correlation(matrix: FloatArray, inverse: FloatArray, share: float = 1.0) -> FloatArray:
+    """``share * matrix``, a covariance, in standard deviations: 1 over those is `inverse`."""
+    correlation = matrix * inverse
+    correlation *= (inverse * share)[:, None]
+    return correlation
 
 
 class Whitening(Protocol):
@@ -115,7 +129,7 @@ class Full:
             rule = "be positive semi-definite; a column without variance has no covariance"
             invalid(name, rule, index=index, value=matrix[index])
         self._inverse = 1.0 / deviation[self._moving]
-        limit = (_PIVOT + deviation.size) * np.finfo(np.float64).eps
+        limit = least_pivot(deviation.size)
         self._order: npt.NDArray[np.intp] | None = None
         self._factor, info = linalg.lapack.dpotrf(
             self._correlation(matrix), lower=1, clean=0, overwrite_a=1
@@ -127,10 +141,7 @@ class Full:
     def _correlation(self, matrix: FloatArray) -> FloatArray:
         if self._fixed.size:
             matrix = matrix[np.ix_(self._moving, self._moving)]
-        correlation = np.array(matrix.T, order="F")  # symmetric: the transpose is the cheap copy
-        correlation *= self._inverse
-        correlation *= self._inverse[:, None]
-        return correlation
+        return as_correlation(matrix.T, self._inverse)  # symmetric, and LAPACK counts by columns
 
     def _pivot(self, correlation: FloatArray, limit: float, name: str) -> None:
         factor, order, rank, _ = linalg.lapack.dpstrf(correlation, tol=limit, lower=1)

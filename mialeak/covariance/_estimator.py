@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import resolve_workers
-from mialeak.covariance import _dask, _input, _learning, _saved, _shards
+from mialeak.covariance import _dask, _files, _input, _learning
 from mialeak.covariance._learning import Learnt, join
 from mialeak.covariance._parameters import Once
 from mialeak.covariance._scoring import Scoring
@@ -185,8 +185,8 @@ class StreamingCovariance(Scoring):
         learnt: Learnt | None
         if _dask.is_lazy(X):
             learnt = join(known, _dask.learn_lazy(recipe, X, _input.column_names(X)))
-        elif (paths := _shards.paths_of(X)) is not None:
-            learnt = join(known, _shards.learn_files(recipe, paths, workers))
+        elif (paths := _files.paths_of(X)) is not None:
+            learnt = join(known, _files.learn_files(recipe, paths, workers))
         else:
             sole = not hasattr(X, "__next__")
             pairs = ((_input.column_names(block), block) for block in ((X,) if sole else X))
@@ -285,7 +285,7 @@ class StreamingCovariance(Scoring):
         """
         learnt = self._seen()
         self._rule_and_ridge()
-        _saved.save(path, self.get_params(), learnt)
+        _files.save(path, self.get_params(), learnt)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -307,7 +307,7 @@ class StreamingCovariance(Scoring):
         ValueError
             If it is damaged, or holds something else.
         """
-        parameters, learnt = _saved.load(path)
+        parameters, learnt = _files.load(path)
         loaded = cls(**parameters)
         loaded._commit(learnt)
         return loaded

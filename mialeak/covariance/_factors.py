@@ -1,7 +1,7 @@
 """What scores rows: a covariance of each structure in the form that whitens a deviation.
 
-All have the methods of :class:`Factor`, whose deviations are rows (t, d) of float64 that may be
-overwritten.
+All have the methods of :class:`Factor`, a :class:`~mialeak._numerics.whitening.Whitening` that
+refuses where it is singular; deviations are rows (t, d) of float64 that may be overwritten.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scipy.linalg import blas, lapack
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import covariance as kernels
+from mialeak._numerics.whitening import Diagonal, Whitening, as_correlation, least_pivot
 from mialeak.covariance._moments import Rows, centred, squared_norms
 
 __all__ = [
@@ -30,9 +31,6 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
-#: A correlation matrix is singular where a pivot of its Cholesky factor is below (16 + d) eps: the
-#: rounding of the factorisation, with room for that of a covariance computed from data.
-_PIVOT = 16
 #: Columns of a triangle that is not halved further: as few as keep BLAS busy, for all beside these
 #: triangles is done by matrix products.
 _CORNER = 32
@@ -41,12 +39,8 @@ _CORNER = 32
 _CANCELLED = 2.0**-10
 
 
-class Factor(Protocol):
+class Factor(Whitening, Protocol):
     """A covariance C that can be solved with, or says that it cannot."""
-
-    @property
-    def rank(self) -> int:
-        """Rank of C."""
 
     @property
     def log_determinant(self) -> float:
@@ -62,12 +56,6 @@ class Factor(Protocol):
 
     def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
-
-    def squared(self, deviations: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row v."""
-
-    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
-        """``a^T C^-1 b`` of each pair of rows."""
 
     def weights(self, deviation: FloatArray) -> FloatArray:
         """``C^-1 v`` of one v, or of each row v."""
@@ -227,7 +215,7 @@ def full_factor(
     d = len(products)
     variances = np.diagonal(products) / n
     deviation = np.sqrt((1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge))
-    tolerance = (_PIVOT + d) * _EPS
+    tolerance = least_pivot(d)
     added = shrinkage * variances.mean() + ridge
     if deviation.all() and (n - lost >= d or added > 0.0):
         lower, info = lapack.dpotrf(
@@ -249,8 +237,7 @@ def _correlation(
 ) -> FloatArray:
     with np.errstate(divide="ignore"):
         inverse = np.where(deviation > 0.0, 1.0 / deviation, 0.0)
-    correlation = products * inverse
-    correlation *= (inverse * ((1.0 - shrinkage) / n))[:, None]
+    correlation = as_correlation(products, inverse, (1.0 - shrinkage) / n)
     correlation[np.diag_indices_from(correlation)] = deviation > 0.0
     return correlation
 
@@ -265,37 +252,29 @@ def _rank(
     return int(lapack.dpstrf(correlation, tol=tolerance, lower=1, overwrite_a=1)[2])
 
 
-class DiagonalFactor:
-    """Variances of uncorrelated columns."""
+class DiagonalFactor(Diagonal):
+    """Variances of uncorrelated columns, all above 0."""
 
     condition = 1.0
 
     def __init__(self, variances: FloatArray, shrinkage: float):
-        self._inverse = 1.0 / variances
-        self.rank, self.shrinkage = variances.size, shrinkage
+        super().__init__(variances, np.zeros(variances.size))
+        self.shrinkage = shrinkage
         self.log_determinant = float(np.log(variances).sum())
 
     def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``, by a kernel."""
         out = np.empty(len(rows))
-        kernels.row_norms(rows, centre, rest, self._inverse, out)
+        kernels.row_norms(rows, centre, rest, self._weights, out)
         return out
-
-    def squared(self, deviations: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row v."""
-        return self.inner(deviations, deviations)
-
-    def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
-        """``a^T C^-1 b`` of each pair of rows."""
-        return np.asarray((one * other) @ self._inverse)
 
     def weights(self, deviation: FloatArray) -> FloatArray:
         """``C^-1 v`` of one v, or of each row v."""
-        return deviation * self._inverse
+        return deviation * self._weights
 
     def whiten(self, deviations: FloatArray) -> FloatArray:
         """Each column in standard deviations, in place."""
-        deviations *= np.sqrt(self._inverse)
+        deviations *= np.sqrt(self._weights)
         return deviations
 
 
@@ -444,6 +423,6 @@ def low_rank_factor(
             factor.shrinkage = shrinkage
             return factor
     scale = float(np.diagonal(gram).max(initial=0.0))
-    rank = int(lapack.dpstrf(gram, tol=(_PIVOT + r) * _EPS * scale, lower=1)[2]) if scale else 0
+    rank = int(lapack.dpstrf(gram, tol=least_pivot(r) * scale, lower=1)[2]) if scale else 0
     remedy = "Set shrinkage or ridge, large enough not to be lost to rounding"
     return Singular(rank, d, remedy, shrinkage)

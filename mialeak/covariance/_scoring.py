@@ -12,9 +12,9 @@ from mialeak.covariance import _dask, _input, _learning
 from mialeak.covariance._about_zero import about_zero
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._learning import Learnt
-from mialeak.covariance._matrix import covariance
 from mialeak.covariance._moments import centred
 from mialeak.covariance._parameters import NotFittedError, Once, Parameters
+from mialeak.covariance._shrinkage import covariance
 
 __all__ = ["Scoring"]
 

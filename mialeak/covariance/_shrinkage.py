@@ -1,4 +1,4 @@
-"""How much to shrink, from sums alone, and the factor that results.
+"""How much to shrink, from sums alone, and the covariance that results: a matrix, or its factor.
 
 Shrinking by an intensity a takes S to ``(1 - a) S + a (tr S/d) I``.  With ``spread`` the squared
 distance of S from ``(tr S/d) I`` and ``noise`` the mean squared distance of ``v v^T`` from S over
@@ -29,7 +29,7 @@ from mialeak.covariance._factors import (
 )
 from mialeak.covariance._moments import Blocks, Diagonal, Full, Moments, References, centred
 
-__all__ = ["Scales", "factor_of", "intensity"]
+__all__ = ["Scales", "covariance", "factor_of", "intensity"]
 
 
 @dataclass(frozen=True)
@@ -125,3 +125,33 @@ def _low_rank(moments: References, rule: Any, ridge: float) -> Factor:
         scales = _scales(r, norms, off, d, float(r**2 * (norms @ norms)))
         share = intensity(rule, scales)
     return low_rank_factor(rows, gram, share, ridge)
+
+
+# ---- the matrix, for those who ask for one ----
+
+
+def covariance(moments: Moments, shrinkage: Any, ridge: float) -> FloatArray:
+    """``(1 - a) S + (a tr S/d + ridge) I`` as a matrix, or variances for a diagonal structure."""
+    if isinstance(moments, Full):
+        return _full_matrix(moments, float(shrinkage), ridge)
+    if isinstance(moments, Blocks):
+        total = np.zeros((moments.centre.size,) * 2)
+        for part, at, share in zip(moments.parts, moments.places, shrinkage, strict=True):
+            total[at, at] = _full_matrix(part, float(share), ridge)
+        return total
+    variances = moments.variances()
+    added = shrinkage * variances.mean() + ridge
+    if isinstance(moments, References):
+        rows = centred(moments.rows, moments.centre, moments.rest)
+        matrix = rows.T @ (rows * ((1.0 - shrinkage) / len(rows)))
+        matrix[np.diag_indices_from(matrix)] += added
+        return np.asarray(matrix)
+    return np.asarray((1.0 - shrinkage) * variances + added)
+
+
+def _full_matrix(moments: Full, shrinkage: float, ridge: float) -> FloatArray:
+    variances = moments.variances()
+    matrix = (moments.products + moments.products.T) * ((1.0 - shrinkage) / moments.n)
+    diagonal = (1.0 - shrinkage) * variances + (shrinkage * variances.mean() + ridge)
+    matrix[np.diag_indices_from(matrix)] = diagonal
+    return np.asarray(matrix)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_gamma, invalid
 from mialeak._kernels import binomial
 from mialeak._results import Bounds
-from mialeak.discrete._convex import convex_sum
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._families import EPS, Pmf
 from mialeak.discrete._input import as_law
+from mialeak.discrete._series import convex_sum
 from mialeak.discrete._sums import as_sizes, leakage_sums, shaped
 
 __all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "max_leakage_bounds", "rare_leakage"]

@@ -15,7 +15,7 @@ from mialeak._arrays import (
     plain,
     require,
 )
-from mialeak.guarantees._values import positive
+from mialeak.guarantees._guarantees import positive
 
 __all__ = ["divergence", "gamma_ratio", "max_accuracy", "security"]
 

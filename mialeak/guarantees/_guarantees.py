@@ -8,16 +8,17 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_choice, as_probability, plain, require
+from mialeak._arrays import FloatArray, as_choice, as_floats, as_probability, plain, require
 from mialeak._numerics.roots import increasing_root
-from mialeak.guarantees._values import at_least_zero, positive
 from mialeak.tradeoff import GaussianTradeOff
 
 __all__ = [
+    "at_least_zero",
     "dp_leakage_bound",
     "epsilon_for_leakage",
     "mutual_information_bound",
     "noise_multiplier_for_leakage",
+    "positive",
 ]
 
 Form = Literal["sharp", "published"]
@@ -328,3 +329,20 @@ def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
     at_large = np.where(is_reached, x * (fall / rest) * (1.0 - odds) + log_odds, -1.0)
     is_small = np.abs(theta) < 1.0
     return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)
+
+
+# ---- what the functions of this room take ----
+
+
+def positive(values: Any, name: str) -> FloatArray:
+    """`values` as numbers above 0 and finite."""
+    array = as_floats(values, name)[()]  # a scalar is faster than an array of no axis
+    require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
+    return array
+
+
+def at_least_zero(values: Any, name: str) -> FloatArray:
+    """`values` as numbers of at least 0, infinity among them."""
+    array = as_floats(values, name)[()]
+    require(array >= 0.0, array, name, "be at least 0")
+    return array

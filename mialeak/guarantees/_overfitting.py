@@ -12,7 +12,7 @@ from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, as_scores
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result
-from mialeak.guarantees._values import positive
+from mialeak.guarantees._guarantees import positive
 
 __all__ = ["SecurityBound", "mean_samples_needed", "overfitting_security_bound"]
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from mialeak.mechanisms._cells import CellMechanism, Geometric, RandomRound, Round, Suppress
+from mialeak.mechanisms._builtin import (
+    CellMechanism,
+    Geometric,
+    Histogram,
+    Maximum,
+    Mean,
+    Mode,
+    RandomRound,
+    Round,
+    Suppress,
+)
 from mialeak.mechanisms._coarsen import Coarsening, coarsen
 from mialeak.mechanisms._discretize import Discretization, discretize
 from mialeak.mechanisms._enumerate import count_vectors
-from mialeak.mechanisms._leakage import compare_mechanisms, mechanism_leakage
-from mialeak.mechanisms._result import MechanismLeakage
-from mialeak.mechanisms._sampled import sampled_mechanism_leakage
-from mialeak.mechanisms._statistics import Histogram, Maximum, Mean, Mode
+from mialeak.mechanisms._leakage import MechanismLeakage, mechanism_leakage
 
 __all__ = [
     "CellMechanism",
@@ -25,9 +32,7 @@ __all__ = [
     "Round",
     "Suppress",
     "coarsen",
-    "compare_mechanisms",
     "count_vectors",
     "discretize",
     "mechanism_leakage",
-    "sampled_mechanism_leakage",
 ]

@@ -1,4 +1,7 @@
-"""Leakage of mechanisms that treat each cell on its own."""
+"""Leakage of mechanisms that treat each cell on its own, by signed measures.
+
+A signed measure is the law of what is released "in", less gamma times that "out".
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,66 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
+from mialeak._kernels import enumeration
 from mialeak.special import binom_logpmf
 
 if TYPE_CHECKING:
-    from mialeak.mechanisms._cells import CellMechanism, IntArray
+    from mialeak.mechanisms._builtin import CellMechanism, IntArray
 
-__all__ = ["joint_leakage", "joint_size", "own_cell_leakage", "own_cell_terms"]
+__all__ = [
+    "joint_leakage",
+    "joint_size",
+    "leaked",
+    "own_cell_leakage",
+    "own_cell_terms",
+    "poisson_pmf",
+    "total",
+    "window",
+]
 
 #: Counts of cells worked on at once.
 _BLOCK = 2**18
 #: A single cell's window at most: 1e8 counts, for cells that expect 2.5e13 rows.
 _WIDEST = 2**27
+#: A Poisson or binomial count is outside its mean +- (WIDTH sqrt(mean) + MORE) with probability
+#: below 1e-20, by Bernstein's inequality.
+_WIDTH, _MORE = 9.7, 31.0
+
+
+# ---- signed measures ----
+
+
+def leaked(measure: FloatArray, gamma: float) -> FloatArray:
+    """What each outcome contributes to the leakage, in positive terms."""
+    if gamma >= 1.0:
+        return np.maximum(measure, 0.0)
+    return np.maximum(-measure, 0.0) / gamma
+
+
+def total(terms: FloatArray) -> float:
+    """Sum of an array, correctly rounded."""
+    flat = np.ravel(terms)
+    return math.fsum(flat[flat != 0.0].tolist())
+
+
+def window(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """First and last count that matter to a Poisson or binomial count of this mean."""
+    reach = _WIDTH * np.sqrt(mean) + _MORE
+    return np.maximum(np.floor(mean - reach), 0.0), np.ceil(mean + reach)
+
+
+def poisson_pmf(k: FloatArray, mean: FloatArray | float) -> FloatArray:
+    """P(N = k), zero for negative k; broadcasts."""
+    counts, means = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
+    possible = counts >= 0.0
+    out = np.empty(counts.shape)
+    enumeration.poisson_pmf(
+        np.where(possible, counts, 0.0).ravel(), np.array(means).ravel(), out.reshape(-1)
+    )
+    return np.where(possible, out, 0.0)
+
+
+# ---- the target's own cell ----
 
 
 def own_cell_leakage(

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_count, as_float, invalid
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage, shannon_entropy
-from mialeak.mechanisms._greedy import greedy_groups
 from mialeak.mechanisms._leakage import as_law
-from mialeak.mechanisms._ordered import best_cuts, path_cuts
+from mialeak.mechanisms._merging import best_cuts, greedy_groups, path_cuts
 
 __all__ = ["Coarsening", "coarsen"]
 

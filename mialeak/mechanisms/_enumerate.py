@@ -10,19 +10,34 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, invalid
+from mialeak._arrays import (
+    MASS_TOLERANCE,
+    FloatArray,
+    as_count,
+    first_index,
+    invalid,
+    require_within,
+)
 from mialeak._blocks import map_blocks, progress_bar
 from mialeak._kernels import enumeration
 from mialeak._numerics.double_word import two_sum
-from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
-from mialeak.mechanisms._outcomes import Outcomes, as_outcomes, require_repeatable
+from mialeak.mechanisms._cellwise import leaked, poisson_pmf, total, window
 
-__all__ = ["LIMIT", "Enumeration", "count_vectors", "enumerated_leakage"]
+__all__ = [
+    "LIMIT",
+    "Enumeration",
+    "Labels",
+    "as_mechanism",
+    "as_outcomes",
+    "count_vectors",
+    "enumerated_leakage",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -34,8 +49,15 @@ LIMIT = 10**9
 _MOST_OUTCOMES = 2**21
 #: Size at most of all vectors in one array.
 _MOST_BYTES = 2**31
+#: Labels of a block are taken for places, without sorting, if they span at most so many each.
+_SPREAD = 2
 #: Vectors a second that messages reckon with: with labels given, and with a NumPy mechanism.
 _TABLE_RATE, _CALL_RATE = 5e7, 5e6
+
+_NUMBER = "Number the outcomes, or give a row of probabilities for each count vector"
+
+
+# ---- the vectors of counts ----
 
 
 class Enumeration:
@@ -121,7 +143,7 @@ class Enumeration:
 _INSTEAD = (
     "Raise limit=, merge atoms first (coarsen), take a built-in mechanism, which needs no "
     "enumeration, or be content with max_leakage (an upper bound for every mechanism) and "
-    "sampled_mechanism_leakage (a lower bound)"
+    'method="sample" (a lower bound)'
 )
 
 
@@ -180,6 +202,112 @@ def count_vectors(n: int, cells: int) -> IntArray:
     return every.counts(0, every.size)
 
 
+# ---- what a caller's mechanism gives for a block of them ----
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A label for each vector: ``names[labels]`` are the caller's, in increasing order."""
+
+    names: IntArray
+    labels: IntArray
+
+
+@dataclass(frozen=True)
+class Chances:
+    """A row of probabilities for each vector."""
+
+    names: IntArray
+    chances: FloatArray
+
+
+def as_mechanism(mechanism: Any, atoms: int, n: int, *, poisson: bool) -> Any:
+    """A callable, or a table of labels of the right length."""
+    if isinstance(mechanism, np.ndarray):
+        if mechanism.dtype.kind not in "iub":
+            rule = f"hold integer labels, not {mechanism.dtype}"
+            invalid("mechanism", rule, error=TypeError)
+        if poisson:
+            rule = "be a function of counts if rows='poisson', not a table of labels"
+            invalid("mechanism", rule, error=TypeError)
+        size = Enumeration(atoms, n, poisson=False).size
+        if mechanism.shape != (size,):
+            rule = f"hold one label for each of {size:,} count vectors"
+            invalid("mechanism", f"{rule}; its shape is {mechanism.shape}")
+        return mechanism.astype(np.int64, copy=False)
+    if isinstance(mechanism, type) or not callable(mechanism):
+        invalid(
+            "mechanism",
+            "be a built-in such as Round(5), a function of count vectors or an array of labels",
+            value=mechanism,
+            error=TypeError,
+        )
+    return mechanism
+
+
+def as_outcomes(
+    mechanism: Any, counts: IntArray | None, first: int, size: int = 1
+) -> Labels | Chances:
+    """What `mechanism` makes of `counts`; of a table (no counts) the labels from `first` on."""
+    if counts is None:
+        return _compact(mechanism[first : first + size])
+    found = np.asarray(mechanism(counts))
+    if found.ndim not in (1, 2) or len(found) != len(counts):
+        invalid(
+            "mechanism",
+            f"give labels of shape (M,) or probabilities of shape (M, L) for M = {len(counts)} "
+            f"count vectors; the shape is {found.shape}",
+        )
+    if found.ndim == 1:
+        if found.dtype.kind not in "iub":
+            rule = f"give integer labels, not {found.dtype}"
+            invalid("mechanism", rule, remedy=_NUMBER, error=TypeError)
+        return _compact(found.astype(np.int64))
+    return _as_chances(found, counts)
+
+
+def _as_chances(found: npt.NDArray[Any], counts: IntArray) -> Chances:
+    name = "mechanism(counts)"
+    if found.dtype.kind not in "fiub" or not found.shape[1]:
+        rule = f"give probabilities, not {found.dtype} of shape {found.shape}"
+        invalid("mechanism", rule, error=TypeError)
+    chances = np.ascontiguousarray(found, np.float64)
+    require_within(chances, 0.0, 1.0, name, "hold probabilities in [0, 1]")
+    mass = chances.sum(axis=1)
+    off = np.abs(mass - 1.0) > MASS_TOLERANCE
+    if off.any():
+        (row,) = first_index(off)
+        given = f"{mass[row]!s} for the counts {counts[row].tolist()}"
+        invalid(name, f"have rows that sum to 1 within 1e-9; the sum is {given}")
+    return Chances(np.arange(found.shape[1]), chances)
+
+
+def _compact(labels: npt.NDArray[Any]) -> Labels:
+    least, most = int(labels.min()), int(labels.max())
+    if most - least < _SPREAD * len(labels):
+        local = np.ascontiguousarray(labels, np.int64)
+        return Labels(np.arange(least, most + 1), local - least if least else local)
+    names, places = np.unique(labels, return_inverse=True)
+    return Labels(names.astype(np.int64), places.astype(np.int64).reshape(-1))
+
+
+def require_repeatable(mechanism: Any, counts: IntArray) -> None:
+    """Refuse a mechanism that draws its labels at random: they would pass for a fixed map."""
+    once, again = np.asarray(mechanism(counts)), np.asarray(mechanism(counts))
+    if once.shape == again.shape and once.ndim == 1 and (once != again).any():
+        (row,) = first_index(np.asarray(once != again))
+        values = f"{once[row]!s} and then {again[row]!s} for {counts[row].tolist()}"
+        invalid(
+            "mechanism",
+            f"give the same labels for the same counts; it gave {values}",
+            remedy="If it is random, give the probabilities of its outcomes, shape (M, L), or take "
+            'method="sample"',
+        )
+
+
+# ---- the leakage ----
+
+
 def enumerated_leakage(
     mechanism: Any,
     p: FloatArray,
@@ -213,7 +341,7 @@ def enumerated_leakage(
         counts = None if table else every.counts(first, size)
         found = as_outcomes(mechanism, counts, first, size)
         start, sums = every.vector(first), np.zeros((len(found.names), 2, width))
-        if isinstance(found, Outcomes):
+        if isinstance(found, Labels):
             enumeration.enumerate_labels(len(p), start, factors, offset, found.labels, sums)
         else:
             enumeration.enumerate_kernel(len(p), start, factors, offset, found.chances, sums)

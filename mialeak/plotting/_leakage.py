@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require, require_within
+from mialeak._results import Bounds, Estimate
 from mialeak.plotting._axes import (
     CURVE,
     REFERENCE,
@@ -19,7 +20,6 @@ from mialeak.plotting._axes import (
     new_axes,
     style as styled,
 )
-from mialeak.plotting._values import DECADES, Range, as_leakage, classes, falling, ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +33,18 @@ __all__ = ["LeakageDisplay"]
 _LEAKAGE = "Leakage (advantage)"
 _ROWS = "Rows of the release, n"
 _NOISE = "Standard deviation of the noise on the release"
+#: A log axis shows so many decades below the largest leakage at most.
+_DECADES = 4
+#: Rows that are drawn one by one; of more, so many are chosen on either scale.
+_MANY, _POINTS = 3000, 400
+
+
+class Range(NamedTuple):
+    """Where the leakage may be, and who says so."""
+
+    lower: FloatArray
+    upper: FloatArray
+    name: str
 
 
 class LeakageDisplay:
@@ -164,20 +176,20 @@ class LeakageDisplay:
         'Share of the rows, riskiest first'
         """
         check_scale(scale)
-        y, band = as_leakage(leakage)
+        y, band = _as_leakage(leakage)
         if style == "histogram":
             if band is not None:
                 invalid("leakage", "be one number a row for a histogram, not a range")
-            edges = classes(y, as_count(bins, "bins", least=1), scale)
+            edges = _classes(y, as_count(bins, "bins", least=1), scale)
             counts = np.histogram(np.maximum(y, edges[0]), edges)[0].astype(np.float64)
             display = cls(x=edges, y=counts, xlabel=_LEAKAGE, ylabel="Rows", name=name, style=style)
         elif style == "sorted":
-            shown = ranks(y.size)
+            shown = _ranks(y.size)
             if band is not None:
-                band = Range(falling(band.lower)[shown], falling(band.upper)[shown], band.name)
+                band = Range(_falling(band.lower)[shown], _falling(band.upper)[shown], band.name)
             display = cls(
                 x=(shown + 1.0) / y.size,
-                y=falling(y)[shown],
+                y=_falling(y)[shown],
                 xlabel="Share of the rows, riskiest first",
                 name=name,
                 band=band,
@@ -302,7 +314,7 @@ class LeakageDisplay:
         x = as_floats(x, argument, ndim=1, finite=True)
         rule = "be above 0 on a log scale" if scale == "log" else "be at least 0"
         require((x > 0.0) if scale == "log" else (x >= 0.0), x, argument, rule)
-        y, band = as_leakage(leakage)
+        y, band = _as_leakage(leakage)
         if y.shape != x.shape:
             rule = f"have as many elements as {argument}; it has {y.size} and {argument} {x.size}"
             invalid("leakage", rule)
@@ -381,9 +393,57 @@ class LeakageDisplay:
             self.ax_.set_ylim(bottom=0.0)
             return
         largest = float(self.y.max()) or 1.0
-        shown = self.y[self.y > largest * 10.0**-DECADES].min(initial=limit or largest)
+        shown = self.y[self.y > largest * 10.0**-_DECADES].min(initial=limit or largest)
         low, high = 10.0 ** np.floor(np.log10(0.8 * shown)), 10.0 ** np.ceil(np.log10(largest))
         if len(drawn(self.ax_, CURVE)) > 1:
             before = self.ax_.get_ylim()
             low, high = min(low, before[0]), max(high, before[1])
         self.ax_.set_ylim(low, 1.2 if high >= 1.0 else high)  # so that a line at 1 is seen
+
+
+# ---- the numbers ----
+
+
+def _as_leakage(leakage: Any) -> tuple[FloatArray, Range | None]:
+    """The line and the band of what stands for one leakage, or one range, at each point."""
+    if isinstance(leakage, Bounds):
+        lower = _as_shares(leakage.lower, "leakage.lower")
+        upper = _as_shares(leakage.upper, "leakage.upper")
+        return upper, Range(lower, upper, "range")
+    if isinstance(leakage, (list, tuple)) and leakage and isinstance(leakage[0], Estimate):
+        rows = [(each.value, each.low, each.high) for each in leakage]
+        value, low, high = _as_shares(np.transpose(rows), "leakage", ndim=2)
+        return value, Range(low, high, f"{100 * leakage[0].confidence:g}% interval")
+    return _as_shares(leakage, "leakage"), None
+
+
+def _as_shares(values: Any, name: str, *, ndim: int = 1) -> FloatArray:
+    array = as_floats(values, name, ndim=ndim)
+    if not array.size:
+        invalid(name, "have at least one element")
+    remedy = "Leave the dropped rows out" if np.isnan(array).any() else ""
+    require_within(array, 0.0, 1.0, name, "be between 0 and 1", remedy=remedy)
+    return array
+
+
+def _falling(values: FloatArray) -> FloatArray:
+    return np.sort(values)[::-1]
+
+
+def _ranks(rows: int) -> Any:
+    """The ranks of the rows to draw: all of them, or those that either scale needs."""
+    if rows <= _MANY:
+        return np.arange(rows)
+    spread = np.linspace(0, rows - 1, _POINTS), np.geomspace(1, rows, _POINTS) - 1
+    return np.unique(np.concatenate(spread).astype(np.intp))
+
+
+def _classes(leakage: FloatArray, bins: int, scale: str) -> FloatArray:
+    """Edges of the classes of a histogram; on a log scale the first is for all that is small."""
+    largest = float(leakage.max())
+    if scale == "linear" or largest == 0.0:
+        return np.linspace(0.0, largest or 1.0, bins + 1)
+    smallest = max(float(leakage.min()), largest * 10.0**-_DECADES)
+    edges = np.geomspace(min(smallest, 0.5 * largest), largest, bins + 1)
+    edges[-1] = largest
+    return edges

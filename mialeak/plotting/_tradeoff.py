@@ -1,13 +1,19 @@
-"""Trade-off curves on two axes: false-positive rate and power."""
+"""Trade-off curves on two axes, false-positive rate and power, and the band of a measured one.
+
+The band is made of two Clopper-Pearson intervals at each threshold.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import FloatArray, as_share, invalid
 from mialeak._report.text import number
+from mialeak.auditing import Band
 from mialeak.plotting._axes import (
     CURVE,
     REFERENCE,
@@ -20,7 +26,6 @@ from mialeak.plotting._axes import (
     new_axes,
     style,
 )
-from mialeak.plotting._band import Band, blocks, pointwise_band
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["TradeOffDisplay"]
+__all__ = ["TradeOffDisplay", "pointwise_band"]
 
 #: Least false-positive rate of a curve that has the axes for itself.
 _LEAST_FPR = 1e-5
@@ -37,6 +42,9 @@ _LEAST_FPR = 1e-5
 _POINTS = 300
 #: Confidence of a band that nobody asked about.
 _CONFIDENCE = 0.95
+#: A curve with more than `_MANY` points is thinned to about this many levels of either rate, on
+#: either scale.
+_MANY, _LEVELS = 3000, 300
 
 
 class TradeOffDisplay:
@@ -239,7 +247,7 @@ class TradeOffDisplay:
     def _measured(
         cls, curve: EmpiricalTradeOff, band: Band | None, name: str | None = None
     ) -> TradeOffDisplay:
-        first, _ = blocks(curve)
+        first, _ = _blocks(curve)
         return cls(
             fpr=curve.roc.fpr[first],
             power=curve.roc.power[first],
@@ -335,3 +343,53 @@ def _grid(tradeoff: TradeOff, start: float) -> FloatArray:
     if vertices is not None:
         parts.append(vertices.fpr)
     return np.unique(np.concatenate(parts))
+
+
+# ---- the band ----
+
+
+def _blocks(curve: EmpiricalTradeOff) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """First and last points of runs of a measured curve, most of them of one point.
+
+    Of long curves every count that a log scale tells apart begins a run, from either end.
+    """
+    size = curve.roc.fpr.size
+    first = np.arange(size)
+    if size > _MANY:
+        starts = [np.linspace(0, size - 1, _LEVELS).astype(np.intp)]
+        for rate, total in ((curve.roc.fpr, curve.n_out), (curve.roc.power, curve.n_in)):
+            levels = np.geomspace(1.0 / total, 1.0, _LEVELS)
+            starts.append(np.searchsorted(rate, levels))
+            starts.append(np.searchsorted(rate, 1.0 - levels))
+        first = np.unique(np.concatenate(starts))
+    return first, np.append(first[1:] - 1, size - 1)
+
+
+def pointwise_band(curve: EmpiricalTradeOff, confidence: float) -> Band:
+    """The union of the rectangles in which the points of the true curve lie."""
+    first, last = _blocks(curve)
+    false, hits = np.rint(curve.roc.fpr * curve.n_out), np.rint(curve.roc.power * curve.n_in)
+    tail = 0.5 * (1.0 - np.sqrt(confidence))
+    left, right = _least(false[first], curve.n_out, tail), _most(false[last], curve.n_out, tail)
+    bottom, top = _least(hits[first], curve.n_in, tail), _most(hits[last], curve.n_in, tail)
+    # All four rise along the curve: above x the highest of those that begin at or before x, below
+    # it the lowest of those that end at x or after.
+    edges = np.unique(np.concatenate([left, right]))
+    lower = bottom[np.minimum(np.searchsorted(right, edges, side="right"), right.size - 1)]
+    upper = top[np.searchsorted(left, edges, side="right") - 1]
+    name = f"{100 * confidence:g}% pointwise band (Clopper-Pearson)"
+    return Band(edges, lower, upper, name)
+
+
+def _least(count: FloatArray, total: int, tail: float) -> FloatArray:
+    """Lower end of the Clopper-Pearson interval."""
+    some = count > 0.0
+    value = betaincinv(np.where(some, count, 1.0), total - count + 1.0, tail)
+    return np.where(some, value, 0.0)
+
+
+def _most(count: FloatArray, total: int, tail: float) -> FloatArray:
+    """Upper end of the Clopper-Pearson interval."""
+    some = count < total
+    value = betainccinv(count + 1.0, np.where(some, total - count, 1.0), tail)
+    return np.where(some, value, 1.0)

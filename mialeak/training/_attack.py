@@ -10,8 +10,7 @@ from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_floats
 from mialeak._numerics.noncentral import log_tails
 from mialeak.scores import mixture_score
 from mialeak.training._gradients import LayerGradients, as_clip_norm, clipped
-from mialeak.training._metric import Metric, metric_of
-from mialeak.training._plan import LayerPlan
+from mialeak.training._metric import LayerPlan, Metric, metric_of
 
 __all__ = ["CovarianceAttack", "Participation", "Score"]
 

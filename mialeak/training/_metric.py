@@ -1,4 +1,7 @@
-"""Inner products in units of a covariance, with the noise of DP-SGD added to it."""
+"""Inner products in units of a covariance, with the noise of DP-SGD added to it.
+
+For a linear layer's gradients, what repeats from step to step, their inputs, is solved with once.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak.covariance import StreamingCovariance
+from mialeak.training._gradients import LayerGradients
 
-__all__ = ["Metric", "metric_of"]
+__all__ = ["LayerPlan", "Metric", "metric_of"]
 
 
 class Metric:
@@ -53,3 +57,49 @@ def metric_of(reference: Any, variance: float = 0.0) -> Metric:
         parameters["ridge"] += variance
         reference = StreamingCovariance(**parameters).merge(reference)
     return Metric(reference)
+
+
+class LayerPlan:
+    """Products in units of C of gradients that move in C dimensions only.
+
+    The gradient of a target is ``B e``: e its errors and B, columns x C, made of its inputs.  So
+
+        |B e - mu|^2   = e^T (B^T C^-1 B) e - 2 e^T (B^T C^-1 mu) + mu^T C^-1 mu
+        (B e - mu) . v = e^T (B^T C^-1 v) - mu^T C^-1 v
+
+    with the matrices in brackets made once.
+    """
+
+    def __init__(self, metric: Metric, gradients: LayerGradients):
+        inputs = gradients.inputs
+        targets, outputs = gradients.errors.shape[-2:]
+        # A copy: a caller may write the next inputs where these stood.
+        self._inputs, self._bias, self._outputs = inputs.copy(), gradients.bias, outputs
+        self._mean = metric.mean
+        unit = np.broadcast_to(np.eye(outputs)[:, None], (outputs, targets, outputs))
+        basis = LayerGradients(unit, inputs, bias=gradients.bias).dense()
+        basis = basis.transpose(1, 0, 2)  # (k, C, d)
+        self._solved: FloatArray = metric.solve(basis.reshape(-1, metric.columns)).reshape(
+            basis.shape
+        )
+        self._gram = self._solved @ basis.transpose(0, 2, 1)
+        self._solved_mean = metric.solve(metric.mean[None])[0]
+        self._linear = self._solved @ metric.mean
+        self._constant = float(metric.mean @ self._solved_mean)
+
+    def serves(self, gradients: LayerGradients) -> bool:
+        """Whether the plan was made for targets with these inputs."""
+        same = np.array_equal(gradients.inputs, self._inputs)
+        fits = gradients.errors.shape[-1] == self._outputs and gradients.bias == self._bias
+        return same and fits
+
+    def products(self, errors: FloatArray, batches: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``|g|^2`` and ``g . g_batch``, deviations in units of C, both (S, k)."""
+        deviations = batches - self._mean
+        count, outputs, columns = self._solved.shape
+        by_step = errors.transpose(1, 0, 2)  # (k, S, C)
+        squared = np.vecdot(by_step @ self._gram - 2.0 * self._linear[:, None], by_step)
+        fed = deviations @ self._solved.reshape(-1, columns).T
+        fed = fed.reshape(len(batches), count, outputs)
+        inner = np.vecdot(errors, fed) - (deviations @ self._solved_mean)[:, None]
+        return np.asarray(squared.T) + self._constant, np.asarray(inner)

@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._numerics.lattice import lattice_steps
-from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
+from mialeak.discrete import max_leakage
+from mialeak.mechanisms._builtin import Histogram, Maximum, Mean, Mode
+from mialeak.mechanisms._cellwise import leaked, own_cell_leakage, poisson_pmf, total, window
 
-__all__ = ["maximum_leakage", "mean_leakage", "mode_leakage"]
+__all__ = ["closed_leakage"]
 
 #: Complex numbers that the mode's sums may take at once: 0.5 GB.
 _MOST_MODE = 2**25
@@ -25,10 +27,27 @@ _MOST_POINTS = 2**26
 _NEGLIGIBLE = 46.0
 
 
+def closed_leakage(
+    mechanism: Any, p: FloatArray, n: int, gamma: float, *, poisson: bool
+) -> float | None:
+    """Leakage of the built-in statistics; None for others."""
+    if isinstance(mechanism, Histogram):
+        if poisson:
+            return own_cell_leakage(None, p, n, gamma, poisson=True)
+        return float(max_leakage(p, n, gamma=gamma))
+    if isinstance(mechanism, Mean):
+        return _mean_leakage(p, mechanism.values, n, gamma, poisson=poisson)
+    if isinstance(mechanism, Maximum):
+        return _maximum_leakage(p, n, gamma, poisson=poisson)
+    if isinstance(mechanism, Mode):
+        return _mode_leakage(p, n, gamma, poisson=poisson)
+    return None
+
+
 # ---- the maximum ----
 
 
-def maximum_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
+def _maximum_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
     """In O(K): the probabilities of each maximum, given a target below, at and above it."""
     p = p[p > 0.0]
     above = np.append(np.cumsum(p[:0:-1])[::-1], 0.0)  # mass of the later atoms
@@ -58,7 +77,7 @@ def maximum_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> fl
 # ---- the mean ----
 
 
-def mean_leakage(
+def _mean_leakage(
     p: FloatArray, values: FloatArray, n: int, gamma: float, *, poisson: bool
 ) -> float:
     """By the law of the sum on a circle large enough, whose Fourier transform is a power."""
@@ -129,7 +148,7 @@ def _circle(steps: npt.NDArray[np.int64], mass: FloatArray, n: int, *, poisson: 
 # ---- the mode ----
 
 
-def mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
+def _mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
     """By conditioning independent Poisson counts on their sum, a Fourier coefficient.
 
     On each node w of the circle the cells multiply: those before the mode l hold less than its m

@@ -1,4 +1,7 @@
-"""Ordered atoms cut into groups of neighbours: optimally, or by a Lagrangian with a proved gap.
+"""Which atoms to merge.
+
+Ordered atoms are cut into groups of neighbours: optimally, or by a Lagrangian with a proved gap.
+Others are merged greedily.
 
 ========  ==========================================================================
 Symbol    Meaning
@@ -14,6 +17,7 @@ import heapq
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +25,9 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._kernels import coarsening
 from mialeak._numerics.double_word import two_sum
-from mialeak.mechanisms._greedy import group_cost
+from mialeak.special import binom_mad
 
-__all__ = ["best_cuts", "path_cuts"]
+__all__ = ["best_cuts", "greedy_groups", "path_cuts"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -35,6 +39,15 @@ _WORK = 2e8
 #: partial cuts it keeps in mind.
 _NODES, _MOST_KEPT = 500_000, 30_000
 _MOST_ROUNDS = 40
+#: Atoms at most of which all pairs are looked at, where they have no order.
+_MOST_PAIRS = 1024
+#: Share of the budget that plain sums may fill there: what is missing is for their rounding.
+_FILLED = 1.0 - 1e-13
+
+
+def group_cost(mass: Any, n: int) -> Any:
+    """What a group of this mass contributes to the leakage."""
+    return binom_mad(n, np.clip(mass, 0.0, 1.0)) / (2.0 * n)
 
 
 def _cumulative(p: FloatArray) -> FloatArray:
@@ -49,7 +62,7 @@ def _cumulative(p: FloatArray) -> FloatArray:
     return np.array(sums)
 
 
-# ---- up to a thousand atoms ----
+# ---- up to a thousand ordered atoms ----
 
 
 @dataclass
@@ -209,7 +222,7 @@ class _EntropySearch:
         return max(self.found, -heap[0][0]) if heap else self.found
 
 
-# ---- more ----
+# ---- more ordered atoms ----
 
 
 def path_cuts(p: FloatArray, n: int, budget: float) -> tuple[IntArray, int]:
@@ -265,3 +278,69 @@ def _merged(p: FloatArray, n: int, cuts: list[int], budget: float, fewest: int) 
         mass[at] += mass[at + 1]
         mass, starts = np.delete(mass, at + 1), np.delete(starts, at + 1)
     return [int(x) for x in starts[1:]]
+
+
+# ---- atoms without an order ----
+
+
+def greedy_groups(p: FloatArray, n: int, budget: float) -> IntArray:
+    """The better of two: one group of the largest atoms, and the best pair again and again."""
+    found = [_one_group(p, n, budget)]
+    if len(p) <= _MOST_PAIRS:
+        found.append(_best_pairs(p, n, budget))
+    return max(found, key=lambda labels: (labels.max(), _entropy(labels, p)))
+
+
+def _entropy(labels: IntArray, p: FloatArray) -> float:
+    mass = np.bincount(labels, p)
+    mass = mass[mass > 0.0]
+    return float(-(mass * np.log(mass)).sum())
+
+
+def _numbered(labels: IntArray) -> IntArray:
+    """The same groups, numbered in the order of their first atoms."""
+    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return rank[place]
+
+
+def _one_group(p: FloatArray, n: int, budget: float) -> IntArray:
+    """The fewest of the largest atoms that fit as one group, beside single atoms."""
+    order = np.argsort(-p, kind="stable")
+    single = np.append(np.cumsum(group_cost(p[order], n)[::-1])[::-1], 0.0)
+    leakage = single[1:] + group_cost(np.cumsum(p[order]), n)
+    # Rounding aside, the last fits always: one group leaks nothing.
+    leakage[-1] = 0.0
+    size = int(np.argmax(leakage <= budget * _FILLED)) + 1
+    labels = np.arange(len(p))
+    labels[order[:size]] = order[0]
+    return _numbered(labels)
+
+
+def _best_pairs(p: FloatArray, n: int, budget: float) -> IntArray:
+    """Merge the pair that lowers the leakage most, until it fits."""
+    mass, cost = p.copy(), group_cost(p, n)
+    labels, alive = np.arange(len(p)), np.ones(len(p), bool)
+    gain = cost[:, None] + cost - group_cost(mass[:, None] + mass, n)
+    np.fill_diagonal(gain, -np.inf)
+    partner = np.argmax(gain, axis=1)
+    best = gain[np.arange(len(p)), partner]
+    while cost[alive].sum() > budget * _FILLED and alive.sum() > 1:
+        kept = int(np.argmax(best))
+        gone = int(partner[kept])
+        labels[labels == gone] = kept
+        mass[kept] += mass[gone]
+        cost[kept] = group_cost(mass[kept], n)
+        alive[gone] = False
+        gain[gone, :] = gain[:, gone] = best[gone] = -np.inf
+        row = np.where(alive, cost + cost[kept] - group_cost(mass + mass[kept], n), -np.inf)
+        row[kept] = -np.inf
+        gain[kept, :] = gain[:, kept] = row
+        better = row > best
+        best[better], partner[better] = row[better], kept
+        stale = np.flatnonzero(alive & ~better & ((partner == kept) | (partner == gone)))
+        stale = np.union1d(stale, [kept])
+        partner[stale] = np.argmax(gain[stale], axis=1)
+        best[stale] = gain[stale, partner[stale]]
+    return _numbered(labels)
