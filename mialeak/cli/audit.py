@@ -36,8 +36,8 @@ With --claimed-epsilon the verdict on a claim is the exit code: 2 if the claim
 is refuted, 0 if it is not refuted, and 3 if it is not testable, because even a
 perfect attack could not refute it with so few scores.
 
-Flags in place of scores, coins that were not fair, and scores with a reversed
-direction (a loss without its sign) are errors.
+Flags in place of scores, coins that were not fair, and scores that point the
+other way (a forgotten sign) are errors.
 """
 
 _EPILOG = """\

@@ -39,7 +39,7 @@ rows by sex, by age, and by both.  The leakage is exact if one margin holds all
 others; otherwise it is the limit for many rows in every cell, with certified
 lower and upper bounds.
 
-With --protect round:5 --protect suppress:10 the report compares protections.
+With --protect round:5 --protect suppress:10 usual protections are compared.
 """
 
 _EPILOG = """\
