@@ -40,9 +40,8 @@ Noise is given in standard deviations of each column.  Example: age has the
 standard deviation 14; noise of 0.05 adds to its mean a normal variable with
 standard deviation 0.7.
 
-With --max-leakage X the command is a gate: it exits with 2 if the leakage of
-the riskiest row is above X, and with 0 otherwise.  Every error, usage
-included, exits with 1.
+With --max-leakage X the command is a gate: it exits with 2 if the riskiest row
+leaks more than X, with 0 if not.  An error, usage included, exits with 1.
 
 Examples:
   mialeak mean --example genotypes --exact --top 5
