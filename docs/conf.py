@@ -77,14 +77,15 @@ html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md")} |
 
 NAMES = Path(__file__).parent / "names.toml"
 NAMES_HEAD = """\
-What holds each name
-====================
+Tests of each name
+==================
 
-Every public name: how many of its parameters are described and how many lines of its examples are
-run; the tests that compare it with a truth found in another way; those that give it bad input; and
-its row in the table of benchmarks, where it has one.  A test is told by what it claims, and by
-its file.
+Every public name: the number of documented parameters and of lines of examples that run; the tests
+that compare it with an independently computed truth; the tests with bad input; and its row in the
+table of benchmarks, if it has one.  A test is named by its claim and its file.
 """
+#: The cells of a class that only functions return: its tests are those of the functions.
+RETURNED = {"truth": "with the functions that return it", "refuses": "", "benchmark": ""}
 
 
 def rooms() -> Iterator[tuple[str, Any, list[str]]]:
@@ -132,14 +133,14 @@ def home(module: Any) -> str:
 
 
 def names_page() -> str:
-    """The page that tells of every public name what holds it."""
-    told, table = tomllib.loads(NAMES.read_text(encoding="utf-8")), []
+    """The page of every public name and its tests."""
+    tests, table = tomllib.loads(NAMES.read_text(encoding="utf-8")), []
     for title, module, names in rooms():
         table += [title, "-" * len(title), "", ".. list-table::", "   :header-rows: 1"]
         table += ["   :widths: 20 12 30 24 14", "   :class: names", ""]
         table += row("name", "documented, exampled", "compared with", "bad input", "benchmark")
         for name in names:
-            cells = told[f"{title}.{name}"]
+            cells = tests.get(f"{title}.{name}", RETURNED)
             link = f":obj:`~{home(module)}.{name}`"
             parts = [cells[key] for key in ("truth", "refuses", "benchmark")]
             table += row(link, documented(getattr(module, name)), *map(claims, parts))

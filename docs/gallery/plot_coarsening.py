@@ -1,10 +1,10 @@
 """
-Merging ages until little leaks
-===============================
+Merging ages to lower the leakage
+=================================
 
-Publishing how many people there are of each age tells who is among them: the rarer the age, the
-more. Merging neighbouring ages into groups lowers the leakage. Which groups, if there shall be as
-many as possible? The data are the 32,561 people of the Adult table.
+A table of the number of people of each age leaks who is among them: the rarer the age, the more.
+Merging neighbouring ages into groups lowers the leakage. Which groups keep as many age classes as
+possible? The data are the 32,561 people of the Adult table.
 """
 
 import matplotlib.pyplot as plt
@@ -20,36 +20,37 @@ raw = max_leakage(law, n)
 print(f"{len(values)} ages leak {raw:.4f}, if these shares are the population's")
 
 # %%
-# A half of that, with the fewest merges. Dynamic programming over the last cut proves that no other
-# way has as many groups, and a search that of these no other has more entropy.
+# The limit is half of that, with the fewest merges. Dynamic programming over the last cut proves
+# that no grouping within the limit has more groups; a search bounds the entropy of those with as
+# many.
 
-found = coarsen(law, n, raw / 2, ordered=True)
-print(f"{found.groups} groups leak {found.leakage:.4f}; optimal: {found.optimal}")
-print(f"entropy {found.entropy:.4f} nats, at most {found.most_entropy:.4f}")
+coarse = coarsen(law, n, raw / 2, ordered=True)
+print(f"{coarse.groups} groups leak {coarse.leakage:.4f}; optimal: {coarse.optimal}")
+print(f"entropy {coarse.entropy:.4f} nats, at most {coarse.most_entropy:.4f}")
 
 # %%
-# The merges go where they take most away: common ages, whose many rows are each hard to tell, but
-# which together make most of the average. Rare ages stay as they are. Whoever is 90 leaks as
-# before: the average is not a promise to each row, which ``atom_leakage`` shows.
+# The merges concentrate on common ages. Each row of a common age leaks little, but these rows
+# together make most of the average. Rare ages are not merged, and the leakage about a person of 90
+# stays as it was: a limit on the average is no limit for each row, as ``atom_leakage`` shows.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(9, 6), sharex=True)
-starts = np.flatnonzero(np.diff(found.labels, prepend=-1))
+starts = np.flatnonzero(np.diff(coarse.labels, prepend=-1))
 edges = np.append(values[starts], values[-1] + 1)
-merged = np.bincount(found.labels, law)
+merged = np.bincount(coarse.labels, law)
 above.bar(values, law, width=0.9, align="edge", color="0.75", label="each age")
-density = merged / np.bincount(found.labels)
+density = merged / np.bincount(coarse.labels)
 above.stairs(density, edges, color="C0", lw=1.6, label="groups, mean a year")
-above.set(ylabel="share of the people", title=f"{len(values)} ages merged to {found.groups} groups")
+above.set(ylabel="share of the people", title=f"{len(values)} ages, {coarse.groups} groups")
 above.legend()
 below.semilogy(values + 0.5, atom_leakage(law, n), ".", color="0.6", label="each age published")
-by_group = atom_leakage(merged, n)[found.labels]
+by_group = atom_leakage(merged, n)[coarse.labels]
 below.semilogy(values + 0.5, by_group, ".", color="C0", label="groups published")
 below.set(xlabel="age", ylabel="leakage of a person of that age")
 below.legend()
 figure.tight_layout()
 
 # %%
-# Fewer groups, less leakage: what each number of merges buys.
+# Fewer groups leak less: the leakage for each number of groups.
 
 shares = np.linspace(0.02, 0.98, 25)
 best = [coarsen(law, n, share * raw, ordered=True) for share in shares]
@@ -62,4 +63,4 @@ axes.legend()
 figure.tight_layout()
 
 # %%
-# To use the groups on a data frame: ``frame["age"].map(found.mapping(values))``.
+# To use the groups on a data frame: ``frame["age"].map(coarse.mapping(values))``.

@@ -1,11 +1,11 @@
 """
-What discretised images leak, and what they still teach
-=======================================================
+Leakage and accuracy of discretised images
+==========================================
 
-If the images that a classifier learns from are first replaced by the centres of a few clusters, no
-learning procedure whatever can leak more than the counts of these. [AGP25]_ shows this on MNIST
-with a bound (its Table 1). Here are the exact numbers beside the bound, on Fashion-MNIST [XRV17]_
-in place of MNIST, and the curve of accuracy against leakage.
+If the training images of a classifier are first replaced by the centres of K clusters, no learning
+procedure leaks more than the counts of the clusters. [AGP25]_ shows this on MNIST with a bound (its
+Table 1). This page has the exact numbers beside the bound, on Fashion-MNIST [XRV17]_ in place of
+MNIST, and the curve of accuracy against leakage.
 
 The results were computed beforehand (``fashion_results.py``, seed and hashes in ``fashion.json``).
 
@@ -26,8 +26,8 @@ stored = json.loads((here / "fashion.json").read_text())
 # %%
 # The table. C_K is the diversity of the clusters, and C_K / (2 sqrt(n)) the bound. "exact" is the
 # largest leakage of any procedure that sees the clusters, if their shares among 30,000 further
-# images are the law. A classifier sees the labels as well: its atoms are the pairs of a cluster and
-# a label, which are more and leak more, and the last column is theirs.
+# images are the law. A classifier also sees the labels: its atoms are pairs of a cluster and a
+# label. There are more pairs than clusters, and they leak more; the last column is their leakage.
 
 print("       n  clusters  accuracy    C_K   bound   exact  with labels")
 for row in stored["raw"] + stored["table"]:
@@ -39,12 +39,12 @@ for row in stored["raw"] + stored["table"]:
     print(line)
 
 # %%
-# The raw images are learned by a network with two inner layers of 256. On K distinct images every
-# classifier is a list of K answers, and the commonest label of each cluster is the best such list
-# on the images it learned from: that is the accuracy given for clusters.
+# For raw images the classifier is a network with two hidden layers of 256 units. On K distinct
+# images every classifier is a list of K labels, and the list of the commonest label in each cluster
+# has the best training accuracy: its test accuracy is the one in the table.
 #
 # The exact leakage of the clusters is four fifths of the bound. With labels it is 1.6 to 1.9 times
-# that: who counts clusters alone says too little of a classifier that sees labels.
+# that: the leakage of the clusters alone is too low for a classifier that sees labels.
 
 figure, axes = plt.subplots(figsize=(7, 4.5))
 curve = stored["curve"]
@@ -65,4 +65,4 @@ axes.legend(loc="lower right")
 figure.tight_layout()
 
 # %%
-# Each number of clusters is a choice between the two; the curve is what the paper asks for.
+# Each number of clusters trades accuracy for leakage; the paper asks for this curve.

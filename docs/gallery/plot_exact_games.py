@@ -1,13 +1,13 @@
 """
-Games against theory, exact and printed
-=======================================
+Simulated games against exact and printed theory
+================================================
 
-Azize and Basu (AISTATS 2025) release the mean of n = 1000 rows of d = 5000 bits, play membership
-games, and draw what theory says beside them. Here are the panels of their Figures 2, 5 and 6 with
-the exact curves, with more games, and with what is right where the printed theory is not.
+Azize and Basu (AISTATS 2025) release the mean of n = 1000 rows of d = 5000 bits, simulate
+membership games, and compare them with theory. This page repeats the panels of their Figures 2, 5
+and 6 with exact curves, with more games, and with corrections where the printed theory is wrong.
 
-The games ran beforehand, in ``make_exact_games.py`` beside this page: it stores counts and powers
-with the seed and a hash, and what follows only draws them.
+``make_exact_games.py`` beside this page ran the games: it stores counts and powers with the seed
+and a hash. The code below draws the stored results.
 """
 
 import hashlib
@@ -43,9 +43,9 @@ def drawn(axis, curve, games, color, label):
 # 100,000 games a target
 # ----------------------
 #
-# How far are the games from the exact curve, at 200 false-positive rates, in standard deviations of
-# so many coins? Within four, everywhere: the band that holds all points of all panels at once with
-# 99.9 per cent.
+# The difference between the games and the exact curve at 200 false-positive rates, in standard
+# deviations of the binomial count. All points are within the grey band, which holds all points of
+# all panels together with probability 99.9 %; its half-width is about five standard deviations.
 
 targets = {"easy": easy, "medium": stored["medium"].astype(float), "hard": 1.0 - easy}
 cases = [(name, target, 1.0) for name, target in targets.items()]
@@ -73,9 +73,10 @@ figure.tight_layout()
 # Figures 2 and 5
 # ---------------
 #
-# Lines are theory, dots are 20,000 games each. Targets: the exact curve. Noise, in standard
-# deviations of the means: the limit for many rows, for noise has no exact curve here. A mistaken
-# attacker, with so many bits of the target wrong, is as in the main text of the paper.
+# Lines are theory, dots are 20,000 games each. Left: three targets, with exact curves. Centre:
+# noise, in standard deviations of the means, with the limit for many rows, since noise has no exact
+# curve here. Right: an attacker with a share of the target's bits wrong, as in the main text of the
+# paper.
 
 
 def finished(figure, panels):
@@ -114,10 +115,10 @@ finished(figure, panels)
 # A sample of the rows
 # --------------------
 #
-# The printed formula for the mean of a share of the rows (dashed) treats every column as if it drew
-# rows of its own. With a tenth of the rows it claims an advantage of 0.36, where none above a tenth
-# can be. The games are on the exact curves. (Below: the largest gap between the measured power and
-# the fpr, which is a percent too large by chance.)
+# The printed formula for the mean of a share of the rows (dashed) samples rows for each column
+# separately. For a tenth of the rows it states an advantage of 0.36; the advantage cannot exceed
+# 0.1. The games agree with the exact curves. (Below: the largest difference between measured power
+# and fpr, which is about 0.01 too large, being a maximum over random deviations.)
 
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
 for panel, rate, color in zip(panels, about["rates"], colors, strict=True):
@@ -138,10 +139,11 @@ finished(figure, panels)
 # Figure 6: reference rows
 # ------------------------
 #
-# An attacker who has only n0 rows of the population in place of its mean. The paper finds that few
-# are enough. That is so if the rows stay the same in all games and the threshold is free, for all
-# scores shift alike (left; the line is the curve with the mean known). With fresh rows in each game
-# the power falls with n0 (right), as the lines say, which have m/(1 + n/n0) in place of m.
+# The attacker has n0 reference rows in place of the population's mean. The paper reports that a
+# small n0 suffices. That holds if all games share the reference rows and the threshold is free,
+# since all scores then shift by the same amount (left; the line is the curve with a known mean).
+# With fresh reference rows in each game the power falls with n0 (right). The lines there are the
+# theory, with the leakage score m/(1 + n/n0) in place of m.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
 known = exact_mean_tradeoff(easy, Bernoulli(p), n)

@@ -2,12 +2,12 @@
 Overfitting leaves no security
 ==============================
 
-A procedure whose loss on members is below a threshold that few fresh rows reach gives its members
-away: its security is at most the share of members above the threshold plus the share of fresh rows
-below ([AGP25] Theorem 11). The three learners of their Section 6.1, from 1,000 rows on the unit
-sphere with noisy labels each: a two-layer ReLU net of width 4096, trained by Adam at d = 10, least
-squares and the nearest neighbour at d from 10 to 2000. The runs took eight minutes on a busy core;
-``overfitting.py`` made the shares that are drawn here, of members and of 10,000 fresh rows.
+Losses below a threshold for members and above it for fresh rows identify the members. The security
+(1 - leakage) is at most the share of members above the threshold plus the share of fresh rows below
+it ([AGP25] Theorem 11). This page has the three learners of their Section 6.1, each trained on
+1,000 rows on the unit sphere with noisy labels: a two-layer ReLU network of width 4096, trained by
+Adam at d = 10, and least squares and the nearest neighbour at d from 10 to 2000. ``overfitting.py``
+computed the shares, of members and of 10,000 fresh rows, in eight minutes on a shared core.
 """
 
 import json
@@ -23,7 +23,7 @@ print(runs["made by"])
 thresholds = runs["thresholds"]
 
 # %%
-# Shares of the losses below each threshold: solid of members, dashed of fresh rows.
+# Share of the losses below each threshold: members (solid) and fresh rows (dashed).
 
 figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), sharey=True, layout="constrained")
 axes_of = (("network", "step"), ("least squares", "d"), ("nearest neighbour", "d"))
@@ -40,7 +40,7 @@ panels[0].set_ylabel("share of losses below")
 panels[0].legend(title="threshold")
 
 # %%
-# The bound on security at each threshold, as measured: 1 - (members below - fresh rows below).
+# The measured bound on security at the best threshold: 1 - (members below - fresh rows below).
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for learner, _ in axes_of[1:]:
@@ -54,9 +54,9 @@ last = runs["network"][-1]
 print("network, last step:", 1 - np.max(np.subtract(last["members"], last["fresh"])))
 
 # %%
-# These shares describe single models; members of one model are not independent. What holds with
-# confidence takes one loss of each of many runs: here the nearest neighbour, whose loss on a member
-# is always 0, and on a fresh row hardly ever.
+# These shares describe single models, and the members of one model are not independent. A bound
+# with stated confidence needs one loss from each of several hundred runs. Here that is the nearest
+# neighbour, whose loss is always 0 on a member and almost never 0 on a fresh row.
 
 rng = np.random.default_rng(0)
 print(overfitting_security_bound(np.zeros(300), rng.chisquare(1, 300)))

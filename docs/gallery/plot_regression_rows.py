@@ -1,11 +1,11 @@
 """
-Which rows does a published regression give away?
-=================================================
+Which rows does a published regression leak?
+============================================
 
-A table of regression coefficients is a release like any other: it moves with every row behind it.
-For many rows it is the mean of the rows' influence functions, and leaks what that mean leaks. The
-data are the 442 diabetes patients that ship with scikit-learn: the progress of their disease after
-a year, and ten measurements.
+A table of regression coefficients is a release: every row of the data moves it. For many rows it is
+the mean of the rows' influence functions, and leaks as much as that mean. The data are the 442
+diabetes patients that ship with scikit-learn: the progress of their disease after a year, and ten
+measurements.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ scores = rows.leakage_scores()
 advantages = erf(np.sqrt(scores / 8.0))
 
 # %%
-# A score averages d/n, here 11/442. The patients differ: a few are found with an advantage several
-# times that of the typical patient.
+# The average score is d/n, here 11/442. The patients differ: the largest advantage is several times
+# the median.
 
 typical, riskiest = np.median(advantages), int(np.argmax(scores))
 print(f"mean score {scores.mean():.4f}, d/n = {rows.theta.size / rows.n:.4f}")
@@ -35,9 +35,9 @@ print(f"advantage: median {typical:.3f}, largest {advantages[riskiest]:.3f} (row
 print(f"rows above 0.15: {np.sum(advantages > 0.15)} of {rows.n}")
 
 # %%
-# A row leaks by two things together: how unusual its measurements are (its leverage), and how far
-# it is from what the others predict (its residual, had it been left out). Neither an unusual
-# patient who fares as predicted nor a usual one who does not is as exposed as those who are both.
+# Two quantities make a row leak: its leverage (how unusual the measurements are) and its residual
+# in a fit without it (how far it is from the prediction of the other rows). Rows with both leak
+# more than rows with a large value of one.
 
 leverage = 1.0 - 1.0 / rows.left_out
 residual = (y - fitted.predict(X)) * rows.left_out
@@ -54,9 +54,9 @@ figure.colorbar(points, label="advantage")
 figure.tight_layout()
 
 # %%
-# Is the theory, which is for many rows, right for 442? Simulate both worlds: refit to 442 of the
-# other patients, drawn anew, with the exposed patient among them or not, and let the covariance
-# score guess.
+# The theory is a limit for many rows. Is it accurate for 442? Simulate both worlds: refit to 442
+# rows drawn anew from the other patients, with the riskiest patient among them or not, and attack
+# the coefficients with the covariance score.
 
 
 def fit(X, y):
@@ -75,17 +75,17 @@ TradeOffDisplay.from_tradeoff(measured, ax=axes, name="4000 refits in each world
 figure.tight_layout()
 
 # %%
-# Publishing less helps. A paper about the body-mass index may print that coefficient alone,
-# adjusted for the rest: its influence functions are one column of those above. Noise helps too:
-# here of half a standard error in each coefficient.
+# Publishing less lowers the leakage. A paper about the body-mass index may print that coefficient
+# alone, adjusted for the other variables: its influence functions are one column of those above.
+# Noise lowers the leakage as well: here, half a standard error in each coefficient.
 
 bmi = 1 + patients.feature_names.index("bmi")
 alone = InfluenceFunctions(rows.theta[[bmi]], rows.influence[:, [bmi]], rows.left_out)
 noise = np.diag(rows.covariance) / rows.n / 4.0
-for name, found in {
+for name, released in {
     "all coefficients": scores,
     "with noise": rows.leakage_scores(release_noise_cov=noise),
-    "that of the bmi alone": alone.leakage_scores(),
+    "bmi coefficient alone": alone.leakage_scores(),
 }.items():
-    curve = erf(np.sqrt(found / 8.0))
-    print(f"{name:22s} median {np.median(curve):.3f}, largest {curve.max():.3f}")
+    leakage = erf(np.sqrt(released / 8.0))
+    print(f"{name:22s} median {np.median(leakage):.3f}, largest {leakage.max():.3f}")

@@ -2,9 +2,9 @@
 Reading a trade-off curve
 =========================
 
-A trade-off curve says how often the best attacker finds a member (the power) for each rate of false
-alarms (the fpr). On straight axes curves look alike that differ greatly where it matters: at few
-false alarms.
+A trade-off curve states the power of the best attacker (the share of members recognised) at each
+false-positive rate (fpr). Curves that look alike on linear axes can differ by orders of magnitude
+at small false-positive rates, which matter most.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ print(f"advantage {everyone.advantage:.3f} and {tenth.advantage:.3f}")
 print(f"power at fpr 1e-4: {everyone.power(1e-4):.5f} and {tenth.power(1e-4):.5f}")
 
 # %%
-# The logarithmic axes on the right show what the advantage hides: whoever was sampled in the second
-# release is found almost without false alarms.
+# The logarithmic axes on the right show what the advantage hides: in the second release a sampled
+# row is recognised with almost no false positives.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5))
 for axes, scale in ((left, "linear"), (right, "log")):

@@ -2,12 +2,12 @@
 Attacking the steps of a training
 =================================
 
-Whoever sees the parameters before and after each step of gradient descent sees the mean of each
-batch of gradients. Is the gradient of a certain image among them? This page repeats Figure 3 of
-Azize and Basu (AISTATS 2025) on Fashion-MNIST, and then asks what DP-SGD does about it.
+The parameters before and after each step of gradient descent determine the mean of each batch of
+gradients. Is the gradient of a given image among them? This page repeats Figure 3 of Azize and Basu
+(AISTATS 2025) on Fashion-MNIST, and then measures the effect of DP-SGD.
 
-The attacks ran beforehand, in ``make_whitebox.py`` beside this page: it stores every score with the
-seed and the hashes of the data, and what follows only draws them.
+``make_whitebox.py`` beside this page ran the attacks: it stores every score with the seed and the
+hashes of the data. The code below draws the stored scores.
 """
 
 import hashlib
@@ -29,16 +29,18 @@ TARGETS = ("easy", "medium", "hard")
 # Two models
 # ----------
 #
-# A layer of 7,850 parameters, all of them attacked, and a small convolutional net, of which the
-# last layer of 4,010 parameters is attacked. Batches have 64 images, the learning rate is 1e-3.
-# Targets are the image furthest from the reference in units of its covariance, the median and the
-# nearest. In each run a target is in one of the batches, or in none.
+# The first model is a linear layer with 7,850 parameters, all of them attacked. The second is a
+# small convolutional network; its last layer, with 4,010 parameters, is attacked. Batches have 64
+# images, the learning rate is 1e-3. The targets are the images with the largest, the median and the
+# smallest Mahalanobis distance from the reference. In each run a target is in one batch, or in
+# none.
 #
-# The mean and the covariance of gradients come from 1000 reference images at the first model, as in
-# the paper. 1000 gradients in 7,850 dimensions leave most of the covariance unknown: as printed,
-# the attack would invert a matrix of rank 999. Here it is shrunk, a tenth of it replaced by a
-# multiple of the identity. And since a target is in one step that the attacker does not know, the
-# scores of the steps combine as the log of the mean of their exponentials; the paper adds them up.
+# The mean and the covariance of gradients are estimated from 1000 reference images at the first
+# model, as in the paper. 1000 gradients in 7,850 dimensions do not determine the covariance: as
+# printed, the attack would invert a matrix of rank 999. Here the covariance is shrunk: a tenth of
+# it is replaced by a multiple of the identity. A target is in one step, unknown to the attacker.
+# The scores of the steps are therefore combined as the log of the mean of their exponentials; the
+# paper adds them.
 
 ATTACKS = {
     "covariance": "covariance 0.1, log mean exp",
@@ -95,23 +97,24 @@ draw(curve)
 table("linear")
 
 # %%
-# The convolutional net. Its lower layers learn as well, so that what feeds the last layer moves
-# while mean and covariance stay those of the first model.
+# The convolutional network. Its lower layers are trained too, so that the input of the last layer
+# changes, while mean and covariance remain those of the first model.
 
 table("conv")
 
 # %%
-# On the easy target the covariance attack makes next to no mistake and the scalar product is hardly
-# better than a coin. To sum the steps, as the paper does, buries the one step with that target
-# under the noise of all others. On the medium target of the linear layer the covariance attack is
-# ahead, by one standard error or two. On that of the net, and on the hard targets, nothing beats a
-# coin beyond doubt: the one step in question is lost among the others.
+# On the easy target the covariance attack makes almost no error, and the scalar product is hardly
+# better than guessing. The sum of the steps, as in the paper, adds the noise of all other steps to
+# the one with the target. On the medium target of the linear layer the covariance attack is better
+# by one or two standard errors. On the medium target of the network, and on the hard targets, no
+# attack is significantly better than guessing: the noise of the other steps exceeds the one
+# informative step.
 #
 # One step
 # --------
 #
-# What if the attacker knows the step? One batch at the first model, with the target in the place of
-# one image or without it.
+# Now the attacker knows the step: one batch at the first model, with the target in the place of one
+# image, or without it.
 
 
 def known_step(model, attack, target):
@@ -123,9 +126,9 @@ def known_step(model, attack, target):
 draw(known_step)
 
 # %%
-# Beside each measured area stands the one that ``mean_tradeoff`` predicts from the same mean and
-# covariance: of 1000 references, shrunk by more or less, in one block for each class, or reduced to
-# the variances; and of 20,000 references, shrunk by a thousandth.
+# The table has each measured area beside the area that ``mean_tradeoff`` predicts from the same
+# mean and covariance: estimated from 1000 references, with several amounts of shrinkage, one block
+# for each class, or variances only; and from 20,000 references, shrunk by a thousandth.
 
 SHRINKAGES = about["shrinkages"]
 FORMS = {f"shrunk by {a:g}": f"{a:g}" for a in SHRINKAGES}
@@ -154,44 +157,45 @@ predicted("linear")
 predicted("conv")
 
 # %%
-# Here the covariance attack is far ahead of the scalar product on every target: 0.99 against 0.64
-# on the medium one of the linear layer, 0.97 against 0.62 on that of the net. GLiR with the same
-# covariance is as good on the easy and the medium target and behind on the hard one: it uses the
-# length of the batch gradient as well, and so pays twice for a covariance that is not known.
+# With a known step the covariance attack is far better than the scalar product on every target:
+# 0.99 against 0.64 on the medium target of the linear layer, 0.97 against 0.62 on that of the
+# network. GLiR with the same covariance is as good on the easy and the medium target, and worse on
+# the hard one: it also uses the length of the batch gradient, so that errors of the covariance
+# enter twice.
 #
 # What ridge and structure change
 # -------------------------------
 #
-# Theory asks for many independent coordinates, or for Gaussian ones with the whole covariance, and
-# for that covariance to be known. Which of these fails?
+# The theory assumes either independent coordinates, a large number of them, or Gaussian coordinates
+# with the full covariance; and it assumes that the covariance is known. Which assumption fails?
 #
-# *The covariance is not known.* With 20,000 references prediction and measurement on the net agree
-# to a few thousandths, with gradients far from Gaussian. With 1000 and little shrinkage the
-# prediction is success next to certain whatever the target: variances in directions that the
-# references do not reach are taken for too small. Such scores rank targets well and are far larger
-# in size than log likelihood ratios can be: thresholds have to be calibrated on targets known to be
-# out. Too much shrinkage hides what is known: the attacks get worse, and of the hard targets less
-# is predicted than is found.
+# *The covariance is not known.* With 20,000 references prediction and measurement on the network
+# agree to several thousandths, although the gradients are far from Gaussian. With 1000 references
+# and little shrinkage the prediction is almost certain success for every target: the variances in
+# directions that the references do not reach are estimated too small. Such scores rank targets
+# well, but are far larger than log-likelihood ratios can be: calibrate thresholds on targets known
+# to be out. Too much shrinkage discards what the references determine: the attacks get worse, and
+# the predictions for the hard targets are below the measurements.
 #
-# *The coordinates depend on each other.* Variances alone are the theory of independent coordinates.
-# It promises certainty, and on the medium and the hard target the attack is no better than the
-# scalar product: a target is easy since it leaves the directions in which neighbouring pixels vary
-# together. A block for each class has fewer numbers to learn from the same references. That makes
-# up, on the linear layer, for the dependence between classes that it forgets, but for the hard
-# target, and not on the net.
+# *The coordinates depend on each other.* Variances only is the theory of independent coordinates.
+# It predicts certain success; on the medium and the hard target the attack is no better than the
+# scalar product. A target is easy because it leaves the directions in which neighbouring pixels
+# vary together. One block for each class has fewer entries to estimate from the same references. On
+# the linear layer that outweighs the neglected dependence between classes, except for the hard
+# target; on the network it does not.
 #
-# *The covariance has no full rank*, at whatever number of references: the ten errors of an example
-# add up to zero, which leaves nine tenths of the directions. A ridge or shrinkage makes it regular,
-# and costs nothing there, for targets do not move in the other directions either.
+# *The covariance is singular*, for any number of references: the ten errors of an example add up to
+# zero, so that nine tenths of the directions remain. A ridge or shrinkage makes it regular, and has
+# no cost there, since targets have no component in the other directions either.
 
 # %%
 # DP-SGD
 # ------
 #
 # Opacus clips each gradient of the linear layer to norm 1 and adds noise to the sum of the batch:
-# three noise multipliers, one step, a target that is in the batch or not. The noise is part of the
-# covariance that the attack knows of, and it makes it regular without any shrinkage. Dashed: the
-# curve that ``mean_tradeoff`` gives for the mean of 64 gradients with that noise.
+# three noise multipliers, one step, a target that is in the batch or not. The attack adds the known
+# noise to the covariance, which makes it regular without shrinkage. Dashed: the curve that
+# ``mean_tradeoff`` computes for the mean of 64 gradients with that noise.
 
 figure, panels = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True)
 print(f"{about['dp_rounds']} rounds in and out")
@@ -211,7 +215,7 @@ panels[0].legend()
 figure.tight_layout()
 
 # %%
-# Measured areas have a standard error of 0.013 at most, powers of 0.02. Here prediction and
-# measurement agree: the noise of DP-SGD is known, and it is most of the covariance. Clipping has
-# taken most of the difference between the targets away, and noise takes the rest: with noise
-# multiplier s the leakage score of one step is at most about 1/s**2 whatever the target.
+# Measured areas have a standard error of at most 0.013, powers of 0.02. Prediction and measurement
+# agree: the noise of DP-SGD is known, and it is most of the covariance. Clipping removes most of
+# the difference between the targets, and noise removes the remainder: with noise multiplier s the
+# leakage score of one step is at most about 1/s**2 for every target.

@@ -1,15 +1,14 @@
 """
-Which images are easy to find
+Which images are easy targets
 =============================
 
-The distance of an image's gradient from those of others, in units of their covariance, says how
-easily its membership is found from the steps of a training. This page repeats Figures 7 and 8 of
-Azize and Basu (AISTATS 2025) on Fashion-MNIST: how these distances are spread, and what the easiest
-and the hardest images look like.
+The Mahalanobis distance of an image's gradient from the mean gradient determines how well its
+membership can be inferred from the steps of a training. This page repeats Figures 7 and 8 of Azize
+and Basu (AISTATS 2025) on Fashion-MNIST: the distribution of these distances, and the images with
+the largest and the smallest.
 
-The distances were computed beforehand by ``make_whitebox.py``, with ``select_canaries`` on all
-training images but the 1000 that serve as reference, at the first model. The covariance is shrunk
-by a tenth.
+``make_whitebox.py`` computed the distances with ``select_canaries`` on all training images except
+the 1000 reference images, at the first model. The covariance is shrunk by a tenth.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +22,10 @@ NAMES = (
 )
 
 # %%
-# Distances spread over two powers of ten: most images are like others, and a few stand out by far.
-# Divided by the batch size of 64 they would be the leakage scores of one step if the covariance
-# were known. It is not, with fewer references than parameters: most of the scores are too large.
+# The distances span two powers of ten: most images are close to the mean, and a small number is far
+# from it. Divided by the batch size of 64 they would be the leakage scores of one step if the
+# covariance were known. With fewer references than parameters it is not known, and most of the
+# scores are too large.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
 for axes, (model, about) in zip(panels, MODELS.items(), strict=True):
@@ -40,10 +40,9 @@ panels[0].legend()
 figure.tight_layout()
 
 # %%
-# From top to bottom the easiest, the median and the hardest three. The easiest are those that a
-# person would stop at: trousers that are shorts, as wide as the frame, and for the net a pullover
-# in broad stripes. The hardest are plain trousers, one like the other, the most regular class
-# there is.
+# From top to bottom: the easiest three, the median three and the hardest three. The easiest look
+# unusual: trousers that are shorts, as wide as the frame, and for the convolutional network a
+# pullover in broad stripes. The hardest are plain trousers, the most regular class.
 
 for model, about in MODELS.items():
     figure, grid = plt.subplots(3, 3, figsize=(5, 5.6))

@@ -4,7 +4,7 @@ A subcommand is a module with ``add_parser(subparsers)``, which describes it wit
 anything heavy, and ``run(options)``, which prints the answer and returns the exit code.
 
 Exit codes: 0 within the limit (or no limit given), 2 over it, 1 for every error, usage included,
-told in one line on stderr; 130 when interrupted.  ``audit --claimed-epsilon`` exits with 2 where
+with one line on stderr; 130 when interrupted.  ``audit --claimed-epsilon`` exits with 2 where
 the claim is refuted, and with 3 where it is not testable.
 """
 

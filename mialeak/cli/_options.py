@@ -101,7 +101,7 @@ def add_table_options(add: Any, examples: Any) -> None:
     add(
         "--delimiter",
         metavar="CHAR",
-        help="of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
+        help="separator of the fields of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
     )
     add(
         "--header",
@@ -114,7 +114,7 @@ def add_table_options(add: Any, examples: Any) -> None:
         "--missing",
         action="append",
         metavar="X,Y",
-        help="values that mark a missing one, such as '?' or NA,-9",
+        help="codes of missing values, such as '?' or NA,-9",
     )
 
 
@@ -128,7 +128,7 @@ def add_show_rows(add: Any) -> None:
     add(
         "--show-rows",
         action="store_true",
-        help="show the values of the rows most at risk, which are those of persons",
+        help="show the values of the rows most at risk; they are personal data",
     )
 
 
@@ -139,7 +139,7 @@ def add_rate(add: Any) -> None:
         type=number(PART),
         default=1.0,
         metavar="R",
-        help="share of the rows, drawn at random, that the release is made from (default: 1)",
+        help="share of the rows that the release uses, drawn at random (default: 1)",
     )
 
 
@@ -150,7 +150,7 @@ def add_limit(add: Any, needed: str) -> None:
         type=number(LEVEL),
         default=0.01,
         metavar="X",
-        help=f"tell {needed} to leak at most X (default: %(default)s)",
+        help=f"report the {needed} needed for a leakage of at most X (default: %(default)s)",
     )
     add(
         "--max-leakage",
@@ -167,7 +167,7 @@ def add_confidence(add: Any) -> None:
         type=number(LEVEL),
         default=0.95,
         metavar="C",
-        help="with which intervals and bounds hold (default: %(default)s)",
+        help="confidence level of intervals and bounds (default: %(default)s)",
     )
 
 
@@ -178,7 +178,7 @@ def add_top(add: Any, default: int) -> None:
         type=whole(0),
         default=default,
         metavar="K",
-        help="rows most at risk to list (default: %(default)s)",
+        help="number of rows most at risk to list (default: %(default)s)",
     )
 
 
@@ -193,7 +193,7 @@ def add_outputs(add: Any) -> None:
     """Describe what else the answer can be than text."""
     add("--json", action="store_true", help="print JSON")
     add("--plot", type=_picture, metavar="FILE", help="draw a picture: .png, .svg, .pdf")
-    add("--html", metavar="FILE", help="write a report as a page that needs no network")
+    add("--html", metavar="FILE", help="write a report as one page that needs no network")
 
 
 def one_table(options: argparse.Namespace, command: str) -> None:

@@ -19,13 +19,13 @@ def add_options(add: Any) -> None:
         action="append",
         type=_checked,
         metavar="NAME:X",
-        help=f"also report what leaks if each count is protected: {_FORMS}; may be repeated",
+        help=f"also report the leakage with each count protected by {_FORMS}; may be repeated",
     )
     add(
         "--coarsen",
         type=_options.number(_options.SHARE),
         metavar="X",
-        help="also report how few merges of cells bring the leakage down to X",
+        help="also report merges of cells for a leakage of at most X",
     )
 
 

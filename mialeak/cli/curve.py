@@ -1,4 +1,4 @@
-"""``mialeak curve``: what a trade-off curve says about attacks."""
+"""``mialeak curve``: power, epsilon and delta of a trade-off curve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-#: What is told at which values by default.
+#: The quantities reported, and the default values at which they are reported.
 _LADDERS = (
     ("fpr", "power", _options.SHARE, (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5)),
     ("epsilon", "delta", _options.POSITIVE, (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)),
@@ -23,13 +23,13 @@ _LADDERS = (
 )
 
 _DESCRIPTION = """\
-What does a mu-Gaussian trade-off curve let an attacker do?
+What can an attacker achieve against a mu-Gaussian trade-off curve?
 
-The curve is that of a released mean, mu being the square root of the target's
-leakage score, and of any release with mu-Gaussian differential privacy.  With
---rate the release is made from a random share of the rows, drawn together.
-Epsilon and delta compare worlds with the same number of rows: the target in
-place of a fresh row.
+A released mean has this curve for many rows, with mu the square root of the
+target's leakage score; a release with mu-Gaussian differential privacy has at
+most this curve.  With --rate the release uses a random share of the rows,
+drawn together.  Epsilon and delta compare worlds with the same number of rows:
+the target takes the place of a fresh row.
 """
 
 _EPILOG = """\
@@ -50,7 +50,7 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     mu = _options.number(_options.POSITIVE)
-    add("--mu", type=mu, required=True, metavar="MU", help="of the Gaussian curve, at least 0")
+    add("--mu", type=mu, required=True, metavar="MU", help="mu of the Gaussian curve, at least 0")
     _options.add_rate(add)
     for name, answer, kind, values in _LADDERS:
         add(
@@ -58,14 +58,15 @@ def add_parser(commands: Any) -> None:
             type=_options.numbers(kind),
             default=values,
             metavar="X,Y",
-            help=f"tell the {answer} at these (default: {','.join(f'{x:g}' for x in values)})",
+            help=f"report the {answer} at each of these "
+            f"(default: {','.join(f'{x:g}' for x in values)})",
         )
     _options.add_outputs(add)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what the curve says."""
+    """Print the power, the deltas and the epsilons of the curve."""
     from mialeak.tradeoff import GaussianTradeOff
 
     curve: TradeOff = GaussianTradeOff(options.mu)

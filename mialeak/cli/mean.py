@@ -25,20 +25,20 @@ _GRID = 24
 _DESCRIPTION = """\
 How much does publishing the means of a table's columns leak about each of its
 rows?
-Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
+Leakage is the best attacker's advantage: 0 is guessing, 1 is certainty.
 
-Released are the means of the columns of numbers and the shares of each value
-of the others; columns of text in which every row has its own value, as a name
-has, are not published.  Every row is judged against the release of its own
-table by the mean and the covariance of the other rows: that of all columns if
-there are more than five rows for each, else column by column.  With few rows,
---covariance shrunk takes correlations into account.
+The release consists of the means of numeric columns and the shares of each
+value of the other columns.  Columns of text in which every row has a different
+value, such as names, are not published.  The leakage about a row is computed
+with the mean and the covariance of the other rows.  The covariance is full
+with more than five rows for each column, and diagonal otherwise.  With fewer
+rows, --covariance shrunk takes correlations into account.
 """
 
 _EPILOG = """\
-Noise is given in standard deviations of each column: to publish the mean of an
-age whose standard deviation is 14 with noise of 0.05, add a normal variable of
-standard deviation 0.7 to it.
+Noise is given in standard deviations of each column.  Example: age has the
+standard deviation 14; noise of 0.05 adds to its mean a normal variable with
+standard deviation 0.7.
 
 With --max-leakage X the command is a gate: it exits with 2 if the riskiest row
 leaks more than X, with 0 if not.  An error, usage included, exits with 1.
@@ -67,23 +67,23 @@ def add_parser(commands: Any) -> None:
         "--covariance",
         choices=("auto", "full", "shrunk", "diagonal"),
         default="auto",
-        help="of the columns: full, shrunk for few rows, diagonal (uncorrelated), or auto (default)"
-        ": full with more than 5 rows a column, else diagonal",
+        help="covariance of the columns: full, shrunk (for few rows), diagonal (uncorrelated), or "
+        "auto (default): full with more than 5 rows a column, else diagonal",
     )
     add(
         "--noise-std",
         type=_options.number(_options.NOISE),
         default=0.0,
         metavar="S",
-        help="of the noise on each mean, in standard deviations of its column (default: 0)",
+        help="noise on each mean, in standard deviations of its column (default: 0)",
     )
     _options.add_rate(add)
-    _options.add_limit(add, "the noise needed")
+    _options.add_limit(add, "noise")
     add(
         "--exact",
         action="store_true",
-        help="also report what the rows most at risk leak exactly, if columns are independent: "
-        "columns of two values, such as 0 and 1, or of genotype counts 0, 1 and 2",
+        help="also report the exact leakage about the rows most at risk, if columns are "
+        "independent; for columns of two values, such as 0 and 1, or of genotype counts 0, 1, 2",
     )
     add(
         "--na",

@@ -26,27 +26,28 @@ _DRAWN = 10_000_000
 
 _DESCRIPTION = """\
 How much does publishing the counts of a table leak about who is in it?
-Leakage is the best attacker's advantage: 0 is a coin, 1 is certainty.
+Leakage is the best attacker's advantage: 0 is guessing, 1 is certainty.
 
-The rows of FILE, one a person, are counted by the joint values of the chosen
-columns; with --counts n FILE is already counted, one row a cell.  Two
-numbers answer, and they differ: the estimate for the population that the rows
-came from, with an interval, and the value if the table's own frequencies were
-the population.
+FILE has one row for each person; the command counts the rows by the joint
+values of the chosen columns.  With --counts n, FILE is already counted and has
+one row for each cell.  The report has two numbers: an estimate for the
+population that the rows came from, with an interval, and the plug-in value,
+which is the leakage if the table's own frequencies were the population.
 
-With --margins sex,age,sex*age only those tables of counts are published: the
-rows by sex, by age, and by both.  A margin that holds all others is answered
-exactly; other answers are those for many rows in every cell, with certified
-numbers below and above them.
+With --margins sex,age,sex*age only these tables of counts are published: the
+rows by sex, by age, and by both.  The leakage is exact if one margin holds all
+others; otherwise it is the limit for many rows in every cell, with certified
+lower and upper bounds.
 
 With --protect round:5 --protect suppress:10 usual protections are compared.
 """
 
 _EPILOG = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of
-the range of the leakage of a random row (the average) is above X, with 0 if
-not.  --max-row-leakage X is the same for the riskiest row.  The last lines say
-which was judged.  An error, usage included, exits with 1.
+the interval of the average leakage (that of a random row) is above X, and with
+0 otherwise.  --max-row-leakage X does the same for the riskiest row.  The last
+lines of the report state which number was compared with X.  Every error,
+usage included, exits with 1.
 
 Examples:
   mialeak table --example adult
@@ -70,7 +71,7 @@ def add_parser(commands: Any) -> None:
     add(
         "--counts",
         metavar="N",
-        help="column that holds the count of each row, for a table that is already counted",
+        help="column of the counts, for a table that is already counted",
     )
     add(
         "--margins",
@@ -88,7 +89,7 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="rows of the release (default: rows of the table)",
     )
-    _options.add_limit(add, "how many rows a release needs")
+    _options.add_limit(add, "rows")
     add(
         "--max-row-leakage",
         type=_options.number(_options.SHARE),
@@ -101,7 +102,7 @@ def add_parser(commands: Any) -> None:
         choices=("error", "category", "drop"),
         default="error",
         help="missing values, in a CSV the empty fields: refuse them (default), count them as a "
-        "value of their own, or drop their rows",
+        "further value, or drop their rows",
     )
     _options.add_confidence(add)
     _options.add_top(add, 10)
