@@ -57,7 +57,7 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 _SHOWN = 8
 
 #: A number as people write it, without leading zeros.
-_NUMBER = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
+_WRITTEN_NUMBER = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
 
 _TO_STRINGS = "Convert it to strings first"
 
@@ -507,4 +507,4 @@ def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
 
 def reads_as_number(text: str) -> bool:
     """Whether an empty or missing field, or a number; "007" is the name of something."""
-    return text == "" or _NUMBER.fullmatch(text) is not None
+    return text == "" or _WRITTEN_NUMBER.fullmatch(text) is not None

@@ -29,7 +29,7 @@ def cohort(tmp_path):
     """Names, numbers of rows, and three columns of data; one of them nearly of numbers."""
     path = tmp_path / "cohort.csv"
     rows = [
-        f"P{i},{i + 1},{i % 7},{'NA' if i == 5 else i % 5},{'0' if i % 2 else 'a'}"
+        f"P{i},{i + 1},{i % 7},{'low' if i == 5 else i % 5},{'0' if i % 2 else 'a'}"
         for i in range(40)
     ]
     path.write_text("\n".join(["sample,no,age,income,code", *rows]))
@@ -69,7 +69,7 @@ def test_numbers_of_rows_are_named_in_the_answer(cohort, capsys):
 
 def test_a_column_nearly_of_numbers_is_told(cohort, capsys):
     assert answer(capsys, cohort)["caveats"][-1] == (
-        "Column 'income' is taken as a category: not all of its values are numbers, 'NA' is none."
+        "Column 'income' is taken as a category: not all of its values are numbers, 'low' is none."
     )
 
 

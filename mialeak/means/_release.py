@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, invalid, listed
 from mialeak._columns import Factor, as_numbers, each_factor, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
+from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites
 from mialeak.means._rows import (
     ALONE,
     calibrated_shrinkage,
@@ -87,6 +88,8 @@ class Release:
         Columns of text that are not published: every row has its own value.
     labels : mapping of str to list
         Values of columns that describe a row and are not published.
+    cautions : sequence of str
+        Why the table is probably not what was meant.
     """
 
     columns: Sequence[Column]
@@ -95,6 +98,7 @@ class Release:
     rows_dropped: int
     names: tuple[Any, ...] = ()
     labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    cautions: Sequence[str] = ()
 
     @property
     def rows(self) -> int:
@@ -325,6 +329,8 @@ def release_of(
     if columns is None and described:
         exclude = [*exclude, *described]
     parts, missing = _parts(table, columns, exclude, categories)
+    factors = {name: part.factor for name, part in parts.items()}
+    refuse_sites(factors)
     for place, name in enumerate(categories):
         if name not in parts:
             invalid("categories", "be among the columns", index=place, value=name)
@@ -336,6 +342,9 @@ def release_of(
         most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))[:3]
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid("table", "have at least one row without a missing value", remedy=remedy)
+    levels = {name: part.numbers for name, part in parts.items()}
+    cautions = cautions_of(factors, levels, chosen=columns is not None)
+    del factors, levels
     found: list[Column] = []
     unique = []
     count = sum(part.numbers is not None for part in parts.values())
@@ -361,7 +370,9 @@ def release_of(
         str(name): [factor.value(int(code)) for code in factor.codes]
         for name, factor in described.items()
     }
-    return Release(found, matrix, places, missing.size - places.size, tuple(unique), labelled)
+    dropped = missing.size - places.size
+    cautions += cautions_of_matrix(matrix)
+    return Release(found, matrix, places, dropped, tuple(unique), labelled, cautions)
 
 
 @dataclass(frozen=True)
