@@ -80,7 +80,7 @@ def scores():
 
 
 def test_the_example_answers_in_one_sentence(capsys):
-    assert main(["mean", "--example", "genotypes"]) == 0
+    assert main(["mean", "--example", "genotypes", "--show-rows"]) == 0
     text = capsys.readouterr().out
     lines = text.splitlines()
     assert " ".join(lines[:3]).startswith(
@@ -97,8 +97,8 @@ def test_the_example_answers_in_one_sentence(capsys):
 
 
 def test_the_scores_of_the_example_are_those_of_recomputation(capsys, scores):
-    content = answer(capsys, "--example", "genotypes", "--target", "0.02", "--top", "5")
-    assert len(content["riskiest"]) == 5
+    content = answer(capsys, "--example", "genotypes", "--target", "0.02", "--show-rows")
+    assert len(content["riskiest"]) == 20
     for row in content["riskiest"]:
         assert row["score"] == pytest.approx(scores(row["row"]), rel=1e-9)
         assert row["leakage"] == pytest.approx(advantage(row["score"]), rel=1e-12)
@@ -119,8 +119,20 @@ def test_the_scores_of_the_example_are_those_of_recomputation(capsys, scores):
     }
 
 
+def test_persons_are_shown_only_when_asked_for(table, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    for option, shown in (([], False), (["--show-rows"], True)):
+        arguments = ["--example", "genotypes", "--top", "3", "--html", str(page), *option]
+        assert main(["mean", *arguments]) == 0
+        for out in (capsys.readouterr().out, page.read_text()):
+            assert ("NA19716" in out) == shown
+            assert ("rs12130799 = 2 (+5.5)" in out) == shown
+        for row in answer(capsys, *arguments)["riskiest"]:
+            assert (row["labels"] is not None) == (row["furthest"] is not None) == shown
+
+
 def test_furthest_columns_are_told_with_value_and_distance(capsys):
-    content = answer(capsys, "--example", "genotypes", "--top", "1")
+    content = answer(capsys, "--example", "genotypes", "--top", "1", "--show-rows")
     genotypes = load_genotypes()
     counts = genotypes.counts.astype(float)
     (row,) = content["riskiest"]
@@ -268,7 +280,9 @@ def test_a_row_of_a_kind_of_its_own_is_told(tmp_path, columns, capsys):
 
 
 def test_adult_is_a_table_of_both(capsys):
-    content = answer(capsys, "--example", "adult", "--columns", "age,sex,race,hours_per_week")
+    content = answer(
+        capsys, "--example", "adult", "--columns", "age,sex,race,hours_per_week", "--show-rows"
+    )
     kinds = {column["name"]: column["kind"] for column in content["columns"]}
     assert kinds == {"age": "number", "sex": "category", "race": "category"} | {
         "hours_per_week": "number"

@@ -9,6 +9,7 @@ import pytest
 
 from mialeak import exact_mean_tradeoff, mean_tradeoff
 from mialeak.cli import main
+from mialeak.datasets import load_genotypes
 from mialeak.laws import Bernoulli, Genotype
 
 ROWS = 40
@@ -156,3 +157,17 @@ def test_a_curve_that_is_not_sure_is_no_answer(tmp_path, capsys):
         "mialeak: error: --exact must have more columns, or less rare values: of these row 0 has "
         "no sure curve. Leave out --exact, or list fewer rows\n",
     )
+
+
+def test_the_gate_heeds_what_exact_reports(tmp_path, capsys):
+    """0.617 was printed below "0.5794, is within the limit 0.6", with exit code 0."""
+    genotypes = load_genotypes()
+    path = tmp_path / "few.npy"
+    np.save(path, genotypes.counts[:100])
+    arguments = ["mean", str(path), "--exact", "--max-leakage", "0.6"]
+    for top in ([], ["--top", "1"], ["--top", "0"]):
+        assert main([*arguments, *top]) == 2
+        verdict = capsys.readouterr().out.splitlines()[-1]
+        assert verdict == "The exact leakage of row 24, 0.6168, is above the limit 0.6."
+    assert main([*arguments[:-1], "0.62"]) == 0
+    assert main(["mean", str(path), "--max-leakage", "0.6"]) == 0

@@ -281,7 +281,7 @@ def test_text_that_is_different_in_every_row_is_not_published(mixed):
 def test_columns_can_be_excluded(mixed):
     released = release_of(mixed, None, exclude=["size", "colour"])
     assert [column.name for column in released.columns] == ["age"]
-    with pytest.raises(ValueError, match="exclude must name none of the columns; got exclude"):
+    with pytest.raises(ValueError, match=r"exclude must name none of the columns; got .* 'size'"):
         release_of(mixed, ["age", "size"], exclude=["size"])
     message = (
         r"exclude must be columns of the table; got exclude\[0\] = 'sise'\. Did you mean 'size'"

@@ -65,7 +65,10 @@ def test_it_prints_as_a_report_and_shows_as_one_line(frame):
     assert str(report).startswith("Publishing the means of these 3 columns over 60 rows leaks")
     assert repr(report).startswith("MeanReport(average=0.")
     assert "\n" not in repr(report)
-    assert list(report.to_dict(top=2)["riskiest"]) == report.riskiest(2)
+    assert report.to_dict(top=2, show_rows=True)["riskiest"] == report.riskiest(2)
+    assert [row["furthest"] for row in report.to_dict(top=2)["riskiest"]] == [None, None]
+    assert "income = " in report.text(show_rows=True)
+    assert "income = " not in str(report)
     assert report.text(top=0) in str(report)[: len(report.text(top=0))]
 
 

@@ -54,12 +54,12 @@ OUTPUTS = {
     ],
     "mean-1": [
         "mean CSV",
-        "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2",
+        "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows",
         "mean GAPS --na drop --columns age --target 0.99 --max-leakage 0",
         "mean CSV --categories age --top 60",
         "mean CSV --covariance shrunk --exclude sex",
         "mean NPZ --columns flag,when",
-        "mean --example genotypes --top 1",
+        "mean --example genotypes --top 1 --show-rows",
         "mean --example genotypes --top 2 --exact --max-leakage 0.5",
         "mean NPZ --columns flag --exact --rate 0.5 --top 2",
     ],
@@ -92,7 +92,7 @@ RICHEST = [
     ),
     ("table-1", "table --example adult --columns age --protect round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
-    ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2"),
+    ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows"),
     (
         "audit-2",
         "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9 --claimed-epsilon 0.5",

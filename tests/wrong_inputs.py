@@ -42,12 +42,127 @@ def csv(header, *columns, comma=","):
     return "\n".join(lines) + "\n"
 
 
+#: Names of 30 sites, their frequencies, and the genotypes of 30 persons at each.
+RS = [f"rs{100 + k}" for k in range(30)]
+FREQUENCIES = [(1 + k) / 40 for k in range(30)]
+GENOTYPES = [[(k * k + j * j + k * j) % 7 % 3 for j in range(30)] for k in range(30)]
+#: Genotypes of 40 persons, each a column: a site is rare, or common, in all.
+BY_SITE = [[min(2, (k + j) % 4 * (j % 3) // 2) for j in range(30)] for k in range(40)]
+
+
+def coded(code):
+    """Genotypes of 30 persons at 12 sites, one of each missing."""
+    return [
+        [code if j == k else value for j, value in enumerate(g)]
+        for k, g in enumerate(GENOTYPES[:12])
+    ]
+
+
 MEANS = [
     Shell(
         "'?' for missing among numbers, which become a category",
         "mean t.csv --na drop",
         ["'?' is counted", "in 2 rows of column 'age'", "--missing '?'"],
         {"t.csv": csv(["age", "hours"], [39, "?", 38, 50] * 2, [40, 38, 40, 20, 38, 20, 40, 38])},
+        cautioned=True,
+    ),
+    Shell(
+        "frequencies of sites, named by their rs numbers",
+        "mean f.csv --max-leakage 0.5",
+        ["f.csv must have a row for each person", "by column 'snp' ('rs100')", "mean_tradeoff("],
+        {"f.csv": csv(["snp", "freq"], RS, FREQUENCIES)},
+    ),
+    Shell(
+        "the same without their names",
+        "mean f.csv --columns freq",
+        ["Column 'freq' seems to hold frequencies", "cov=2*p*(1-p)"],
+        {"f.csv": csv(["snp", "freq"], RS, FREQUENCIES)},
+        cautioned=True,
+    ),
+    Shell(
+        "the body of a VCF",
+        "mean v.tsv",
+        ["v.tsv must have a row for each person", "'#CHROM', 'POS' describe variants"],
+        {
+            "v.tsv": csv(
+                ["#CHROM", "POS", "REF", "ALT", "ann", "bob"],
+                [1] * 30,
+                range(5000, 8000, 100),
+                "A" * 30,
+                "G" * 30,
+                GENOTYPES[0],
+                GENOTYPES[1],
+                comma="\t",
+            )
+        },
+    ),
+    Shell(
+        "genotypes with sites as rows and persons as columns",
+        "mean t.csv",
+        ["The 30 rows differ as sites do, and the 40 columns as persons do", "Transpose"],
+        {"t.csv": csv([f"person{k}" for k in range(40)], *BY_SITE)},
+        cautioned=True,
+    ),
+    Shell(
+        "frequencies of populations as rows, in per cent",
+        "mean f.csv",
+        ["'rs100', 'rs101', 'rs102' and 9 more seems to hold frequencies"],
+        {
+            "f.csv": csv(
+                ["population", *RS[:12]],
+                ["AFR", "EUR", "EAS", "SAS", "AMR"],
+                *([12.5 + k, 20.25, 31, 40.5, 7.75 + k] for k in range(12)),
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "genotypes in letters, of which one is written in two orders",
+        "mean t.csv",
+        ["Genotypes are text in column 'rs1', 'rs2'", "'AG' and 'GA' apart", "0, 1 or 2"],
+        {"t.csv": csv(["rs1", "rs2"], ["AG", "GA", "AA", "GG"] * 9, ["CC", "CT", "TT"] * 12)},
+        cautioned=True,
+    ),
+    Shell(
+        "genotypes as a VCF writes them",
+        "mean t.csv",
+        ["Genotypes are text in column 'rs1', 'rs2'", "leaks more than allele frequencies"],
+        {"t.csv": csv(["rs1", "rs2"], ["0|1", "0|0", "1|1"] * 9, ["0/0", "0/1", "./."] * 9)},
+        cautioned=True,
+    ),
+    Shell(
+        "3 for a missing genotype",
+        "mean t.csv",
+        ["'3' is counted as a value like 0, 1 and 2, in 1 row of column 'g0'", "--missing 3"],
+        {"t.csv": csv([f"g{k}" for k in range(12)], *coded(3))},
+        cautioned=True,
+    ),
+    Shell(
+        "9 for a missing genotype",
+        "mean t.csv",
+        ["'9' is counted as a value like 0, 1 and 2, in 1 row of column 'g0'", "--missing 9"],
+        {"t.csv": csv([f"g{k}" for k in range(12)], *coded(9))},
+        cautioned=True,
+    ),
+    Shell(
+        "labels of persons beside genotypes",
+        "mean t.csv",
+        ["beside 12 columns of genotypes: column 'group'", "--exclude group"],
+        {"t.csv": csv(["group", *RS[:12]], "ABC" * 10, *GENOTYPES[:12])},
+        cautioned=True,
+    ),
+    Shell(
+        "two haplotypes of each person as rows, with the person's name",
+        "mean t.csv",
+        ["Column 'person' has 30 values in 60 rows", "--exclude person"],
+        {
+            "t.csv": csv(
+                ["person", "a", "b"],
+                [f"NA{k // 2}" for k in range(60)],
+                [k % 3 % 2 for k in range(60)],
+                [k % 5 % 2 for k in range(60)],
+            )
+        },
         cautioned=True,
     ),
 ]

@@ -213,17 +213,12 @@ def one_table(options: argparse.Namespace, command: str) -> None:
 
 
 def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
-    """The columns of the file, with a bar on a terminal if reading takes long.
-
-    What the answer has to say first of the values of a CSV is set on `options`.
-    """
+    """The columns of the file, with a bar on a terminal if reading takes long."""
     import importlib.util
 
-    from mialeak._columns import Factor
     from mialeak._io import read_table
-    from mialeak._markers import marker_cautions
 
-    table = read_table(
+    return read_table(
         options.file,
         columns,
         delimiter="\t" if options.delimiter == "\\t" else options.delimiter,
@@ -232,10 +227,6 @@ def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
         missing=markers(options),
         progress=sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
     )
-    if isinstance(table, dict):
-        factors = {name: each for name, each in table.items() if isinstance(each, Factor)}
-        options.cautions = marker_cautions(factors)
-    return table
 
 
 def markers(options: argparse.Namespace) -> list[str]:

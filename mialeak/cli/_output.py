@@ -30,7 +30,7 @@ _PANEL = (5.6, 4.8)
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"argv", "run", "typed", "cautions", "html", "plot", "json"}
+_NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json"}
 
 
 def check_files(options: argparse.Namespace) -> None:

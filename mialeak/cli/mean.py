@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,8 @@ standard deviation 14; noise of 0.05 adds to its mean a normal variable with
 standard deviation 0.7.
 
 With --max-leakage X the command is a gate: it exits with 2 if the riskiest row
-leaks more than X, with 0 if not.  An error, usage included, exits with 1.
+leaks more than X, with 0 if not; with --exact, also if one of the --top rows
+does by the exact law.  An error, usage included, exits with 1.
 
 Examples:
   mialeak mean --example genotypes --exact --top 5
@@ -92,6 +92,7 @@ def add_parser(commands: Any) -> None:
         help="missing values, in a CSV the empty fields: refuse them (default) or drop their rows",
     )
     _options.add_top(add, 20)
+    _options.add_show_rows(add)
     _options.add_outputs(add)
     parser.set_defaults(run=run)
 
@@ -101,12 +102,16 @@ def run(options: argparse.Namespace) -> int:
     report, file, origin = _report(options)
     limit = options.max_leakage
     over, verdict = _output.judge("The riskiest row", report.highest, limit)
-    content = report.to_dict(target=options.target, top=options.top)
+    if report.exact and limit is not None and not over:
+        rows = report.exact_rows(max(1, options.top)).rows
+        worst = max(rows, key=lambda row: row["leakage"])
+        if worst["leakage"] > report.highest:
+            subject = f"The exact leakage of row {worst['row']}"
+            over, verdict = _output.judge(subject, worst["leakage"], limit)
+    shown = {"target": options.target, "top": options.top, "show_rows": options.show_rows}
+    content = report.to_dict(**shown)
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
-    cautions = getattr(options, "cautions", [])
-    content["caveats"] = [*cautions, *content["caveats"]]
-    text = report.document(target=options.target, top=options.top)
-    text = replace(text, cautions=[*cautions, *text.cautions])
+    text = report.document(**shown)
     return _output.give(
         options,
         text,

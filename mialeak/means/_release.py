@@ -16,6 +16,7 @@ from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, inval
 from mialeak._columns import Factor, as_numbers, each_factor, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
+from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores", "release_of"]
@@ -81,6 +82,8 @@ class Release:
         Columns of text that are not published: every row has its own value.
     labels : mapping of str to list
         Values of columns that describe a row and are not published.
+    cautions : sequence of str
+        Why the table is probably not what was meant.
     """
 
     columns: Sequence[Column]
@@ -89,6 +92,7 @@ class Release:
     rows_dropped: int
     names: tuple[Any, ...] = ()
     labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    cautions: Sequence[str] = ()
 
     @property
     def rows(self) -> int:
@@ -319,6 +323,8 @@ def release_of(
     if columns is None and described:
         exclude = [*exclude, *described]
     parts, missing = _parts(table, columns, exclude, categories)
+    factors = {name: part.factor for name, part in parts.items()}
+    refuse_sites(factors)
     for place, name in enumerate(categories):
         if name not in parts:
             invalid("categories", "be among the columns", index=place, value=name)
@@ -330,6 +336,9 @@ def release_of(
         most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))[:3]
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid("table", "have at least one row without a missing value", remedy=remedy)
+    levels = {name: part.numbers for name, part in parts.items()}
+    cautions = cautions_of(factors, levels, chosen=columns is not None)
+    del factors, levels
     found: list[Column] = []
     unique = []
     count = sum(part.numbers is not None for part in parts.values())
@@ -355,7 +364,9 @@ def release_of(
         str(name): [factor.value(int(code)) for code in factor.codes]
         for name, factor in described.items()
     }
-    return Release(found, matrix, places, missing.size - places.size, tuple(unique), labelled)
+    dropped = missing.size - places.size
+    cautions += cautions_of_matrix(matrix)
+    return Release(found, matrix, places, dropped, tuple(unique), labelled, cautions)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ class MeanReport(Result):
     exact: bool
     _release: Release = field(repr=False)
     _summaries: dict[float, tuple[float, float]] = field(default_factory=dict, repr=False)
+    _exact_rows: dict[int, ExactRows] = field(default_factory=dict, repr=False)
     kind: Kind = "asymptotic"
 
     @property
@@ -230,7 +231,15 @@ class MeanReport(Result):
         """
         from mialeak.means._exact_rows import ExactRows
 
-        return ExactRows(self, self._release, as_count(top, "top"))
+        top = as_count(top, "top")
+        if top not in self._exact_rows:
+            self._exact_rows[top] = ExactRows(self, self._release, top)
+        return self._exact_rows[top]
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """Why the table is probably not what was meant, with the cure; often none."""
+        return tuple(self._release.cautions)
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -276,8 +285,9 @@ class MeanReport(Result):
 
     @cached_property
     def caveats(self) -> list[str]:
-        """What the numbers rest on, :attr:`warnings` first."""
+        """What the numbers rest on, :attr:`cautions` and :attr:`warnings` first."""
         found = [
+            *self.cautions,
             *self.warnings,
             "Asymptotic: the limit for many rows. Each row is judged by the mean and covariance of "
             "the others, as if these were known.",
@@ -296,16 +306,15 @@ class MeanReport(Result):
                 f"row has, {alone:,} of the rows: judged by the others they leak 1; less, if the "
                 "population has more of their kind."
             )
-        strays = [(column.name, column.stray) for column in columns]
-        found += [
-            f"Column {name!r} is taken as a category: not all of its values are numbers, "
-            f"{stray!r} is none."
-            for name, stray in strays
-            if stray is not None
-        ]
+        strays = [(c.name, stray) for c in columns if (stray := c.stray) is not None]
+        if strays:
+            found.append(
+                f"Column {listed(name for name, _ in strays)} is taken as a category: not all of "
+                f"its values are numbers, {strays[0][1]!r} is none."
+            )
         return found
 
-    def text(self, *, target: float = 0.01, top: int = 20) -> str:
+    def text(self, *, target: float = 0.01, top: int = 20, show_rows: bool = False) -> str:
         """The report for people, as ``print(report)`` shows it.
 
         Parameters
@@ -314,16 +323,28 @@ class MeanReport(Result):
             The leakage for which :meth:`noise_needed` is reported.
         top : int
             Rows at risk to list.
+        show_rows : bool
+            Whether to show the labels of these rows and the columns in which they are furthest from
+            the mean, with the values, which are those of persons.
         """
-        return as_text(self.document(target=target, top=top))
+        return as_text(self.document(target=target, top=top, show_rows=show_rows))
 
-    def document(self, *, target: float = 0.01, top: int = 20) -> Document:
+    def document(self, *, target: float = 0.01, top: int = 20, show_rows: bool = False) -> Document:
         """What :meth:`text` says, apart from how it looks."""
-        return document(self, self._release, target=target, top=top)
+        return document(self, self._release, target=target, top=top, show_rows=show_rows)
 
-    def to_dict(self, *, target: float = 0.01, top: int = 20) -> dict[str, Any]:
-        """The report as plain values; the score of a row that is alone in its kind is infinite."""
+    def to_dict(
+        self, *, target: float = 0.01, top: int = 20, show_rows: bool = False
+    ) -> dict[str, Any]:
+        """The report as plain values; the score of a row that is alone in its kind is infinite.
+
+        The labels and values of the rows at risk are None unless `show_rows`.
+        """
         release = self._release
+        riskiest = self.riskiest(top)
+        if not show_rows:
+            for row in riskiest:
+                row["labels"] = row["furthest"] = None
         return {
             "kind": self.kind,
             "rows": self.rows,
@@ -341,7 +362,7 @@ class MeanReport(Result):
             "distribution": self.distribution(),
             "noise_effect": self.noise_effect,
             "noise_needed": self.noise_needed(target),
-            "riskiest": self.riskiest(top),
+            "riskiest": riskiest,
             "caveats": list(self.caveats),
             "exact": self.exact_rows(top).to_dict() if self.exact else None,
         }

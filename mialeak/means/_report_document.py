@@ -19,7 +19,9 @@ __all__ = ["document"]
 _NAMED = 12
 
 
-def document(report: MeanReport, release: Release, *, target: float, top: int) -> Document:
+def document(
+    report: MeanReport, release: Release, *, target: float, top: int, show_rows: bool
+) -> Document:
     """The answer, the rows' leakage, the table, noise, rows at risk."""
     sections = [
         _rows(report),
@@ -28,10 +30,10 @@ def document(report: MeanReport, release: Release, *, target: float, top: int) -
         _needed(report.noise_needed(target)),
     ]
     if top:
-        sections.append(_riskiest(report, release, report.riskiest(top)))
+        sections.append(_riskiest(report, report.riskiest(top), show_rows))
     if top and report.exact:
         sections.append(report.exact_rows(top).section())
-    return Document(_answer(report), sections)
+    return Document(_answer(report), sections, report.cautions)
 
 
 def _answer(report: MeanReport) -> str:
@@ -57,7 +59,9 @@ def _rows(report: MeanReport) -> Section:
         pairs.append((point["leakage"], f"at least about {point['share']:.0%} of the rows"))
     pairs.append((leakage.min(), "about the safest row"))
     numbers = Pairs([(number(float(value)), text) for value, text in pairs])
-    return Section("Leakage", [numbers, Notes(report.caveats[len(report.warnings) :])])
+    return Section(
+        "Leakage", [numbers, Notes(report.caveats[len(report.cautions) + len(report.warnings) :])]
+    )
 
 
 def _table(report: MeanReport, release: Release) -> Section:
@@ -113,19 +117,20 @@ def _needed(needed: dict[str, float]) -> Section:
     return Section(f"{goal}, in standard deviations of the column", [pairs])
 
 
-def _riskiest(report: MeanReport, release: Release, rows: Sequence[dict[str, Any]]) -> Section:
-    header = ("row", "leakage", *release.labels, "furthest from the mean (standard deviations)")
-    body = [
-        (
-            f"{row['row']}",
-            number(row["leakage"]),
-            *(printable(value) for value in row["labels"].values()),
-            ", ".join(
-                f"{printable(x['column'])} = {printable(x['value'])} ({x['deviations']:+.1f})"
-                for x in row["furthest"]
-            ),
-        )
-        for row in rows
-    ]
+def _riskiest(report: MeanReport, rows: Sequence[dict[str, Any]], show_rows: bool) -> Section:
+    header: tuple[str, ...] = ("row", "leakage")
+    body = [(f"{row['row']}", number(row["leakage"])) for row in rows]
+    if show_rows:
+        header += (*rows[0]["labels"], "furthest from the mean (standard deviations)")
+        body = [(*cells, *_person(row)) for cells, row in zip(body, rows, strict=True)]
     title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
-    return Section(title, [Table(header, body, left=1 + len(release.labels))])
+    return Section(title, [Table(header, body, left=len(header) - 2)])
+
+
+def _person(row: dict[str, Any]) -> list[str]:
+    """The labels of a row, and the columns in which it is furthest from the mean."""
+    furthest = (
+        f"{printable(x['column'])} = {printable(x['value'])} ({x['deviations']:+.1f})"
+        for x in row["furthest"]
+    )
+    return [*map(printable, row["labels"].values()), ", ".join(furthest)]

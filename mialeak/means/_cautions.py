@@ -1,0 +1,246 @@
+"""What the report on means says first: tables that are probably not what was meant.
+
+A mean is judged with a row for each person.  Tables of sites, genotypes in letters and codes of
+missing genotypes have means as well, which answer other questions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid, listed
+from mialeak._columns import Factor, is_number
+from mialeak._markers import MARKERS, marker_cautions
+
+__all__ = ["cautions_of", "cautions_of_matrix", "refuse_sites"]
+
+Numbers = npt.NDArray[Any] | None
+
+#: Names of variants: rs numbers, or a chromosome and a position.
+_VARIANT = re.compile(
+    r"(rs|ss)\d{2,}([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE
+)
+#: Pairs of columns that a list of variants has, in small letters.
+_OF_VARIANTS = [
+    ({"chrom", "#chrom", "chr", "chromosome"}, {"pos", "bp", "position"}),
+    ({"ref"}, {"alt"}),
+]
+#: Names of columns of allele frequencies, in small letters.
+_FREQUENCIES = re.compile(r"(.*_)?(af|maf|eaf|raf|freq|freqs|frequency|frequencies)", re.IGNORECASE)
+#: A genotype: two letters with or without a sign between them, as in a VCF, or a count as text.
+_ALLELE = "[ACGTBIDN0-9.-]"
+_GENOTYPE = re.compile(rf"{_ALLELE}[/|]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
+_HOMOZYGOTE = re.compile(r"([ACGTBID])\1|(\d)[/|]\2(:.*)?|[02]")
+#: Codes of a missing genotype that are not far off, and what share of the rows they have at most.
+_CODES, _RARE = (3.0, 9.0), 0.05
+#: So many columns of genotypes make a table one of genotypes.
+_SITES = 10
+#: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
+#: factor the variance between rows is above that between columns, and that within, if they are.
+_SIDE, _RATIO = 20, 20.0
+#: Names of other columns listed.
+_NAMED = 8
+#: So many values of a column are enough to see what it holds.
+_LOOKED_AT = 200
+#: A column with fewer rows than this for each value may be an identifier.
+_ROWS_PER_VALUE, _VALUES = 5, 20
+
+_INSTEAD = (
+    "For frequencies p of a cohort of n persons, call mialeak.mean_tradeoff(target, mean=2*p, "
+    "cov=2*p*(1-p), n=n), with the genotypes 0, 1 or 2 of a person as target"
+)
+
+
+def refuse_sites(factors: Mapping[Any, Factor]) -> None:
+    """Refuse a table with a row for each variant."""
+    remedy = f"Transpose a table of genotypes. {_INSTEAD}"
+    words = {str(name).strip().lower(): name for name in factors}
+    for pair in _OF_VARIANTS:
+        names = [words[word] for kind in pair for word in sorted(kind & words.keys())]
+        if all(kind & words.keys() for kind in pair):
+            rule = f"have a row for each person; columns {listed(names)} describe variants"
+            invalid("table", rule, remedy=remedy)
+    for name, factor in factors.items():
+        if 3 <= len(factor.codes) <= len(factor.levels) and _are_variants(factor):
+            rule = "have a row for each person; it has one for each variant, by column "
+            invalid("table", f"{rule}{name!r} ({factor.value(0)!r})", remedy=remedy)
+
+
+def cautions_of(
+    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], *, chosen: bool
+) -> list[str]:
+    """A sentence for each suspicion, with the argument that cures it.
+
+    `numbers` are the levels of each column of numbers, and None for a category; `chosen` is
+    whether the columns were named one by one.
+    """
+    cautions = marker_cautions(dict(factors))
+    texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
+    letters = [name for name, words in texts.items() if _are_genotypes(words)]
+    if letters:
+        cautions.append(_of_letters(letters, texts))
+    counts = [name for name, each in numbers.items() if each is not None and _are_counts(each)]
+    if len(counts) >= _SITES:
+        cautions += _of_codes(factors, {name: numbers[name] for name in counts})
+    if not chosen:
+        published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
+        cautions += _of_company([*counts, *letters], published)
+    for name in texts:
+        values, rows = len(texts[name]), len(factors[name].codes)
+        if name not in letters and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+            cautions.append(
+                f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
+                "is published. The report is about rows: if rows share a person, add these up "
+                f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
+            )
+    held = {name: each for name, each in numbers.items() if each is not None}
+    alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
+    return cautions + _of_frequencies(held, alone)
+
+
+def cautions_of_matrix(matrix: FloatArray) -> list[str]:
+    """A caution for genotypes whose rows differ as sites do, and whose columns as persons do."""
+    rows, columns = matrix.shape
+    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() != 2.0:
+        return []
+    if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
+        return []
+    by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
+    between = columns * by_row.var(ddof=1), rows * by_column.var(ddof=1)
+    within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
+    if between[0] < _RATIO * max(between[1], within):
+        return []
+    return [
+        f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
+        "row is taken for a person here. Transpose the table if its rows are sites."
+    ]
+
+
+def _of_letters(letters: list[Any], texts: Mapping[Any, list[str]]) -> str:
+    swapped = next(
+        (
+            f"{w!r} and {w[::-1]!r}"
+            for k in letters
+            for w in texts[k]
+            if w[::-1] in texts[k] and w != w[::-1]
+        ),
+        None,
+    )
+    apart = f", {swapped} apart" if swapped else ""
+    return (
+        f"Genotypes are text in column {listed(letters)}: the share of each value is published"
+        f"{apart}, which leaks more than allele frequencies. For these write the count of one "
+        "allele, 0, 1 or 2, as a number."
+    )
+
+
+def _of_codes(factors: Mapping[Any, Factor], counts: Mapping[Any, Any]) -> list[str]:
+    """Cautions for 3 and 9 among counts of an allele."""
+    cautions = []
+    for code in _CODES:
+        places = []
+        for name, levels in counts.items():
+            held = np.flatnonzero(levels == code)
+            rows = int(np.isin(factors[name].codes, held).sum()) if held.size else 0
+            if rows > _RARE * len(factors[name].codes):
+                places.clear()
+                break
+            if rows:
+                places.append(f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}")
+        if places:
+            cautions.append(
+                f"'{code:g}' is counted as a value like 0, 1 and 2, {listed(places, show=str)}. If "
+                f"it marks a missing value, pass missing=['{code:g}']."
+            )
+    return cautions
+
+
+def _of_company(sites: list[Any], names: list[Any]) -> list[str]:
+    """A caution for other columns beside those of genotypes."""
+    named = [name for name in names if _VARIANT.match(str(name))]
+    sites = named if 2 * len(named) > len(names) else sites
+    known = set(sites)
+    others = [name for name in names if name not in known]
+    if len(sites) < _SITES or not 0 < 2 * len(others) <= len(sites):
+        return []
+    shown = listed(others, most=_NAMED)
+    cure = f" If not, pass exclude=[{shown}]." if len(others) <= _NAMED else ""
+    return [f"Taken as published beside {len(sites):,} columns of genotypes: column {shown}.{cure}"]
+
+
+def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
+    """A caution for numbers that are frequencies of sites, not values of persons.
+
+    `alone` is whether the other columns are names of the rows.
+    """
+    shares = [name for name, levels in numbers.items() if _are_shares(levels)]
+    named = [name for name in shares if _FREQUENCIES.fullmatch(str(name).strip())]
+    sites = [
+        name
+        for name, levels in numbers.items()
+        if _VARIANT.match(str(name)) and (name in set(shares) or _are_percentages(levels))
+    ]
+    found = named or (shares if alone and len(shares) == len(numbers) else [])
+    if not found and 2 * len(sites) > len(numbers):
+        found = sites
+    if not found:
+        return []
+    return [
+        f"Column {listed(found)} seems to hold frequencies. Each row is taken for a person here, "
+        f"and the leakage is that of the mean over these rows. {_INSTEAD}."
+    ]
+
+
+def _texts(factor: Factor) -> list[str]:
+    """The levels that are text."""
+    return [each for each in map(factor.value, range(len(factor.levels))) if _is_text(each)]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _are_variants(factor: Factor) -> bool:
+    """Whether most of the first values are names of variants."""
+    words = [factor.value(code) for code in range(min(_LOOKED_AT, len(factor.levels)))]
+    named = [word for word in words if _is_text(word) and _VARIANT.fullmatch(word)]
+    return 2 * len(named) > len(words)
+
+
+def _are_genotypes(words: list[str]) -> bool:
+    """Whether words are genotypes; counts beside a marker are not, as the marker is named."""
+    known = [word for word in words if word.lower() not in MARKERS]
+    if len(known) < len(words) and all(map(is_number, known)):
+        return False
+    words = known
+    return (
+        2 <= len(words) <= 20
+        and all(_GENOTYPE.fullmatch(word) for word in words)
+        and any(_HOMOZYGOTE.fullmatch(word) for word in words)
+    )
+
+
+def _are_counts(levels: Any) -> bool:
+    """Whether numbers are 0, 1, 2, or a code of a missing genotype."""
+    known = levels[np.isfinite(levels)]
+    return known.size <= 5 and bool(np.isin(known, (0.0, 1.0, 2.0, -9.0, -1.0, *_CODES)).all())
+
+
+def _are_shares(levels: FloatArray) -> bool:
+    known = levels[np.isfinite(levels)]
+    if known.size < 3 or known.min() < 0.0 or known.max() > 1.0:
+        return False
+    scaled = known.min() == 0.0 and known.max() == 1.0
+    return not scaled and bool((known % 1.0 != 0.0).any())
+
+
+def _are_percentages(levels: FloatArray) -> bool:
+    known = levels[np.isfinite(levels)]
+    if known.size < 3 or known.min() < 0.0 or not 2.0 < known.max() <= 100.0:
+        return False
+    return bool((known % 1.0 != 0.0).any())
