@@ -78,7 +78,7 @@ def as_claim(claimed_epsilon: Any, delta: float) -> float | None:
         invalid("claimed_epsilon", "be at least 0", value=claim)
     if 0.0 < claim <= _SMALL_EPSILON and delta >= _LARGE_DELTA:
         rule = f"be an epsilon; with delta = {delta:g} the two look exchanged"
-        remedy = f"For a claim of ({delta:g}, {claim:g}) pass claimed_epsilon={delta:g}, delta={claim:g}"
+        remedy = f"A claim of ({delta:g}, {claim:g}) has epsilon {delta:g} and delta {claim:g}"
         invalid("claimed_epsilon", rule, value=claim, remedy=remedy)
     return claim
 
