@@ -181,13 +181,11 @@ class EmpiricalTradeOff(TradeOff):
 
 def _refuse_flags(scores: FloatArray, others: FloatArray, name: str) -> None:
     """Refuse 0 and 1, both, as the scores of one world where those of the other are none."""
-    if scores.min() != 0.0 or scores.max() != 1.0 or np.any((scores != 0.0) & (scores != 1.0)):
+    if scores.size < _FLAGS or scores.min() != 0.0 or scores.max() != 1.0:
         return
-    if np.any((others != 0.0) & (others != 1.0)):
+    if np.isin(scores, (0.0, 1.0)).all() and not np.isin(others, (0.0, 1.0)).all():
         rule = f"be scores of an attack; all {scores.size} are 0 or 1, as flags are"
-        remedy = (
-            "Of scores and flags pass EmpiricalTradeOff(scores[flags == 1], scores[flags == 0])"
-        )
+        remedy = "With flags, pass scores[flags == 1] and scores[flags == 0]"
         invalid(name, rule, remedy=remedy)
 
 
