@@ -270,11 +270,11 @@ class TestAwkwardScores:
         assert result.epsilon_lower > 1
         assert 1.5 < result.mu_lower < 2
 
-    def test_scores_of_any_shape_and_kind(self):
+    def test_scores_in_a_column_and_of_any_kind(self):
         inside, outside = normal_scores(0)
         flat = audit(inside.astype(np.float32), outside.astype(np.float32))
         shaped = audit(
-            inside.astype(np.float32).reshape(20, 20), outside.astype(np.float32).tolist()
+            inside.astype(np.float32).reshape(-1, 1), outside.astype(np.float32).tolist()
         )
         assert shaped.to_dict() == flat.to_dict()
 
@@ -296,7 +296,7 @@ class TestAwkwardScores:
 
     def test_bounds_fall_with_confidence_to_nothing(self):
         inside, outside = normal_scores(0)
-        levels = (1e-9, 0.5, 0.95, 0.9999999, 1 - 1e-11, np.nextafter(1.0, 0.0))
+        levels = (0.5, 0.75, 0.95, 0.9999999, 1 - 1e-11, np.nextafter(1.0, 0.0))
         results = [audit(inside, outside, confidence=x, method="simultaneous") for x in levels]
         for name in ("epsilon_lower", "mu_lower"):
             bounds = [getattr(result, name) for result in results]
@@ -304,13 +304,6 @@ class TestAwkwardScores:
             assert bounds[3] > bounds[-1] == 0
         lows = [result.advantage.low for result in results]
         assert lows == sorted(lows, reverse=True)
-
-    @pytest.mark.parametrize("method", ["calibrated", "simultaneous"])
-    def test_next_to_no_confidence_is_a_confidence(self, method):
-        least = audit([1.0, 2.0], [0.0, 1.5], confidence=1e-300, method=method)
-        little = audit([1.0, 2.0], [0.0, 1.5], confidence=1e-15, method=method)
-        assert np.isfinite([least.epsilon_lower, least.mu_lower]).all()
-        assert least.epsilon_lower >= little.epsilon_lower > 0
 
     def test_the_scores_are_left_as_they_are(self):
         inside, outside = normal_scores(0)

@@ -50,8 +50,13 @@ class TestFlags:
             audit(flags, scores, higher_is_member=False)
 
     def test_a_matrix_of_booleans_is_refused_even_if_all_are_true(self):
-        losses = np.random.default_rng(0).normal(size=(20, 30))
-        for flags in (losses > 0, np.ones((20, 30), bool), [[True, False], [False, True]], [True]):
+        losses = np.random.default_rng(0).normal(size=600)
+        for flags in (
+            losses.reshape(20, 30) > 0,
+            np.ones((20, 30), bool),
+            [[True, False], [False, True]],
+            [True],
+        ):
             with pytest.raises(ValueError, match=r"out_scores must be scores .* booleans"):
                 audit(-losses, flags)
 
@@ -94,6 +99,63 @@ class TestFlags:
         assert message.startswith(f"{paths[1]} must be scores of an attack")
         assert "add --one-run" in message
         assert main(["audit", *paths, "--lower-is-member", "--one-run"]) == 0
+
+
+class TestCopies:
+    """Scores that stand there several times are no independent draws."""
+
+    def test_scores_of_runs_repeated(self):
+        inside, outside = np.random.default_rng(0).normal(size=(2, 21))
+        for copies in (2, 3, 100):
+            for worlds in (
+                (np.repeat(inside, copies), outside),
+                (inside, np.tile(outside, copies)),
+            ):
+                with pytest.raises(ValueError, match=rf"be independent; .* occurs {copies} times"):
+                    audit(*worlds, allow_reversed=True)
+        member = np.arange(21) % 2
+        with pytest.raises(ValueError, match="scores must be independent"):
+            one_run_audit(np.tile(inside, 10), np.tile(member, 10), allow_reversed=True)
+
+    def test_scores_of_few_values_are_no_copies(self):
+        """The probability that 20 counts are even is about 2^-19, that of fewer larger."""
+        values = np.repeat(np.arange(20.0), 2)
+        assert audit(values, np.append(values, 20.0)).n_in == 40
+        rng = np.random.default_rng(1)
+        for _ in range(200):
+            worlds = rng.integers(0, 8, (2, 100)) / 8
+            audit(*worlds, method="simultaneous", fpr=(), allow_reversed=True)
+
+    def test_scores_of_shadow_models_by_examples(self):
+        matrix = np.random.default_rng(0).normal(size=(16, 50))
+        message = r"out_scores must have one score for each run; its shape is \(16, 50\)"
+        with pytest.raises(ValueError, match=message):
+            audit(matrix[:, 0], matrix)
+        for column in (matrix[:, :1], matrix[:1], matrix[None, :, 0]):
+            audit(column, column[..., ::-1] + 1e-3, allow_reversed=True)
+
+
+class TestExchanged:
+    @pytest.mark.parametrize("confidence", [0.05, 1e-300, 0.4999])
+    def test_a_significance_level_is_no_confidence(self, confidence):
+        scores, member = of_one_run()
+        message = "confidence must be at least 0.5; .* pass 0.95" if confidence == 0.05 else "0.5; "
+        for call in (
+            lambda: audit(scores, scores - 1.0, confidence=confidence),
+            lambda: one_run_audit(scores, member, confidence=confidence),
+            lambda: audit_power(0.5, GaussianTradeOff(2.0), confidence=confidence),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+
+    def test_delta_in_place_of_epsilon(self):
+        scores, member = of_one_run()
+        message = r"exchanged; .* has epsilon 0\.9 and delta 1e-05"
+        with pytest.raises(ValueError, match=message):
+            audit(scores, scores - 1.0, claimed_epsilon=1e-5, delta=0.9)
+        with pytest.raises(ValueError, match="exchanged"):
+            one_run_audit(scores, member, claimed_epsilon=0.01, delta=0.1)
+        assert audit(scores, scores - 1.0, claimed_epsilon=0.0, delta=0.1).verdict
 
 
 class TestDirection:
@@ -190,11 +252,24 @@ class TestCoins:
         """Exact, two-sided: on both sides of the boundary."""
         least = next(k for k in range(m) if 2 * stats.binom.cdf(k, m, 0.5) > 1e-6)
         scores = np.random.default_rng(0).normal(size=m)
+        order = np.random.default_rng(1).permutation(m)
         for count in (least, m - least):
-            one_run_audit(scores, np.arange(m) < count, allow_reversed=True)
+            one_run_audit(scores, order < count, allow_reversed=True)
         for count in (least - 1, m - least + 1):
-            with pytest.raises(ValueError, match="fair coins"):
-                one_run_audit(scores, np.arange(m) < count)
+            with pytest.raises(ValueError, match=f"coins; .* of {m} are members"):
+                one_run_audit(scores, order < count)
+
+    def test_members_that_stand_before_all_others_are_those_of_no_coins(self):
+        """Of m fair coins 2 (m - 1) orders of 2^m are such: at most 1e-6 of 26 and more."""
+        size = 26
+        assert 2 * (size - 1) / 2**size <= 1e-6 < 2 * (size - 2) / 2 ** (size - 1)
+        scores = np.random.default_rng(0).normal(size=size)
+        flags = np.arange(size) < size // 2
+        for member in (flags, ~flags):
+            with pytest.raises(ValueError, match=r"coins; all .* stand before all"):
+                one_run_audit(scores, member, allow_reversed=True)
+        one_run_audit(scores[1:], flags[1:], allow_reversed=True)
+        one_run_audit(scores, np.roll(flags, 3), allow_reversed=True)
 
     def test_simulated_audits_draw_their_own(self, monkeypatch):
         """The test of the coins would refuse one simulation in a million."""

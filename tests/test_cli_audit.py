@@ -181,3 +181,18 @@ def test_a_page_of_one_run_has_no_picture(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0] in page
     assert "<img" not in page
     assert "a fair coin of its own" in page
+
+
+def test_a_direction_that_may_be_wrong_is_named(capsys, tmp_path):
+    """Too weak for an error: the gate passes, and the answer says what may be wrong."""
+    out, member = np.random.default_rng(0).normal(size=200), np.arange(400) % 2
+    arrays = out - 0.2, out, out.repeat(2) - 0.2 * member, member
+    paths = [str(tmp_path / f"{name}.npy") for name in ("in", "out", "scores", "member")]
+    for path, array in zip(paths, arrays, strict=True):
+        np.save(path, array)
+    for one_run, words in ((False, "below 1/2"), (True, "fewer than half")):
+        files = [*paths[2:], "--one-run"] if one_run else paths[:2]
+        assert main(["audit", *files, "--max-epsilon", "1"]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert words in text
+        assert "pass --lower-is-member" in text

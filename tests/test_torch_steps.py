@@ -44,6 +44,41 @@ def steps(model, optimizer, change=None, count=3, **options):
     return recorder.batch_gradients_
 
 
+class TestSteps:
+    """Parameters that did not move by learning rate times gradient."""
+
+    @pytest.mark.parametrize("rate", [1e-9, 1e-12])
+    def test_a_step_below_the_rounding_of_the_parameters_is_none(self, rate):
+        model = line()
+        sgd = torch.optim.SGD(model.parameters(), lr=rate)
+        with pytest.warns(UserWarning, match="the parameters are rounded: a step") as caught:
+            steps(model, sgd)
+        assert len(caught) == 1
+        model = line().double()
+        sgd = torch.optim.SGD(model.parameters(), lr=rate)
+        with ParameterRecorder(model, sgd) as recorder:
+            model(rows()[0].double()).square().mean().backward()
+            sgd.step()
+        read, true = recorder.batch_gradients_[0], model.weight.grad.flatten()
+        assert np.allclose(read[:60], true, rtol=0, atol=0.01 * true.norm())
+
+    @pytest.mark.parametrize("change", ["load", "scale"])
+    def test_parameters_that_are_set_between_steps(self, change):
+        model = line()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        state = {name: value.clone() for name, value in model.state_dict().items()}
+
+        def between(_):
+            with torch.no_grad():
+                if change == "load":
+                    model.load_state_dict(state)
+                else:
+                    model.weight.mul_(0.9)
+
+        with pytest.raises(ValueError, match="optimizer must move the parameters by"):
+            steps(model, sgd, between)
+
+
 class TestClipping:
     def test_a_clipped_batch_gradient_is_refused_at_the_step(self):
         model = line()

@@ -11,7 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mialeak import estimate_max_leakage, max_leakage, min_samples
+from mialeak import (
+    EmpiricalTradeOff,
+    audit,
+    estimate_max_leakage,
+    max_leakage,
+    min_samples,
+)
 
 
 @dataclass(frozen=True)
@@ -167,12 +173,58 @@ MEANS = [
     ),
 ]
 
+UP = [0.1 * i + 0.03 * (i % 7) for i in range(20)]
+DOWN = [value - 0.5 for value in UP]
+SCORES = {"in.csv": csv(["score"], UP), "out.csv": csv(["score"], DOWN)}
+
 AUDITS = [
     Shell(
         "scores as numpy.savetxt writes them, without a name",
         "audit in.csv out.csv",
         ["in.csv", "looks like data: '0.25'", "Write a line with a name above the data"],
         {"in.csv": "0.25\n0.5\n1.5\n", "out.csv": "0.25\n0.5\n1.5\n"},
+    ),
+    Shell(
+        "a significance level in place of the confidence",
+        "audit in.csv out.csv --confidence 0.05",
+        ["--confidence must be at least 0.5", "pass 0.95"],
+        SCORES,
+    ),
+    Shell(
+        "epsilon as delta and delta as epsilon, in a claim",
+        "audit in.csv out.csv --delta 0.9 --claimed-epsilon 1e-5",
+        ["--claimed-epsilon must be an epsilon", "look exchanged"],
+        SCORES,
+    ),
+    Shell(
+        "epsilon as delta and delta as epsilon, in a gate",
+        "audit in.csv out.csv --delta 0.9 --max-epsilon 1e-5",
+        ["--max-epsilon must be an epsilon", "pass --max-epsilon 0.9 --delta 1e-05"],
+        SCORES,
+    ),
+    Shell(
+        "each score a hundred times, as a join writes them",
+        "audit in.csv out.csv",
+        ["in.csv must be independent", "occurs 100 times"],
+        {"in.csv": csv(["score"], UP * 100), "out.csv": csv(["score"], DOWN * 100)},
+    ),
+    Shell(
+        "losses of the training rows, then of the test rows, as canaries of one run",
+        "audit loss.csv member.csv --one-run --lower-is-member",
+        ["member.csv must come of fair coins", "all members stand before all others"],
+        {"loss.csv": csv(["loss"], DOWN + UP), "member.csv": csv(["member"], [1] * 20 + [0] * 20)},
+    ),
+    Shell(
+        "the same file twice",
+        "audit in.csv in.csv",
+        ["in.csv must be draws of their own", "the 20 scores of the other world"],
+        SCORES,
+    ),
+    Shell(
+        "scores and flags in one file",
+        "audit both.csv both.csv --one-run",
+        ["both.csv must have one column"],
+        {"both.csv": csv(["score", "member"], UP, [0, 1] * 10)},
     ),
 ]
 
@@ -191,5 +243,20 @@ CALLS = [
         "probabilities in place of counts",
         lambda: estimate_max_leakage([0.5, 0.3, 0.2]),
         ["integers"],
+    ),
+    Call(
+        "scores and flags in place of the scores of two worlds",
+        lambda: EmpiricalTradeOff(UP, [0, 1] * 10),
+        ["out_scores must be scores", "pass scores[flags == 1] and scores[flags == 0]"],
+    ),
+    Call(
+        "flags and scores, exchanged",
+        lambda: EmpiricalTradeOff([0, 1] * 10, UP),
+        ["in_scores must be scores"],
+    ),
+    Call(
+        "scores of shadow models by examples, as LiRA has them",
+        lambda: audit([UP, UP], [DOWN, DOWN]),
+        ["in_scores must have one score for each run; its shape is (2, 20)", "one example a model"],
     ),
 ]

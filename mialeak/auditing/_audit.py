@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import FloatArray, as_choice, as_probability, as_share
+from mialeak._arrays import FloatArray, as_choice, as_probability
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
 from mialeak._results import Direction, Kind, Result
@@ -18,10 +18,12 @@ from mialeak.auditing._calibrated import Shift, calibrated_bound
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
+    as_confidence,
     as_delta,
-    refuse_booleans,
     refuse_copies,
     refuse_flags,
+    refuse_matrices,
+    refuse_repeats,
     require_direction,
     verdict_on,
 )
@@ -239,16 +241,17 @@ def audit(
     Parameters
     ----------
     in_scores, out_scores : array_like
-        Scores of the attack in the two worlds, of any shape; they may be infinite.  **All of them
+        Scores of the attack in the two worlds, one a run; they may be infinite.  **All of them
         must be independent**: scores of separate training runs, or of canaries of which none
         changes another's score.  The scores of the members of one model are not independent; for
-        canaries of one run see :func:`one_run_audit`.  Booleans, and scores of a world that are 0
-        and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  The guesses of
-        an attack are scores if written as -1 and 1.
+        canaries of one run see :func:`one_run_audit`.  Matrices (shadow models by examples), and
+        scores that each occur several times, are refused.  Booleans, and scores of a world that
+        are 0 and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  The
+        guesses of an attack are scores if written as -1 and 1.
     delta : float
         In [0, 1).
     confidence : float
-        Probability, strictly between 0 and 1, with which the bounds hold.
+        Probability, at least 0.5 and below 1, with which the bounds hold.
     higher_is_member : bool
         Whether larger scores speak for *in*.  Decide before seeing the scores; to try both, take
         each at half the error.  Scores that point the other way are refused, see `allow_reversed`.
@@ -327,16 +330,17 @@ def audit(
     >>> result.tpr_at_fpr[0.01]
     Interval(value=0.38, low=0.188381, high=0.488382, confidence=0.95, kind='estimate')
     """
-    delta, level = as_delta(delta), as_share(confidence, "confidence")
-    claim = as_claim(claimed_epsilon)
+    delta, level = as_delta(delta), as_confidence(confidence)
+    claim = as_claim(claimed_epsilon, delta)
     as_choice(direction, "direction", get_args(Direction))
     as_choice(method, "method", get_args(Method))
     rates = as_probability(fpr, "fpr").ravel().tolist()
-    refuse_booleans(in_scores, "in_scores")
-    refuse_booleans(out_scores, "out_scores")
+    refuse_matrices(in_scores, "in_scores")
+    refuse_matrices(out_scores, "out_scores")
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
     refuse_flags(order, higher_is_member=higher_is_member)
     refuse_copies(order)
+    refuse_repeats(order)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     evidence = Evidence(order, 1.0 - level, direction, method)

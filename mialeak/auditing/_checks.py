@@ -1,8 +1,9 @@
 """What an audit refuses, and the verdict on a claimed epsilon.
 
-Four inputs would give a confident wrong answer: flags given as scores, scores that speak for the
-other world, the same scores twice, and canaries whose coins were not fair.  Each is refused with
-the cure.
+These inputs would give a confident wrong answer: flags given as scores, a matrix of scores of
+several examples of each model, scores that speak for the other world, the same scores twice,
+canaries whose coins were not fair, a significance level given as the confidence, and delta
+exchanged with epsilon.  Each is refused with the cure.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
-from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._arrays import FloatArray, as_float, as_share, invalid
 from mialeak._numerics.order import Order
 from mialeak.auditing._intervals import area_interval
 
 __all__ = [
     "Verdict",
     "as_claim",
+    "as_confidence",
     "as_delta",
-    "refuse_booleans",
     "refuse_copies",
     "refuse_flags",
+    "refuse_matrices",
+    "refuse_repeats",
     "require_direction",
     "require_fair_coins",
     "verdict_on",
@@ -34,8 +37,11 @@ Verdict = Literal["refuted", "not refuted", "not testable"]
 #: The interval of the area that has to reach 1/2.  It is Chernoff's: under the normal law of the
 #: Mann-Whitney statistic, scores that know nothing lie below it with probability 5e-4.
 _DIRECTION_CONFIDENCE = 0.95
-#: Fair coins are refused with this probability at most.
-_COINS = 1e-6
+#: Fair coins, and scores that are counts of several by chance, are refused with about this
+#: probability at most.
+_CHANCE = 1e-6
+#: A claim of an epsilon this small at a delta this large is an exchange of the two.
+_SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
 #: Scores of so many steps between different values do not agree in two worlds by chance.
 _VALUES = 10
@@ -54,13 +60,26 @@ def as_delta(delta: Any) -> float:
     return value
 
 
-def as_claim(claimed_epsilon: Any) -> float | None:
+def as_confidence(confidence: Any) -> float:
+    """`confidence` as a number of at least 0.5 and below 1."""
+    level = as_share(confidence, "confidence")
+    if level < 0.5:
+        remedy = f"For a probability of error of {level:g} pass {1.0 - level:g}"
+        invalid("confidence", "be at least 0.5", value=level, remedy=remedy)
+    return level
+
+
+def as_claim(claimed_epsilon: Any, delta: float) -> float | None:
     """A claimed epsilon as a finite number of at least 0, or None for no claim."""
     if claimed_epsilon is None:
         return None
     claim = as_float(claimed_epsilon, "claimed_epsilon")
     if claim < 0.0:
         invalid("claimed_epsilon", "be at least 0", value=claim)
+    if 0.0 < claim <= _SMALL_EPSILON and delta >= _LARGE_DELTA:
+        rule = f"be an epsilon; with delta = {delta:g} the two look exchanged"
+        remedy = f"A claim of ({delta:g}, {claim:g}) has epsilon {delta:g} and delta {claim:g}"
+        invalid("claimed_epsilon", rule, value=claim, remedy=remedy)
     return claim
 
 
@@ -71,8 +90,8 @@ def verdict_on(claim: float, epsilon_lower: float, provable_epsilon: float) -> V
     return "not refuted" if provable_epsilon > claim else "not testable"
 
 
-def refuse_booleans(values: Any, name: str) -> None:
-    """Refuse booleans in place of scores."""
+def refuse_matrices(values: Any, name: str) -> None:
+    """Refuse booleans in place of scores, and more than one axis of scores."""
     if not isinstance(values, np.ndarray):
         try:
             values = np.asarray(values)
@@ -81,6 +100,13 @@ def refuse_booleans(values: Any, name: str) -> None:
     if values.dtype == np.bool_:
         rule = "be scores of an attack; its entries are booleans, as flags are"
         invalid(name, rule, remedy=_ONE_RUN)
+    if sum(side != 1 for side in values.shape) > 1:
+        rule = f"have one score for each run; its shape is {values.shape}"
+        remedy = (
+            "Scores of several examples of one model are not independent: take one example a "
+            "model, or pass ravel() of scores that are independent"
+        )
+        invalid(name, rule, remedy=remedy)
 
 
 def refuse_flags(order: Order, *, higher_is_member: bool) -> None:
@@ -103,8 +129,23 @@ def refuse_copies(order: Order) -> None:
     """Refuse the same scores as those of both worlds; few values may agree by chance."""
     same = np.array_equal(order.inside, order.outside)
     if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
-        rule = f"be draws of their own; they are the {order.inside.size} scores of in_scores"
+        rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
         invalid("out_scores", rule)
+
+
+def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
+    """Refuse scores of which each value occurs a multiple of so many times, as copies do."""
+    for name, scores in zip(names, (order.inside, order.outside), strict=True):
+        if scores[0] != scores[min(1, scores.size - 1)]:
+            continue  # its smallest value stands there once
+        counts = np.unique(scores, return_counts=True)[1]
+        copies = int(np.gcd.reduce(counts))
+        if copies > 1 and (counts.size - 1) * np.log(copies) >= -np.log(_CHANCE):
+            rule = (
+                f"be independent; each of the {counts.size} values of one world occurs {copies} "
+                "times, or a multiple of that"
+            )
+            invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
 
 
 def _holds_two(scores: FloatArray, low: float, high: float) -> bool:
@@ -143,10 +184,13 @@ def require_direction(order: Order, *, higher_is_member: bool, one_run: bool = F
 
 
 def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
-    """Refuse flags that fair coins give with probability 1e-6 at most: exact, two-sided."""
+    """Refuse flags that fair coins give with probability 1e-6 at most: by number, or by order.
+
+    The test of their number is exact and two-sided.
+    """
     members, size = int(flags.sum()), flags.size
     probability = 2.0 * float(bdtr(min(members, size - members), size, 0.5))
-    if probability <= _COINS:
+    if probability <= _CHANCE:
         rule = (
             f"come of fair coins; {members} of {size} are members, which fair coins give with "
             f"probability {min(probability, 1.0):.1g}"
@@ -154,5 +198,14 @@ def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
         remedy = (
             "The bound holds only if each canary was put in with probability 1/2; canaries of "
             "another probability need another run"
+        )
+        invalid("member", rule, remedy=remedy)
+    in_two_parts = np.count_nonzero(np.diff(flags)) == 1
+    if in_two_parts and np.log(2.0 * (size - 1)) - size * np.log(2.0) <= np.log(_CHANCE):
+        first, last = ("members", "others") if flags[0] else ("others", "members")
+        rule = f"come of fair coins; all {first} stand before all {last}, as two files joined do"
+        remedy = (
+            "The bound holds only if a coin put each canary in; training and test rows of a model "
+            "are no such canaries. If coins did, pass scores and flags in the order of the coins"
         )
         invalid("member", rule, remedy=remedy)

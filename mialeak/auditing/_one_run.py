@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincc, expit
 
-from mialeak._arrays import FloatArray, as_count, as_floats, as_scores, as_share, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_floats, as_scores, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import IntArray, Order
 from mialeak._results import Kind, Result
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
+    as_confidence,
     as_delta,
+    refuse_repeats,
     require_direction,
     require_fair_coins,
     verdict_on,
@@ -154,12 +156,13 @@ def one_run_audit(
         have been put in or left out by a fair coin of its own**, independent of everything else.
         With a fixed number of members, or with members that were not chosen at random, the bound
         does not hold.  Numbers of members that fair coins give with probability 1e-6 at most
-        (exact binomial test, two-sided) are refused; the theorem is for fair coins, so that no
-        argument takes another probability.
+        (exact binomial test, two-sided) are refused, and so are 26 flags or more with all members
+        on one side, as where members and non-members of a model are joined; the theorem is for
+        fair coins, so that no argument takes another probability.
     delta : float
         In [0, 1).
     confidence : float
-        Probability, strictly between 0 and 1, with which the bound holds.
+        Probability, at least 0.5 and below 1, with which the bound holds.
     guesses : (int, int), or sequence of these, optional
         ``(k_plus, k_minus)``: the canaries with the `k_plus` largest scores are guessed *in*, those
         with the `k_minus` smallest *out*, and the others are abstained from.  **State them before
@@ -224,12 +227,13 @@ def one_run_audit(
     '4.1665'
     """
     values, flags = _canaries(scores, member)
-    delta, level = as_delta(delta), as_share(confidence, "confidence")
-    claim = as_claim(claimed_epsilon)
+    delta, level = as_delta(delta), as_confidence(confidence)
+    claim = as_claim(claimed_epsilon, delta)
     choices = choices_of(guesses, values.size, delta, 1.0 - level)
+    worlds = values[flags == 1], values[flags == 0]
+    order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
+    refuse_repeats(order, ("scores", "scores"))
     if not allow_reversed:
-        worlds = values[flags == 1], values[flags == 0]
-        order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
         require_direction(order, higher_is_member=higher_is_member, one_run=True)
     if not higher_is_member:
         values = -values

@@ -12,7 +12,7 @@ from mialeak._blocks import as_rng
 from mialeak._numerics.order import Order
 from mialeak._results import Kind, Result
 from mialeak.auditing._audit import Evidence
-from mialeak.auditing._checks import as_delta
+from mialeak.auditing._checks import as_confidence, as_delta
 from mialeak.auditing._one_run import best_bound, choices_of, members_below
 from mialeak.tradeoff import TradeOff
 
@@ -118,7 +118,7 @@ def audit_power(
     >>> 16 <= one.n < 200
     True
     """
-    wanted, level = as_float(epsilon, "epsilon"), as_share(confidence, "confidence")
+    wanted, level = as_float(epsilon, "epsilon"), as_confidence(confidence)
     delta, aim = as_delta(delta), as_share(power, "power")
     as_choice(design, "design", get_args(Design))
     count = as_count(repetitions, "repetitions", least=1)

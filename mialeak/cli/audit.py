@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
-    from mialeak.auditing import AuditResult, OneRunResult
+    from mialeak.auditing import AuditResult, Interval, OneRunResult
 
 __all__ = ["add_parser", "run"]
 
@@ -36,8 +36,8 @@ With --claimed-epsilon the verdict on a claim is the exit code: 2 if the claim
 is refuted, 0 if it is not refuted, and 3 if it is not testable, because even a
 perfect attack could not refute it with so few scores.
 
-Flags in place of scores, coins that were not fair, and scores that point the
-other way (a forgotten sign) are errors.
+Flags in place of scores, scores that occur several times, coins that were not
+fair, and scores that point the other way (a forgotten sign) are errors.
 """
 
 _EPILOG = """\
@@ -69,6 +69,14 @@ _COMPARED_ONE_RUN = (
 
 _REVERSED = (
     "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
+)
+_BELOW = (
+    "The area under the curve is below 1/2. If small scores speak for members, as losses do, pass "
+    "--lower-is-member."
+)
+_FEW_RIGHT = (
+    "These are fewer than half. If small scores speak for members, as losses do, pass "
+    "--lower-is-member."
 )
 
 #: What a claimed epsilon is.
@@ -130,6 +138,12 @@ def run(options: argparse.Namespace) -> int:
     """Print what is proved; 2 if it is over the limit."""
     if options.plot and options.one_run:
         raise ValueError("--plot draws the scores of separate runs; leave out --one-run")
+    if options.max_epsilon is not None and options.max_epsilon <= 0.01 and options.delta >= 0.1:
+        limit, delta = options.max_epsilon, options.delta
+        raise ValueError(
+            f"--max-epsilon must be an epsilon; with --delta {delta:g} the two look exchanged. For "
+            f"a limit of ({delta:g}, {limit:g}) pass --max-epsilon {delta:g} --delta {limit:g}"
+        )
     from mialeak.auditing import audit, one_run_audit
 
     options.typed = {
@@ -137,6 +151,8 @@ def run(options: argparse.Namespace) -> int:
         "out_scores": options.outside,
         "scores": options.inside,
         "member": options.outside,
+        "confidence": "--confidence",
+        "claimed_epsilon": "--claimed-epsilon",
     }
     scores = _scores(options.inside), _scores(options.outside)
     common = {
@@ -266,9 +282,10 @@ def _document(result: AuditResult) -> Document:
         [
             f"In Gaussian differential privacy mu is at least {at_most(result.mu_lower)}, with the "
             "same confidence.",
-            f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent.",
+            f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent, as "
+            "those of separate runs are. Those of members and non-members of one model are not.",
             f"{_reach(result).capitalize()}.",
-            *([_REVERSED] if result.auc.high < 0.5 else []),
+            *_direction(result.auc),
         ]
     )
     title = f"What the attack achieved, and intervals of {100 * result.confidence:g}%"
@@ -280,6 +297,13 @@ def _document(result: AuditResult) -> Document:
     return Document(lead, sections)
 
 
+def _direction(area: Interval) -> list[str]:
+    """A note where the scores may point the other way."""
+    if area.high < 0.5:
+        return [_REVERSED]
+    return [_BELOW] if area.value < 0.5 else []
+
+
 def _one_run_document(result: OneRunResult) -> Document:
     from mialeak._report.document import Document, Notes, Section
 
@@ -288,7 +312,9 @@ def _one_run_document(result: OneRunResult) -> Document:
         [
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
-            "Each canary must have been put in or left out by a coin of its own.",
+            *([_FEW_RIGHT] if 2 * result.correct < plus + minus else []),
+            "Each canary must have been put in or left out by a coin of its own, as training and "
+            "test rows of a model are not.",
             f"{_reach(result).capitalize()}.",
         ]
     )

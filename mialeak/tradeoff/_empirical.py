@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_scores
+from mialeak._arrays import FloatArray, as_scores, invalid
 from mialeak._numerics.corners import Corners, between
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff
@@ -23,6 +23,8 @@ __all__ = [
 #: Passes over all points that :func:`_upper_hull` makes before it walks along what is left, and the
 #: share that a pass has to remove to be worth another.
 _PASSES, _WORTH_IT = 60, 0.02
+#: So many scores of a world that are 0 and 1 only are flags, if those of the other are not.
+_FLAGS = 10
 
 
 class Roc(NamedTuple):
@@ -41,7 +43,8 @@ class EmpiricalTradeOff(TradeOff):
     ----------
     in_scores, out_scores : array_like
         Scores of the attack in the two worlds, larger meaning more likely *in*; of any shape, and
-        they may be infinite.
+        they may be infinite.  A loss is smaller for members: pass its negative.  Scores of one
+        world that are 0 and 1 only, beside others of the other, are refused: flags look so.
 
     Attributes
     ----------
@@ -53,7 +56,8 @@ class EmpiricalTradeOff(TradeOff):
     Raises
     ------
     ValueError
-        If there are no scores in one of the worlds, or NaN among them (with count and index).
+        If there are no scores in one of the worlds, NaN among them (with count and index), or
+        flags in place of scores.
 
     Notes
     -----
@@ -94,6 +98,8 @@ class EmpiricalTradeOff(TradeOff):
 
     def __init__(self, in_scores: Any, out_scores: Any) -> None:
         inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
+        _refuse_flags(inside, outside, "in_scores")
+        _refuse_flags(outside, inside, "out_scores")
         hits, false, threshold = _count_above(inside, outside)
         for part in (hits, false, threshold):
             part.setflags(write=False)
@@ -171,6 +177,16 @@ class EmpiricalTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return self.hull._epsilon(delta, direction)
+
+
+def _refuse_flags(scores: FloatArray, others: FloatArray, name: str) -> None:
+    """Refuse 0 and 1, both, as the scores of one world where those of the other are none."""
+    if scores.size < _FLAGS or scores.min() != 0.0 or scores.max() != 1.0:
+        return
+    if np.isin(scores, (0.0, 1.0)).all() and not np.isin(others, (0.0, 1.0)).all():
+        rule = f"be scores of an attack; all {scores.size} are 0 or 1, as flags are"
+        remedy = "With flags, pass scores[flags == 1] and scores[flags == 0]"
+        invalid(name, rule, remedy=remedy)
 
 
 def _count_above(

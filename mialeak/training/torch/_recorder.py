@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from mialeak.training.torch._models import Parameters, as_array, chosen_names
 __all__ = ["ParameterRecorder"]
 
 Array = npt.NDArray[Any]
+
+
+#: Share of a gradient by which the step may differ from it: rounding of the parameters.
+_SHARE = 0.1
 
 
 class ParameterRecorder:
@@ -44,7 +49,10 @@ class ParameterRecorder:
     ------
     ValueError
         If the steps of the optimizer are not learning rate times gradient, or leave one of the
-        parameters out; at a step, if the gradients were changed after backward.
+        parameters out; at a step, if the gradients were changed after backward, or if the
+        parameters did not move by learning rate times gradient since the step before, to a tenth:
+        they were loaded, averaged or scaled between steps.  Where no more than their rounding is
+        in the way, which is a warning, the gradients read are rounding too.
 
     Notes
     -----
@@ -92,6 +100,7 @@ class ParameterRecorder:
                 remedy = "Name those that are trained"
                 invalid("parameters", "be what optimizer steps", value=name, remedy=remedy)
         self._seen, self._rates = [self._now()], list[float]()
+        self._is_coarse = False
         self._computed: dict[int, Any] = {}
         self._hooks = [self._optimizer.register_step_post_hook(self._after_step)]
         if not (allow_changed or by_opacus):
@@ -131,8 +140,46 @@ class ParameterRecorder:
     def _after_step(self, *_: Any) -> None:
         rate = plain_rate(self._optimizer)
         self._require_unchanged()
+        now = self._now()
+        self._require_step(now, rate)
         self._rates.append(rate)
-        self._seen.append(self._now())
+        self._seen.append(now)
+
+    def _require_step(self, now: Array, rate: float) -> None:
+        """Raise if the parameters did not move along the gradients; warn if rounding hides it."""
+        import torch
+
+        zero = np.float32(0.0)
+        gradient = np.concatenate(
+            [
+                np.full(value.numel(), zero)
+                if value.grad is None
+                else as_array(value.grad.to_dense().flatten())
+                for value in self._held
+            ]
+        ).astype(np.float64)
+        moved = (self._seen[-1].astype(np.float64) - now) / rate
+        distance, size = np.linalg.norm(moved - gradient), np.linalg.norm(gradient)
+        if distance <= _SHARE * size:
+            return
+        share = f"{distance / size if size else np.inf:.2g}"
+        digits = max(torch.finfo(value.dtype).eps for value in self._held)
+        if distance <= digits * np.linalg.norm(now.astype(np.float64)) / rate:
+            if not self._is_coarse:
+                warnings.warn(
+                    f"the parameters are rounded: a step differs from learning rate times gradient "
+                    f"by {share} of it, and the attack reads the rounding. Keep parameters in "
+                    "float32 or float64, or take a larger learning rate",
+                    stacklevel=4,
+                )
+            self._is_coarse = True
+            return
+        rule = (
+            "move the parameters by learning rate times gradient alone; they moved by another "
+            f"{share} of that since the step before"
+        )
+        remedy = "Load, average or scale no parameters between steps"
+        invalid("optimizer", rule, remedy=remedy)
 
     @property
     def parameters_(self) -> Array:
