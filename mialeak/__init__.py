@@ -47,6 +47,7 @@ _HALL = {
         "SubsampledTradeOff",
         "TradeOff",
     ),
+    "populations": ("Register",),
     "guarantees": (
         "dp_leakage_bound",
         "epsilon_for_leakage",

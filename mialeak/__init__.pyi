@@ -13,6 +13,7 @@ from mialeak import (
     means as means,
     mechanisms as mechanisms,
     plotting as plotting,
+    populations as populations,
     scores as scores,
     special as special,
     tables as tables,
@@ -53,6 +54,7 @@ from mialeak.mechanisms import (
     coarsen as coarsen,
     mechanism_leakage as mechanism_leakage,
 )
+from mialeak.populations import Register as Register
 from mialeak.tables import (
     estimate_max_leakage as estimate_max_leakage,
     table_leakage as table_leakage,

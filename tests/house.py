@@ -43,7 +43,7 @@ ROWS = [
     {"training", "estimators", "games"},
     {"scores", "means", "tables", "exact", "mechanisms", "laws", "plotting"},
     {"covariance", "discrete", "auditing", "guarantees"},
-    {"special", "tradeoff", "_config"},
+    {"populations", "special", "tradeoff", "_config"},
     {"_numerics", "_report"},
     {"_blocks", "_csv", "_markers", "_optimizers", "_results", "_io"},
     {"_counts"},

@@ -11,13 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mialeak import (
-    EmpiricalTradeOff,
-    audit,
-    estimate_max_leakage,
-    max_leakage,
-    min_samples,
-)
+from mialeak import EmpiricalTradeOff, audit, estimate_max_leakage, max_leakage, min_samples
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from mialeak.cli import _options, _output, _protections
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mialeak.tables import TableReport
+    from mialeak.tables import PopulationReport, TableReport
 
 __all__ = ["add_parser", "run"]
 
@@ -23,6 +23,17 @@ _GRID = 30
 
 #: Rows above which a picture shows every second one, every third one, ...
 _DRAWN = 10_000_000
+
+_RISKIEST = "leakage of the riskiest row"
+
+#: What the numbers compare where the register is at hand.
+_SAMPLED = (
+    "Out: the sample is drawn without replacement from all people of the register but the one "
+    "asked about. In: that person and a sample of the others. Both samples have the same size.",
+    "Leakage is the best attacker's advantage: the share of members recognised less the share of "
+    "others taken for members. 0 is a coin, 1 is certainty.",
+    "The attacker knows the register, the person and the release, not who else was drawn.",
+)
 
 _DESCRIPTION = """\
 How much does publishing the counts of a table leak about who is in it?
@@ -39,6 +50,9 @@ rows by sex, by age, and by both.  The leakage is exact if one margin holds all
 others; otherwise it is the limit for many rows in every cell, with certified
 lower and upper bounds.
 
+With --population REGISTER the rows are a sample, drawn without replacement, of
+the people of that file: the answer is exact and needs no estimate.
+
 With --protect round:5 --protect suppress:10 usual protections are compared.
 """
 
@@ -52,6 +66,7 @@ usage included, exits with 1.
 Examples:
   mialeak table --example adult
   mialeak table counts.csv --counts n --max-leakage 0.05
+  mialeak table sample.csv --population register.csv --max-leakage 0.3
   mialeak table microdata.csv --margins 'sex,age,sex*age' --html report.html
 """
 
@@ -72,6 +87,12 @@ def add_parser(commands: Any) -> None:
         "--counts",
         metavar="N",
         help="column of the counts, for a table that is already counted",
+    )
+    add(
+        "--population",
+        metavar="FILE",
+        help="the register that the rows were sampled from, a table of the same columns: the "
+        "answer is exact; --counts holds for it too, if it has that column",
     )
     add(
         "--margins",
@@ -114,6 +135,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
+    population, inputs = _read_population(options)
     from mialeak.tables import table_leakage
 
     report = table_leakage(
@@ -121,6 +143,7 @@ def run(options: argparse.Namespace) -> int:
         columns,
         exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
         counts=options.counts,
+        population=population,
         margins=margins,
         n=options.n,
         na=options.na,
@@ -134,7 +157,7 @@ def run(options: argparse.Namespace) -> int:
     over, verdict, limit = _verdict(report, options)
     document = report.document(target=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
-    content["samples"] = _samples(report, options.target)
+    content["samples"] = None if report.population else _samples(report, options.target)
     content["limit"] = limit
     return _output.give(
         options,
@@ -144,10 +167,11 @@ def run(options: argparse.Namespace) -> int:
         draw=lambda: _figure(report, options),
         title=f"What publishing counts of {options.example or file.name} leaks",
         alts=("Leakage of each row, riskiest first.", "Leakage by size of the release."),
-        inputs=[file],
+        inputs=[file, *inputs],
         verdict=verdict,
         over=over,
         source=origin,
+        compared=_SAMPLED if report.population else (),
     )
 
 
@@ -157,17 +181,22 @@ def _verdict(
     """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
     from mialeak._report.text import at_most
 
-    margins = report.margins
+    margins, population = report.margins, report.population
     level = f"{100 * options.confidence:g}%"
-    if margins is None:
+    if population is not None:
+        judged = {
+            "max_leakage": ("leakage", population.leakage),
+            "max_row_leakage": (_RISKIEST, population.highest),
+        }
+    elif margins is None:
         rows = float(max(size.high for size in report.cell_sizes))
         judged = {"max_leakage": ("upper end of the interval", report.estimate.high)}
+        judged["max_row_leakage"] = (f"{_RISKIEST}, upper end of its {level} range", rows)
     else:
         rows = margins.highest.high
         name = f"leakage on average, upper end of its {level} range"
         judged = {"max_leakage": (name, margins.average.high)}
-    name = f"leakage of the riskiest row, upper end of its {level} range"
-    judged["max_row_leakage"] = (name, rows)
+        judged["max_row_leakage"] = (f"{_RISKIEST}, upper end of its {level} range", rows)
     limits = {name: getattr(options, name) for name in judged}
     if all(limit is None for limit in limits.values()):
         return False, "", None
@@ -199,6 +228,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
+    options.typed |= {"population": "--population"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -226,6 +256,17 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     return example.columns, columns, margins, example.file, origin
 
 
+def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
+    """The register, and its file; a number is refused by the library."""
+    text = options.population
+    if text is None:
+        return None, []
+    if text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
+        return int(text.replace(",", "").replace("_", "")), []
+    of_file = argparse.Namespace(**{**vars(options), "file": text})
+    return _options.read_file(of_file, None), [Path(text)]
+
+
 def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     """Left the leakage of the rows, right that of releases of other sizes."""
     figure, (left, right) = _output.panels(2)
@@ -235,6 +276,9 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     from mialeak.plotting import LeakageDisplay
     from mialeak.tables import estimate_max_leakage
 
+    if report.population is not None:
+        _draw_population(report.population, left, right)
+        return figure
     margins = report.margins
     leakage = report.cell_leakage if margins is None else margins.cell_leakage
     drawn = np.maximum(1, report.cell_counts // max(1, report.rows // _DRAWN))
@@ -252,3 +296,19 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
         name = "margins, own frequencies"
         LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
     return figure
+
+
+def _draw_population(population: PopulationReport, left: Any, right: Any) -> None:
+    """Left the leakage of the rows, right that of samples of other sizes."""
+    import numpy as np
+
+    from mialeak.discrete import max_leakage
+    from mialeak.plotting import LeakageDisplay
+
+    drawn = np.maximum(1, population.cell_counts // max(1, population.rows // _DRAWN))
+    rows = np.repeat(population.cell_leakage, drawn)
+    LeakageDisplay.from_rows(rows, ax=left, name="joint counts, exact")
+    grid = np.geomspace(1.0, population.people - 1.0, _GRID)
+    sizes = np.unique(grid.astype(np.int64))
+    leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
+    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name="samples of the register")

@@ -19,8 +19,10 @@ from mialeak._numerics.corners import corners_of_atoms
 from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._input import reread
+from mialeak.discrete._register import register_tradeoff
 from mialeak.discrete._series import checked_blocks
 from mialeak.discrete._sums import DIVIDE, block_mass
+from mialeak.populations import Register
 from mialeak.special import binom_logpmf, binom_sf
 from mialeak.tradeoff import PiecewiseTradeOff
 
@@ -78,7 +80,7 @@ class Atoms(NamedTuple):
     most: FloatArray
 
 
-def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
+def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | EnclosedTradeOff:
     r"""Trade-off of the optimal attack on the procedure that leaks most about discrete data.
 
     The procedure releases the histogram of `n` rows with the law `p`; the target is drawn from `p`
@@ -86,11 +88,11 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
 
     Parameters
     ----------
-    p : array_like of shape (K,), or frozen scipy.stats discrete law
-        Probabilities of the atoms, as for :func:`max_leakage`.  It is gone through more than once,
-        so an iterator will not do.
+    p : array_like of shape (K,), frozen scipy.stats discrete law, or Register
+        Probabilities of the atoms, or people of the cells, as for :func:`max_leakage`.  It is gone
+        through more than once, so an iterator will not do.
     n : int
-        Number of rows, the target included; from 1 to 2**53.
+        Number of rows, the target included, as for :func:`max_leakage`.
 
     Returns
     -------
@@ -101,7 +103,8 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     Raises
     ------
     ValueError, TypeError
-        As :func:`max_leakage` does; TypeError for an iterator.
+        As :func:`max_leakage` does; TypeError for an iterator.  ValueError for a register with more
+        than 4 million pairs of a cell size and a likely count.
 
     See Also
     --------
@@ -126,6 +129,9 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     with a mass of 1e-15 outside, or 2**18 of them, are looked at; the rest may at best give the
     target away whenever it appears.
 
+    Of a register the ratio is :math:`H_k (1 - f) / ((N_k - H_k) f)`, with the sampled people
+    :math:`H_k` of cell k as for :func:`max_leakage`; cells of one size are one.
+
     **Accuracy**: 1e-14 of fpr and power; counts beyond probability e^-60 are not told apart, save
     for small K n, and no delta or epsilon is too small for it.  **Cost**: linear in K; about 0.2 s
     for K = 10,000 and n = 100,000, a curve of 570,000 corners.
@@ -143,6 +149,8 @@ def discrete_tradeoff(p: Any, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
     >>> f"{curve.delta(0.1, direction='in'):.6f} {max_leakage(law, 50, gamma=np.exp(0.1)):.6f}"
     '0.036621 0.036621'
     """
+    if isinstance(p, Register):
+        return register_tradeoff(p, n)
     size = float(as_count(n, "n", least=1))
     law = reread(p, "discrete_tradeoff goes through it more than once")
     beyond, mass = None, 0.0

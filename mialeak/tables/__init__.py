@@ -29,6 +29,7 @@ from mialeak.tables._margins import (
     RowInMargins,
 )
 from mialeak.tables._protections import ProtectedTable
+from mialeak.tables._register import PopulationReport, RowInPopulation
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
@@ -38,9 +39,11 @@ __all__ = [
     "MarginAccount",
     "MarginLeakage",
     "MarginReport",
+    "PopulationReport",
     "ProtectedTable",
     "RowAtRisk",
     "RowInMargins",
+    "RowInPopulation",
     "SampleSize",
     "TableReport",
     "estimate_atom_leakage",

@@ -13,7 +13,14 @@ from mialeak._columns import Factor, is_number, numeric_levels
 from mialeak.tables._cautions import all_differ
 from mialeak.tables._cells import count_cells
 
-__all__ = ["as_cell_counts", "check_index", "check_rows_are_persons", "codes_of"]
+__all__ = [
+    "as_cell_counts",
+    "check_index",
+    "check_rows_are_persons",
+    "codes_of",
+    "count_column",
+    "is_count_name",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -151,11 +158,9 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     rows = len(next(iter(factors.values())).codes)
     if rows < 2 or len(factors) < 2:
         return
-    for name, factor in factors.items():
-        if str(name).strip().lower() in _COUNT_NAMES and _holds_counts(factor):
-            others = [codes_of(other) for key, other in factors.items() if key != name]
-            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
-                _refuse_counted(name)
+    counted = count_column(factors)
+    if counted is not None:
+        _refuse_counted(counted)
     for name, factor in factors.items():
         if _sums_to_whole(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
@@ -168,6 +173,22 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
         and all(_holds_counts(factors[name], strict=True) for name in others_names)
     ):
         _refuse_crosstab(first)
+
+
+def is_count_name(name: Any) -> bool:
+    """Whether a column has the name of a count."""
+    return str(name).strip().lower() in _COUNT_NAMES
+
+
+def count_column(factors: dict[Any, Factor]) -> Any:
+    """The column that looks like the counts of all others; None if there is none."""
+    rows = len(next(iter(factors.values())).codes)
+    for name, factor in factors.items():
+        if is_count_name(name) and _holds_counts(factor):
+            others = [codes_of(other) for key, other in factors.items() if key != name]
+            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+                return name
+    return None
 
 
 def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:

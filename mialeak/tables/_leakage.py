@@ -17,6 +17,7 @@ from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
+from mialeak.tables._register import check_population, counts_of_table, population_report
 from mialeak.tables._report import TableReport
 
 __all__ = ["table_leakage"]
@@ -35,6 +36,7 @@ def table_leakage(
     *,
     exclude: Sequence[Any] | None = None,
     counts: Any = None,
+    population: Any = None,
     margins: Sequence[Any] | None = None,
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
@@ -59,7 +61,12 @@ def table_leakage(
         Names of the columns to leave out, such as identifiers; all others are counted by.
     counts : str, optional
         Name of the column that holds the count of each row, for a table that is already counted.
-        The answer is that for the table with one row a person.  A count may be 0.
+        The answer is that for the table with one row a person.  A count may be 0.  With
+        `population`, of the table, of the register, or of both.
+    population : table, optional
+        The register that the rows were sampled from, without replacement: a table with the same
+        columns, in one of the forms of `frame`, with one row a person or a column `counts`.  The
+        answer is then exact and needs no estimate.
     margins : sequence, optional
         Publish, in place of the joint cells, only the counts by some of the columns at a time: a
         column or a tuple of columns each, such as ``["age", "sex", ("age", "sex")]``.
@@ -90,7 +97,8 @@ def table_leakage(
     TableReport
         The estimate for the population the rows came from, with its interval; the plug-in value,
         which is exact if the table's own frequencies were the population; cells, rows at risk,
-        rows needed for a target leakage; with `margins` what these leak, in ``.margins``; with
+        rows needed for a target leakage; with `population` the exact leakage, in
+        ``.population``; with `margins` what these leak, in ``.margins``; with
         `protect` and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
 
     Raises
@@ -107,6 +115,9 @@ def table_leakage(
         a column with `independent`, they have more than 10,000 cells together (not counting those
         that others hold), or there are fewer than 3 rows; if `protect` or
         `coarsen` come with `margins`.
+        With `population`, if it lacks a column, has fewer people in a cell than the table has
+        rows, or not more than `n` in all, is a number, or comes with `margins`, `protect` or
+        `coarsen`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -129,6 +140,13 @@ def table_leakage(
     :func:`mialeak.means.margin_leakage_scores`.  With `independent`, margins without a common
     column have independent binomial counts, the likelihood ratio is ``prod_j N_j / (n p_j)``, and
     the leakage, ``E|ratio - 1| / 2``, is computed from its law.
+
+    **A register** makes the answer exact: the people of a cell are known, and the leakage of a
+    sample of n of them is that of :func:`mialeak.discrete.max_leakage` for a
+    :class:`~mialeak.populations.Register`.  Beside it stand the classical measures, which are
+    functions of the same c_k rows and N_k people of a cell: the k-map, the smallest N_k of a cell
+    shown; delta-presence, the smallest and the largest c_k / N_k; the share of rows with N_k = 1.
+    A claim that a person is in the table is right c_k / N_k of the time.
 
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.
@@ -175,6 +193,15 @@ def table_leakage(
     >>> report.rows, report.n_cells
     (728, 4)
 
+    A sample whose register is at hand, here every tenth row of Adult:
+
+    >>> adult = load_adult().columns
+    >>> sample = {name: values[::10] for name, values in adult.items()}
+    >>> columns = ["age", "education", "race", "sex"]
+    >>> population = table_leakage(sample, columns, population=adult).population
+    >>> print(f"{population.leakage:.4f} {population.unique_share:.3f} {population.k_map}")
+    0.3064 0.041 1
+
     Two one-way tables and a two-way table of the same people leak less than all four columns:
 
     >>> margins = ["age", "race", ("education", "sex")]
@@ -193,6 +220,9 @@ def table_leakage(
         invalid("counts", "be the name of a column", value=counts, error=TypeError)
     columns = [columns] if isinstance(columns, str) else columns
     named, columns = _margins(margins, columns, independent)
+    if population is not None:
+        check_population(population, margins=margins, protect=protect, coarsen=coarsen)
+    given, counts = counts, counts_of_table(frame, population, counts)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     n_missing = _persons(absent, persons)
@@ -209,9 +239,21 @@ def table_leakage(
     row_cells = np.full(len(absent), -1)
     row_cells[places] = cells.of_row
 
-    n = rows if n is None else n
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
+    register = None
+    if population is not None:
+        register = population_report(
+            population,
+            values,
+            cells,
+            row_cells=row_cells,
+            n=n,
+            counts=given,
+            na=na,
+            missing=missing,
+        )
+    n = rows if n is None else n
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
@@ -238,6 +280,7 @@ def table_leakage(
         rows_dropped=n_missing if na == "drop" else 0,
         rows_missing=n_missing if na == "category" else 0,
         margins=report,
+        population=register,
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),

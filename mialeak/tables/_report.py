@@ -26,6 +26,8 @@ from mialeak.tables._estimate import (
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
+from mialeak.tables._register import PopulationReport
+from mialeak.tables._register_document import document_of_population
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
@@ -175,6 +177,9 @@ class TableReport(Result):
         Rows counted though a value is missing (``na="category"``).
     margins : MarginReport or None
         What leaks if only margins are published, not all joint counts.
+    population : PopulationReport or None
+        The exact leakage, if the register that the rows were sampled from is at hand; then the
+        number to go by.
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
@@ -205,6 +210,7 @@ class TableReport(Result):
     rows_dropped: int
     rows_missing: int
     margins: MarginReport | None
+    population: PopulationReport | None
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
@@ -370,6 +376,8 @@ class TableReport(Result):
 
     def document(self, *, target: float = 0.01, top: int = 10, show_rows: bool = False) -> Document:
         """What :meth:`text` says, apart from how it looks."""
+        if self.population is not None:
+            return document_of_population(self, self.population, top=top, show_rows=show_rows)
         if self.margins is None:
             return document(self, target=target, top=top, show_rows=show_rows)
         margins = document_of_margins(
@@ -383,10 +391,12 @@ class TableReport(Result):
         The values of these rows are None unless `show_rows`.
         """
         margins = None if self.margins is None else self.margins.to_dict(top=top)
+        population = None if self.population is None else self.population.to_dict(top=top)
         riskiest = [row.to_dict() for row in self.riskiest(top)]
         if not show_rows:
-            for row in [*riskiest, *(margins["riskiest"] if margins else ())]:
-                row["values"] = None
+            for part in (margins, population):
+                for row in [*riskiest, *(part["riskiest"] if part else ())]:
+                    row["values"] = None
         return {
             "kind": self.kind,
             "columns": [str(name) for name in self.columns],
@@ -405,6 +415,7 @@ class TableReport(Result):
             "cell_sizes": [size.to_dict() for size in self.cell_sizes],
             "riskiest": riskiest,
             "margins": margins,
+            "population": population,
             "protections": [table.to_dict() for table in self.protections],
         }
 

@@ -1,0 +1,99 @@
+"""What a table's report says when the register that it was sampled from is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import accuracy, number, percent, printable
+from mialeak.tables._document import counted
+
+if TYPE_CHECKING:
+    from mialeak.tables._register import PopulationReport, RowInPopulation
+    from mialeak.tables._report import TableReport
+
+__all__ = ["document_of_population"]
+
+
+def document_of_population(
+    report: TableReport, population: PopulationReport, *, top: int, show_rows: bool
+) -> Document:
+    """The answer, the numbers, the table and its register, rows at risk."""
+    sections = [_numbers(report, population), _measures(population), counted(report)]
+    if top:
+        sections.append(_riskiest(report, population.riskiest(top), show_rows))
+    return Document(_answer(report, population), sections, report.cautions)
+
+
+def _answer(report: TableReport, population: PopulationReport) -> str:
+    release = f"these {report.n_cells:,} counts" if report.n_cells > 1 else "this count"
+    if population.n != population.rows:
+        release = f"such counts of {population.n:,} rows"
+    value = population.leakage
+    return (
+        f"Publishing {release}, of a sample of the register's {population.people:,} people, leaks "
+        f"{number(value)} (exact). An attacker who knows the register and sees such counts can "
+        f"tell with {accuracy(value)} accuracy whether a random person of it is in the table "
+        "(guessing: 50%)."
+    )
+
+
+def _numbers(report: TableReport, population: PopulationReport) -> Section:
+    estimate = report.estimate
+    span = f"{number(estimate.low)} to {number(estimate.high)}"
+    told = [
+        (number(population.leakage), "for a random person of the register (exact)"),
+        (number(population.average), "for a random row of the table (exact)"),
+        (number(population.highest), "for the riskiest row of the table (exact)"),
+        (
+            number(estimate.value),
+            f"for comparison, from the table alone and an endless population (estimate, {span})",
+        ),
+    ]
+    return Section("Leakage", [Pairs(told)])
+
+
+def _measures(population: PopulationReport) -> Section:
+    low, high = percent(population.presence_low), percent(population.presence_high)
+    told = [
+        (percent(population.prior), "of the register's people are in the table"),
+        (
+            percent(population.claim_right),
+            "right: a claim that a person is in the table, where the counts speak for it",
+        ),
+        (f"{population.k_map:,}", "people of the register at least in a cell shown (k-map)"),
+        (f"{low} to {high}", "of a cell's people are in the table (delta-presence)"),
+        (
+            percent(population.unique_share),
+            "of the rows are alone in their cell of the register (population uniques)",
+        ),
+    ]
+    lines = ["The leakage is over all samples of this size, these numbers are of this table."]
+    return Section("The table in its register", [Pairs(told), Notes(lines)])
+
+
+def _riskiest(report: TableReport, rows: Sequence[RowInPopulation], show_rows: bool) -> Section:
+    names = report.columns if show_rows else ()
+    header = (
+        "row",
+        "in its cell",
+        "in the register",
+        "a claim is right",
+        "leakage",
+        *(printable(name) for name in names),
+    )
+    body = [
+        (
+            f"{row.row}",
+            f"{row.count:,}",
+            f"{row.people:,}",
+            percent(row.presence),
+            number(row.leakage),
+            *(printable(row.values[name]) for name in names),
+        )
+        for row in rows
+    ]
+    thing, every = ("Cells", report.n_cells) if report.counts is not None else ("Rows", report.rows)
+    title = f"{thing} most at risk ({len(rows):,} of {every:,}; row 0 is the first)"
+    return Section(title, [Table(header, body, left=len(names))])
