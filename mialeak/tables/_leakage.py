@@ -224,45 +224,27 @@ def table_leakage(
         check_population(population, margins=margins, protect=protect, coarsen=coarsen)
     given, counts = counts, counts_of_table(frame, population, counts)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
-    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
-    n_missing = _persons(absent, persons)
-    if absent.any() and na == "error":
-        _refuse_missing(factors)
-    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
-    if persons is not None:
-        kept &= persons > 0
-    places = np.flatnonzero(kept)
-    rows = _persons(kept, persons)
-    if not rows:
-        invalid("frame", "have at least one row without a missing value")
+    kept, n_missing = _kept(factors, persons, na)
+    places, rows = np.flatnonzero(kept), _persons(kept, persons)
     cells = _cells(factors, places, persons)
-    row_cells = np.full(len(absent), -1)
+    row_cells = np.full(len(kept), -1)
     row_cells[places] = cells.of_row
 
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     register = None
     if population is not None:
-        register = population_report(
-            population,
-            values,
-            cells,
-            row_cells=row_cells,
-            n=n,
-            counts=given,
-            na=na,
-            missing=missing,
-        )
+        options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
+        register = population_report(population, values, cells, **options)
     n = rows if n is None else n
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
         codes = {name: codes_of(factor, every) for name, factor in factors.items()}
-        whole = cells if persons is None else count_cells(codes.values(), rows)
         report = margin_report(
             named,
             codes,
-            whole,
+            cells if persons is None else count_cells(codes.values(), rows),
             values,
             row_cells=row_cells,
             n=n,
@@ -323,6 +305,21 @@ def _read(
     if not factors:
         invalid("frame", "have at least one column beside the counts")
     return factors, as_cell_counts(counts, given, factors)
+
+
+def _kept(
+    factors: dict[Any, Factor], persons: IntArray | None, na: str
+) -> tuple[npt.NDArray[np.bool_], int]:
+    """The rows that are counted, and the number of persons with a missing value."""
+    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    if absent.any() and na == "error":
+        _refuse_missing(factors)
+    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
+    if persons is not None:
+        kept &= persons > 0
+    if not _persons(kept, persons):
+        invalid("frame", "have at least one row without a missing value")
+    return kept, _persons(absent, persons)
 
 
 def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
