@@ -18,7 +18,7 @@ from mialeak.estimators import (
     variance_influence,
     z_estimator,
 )
-from mialeak.means import row_leakage_scores
+from mialeak.means._rows import row_leakage_scores
 from mialeak.reference import estimators as twins
 from mialeak.scores import covariance_score
 

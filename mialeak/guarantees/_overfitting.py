@@ -1,20 +1,19 @@
-"""From losses of members and others to a bound on security; samples for empirical means."""
+"""From losses of members and others to a bound on security."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, as_scores, as_share, invalid
+from mialeak._arrays import FloatArray, as_float, as_scores, as_share
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result
 from mialeak.guarantees._values import positive
 
-__all__ = ["SecurityBound", "mean_samples_needed", "overfitting_security_bound"]
+__all__ = ["SecurityBound", "overfitting_security_bound"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,71 +107,6 @@ def overfitting_security_bound(
     factor = max(1.0, 1.0 / balance)
     upper = min(factor * (1.0 - proved), 1.0)
     return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, balance, level)
-
-
-def mean_samples_needed(c: Any, d: Any, leakage: Any, *, gamma: Any = 1.0) -> int:
-    """Rows with which a function of an empirical mean leaks no more than `leakage`.
-
-    Parameters
-    ----------
-    c : float
-        The constant of the procedure and the law of the data, at least 0.  It is unknown in
-        general: nothing in the data bounds it.
-    d : int
-        Coordinates of the mean, at least 1.
-    leakage : float
-        The leakage allowed, above 0 and at most 1.
-    gamma : float
-        Balance of the game, positive and finite.
-
-    Returns
-    -------
-    int
-        The least n with ``max(1, gamma) (c + sqrt(d)/(2 sqrt n))/sqrt n <= leakage``.
-
-    Raises
-    ------
-    TypeError
-        If d is not an integer.
-    ValueError
-        If c is negative, d below 1, leakage not above 0 and at most 1, gamma not positive, or more
-        than 2**53 rows would be needed.
-
-    Notes
-    -----
-    [AGP25] Theorem 13.  ([AGP23] Corollary 4.1.1 says that n >= sqrt(d)/leakage is enough whatever
-    the law: that is false.)
-
-    Examples
-    --------
-    >>> from mialeak.guarantees import mean_samples_needed
-    >>> mean_samples_needed(0.5, 100, 0.1)
-    100
-    """
-    constant, allowed = as_float(c, "c"), as_float(leakage, "leakage")
-    dimension = as_count(d, "d", least=1)
-    balance = float(positive(as_float(gamma, "gamma"), "gamma"))
-    if constant < 0.0:
-        invalid("c", "be at least 0", value=constant)
-    if not 0.0 < allowed <= 1.0:
-        invalid("leakage", "be above 0 and at most 1", value=allowed)
-    allowed /= max(1.0, balance)
-    width = math.sqrt(dimension)
-    # With r = 1/sqrt(n): c r + sqrt(d) r^2/2 = leakage; its root, up to rounding, is 1/`root`.
-    spread = math.hypot(constant, math.sqrt(2.0 * allowed * width))
-    root = (constant / 2.0 + spread / 2.0) / allowed
-    if not root < math.sqrt(MAX_COUNT):
-        invalid("leakage", "be within reach of 2**53 rows", value=leakage)
-    low = math.floor(root * root * (1.0 - 1e-12))
-    high = math.ceil(root * root * (1.0 + 1e-12)) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        side = math.sqrt(middle)
-        if (constant + width / side / 2.0) / side > allowed * (1.0 + 1e-15):
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _excess(gamma: float) -> Curves:
