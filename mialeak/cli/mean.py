@@ -101,11 +101,11 @@ def run(options: argparse.Namespace) -> int:
     report, file, origin = _report(options)
     limit = options.max_leakage
     over, verdict = _output.judge("The riskiest row", report.highest, limit)
-    content = report.to_dict(target=options.target, top=options.top)
+    content = report.to_dict(leakage=options.target, top=options.top)
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
     cautions = getattr(options, "cautions", [])
     content["caveats"] = [*cautions, *content["caveats"]]
-    text = report.document(target=options.target, top=options.top)
+    text = report.document(leakage=options.target, top=options.top)
     text = replace(text, cautions=[*cautions, *text.cautions])
     return _output.give(
         options,

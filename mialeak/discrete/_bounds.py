@@ -51,7 +51,8 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
     n : int or integer array
         Number of rows, the target included; from 1 to 2**53.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
 
     Returns
     -------

@@ -145,7 +145,8 @@ def atom_leakage(p: Any, n: int, *, gamma: float = 1.0) -> FloatArray:
     n : int
         Number of rows, the target included; from 1 to 2**53.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
 
     Returns
     -------
@@ -216,7 +217,8 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
     leakage : float
         Largest leakage wanted, strictly between 0 and 1.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
 
     Returns
     -------

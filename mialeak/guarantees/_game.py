@@ -106,6 +106,8 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     p_out, p_in : (..., K) array_like
         Probability of each of K outcomes in the two worlds; leading axes broadcast.
     gamma : array_like
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
         Positive and finite; broadcasts with the leading axes.  1 gives the total variation
         distance.
 
@@ -141,9 +143,9 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     if out.shape[-1] != inside.shape[-1]:
         sizes = f"its last axis has {inside.shape[-1]} and that of p_out {out.shape[-1]}"
         invalid("p_in", f"have as many outcomes as p_out; {sizes}")
-    balance = positive(gamma, "gamma")[..., np.newaxis]
-    more, less = np.maximum(balance, 1.0), np.minimum(balance, 1.0)
-    excess = np.where(balance >= 1.0, inside - more * out, out - inside / less)
+    gamma = positive(gamma, "gamma")[..., np.newaxis]
+    more, less = np.maximum(gamma, 1.0), np.minimum(gamma, 1.0)
+    excess = np.where(gamma >= 1.0, inside - more * out, out - inside / less)
     # Laws whose sums are above 1 by rounding can be further apart than laws can be.
     return plain(np.minimum(np.maximum(excess, 0.0).sum(axis=-1), 1.0))
 

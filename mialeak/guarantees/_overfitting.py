@@ -61,7 +61,9 @@ def overfitting_security_bound(
         loss from each training run.  Losses of the members of one model are not independent; with
         them `plug_in` describes that model, and nothing is proved about the procedure.
     gamma : float
-        Balance of the game, positive and finite.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
+        Positive and finite.
     confidence : float
         Strictly between 0 and 1.
 
@@ -95,18 +97,18 @@ def overfitting_security_bound(
     """
     inside = as_scores(member_losses, "member_losses")
     outside = as_scores(nonmember_losses, "nonmember_losses")
-    balance = float(positive(as_float(gamma, "gamma"), "gamma"))
+    gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
     level = as_share(confidence, "confidence")
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
     pairs = Pairs.of(order, 1.0 - level)
     proved = max(
-        pairs.tail(True).bound(_excess(balance), 1.0),
-        pairs.tail(False).bound(_excess_mirrored(balance), 1.0),
+        pairs.tail(True).bound(_excess(gamma), 1.0),
+        pairs.tail(False).bound(_excess_mirrored(gamma), 1.0),
     )
-    threshold, measured = _best_threshold(np.sort(inside), np.sort(outside), balance)
-    factor = max(1.0, 1.0 / balance)
+    threshold, measured = _best_threshold(np.sort(inside), np.sort(outside), gamma)
+    factor = max(1.0, 1.0 / gamma)
     upper = min(factor * (1.0 - proved), 1.0)
-    return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, balance, level)
+    return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, gamma, level)
 
 
 def _excess(gamma: float) -> Curves:

@@ -297,23 +297,23 @@ class MeanReport(Result):
         ]
         return found
 
-    def text(self, *, target: float = 0.01, top: int = 20) -> str:
+    def text(self, *, leakage: float = 0.01, top: int = 20) -> str:
         """The report for people, as ``print(report)`` shows it.
 
         Parameters
         ----------
-        target : float
+        leakage : float
             The leakage for which :meth:`noise_needed` is reported.
         top : int
             Rows at risk to list.
         """
-        return as_text(self.document(target=target, top=top))
+        return as_text(self.document(leakage=leakage, top=top))
 
-    def document(self, *, target: float = 0.01, top: int = 20) -> Document:
+    def document(self, *, leakage: float = 0.01, top: int = 20) -> Document:
         """What :meth:`text` says, apart from how it looks."""
-        return document(self, self._release, target=target, top=top)
+        return document(self, self._release, leakage=leakage, top=top)
 
-    def to_dict(self, *, target: float = 0.01, top: int = 20) -> dict[str, Any]:
+    def to_dict(self, *, leakage: float = 0.01, top: int = 20) -> dict[str, Any]:
         """The report as plain values; the score of a row that is alone in its kind is infinite."""
         release = self._release
         return {
@@ -332,7 +332,7 @@ class MeanReport(Result):
             "highest": self.highest,
             "distribution": self.distribution(),
             "noise_effect": self.noise_effect,
-            "noise_needed": self.noise_needed(target),
+            "noise_needed": self.noise_needed(leakage),
             "riskiest": self.riskiest(top),
             "caveats": list(self.caveats),
             "exact": self.exact_rows(top).to_dict() if self.exact else None,

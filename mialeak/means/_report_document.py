@@ -19,13 +19,13 @@ __all__ = ["document"]
 _NAMED = 12
 
 
-def document(report: MeanReport, release: Release, *, target: float, top: int) -> Document:
+def document(report: MeanReport, release: Release, *, leakage: float, top: int) -> Document:
     """The answer, the rows' leakage, the table, noise, rows at risk."""
     sections = [
         _rows(report),
         _table(report, release),
         _noise(report),
-        _needed(report.noise_needed(target)),
+        _needed(report.noise_needed(leakage)),
     ]
     if top:
         sections.append(_riskiest(report, release, report.riskiest(top)))
