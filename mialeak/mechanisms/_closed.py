@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import (
+    FloatArray,
+    invalid,
+    unsupported,
+)
 from mialeak._numerics.lattice import lattice_steps
 from mialeak.mechanisms._measures import leaked, poisson_pmf, total, window
 
@@ -143,7 +147,9 @@ def mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float
     most = int(high.max()) if poisson else int(min(high.max(), n))
     least = int(low.max())
     if (most + 2) * (size // 2 + 1) * cells > _MOST_MODE:
-        invalid("n", "be smaller, or p shorter, for the mode to be found exactly", value=n)
+        case = f"at n = {n:,} with {cells:,} cells"
+        why = "that would take too long"
+        unsupported("The leakage of the mode", case, why, "Choose a smaller n, or fewer cells")
     if not poisson:
         half = np.arange(size // 2 + 1)
         nodes = np.exp(2j * math.pi / size * half)

@@ -8,7 +8,14 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, as_share, invalid, listed
+from mialeak._arrays import (
+    as_choice,
+    as_count,
+    as_share,
+    invalid,
+    listed,
+    unsupported,
+)
 from mialeak._columns import Factor, frame_factors, near
 from mialeak.tables._cautions import cautions_of
 from mialeak.tables._cells import Cells, count_cells
@@ -194,7 +201,8 @@ def table_leakage(
     columns = [columns] if isinstance(columns, str) else columns
     named = None if margins is None else as_margins(margins, columns)
     if named is None and independent:
-        invalid("independent", "be left out without margins", remedy="Name the margins published")
+        why = "the columns of one table have their joint counts"
+        unsupported("independent", "without margins", why, "Name the margins published")
     if named is not None and columns is None:
         columns = list(dict.fromkeys(name for margin in named for name in margin))
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
