@@ -225,8 +225,7 @@ def test_the_shell_names_its_option(tmp_path, capsys):
     for margins, rule in (
         (
             [],
-            "is not available without margins: the columns of one table have their joint "
-            "counts. Name the margins published",
+            "is not available without margins: it is about them. Name margins",
         ),
         (["--margins", "a,a*b,b"], None),
     ):

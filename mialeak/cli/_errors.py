@@ -88,9 +88,10 @@ def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
     typed : mapping of str to str
         The option that each argument came from.
     """
+    message = one_line(error)
     fault = getattr(error, "fault", None)
-    option = typed.get(fault.argument, "") if fault else ""
-    message = " ".join(fault.sentence(option).split()) if option else one_line(error)
+    if fault is not None and fault.argument in typed:
+        message = " ".join(fault.sentence(typed[fault.argument]).split())
     if "names" not in typed:  # a command that has no options for the header of a CSV
         from mialeak._csv import HEADER_ADVICE
 

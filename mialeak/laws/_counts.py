@@ -129,14 +129,14 @@ class Bernoulli(_Probability):
 
         1 where ``p <= 1/2``, else 0; shape (d,).
         """
-        return (self.p <= 0.5).astype(np.float64)
+        return np.asarray(self.p <= 0.5, np.float64)
 
     def hardest_target(self) -> FloatArray:
         """The row that a released mean gives away least: in each column the commoner value.
 
         1 where ``p > 1/2``, else 0; shape (d,).
         """
-        return (self.p > 0.5).astype(np.float64)
+        return np.asarray(self.p > 0.5, np.float64)
 
     @property
     def mean(self) -> FloatArray:  # type: ignore[override]

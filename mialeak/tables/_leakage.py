@@ -201,8 +201,7 @@ def table_leakage(
     columns = [columns] if isinstance(columns, str) else columns
     named = None if margins is None else as_margins(margins, columns)
     if named is None and independent:
-        why = "the columns of one table have their joint counts"
-        unsupported("independent", "without margins", why, "Name the margins published")
+        unsupported("independent", "without margins", "it is about them", "Name margins")
     if named is not None and columns is None:
         columns = list(dict.fromkeys(name for margin in named for name in margin))
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
