@@ -8,7 +8,7 @@ import numpy as np
 from speed_case import SpeedCase
 
 from mialeak import games, means, scores
-from mialeak.games._tables import binomial_draw
+from mialeak._numerics.draws import binomial_draw
 from mialeak.laws import Bernoulli
 from mialeak.reference import games as game_twins, scores as score_twins
 
@@ -22,7 +22,7 @@ ENOUGH = 500
 def setting(size: int) -> tuple[Any, ...]:
     """How many rounds make ``size`` entries, probabilities and the easiest target."""
     p = np.random.default_rng(6).uniform(0.25, 0.75, COLUMNS)
-    return size // COLUMNS, p, means.easiest_target(p)
+    return size // COLUMNS, p, Bernoulli(p).easiest_target()
 
 
 def checked(attack: Any, member: Any, p: Any, target: Any) -> None:

@@ -1,8 +1,10 @@
 """The shared conversions: what a caller hands in, as the float64 or integer it stands for.
 
-Every message about shape, dtype and domain is worded by :func:`invalid`, in one voice:
+Every message about shape, dtype and domain is worded by :func:`invalid`, in one voice, and every
+combination without an answer by :func:`unsupported`:
 
-    ``<argument> must <rule>; got <argument>[<index>] = <value>``
+    ``<argument> must <rule>; got <argument>[<index>] = <value>. <remedy>``
+    ``<argument> is not available <case>: <why>. <remedy>``
 
 Conversions never change a value: an integer that float64 or the rule cannot hold is an error, not a
 rounding; only long doubles, fractions and decimals become the nearest float64.  Nothing here copies
@@ -15,6 +17,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,7 +28,9 @@ from mialeak._kernels.checks import within
 __all__ = [
     "MASS_TOLERANCE",
     "MAX_COUNT",
+    "Fault",
     "FloatArray",
+    "Unsupported",
     "all_finite",
     "as_choice",
     "as_count",
@@ -50,6 +55,7 @@ __all__ = [
     "require",
     "require_within",
     "sampled_rows",
+    "unsupported",
     "within",
 ]
 
@@ -71,6 +77,74 @@ _FLOAT64 = np.dtype(np.float64)
 _LARGEST = sys.float_info.max
 
 
+@dataclass(frozen=True)
+class Fault:
+    """An argument that breaks a rule: the ``fault`` of the error, in the parts of its message.
+
+    Attributes
+    ----------
+    argument : str
+        The argument, as the caller wrote it.
+    rule : str
+        What holds for a good argument, after the word "must".
+    index : int or tuple of int or None
+        Place of the offending element.
+    value : object
+        The offending value.
+    remedy : str
+        What the caller can do, a sentence of its own.
+    """
+
+    argument: str
+    rule: str
+    index: Any = None
+    value: Any = _MISSING
+    remedy: str = ""
+
+    def sentence(self, option: str = "") -> str:
+        """The message; with the option of a shell in place of the argument, if there is one."""
+        message = f"{option or self.argument} must {self.rule}"
+        if self.value is not _MISSING:
+            name = "" if option else f"{self.argument}{self._place} = "
+            message += f"; got {name}{_shortened(repr(self.value))}"
+        return f"{message}. {self.remedy}" if self.remedy else message
+
+    @property
+    def _place(self) -> str:
+        if self.index is None or self.index == ():
+            return ""
+        index = self.index
+        inner = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+        return f"[{', '.join(map(str, inner)) if isinstance(inner, tuple) else inner}]"
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """A combination that has no answer: the ``fault`` of the error, in the parts of its message.
+
+    Attributes
+    ----------
+    argument : str
+        What is not available: an argument, or a noun.
+    case : str
+        Where it is not: "with noise", "for this target".
+    why : str
+        The reason.
+    remedy : str
+        What to do instead, a sentence of its own.
+    """
+
+    argument: str
+    case: str
+    why: str
+    remedy: str = ""
+
+    def sentence(self, option: str = "") -> str:
+        """The message; with the option of a shell in place of the argument, if there is one."""
+        message = f"{option or self.argument} is not available {self.case}: {self.why}"
+        return f"{message}. {self.remedy}" if self.remedy else message
+
+
 def invalid(
     name: str,
     rule: str,
@@ -82,31 +156,28 @@ def invalid(
 ) -> NoReturn:
     """Raise `error` saying which argument breaks which rule, where and with what value.
 
-    Parameters
-    ----------
-    name : str
-        The argument, as the caller wrote it.
-    rule : str
-        What holds for a good argument, after the word "must".
-    index : int or tuple of int, optional
-        Place of the offending element.
-    value : object, optional
-        The offending value.
-    remedy : str, optional
-        What the caller can do, a sentence of its own.
+    The parts of the message are its ``fault``, a :class:`Fault`, with the same meanings.
     """
-    message = f"{name} must {rule}"
-    if value is not _MISSING:
-        if isinstance(value, np.generic):
-            value = value.item()
-        place = ""
-        if index is not None and index != ():
-            inner = index[0] if isinstance(index, tuple) and len(index) == 1 else index
-            place = f"[{', '.join(map(str, inner)) if isinstance(inner, tuple) else inner}]"
-        message += f"; got {name}{place} = {_shortened(repr(value))}"
-    if remedy:
-        message += f". {remedy}"
-    raise error(message)
+    if isinstance(value, np.generic):
+        value = value.item()
+    _refuse(Fault(name, rule, index, value, remedy), error)
+
+
+def unsupported(
+    name: str, case: str, why: str, remedy: str = "", *, error: type[Exception] = ValueError
+) -> NoReturn:
+    """Raise `error` for a combination that has no answer, though no argument is wrong by itself.
+
+    The message is "<name> is not available <case>: <why>. <remedy>", and its parts are the
+    ``fault`` of the error, an :class:`Unsupported`.
+    """
+    _refuse(Unsupported(name, case, why, remedy), error)
+
+
+def _refuse(fault: Fault | Unsupported, error: type[Exception]) -> NoReturn:
+    refusal = error(fault.sentence())
+    refusal.fault = fault  # type: ignore[attr-defined]
+    raise refusal
 
 
 def listed(items: Iterable[Any], *, show: Callable[[Any], str] = repr, most: int = _LISTED) -> str:

@@ -61,7 +61,7 @@ def read_csv(
 ) -> dict[str, Factor]:
     """The columns of a CSV; the arguments are those of :func:`mialeak._io.read_table`."""
     if len(delimiter) != 1:
-        raise ValueError(f"delimiter must be one character; got {delimiter!r}")
+        invalid("delimiter", "be one character", value=delimiter)
     try:
         with (
             path.open(newline="", encoding="utf-8-sig") as file,

@@ -26,7 +26,6 @@ LAW = np.ma.masked_array([0.5, 0.3, 0.2], mask=[0, 0, 1])
 TAKES_ARRAYS = {
     "X": [
         lambda: mialeak.estimators.mean_influence(MASKED),
-        lambda: mialeak.means.row_leakage_scores(MASKED),
         lambda: StreamingCovariance().fit(MASKED),
         lambda: StreamingCovariance().fit(MASKED.astype(np.float32)),
         lambda: StreamingCovariance().fit(X).mahalanobis(MASKED),
@@ -123,7 +122,7 @@ TAKES_RNG = {
     "mislabelled_canaries": lambda rng: mialeak.training.mislabelled_canaries([0, 1], 3, rng=rng),
     "blank_canaries": lambda rng: mialeak.training.blank_canaries(1, 2, 3, rng=rng),
     "discretize": lambda rng: mialeak.mechanisms.discretize(X, 2, rng=rng),
-    "draw_rows": lambda rng: mialeak.games.draw_rows(mialeak.laws.Bernoulli([0.5]), 3, rng=rng),
+    "draw": lambda rng: mialeak.laws.Bernoulli([0.5]).draw(3, rng=rng),
     "RandomRound": lambda rng: mialeak.mechanisms.RandomRound(3).release([1], rng=rng),
     "resampled_tradeoff": lambda rng: mialeak.estimators.mean_influence(X).resampled_tradeoff(
         0, lambda rows: rows.mean(axis=0), X, rounds=1, rng=rng

@@ -147,7 +147,7 @@ def test_text_is_that_of_the_report(table, capsys):
     assert main(["table", table, *arguments, "--target", "0.1"]) == 0
     columns = {"age": ["30", "30", "30", "41", "41", "30", "30"], "sex": list("fmffmfm")}
     report = table_leakage(columns, n=5, confidence=0.9)
-    assert capsys.readouterr().out == report.text(target=0.1, top=2) + "\n"
+    assert capsys.readouterr().out == report.text(leakage=0.1, top=2) + "\n"
 
 
 def test_persons_are_shown_only_when_asked_for(table, tmp_path, capsys):

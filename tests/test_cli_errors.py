@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mialeak._arrays import invalid, listed
+from mialeak._arrays import invalid, listed, unsupported
 from mialeak.cli import main
-from mialeak.cli._errors import LONGEST, in_shell, shortened
+from mialeak.cli._errors import LONGEST, as_typed, in_shell, shortened
 
 
 def refused(capsys, *arguments):
@@ -85,3 +85,33 @@ def test_no_item_and_no_value_fills_an_error():
         invalid("n", "be short", value="x" * 1000, remedy="Shorten it")
     assert str(caught.value).endswith("xxx'. Shorten it")
     assert len(str(caught.value)) < 150
+
+
+def test_an_option_stands_for_the_argument_and_its_place():
+    """From the parts of the error: the words of a message may change."""
+    typed = {"columns": "--columns", "exact": "--exact"}
+    for raised, line in (
+        (
+            lambda: invalid("columns", "be columns", index=1, value="b", remedy="Try columns = c"),
+            "--columns must be columns; got 'b'. Try columns = c",
+        ),
+        (
+            lambda: invalid("rows", "not be columns must be", value=3),
+            "rows must not be columns must be; got rows = 3",
+        ),
+        (
+            lambda: invalid("columns", "be integers", error=TypeError),
+            "--columns must be integers",
+        ),
+        (
+            lambda: unsupported("exact", "with noise", "no law is known", "Leave out exact"),
+            "--exact is not available with noise: no law is known. Leave out --exact",
+        ),
+    ):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            raised()
+        assert as_typed(caught.value, {"names": "--names", **typed}) == line
+
+
+def test_an_error_of_another_kind_is_not_taken_apart():
+    assert as_typed(ValueError("columns must go"), {"columns": "--columns"}) == "columns must go"

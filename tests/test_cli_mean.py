@@ -155,7 +155,7 @@ def test_json_says_what_the_report_says(table, columns, capsys):
     expected = {
         "schema": "mialeak.mean/1",
         "mialeak": mialeak.__version__,
-        **report.to_dict(target=0.1, top=2),
+        **report.to_dict(leakage=0.1, top=2),
         "limit": None,
     }
     assert content == expected

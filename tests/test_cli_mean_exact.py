@@ -122,18 +122,18 @@ def test_without_rows_nothing_is_added(table, capsys):
     [
         (
             ["--columns", "sex,age"],
-            "--exact must find two values, or genotype counts 0, 1 and 2, in every column; 'age' "
-            "has 24 values. Choose other columns",
+            "--exact is not available for column 'age', which has 24 values: every column must "
+            "have two values, or genotype counts 0, 1 and 2. Choose other columns",
         ),
         (
             ["--columns", "snp", "--categories", "snp"],
-            "--exact must find two values, or genotype counts 0, 1 and 2, in every column; 'snp' "
-            "has 3 values. Choose other columns",
+            "--exact is not available for column 'snp', which has 3 values: every column must "
+            "have two values, or genotype counts 0, 1 and 2. Choose other columns",
         ),
         (
             ["--columns", "sex", "--noise-std", "0.1"],
-            "--exact must go without noise: the law of a noisy mean is not known exactly. Leave "
-            "out the noise",
+            "--exact is not available with noise: the law of a noisy mean is not known exactly. "
+            "Leave out the noise",
         ),
     ],
 )
@@ -154,8 +154,8 @@ def test_a_curve_that_is_not_sure_is_no_answer(tmp_path, capsys):
     err = capsys.readouterr().err
     assert (code, err) == (
         1,
-        "mialeak: error: --exact must have more columns, or less rare values: of these row 0 has "
-        "no sure curve. Leave out --exact, or list fewer rows\n",
+        "mialeak: error: --exact is not available for row 0: with so few columns, or values so "
+        "rare, the error of its curve is too large. Leave out --exact, or list fewer rows\n",
     )
 
 

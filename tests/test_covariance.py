@@ -115,8 +115,8 @@ def test_an_attacker_who_takes_one_row_for_another_knows_a_learnt_covariance(str
     x = rows_for(structure)
     found = StreamingCovariance(**STRUCTURES[structure]).fit(x)
     mean = x.mean(axis=0)
-    expected = mialeak.means.misspecified_advantage(x[:4], x[4:8], mean, found.covariance_, 50)
-    got = mialeak.means.misspecified_advantage(x[:4], x[4:8], mean, found, 50)
+    expected = mialeak.mean_tradeoff(x[:4], mean, found.covariance_, 50, assumed_target=x[4:8]).mu
+    got = mialeak.mean_tradeoff(x[:4], mean, found, 50, assumed_target=x[4:8]).mu
     np.testing.assert_allclose(got, expected, rtol=1e-9)
 
 

@@ -388,7 +388,7 @@ MESSAGES = [
     ),
     (lambda: StreamingCovariance().fit(X[0]), "X must have 2 dimensions; its shape is (4,)"),
     (lambda: StreamingCovariance().fit(X[:0]), "X must have at least one row"),
-    (lambda: StreamingCovariance().fit(iter([])), "X must give at least one block of rows"),
+    (lambda: StreamingCovariance().fit(iter([])), "X must have at least one block of rows"),
     (lambda: FITTED.mahalanobis(X[:, :3]), "X must have 4 columns, as those before"),
     (lambda: copy.deepcopy(FITTED).partial_fit(X[:, :3]), "X must have 4 columns"),
     (lambda: FITTED.mahalanobis(X * 1j), "X must be real"),

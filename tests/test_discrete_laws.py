@@ -152,7 +152,8 @@ def test_an_enclosure_that_is_not_close_is_no_number():
     bounds = max_leakage_bounds(law, 10**9)
     assert 0 < bounds.lower < bounds.upper
     with pytest.raises(
-        ValueError, match=r"within 1e-12 of itself; at n = 1000000000 it lies between .* max_leak"
+        ValueError,
+        match=r"within 1e-12 of itself for this law at n = 1000000000: it lies between .* max_leak",
     ):
         max_leakage(law, 10**9)
 

@@ -18,7 +18,7 @@ from mialeak.estimators import (
     variance_influence,
     z_estimator,
 )
-from mialeak.means import row_leakage_scores
+from mialeak.means._rows import row_leakage_scores
 from mialeak.reference import estimators as twins
 from mialeak.scores import covariance_score
 
@@ -363,10 +363,16 @@ REFUSED = [
     (lambda: least_squares_influence(X[:2], Y[:2]), "X must have at least 3 rows and 1 column"),
     (lambda: least_squares_influence(X[:, [0, 1, 0]], Y), "as the columns are collinear (rank 3"),
     (lambda: least_squares_influence(X[:3], Y[:3]), "X must determine the estimate"),
-    (lambda: least_squares_influence(X, X[:, 0]), "y must differ from what X predicts"),
+    (lambda: least_squares_influence(X, X[:, 0]), "not available where X predicts y perfectly"),
     (lambda: logistic_influence(X, Y), "y must be 0 or 1; got y[0] ="),
-    (lambda: logistic_influence(X, SEPARATED), "y must not be separated by X"),
-    (lambda: logistic_influence(X, np.ones(N)), "y must not be separated by X"),
+    (
+        lambda: logistic_influence(X, SEPARATED),
+        "The logistic fit is not available where X separates y: no",
+    ),
+    (
+        lambda: logistic_influence(X, np.ones(N)),
+        "The logistic fit is not available where X separates y: no",
+    ),
     (lambda: joint_influence(), "parts must be at least one"),
     (lambda: joint_influence(MEAN, mean_influence(X[1:])), "their numbers are [60, 59]"),
     (lambda: InfluenceFunctions([0.0], X), "influence must have at least 3 rows and a column"),

@@ -260,7 +260,7 @@ def test_a_lattice_that_does_not_bend_away_has_its_jumps():
 
 def test_an_answer_with_a_large_error_is_refused_and_the_enclosure_is_not():
     curve = exact_mean_tradeoff([1, 1, 0.3], [Bernoulli([0.3, 0.4]), Normal([0.0], [1.0])], 50)
-    message = "marginals must have more columns, or likelier values: the error is 0.2 here"
+    message = "not available for so few columns, or values so unlikely: the error is 0.2 here"
     with pytest.raises(ValueError, match=message):
         _ = curve.advantage
     with pytest.raises(ValueError, match=message):

@@ -228,7 +228,7 @@ def test_atoms_are_listed_and_have_no_density():
     assert arrays.log_ratio.size == 5  # and the impossible release
     np.testing.assert_allclose(arrays.cdf_out, stats.binom.cdf(np.arange(1, 6), 5, 0.4), rtol=1e-13)
     assert curve.impossible == pytest.approx(0.6**5)
-    with pytest.raises(TypeError, match="density must ask for what the law has"):
+    with pytest.raises(TypeError, match="density is not available for this curve: the law of"):
         curve.density(0.0)
 
 
@@ -290,7 +290,7 @@ def test_bad_options_are_refused_in_one_voice():
     with pytest.raises(ValueError, match='method must be "auto", "atoms", "halves" or "inv'):
         exact_mean_tradeoff([1.0, 0.0], LAW, 10, method="fft")
     many = Bernoulli(np.linspace(0.2, 0.8, 100))
-    with pytest.raises(ValueError, match="method must be possible: the law has too many atoms"):
+    with pytest.raises(ValueError, match='method="atoms" is not available for this law: it has'):
         exact_mean_tradeoff(np.ones(100), many, 10, method="atoms")
     curve = exact_mean_tradeoff(np.ones(100), many, 10)
     with pytest.raises(ValueError, match='world must be "out" or "in"'):

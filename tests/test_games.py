@@ -14,7 +14,7 @@ import pytest
 from fresh import seconds_to_stop
 
 import mialeak
-from mialeak.games import AverageTargetGame, FixedTargetGame, Rounds, _game, draw_rows
+from mialeak.games import AverageTargetGame, FixedTargetGame, Rounds, _game
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Normal, Presence
 from mialeak.scores import bernoulli_score
 
@@ -260,6 +260,5 @@ def test_ctrl_c_ends_a_long_game_within_a_second(workers):
 
 def test_short_names():
     assert mialeak.games.FixedTargetGame is FixedTargetGame
-    assert mialeak.games.draw_rows is draw_rows
     scores = GAME.play(50, score=lambda r: bernoulli_score(r, TARGET, P, 50), rng=1)
     assert scores.tradeoff().n_in == scores.member.sum()

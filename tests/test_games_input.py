@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mialeak.games import AverageTargetGame, FixedTargetGame, _game, draw_rows
+from mialeak.games import AverageTargetGame, FixedTargetGame, _game
 from mialeak.laws import Bernoulli, Genotype, Lattice, Marginal, Normal, Presence
 
 P = np.linspace(0.25, 0.75, 40)
@@ -110,6 +110,9 @@ class _Other(Bernoulli.__mro__[2]):
     def _log_ratio(self, releases, target, n):
         return None
 
+    def _draw(self, rng, out):
+        return None
+
 
 @pytest.mark.parametrize(
     ("marginals", "message"),
@@ -123,8 +126,6 @@ def test_what_is_no_law_is_refused(marginals, message):
     assert issubclass(_Other, Marginal)
     with pytest.raises(TypeError, match=message):
         AverageTargetGame(marginals, 10)
-    with pytest.raises(TypeError, match=message):
-        draw_rows(marginals, 10)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_an_error_of_the_score_is_the_callers_to_see(workers):
 
 def test_rows_refuse_bad_numbers():
     with pytest.raises(ValueError, match=r"rows must be between 0 and"):
-        draw_rows(Bernoulli(P), -1)
+        Bernoulli(P).draw(-1)
     with pytest.raises(TypeError, match=r"rng must be what"):
-        draw_rows(Bernoulli(P), 1, rng="x")
-    assert draw_rows(Bernoulli(P), 0).shape == (0, 40)
+        Bernoulli(P).draw(1, rng="x")
+    assert Bernoulli(P).draw(0).shape == (0, 40)

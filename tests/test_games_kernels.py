@@ -11,8 +11,8 @@ from fresh import bits_by_isa
 from scipy import stats
 
 from mialeak._kernels import draws as kernels
-from mialeak.games import _tables
-from mialeak.games._tables import binomial_draw, lattice_draw
+from mialeak._numerics import draws as draws_module
+from mialeak._numerics.draws import binomial_draw, lattice_draw
 from mialeak.reference import games as twins
 
 
@@ -210,12 +210,12 @@ def test_lattice_columns_with_one_law_share_a_table():
 
 @pytest.mark.parametrize("limit", ["MOST_WORDS", "_MOST_WORDS"])
 def test_sums_too_wide_for_tables_are_drawn_by_numpy(limit, monkeypatch):
-    monkeypatch.setattr(_tables if limit.startswith("_") else kernels, limit, 30)
+    monkeypatch.setattr(draws_module if limit.startswith("_") else kernels, limit, 30)
     rng, p = np.random.default_rng(1), np.array([0.3, 0.5])
     few = binomial_draw(8, p), lattice_draw(8, np.array([[0, 1]]), np.array([[0.5, 0.5]]))
-    assert all(isinstance(draw, _tables._Tables) for draw in few)
+    assert all(isinstance(draw, draws_module._Tables) for draw in few)
     many = binomial_draw(1000, p), lattice_draw(1000, np.array([[0, 2]]), np.array([[0.5, 0.5]]))
-    assert not any(isinstance(draw, _tables._Tables) for draw in many)
+    assert not any(isinstance(draw, draws_module._Tables) for draw in many)
     drawn = many[0](rng, slice(0, 2), 4000)
     assert np.all(abs(drawn.mean(axis=1) - 1000 * p) < 4 * np.sqrt(1000 * 0.25 / 4000))
     drawn = many[1](rng, slice(0, 1), 4000)

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from mialeak import mean_tradeoff
-from mialeak.games import AverageTargetGame, FixedTargetGame, draw_rows
-from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
+from mialeak.games import AverageTargetGame, FixedTargetGame
+from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence, as_joint
 from mialeak.reference import games as twins
 from mialeak.scores import bernoulli_score
 
@@ -234,7 +234,7 @@ def test_references_are_means_of_fresh_rows(kind):
 @each_kind
 def test_rows_have_the_law_of_rows(kind):
     law, values, chances, _ = KINDS[kind]
-    rows = draw_rows([Normal([1.0], [2.0]), law], ROUNDS, rng=10)
+    rows = as_joint([Normal([1.0], [2.0]), law]).draw(ROUNDS, rng=10)
     assert p_value(rows[:, 1], dict(zip(map(float, values), chances, strict=True))) > LEAST
     assert stats.kstest(rows[:, 0], stats.norm(1.0, 2.0).cdf).pvalue > LEAST
 

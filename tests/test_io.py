@@ -209,9 +209,9 @@ def test_a_pipe_is_refused_at_once(tmp_path):
 
 
 def test_a_delimiter_is_one_character(write):
-    with pytest.raises(ValueError, match="must be one character; got ''"):
+    with pytest.raises(ValueError, match="must be one character; got delimiter = ''"):
         read_table(write("a.csv", "a,b\n1,2\n"), delimiter="")
-    with pytest.raises(ValueError, match="delimiter must be one character; got ', '"):
+    with pytest.raises(ValueError, match="delimiter must be one character; got delimiter = ', '"):
         read_table(write("t.csv", "a,b\n"), delimiter=", ")
 
 

@@ -10,10 +10,9 @@ import pytest
 from mpmath import mp
 from scipy import special
 
+from mialeak.laws import Bernoulli
 from mialeak.means import (
-    easiest_target,
     gaussian_mean_tradeoff,
-    hardest_target,
     leakage_score,
     mean_tradeoff,
     noise_for_leakage,
@@ -187,23 +186,23 @@ def test_easiest_and_hardest_target_by_enumeration():
     p = RNG.uniform(0.05, 0.95, 8)
     rows = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
     scores = leakage_score(rows, p, p * (1 - p), 10)
-    np.testing.assert_array_equal(easiest_target(p), rows[scores.argmax()])
-    np.testing.assert_array_equal(hardest_target(p), rows[scores.argmin()])
+    np.testing.assert_array_equal(Bernoulli(p).easiest_target(), rows[scores.argmax()])
+    np.testing.assert_array_equal(Bernoulli(p).hardest_target(), rows[scores.argmin()])
 
 
 def test_extreme_targets_of_the_papers_experiment():
     """Integrals of 1/p and 1/(1-p) over [1/4, 3/4]: 5 (4 log 2 - 1) and 5 (4 log 1.5 - 1)."""
     p = 0.25 + 0.5 * (np.arange(5000) + 0.5) / 5000
-    easy = leakage_score(easiest_target(p), p, p * (1 - p), 1000)
-    hard = leakage_score(hardest_target(p), p, p * (1 - p), 1000)
+    easy = leakage_score(Bernoulli(p).easiest_target(), p, p * (1 - p), 1000)
+    hard = leakage_score(Bernoulli(p).hardest_target(), p, p * (1 - p), 1000)
     assert easy == pytest.approx(5 * (4 * np.log(2) - 1), rel=1e-6)
     assert hard == pytest.approx(5 * (4 * np.log(1.5) - 1), rel=1e-6)
 
 
-def test_extreme_targets_keep_shape_and_ends():
-    p = [[0.0, 1.0], [0.5, 0.25]]
-    np.testing.assert_array_equal(easiest_target(p), [[1, 0], [1, 1]])
-    np.testing.assert_array_equal(hardest_target(p), [[0, 1], [0, 0]])
+def test_extreme_targets_at_the_ends_and_in_the_middle():
+    law = Bernoulli([0.0, 1.0, 0.5, 0.25])
+    np.testing.assert_array_equal(law.easiest_target(), [1, 0, 1, 1])
+    np.testing.assert_array_equal(law.hardest_target(), [0, 1, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -222,8 +221,6 @@ def test_extreme_targets_keep_shape_and_ends():
         (lambda: samples_for_leakage([1.0], [0.0], 1.0, 5e-324), "leakage must be large enough"),
         (lambda: samples_for_leakage([1e9], [0.0], 1.0, 1e-9), "target must need at most 2**53"),
         (lambda: samples_for_leakage([1.0], [0.0], 0.0, 0.1), "target must differ from mean only"),
-        (lambda: easiest_target([0.5, 1.5]), "p must be between 0 and 1; got p[1] = 1.5"),
-        (lambda: hardest_target(np.nan), "p must be between 0 and 1; got p = nan"),
     ],
 )
 def test_bad_input_is_told(call, message):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mialeak._io import read_table
-from mialeak.means import row_leakage_scores
 from mialeak.means._release import category_scores, release_of
+from mialeak.means._rows import row_leakage_scores
 
 
 def recomputed(matrix, row, *, noise_std, rate, diagonal=False, blocks=()):

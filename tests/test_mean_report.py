@@ -116,8 +116,11 @@ def test_structures(frame):
         ({"sampling_rate": 0.33}, "sampling_rate must draw an integer number of rows"),
         ({"columns": "agee"}, "columns must be columns of the table; got columns[0] = 'agee'"),
         ({"labels": ["name"]}, "labels must be columns of the table; got labels[0] = 'name'"),
-        ({"exact": True}, "exact must find two values, or genotype counts 0, 1 and 2"),
-        ({"exact": True, "noise_std": 1.0}, "exact must go without noise"),
+        ({"exact": True}, "exact is not available for column"),
+        (
+            {"exact": True, "noise_std": 1.0},
+            "exact is not available with noise: the law of a noisy",
+        ),
     ],
 )
 def test_bad_input_is_refused(frame, options, message):

@@ -10,8 +10,8 @@ import pytest
 
 from mialeak._numerics import distances
 from mialeak.datasets import load_genotypes
-from mialeak.means import _margins, leakage_score, margin_leakage_scores, row_leakage_scores
-from mialeak.means._rows import calibrated_shrinkage, spectrum
+from mialeak.means import _margins, leakage_score, margin_leakage_scores
+from mialeak.means._rows import calibrated_shrinkage, row_leakage_scores, spectrum
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(41)

@@ -15,7 +15,6 @@ from mialeak.means import (
     gaussian_release_tradeoff,
     leakage_score,
     mean_tradeoff,
-    misspecified_advantage,
 )
 from mialeak.reference import mean as twins
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff
@@ -233,52 +232,41 @@ def test_mistaken_attacker_agrees_with_a_played_game_and_the_appendix_does_not(m
     scores = linear_score(play(z, n, rounds=8000), t, n)
     best, error = best_advantage(scores)
     zero = np.subtract(*(scores > 0).mean(axis=1)[::-1])
-    ours = misspecified_advantage(z, t, np.zeros(d), 1.0, n)
+    ours = mean_tradeoff(z, np.zeros(d), 1.0, n, assumed_target=t).advantage
     assert best == pytest.approx(ours, abs=5 * error)
-    assert ours == pytest.approx(mean_tradeoff(z, [0.0] * d, 1.0, n, assumed_target=t).advantage)
-    at_zero = misspecified_advantage(z, t, np.zeros(d), 1.0, n, threshold="zero")
+    at_zero = twins.misspecified_advantage(z, t, np.zeros(d), 1.0, n, "zero")
     assert zero == pytest.approx(at_zero, abs=5 * error)
     appendix = advantage(abs(t @ z) / n / np.sqrt(z @ z / n))
     assert abs(appendix - best) > 10 * error or mistake == "half flipped"
     assert at_zero < ours - 0.05
 
 
-@pytest.mark.parametrize("threshold", ["best", "zero"])
-def test_mistaken_attacker_twin_agrees(threshold):
+def test_mistaken_attacker_twin_agrees():
     mixing = RNG.normal(size=(3, 3))
     z, t, mean = RNG.normal(size=(3, 3))
     for cov in (mixing @ mixing.T, np.array([1.0, 2.0, 0.5]), 0.7):
-        got = misspecified_advantage(z, t, mean, cov, 5, threshold=threshold)
-        truth = twins.misspecified_advantage(z, t, mean, cov, 5, threshold)
+        got = mean_tradeoff(z, mean, cov, 5, assumed_target=t).advantage
+        truth = twins.misspecified_advantage(z, t, mean, cov, 5, "best")
         assert got == pytest.approx(truth, rel=1e-10)
-
-
-def test_zero_threshold_may_be_worse_than_guessing():
-    assert misspecified_advantage([1.0], [-1.0], [0.0], 1.0, 2, threshold="zero") < 0
-    assert misspecified_advantage([1.0], [-1.0], [0.0], 1.0, 2) > 0
 
 
 def test_an_attacker_who_knows_the_target_is_not_mistaken():
     z, mean = RNG.normal(size=(5, 3)), np.zeros(3)
     expected = mean_tradeoff(z, mean, 1.0, 4).advantage
-    np.testing.assert_allclose(misspecified_advantage(z, z, mean, 1.0, 4), expected, rtol=1e-12)
-    zero = misspecified_advantage(z, z, mean, 1.0, 4, threshold="zero")
-    np.testing.assert_allclose(zero, expected, rtol=1e-12)
+    got = mean_tradeoff(z, mean, 1.0, 4, assumed_target=z).advantage
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
 def test_an_attacker_who_takes_the_target_for_the_mean_learns_nothing():
-    for threshold in ("best", "zero"):
-        assert misspecified_advantage([1.0], [0.0], [0.0], 1.0, 2, threshold=threshold) == 0
     assert mean_tradeoff([1.0], [0.0], 1.0, 2, assumed_target=[0.0]).advantage == 0
 
 
 def test_one_assumed_target_serves_many_targets():
     z, t = RNG.normal(size=(4, 2, 3)), RNG.normal(size=3)
-    many = misspecified_advantage(z, t, np.zeros(3), 1.0, 4)
-    one = misspecified_advantage(z[1, 0], t, np.zeros(3), 1.0, 4)
+    many = mean_tradeoff(z, np.zeros(3), 1.0, 4, assumed_target=t).mu
+    one = mean_tradeoff(z[1, 0], np.zeros(3), 1.0, 4, assumed_target=t).mu
     assert many.shape == (4, 2)
     assert many[1, 0] == pytest.approx(one, rel=1e-14)
-    assert mean_tradeoff(z, np.zeros(3), 1.0, 4, assumed_target=t).mu.shape == (4, 2)
 
 
 def test_independent_releases_compose_and_repeated_ones_add_nothing():
@@ -346,8 +334,6 @@ def test_bad_input_is_told(options, message):
 
 
 def test_bad_words_and_shifts_are_told():
-    with pytest.raises(ValueError, match='threshold must be "best" or "zero"; got'):
-        misspecified_advantage([1.0], [1.0], [0.0], 1.0, 5, threshold="middle")
     with pytest.raises(ValueError, match="shift must have at least one column"):
         gaussian_release_tradeoff(1.0, 1.0)
     with pytest.raises(ValueError, match="release_cov must be a number, 2 variances or"):

@@ -87,6 +87,75 @@ def test_every_public_name_has_an_example(room, name):
     assert ">>>" in item_of(room, name).__doc__
 
 
+# --- one word for one quantity --------------------------------------------------------------------
+
+#: Words that have meant a leakage, or one minus it, or the weight of the game.
+OTHER_WORDS = {"advantage", "balance", "insecurity", "membership_advantage", "risk", "security"}
+#: What takes an epsilon of differential privacy.
+PRIVATE = {
+    "auditing.AuditPower",
+    "auditing.audit_power",
+    "auditing.one_run_p_value",
+    "guarantees.dp_leakage_bound",
+    "mechanisms.Geometric",
+    "tradeoff.TradeOff.delta",
+}
+GAMMA = (
+    "Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and "
+    "``lambda`` the weight of a true positive."
+)
+
+
+def description(item, parameter: str) -> str:
+    """What a docstring says of a parameter, on one line."""
+    text = sections(item.__doc__).get("Parameters", "")
+    for head, body in re.findall(r"^(\S.*)\n((?:[ ]+.*\n?|\n)*)", text, re.MULTILINE):
+        if parameter in documented(head):
+            return " ".join(body.split())
+    return ""
+
+
+def signatures():
+    """Dotted name and parameters of every public function, class and method."""
+    for room, name in NAMES:
+        item = item_of(room, name)
+        if isinstance(item, np.ufunc) or (inspect.isclass(item) and issubclass(item, Exception)):
+            continue
+        yield f"{room}.{name}", item, inspect.signature(item).parameters
+        if inspect.isclass(item):
+            for method in vars(item):
+                bound = getattr(item, method, None)
+                public = not method.startswith("_")
+                if public and (inspect.isfunction(bound) or inspect.ismethod(bound)):
+                    yield f"{room}.{name}.{method}", bound, inspect.signature(bound).parameters
+
+
+def test_a_leakage_is_called_leakage_in_every_signature():
+    """Not advantage, epsilon or target: that is the person or row in question."""
+    found = [
+        f"{where}({name})"
+        for where, _, given in signatures()
+        for name, parameter in given.items()
+        if name in OTHER_WORDS
+        or (name == "epsilon" and where not in PRIVATE)
+        or (name == "target" and "float" in str(parameter.annotation))
+    ]
+    assert not found
+    assert {where for where, _, given in signatures() if "epsilon" in given} == PRIVATE
+
+
+def test_gamma_is_described_in_one_sentence():
+    """Or as that of another function, which a line for several parameters may say."""
+    described = {
+        where: description(item, "gamma")
+        for where, item, given in signatures()
+        if "gamma" in given and where not in RETURNED
+    }
+    other = {name: text for name, text in described.items() if not text.startswith(GAMMA)}
+    assert all(text.startswith("As for :func:") for text in other.values()), other
+    assert len(described) - len(other) >= 10
+
+
 # --- docs/names.toml ------------------------------------------------------------------------------
 
 

@@ -17,7 +17,6 @@ from mialeak.guarantees import (
     gamma_ratio,
     max_accuracy,
     mutual_information_bound,
-    security,
 )
 from mialeak.tradeoff import PiecewiseTradeOff
 
@@ -116,9 +115,7 @@ def test_divergence_broadcasts_over_laws_and_gammas():
     assert isinstance(divergence(inside, inside), float)
 
 
-def test_security_and_gamma_ratio():
-    assert security(0.25) == 0.75
-    assert security([0.0, 1.0]).tolist() == [1, 0]
+def test_gamma_ratio():
     assert gamma_ratio(0.5, 1.0) == 1
     assert gamma_ratio(0.8, 2.0) == pytest.approx(float(Fraction(8, 10) / (2 * Fraction(2, 10))))
     assert max_accuracy([0.0, 1.0], nonmember_rate=0.9).tolist() == pytest.approx([0.9, 1.0])
@@ -242,7 +239,10 @@ class TestInformation:
             lambda: gamma_ratio(0.5, 0.0),
             r"tpr_weight must be positive and finite; got tpr_weight = 0",
         ),
-        (lambda: security([0.5, 1.5]), r"leakage must be between 0 and 1; got leakage\[1\] = 1\.5"),
+        (
+            lambda: max_accuracy([0.5, 1.5]),
+            r"leakage must be between 0 and 1; got leakage\[1\] = 1\.5",
+        ),
         (lambda: max_accuracy(np.nan), "leakage must be between 0 and 1; got leakage = nan"),
         (lambda: max_accuracy(0.5, nonmember_rate=0.0), "nonmember_rate must be strictly between"),
         (

@@ -1,14 +1,12 @@
-"""Noise for a leakage, security of overfit procedures, samples for empirical means."""
+"""Noise for a leakage, security of overfit procedures."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from scipy import special
 
 from mialeak.guarantees import (
-    mean_samples_needed,
     noise_multiplier_for_leakage,
     overfitting_security_bound,
 )
@@ -95,38 +93,3 @@ class TestOverfitting:
         arguments = {"member_losses": [0.0], "nonmember_losses": [1.0]} | change
         with pytest.raises(ValueError, match=message):
             overfitting_security_bound(**arguments)
-
-
-class TestMeans:
-    @given(
-        c=st.floats(0, 50),
-        d=st.integers(1, 10**6),
-        leakage=st.floats(1e-3, 1),
-        gamma=st.floats(0.1, 9),
-    )
-    def test_the_samples_are_the_fewest_that_do(self, c, d, leakage, gamma):
-        def bound(n):
-            return max(1, gamma) * (c + np.sqrt(d) / (2 * np.sqrt(n))) / np.sqrt(n)
-
-        n = mean_samples_needed(c, d, leakage, gamma=gamma)
-        assert bound(n) <= leakage * (1 + 1e-12)
-        assert n == 1 or bound(n - 1) > leakage * (1 - 1e-9)
-
-    def test_a8_the_square_root_of_d_is_not_enough(self):
-        """[AGP23] Corollary 4.1.1 would need sqrt(d)/leakage rows, whatever the law."""
-        assert mean_samples_needed(0.0, 10_000, 0.1) == 500
-        assert mean_samples_needed(5.0, 10_000, 0.1) > 10_000 / 10 > np.sqrt(10_000) / 0.1 / 2
-
-    def test_bad_input_is_named(self):
-        with pytest.raises(ValueError, match=r"c must be at least 0; got c = -1\.0"):
-            mean_samples_needed(-1.0, 3, 0.1)
-        with pytest.raises(ValueError, match="leakage must be above 0 and at most 1"):
-            mean_samples_needed(1.0, 3, 0.0)
-        with pytest.raises(TypeError, match="d must be an integer"):
-            mean_samples_needed(1.0, 3.0, 0.1)
-
-    def test_more_rows_than_can_be_counted_are_refused(self):
-        assert mean_samples_needed(0.0, 4, 2.0**-48) == 2**48
-        for c, leakage in ((1.0, 1e-10), (1e200, 0.1), (0.0, 5e-324)):
-            with pytest.raises(ValueError, match=r"leakage must be within reach of 2\*\*53 rows"):
-                mean_samples_needed(c, 1, leakage)

@@ -282,7 +282,7 @@ def test_the_report_is_ready_for_json_and_travels(adult):
 
 
 def test_the_text_leads_with_the_margins_and_fits_a_page(adult):
-    text = adult.text(target=0.02, top=3)
+    text = adult.text(leakage=0.02, top=3)
     lines = text.splitlines()
     average, own = adult.margins.average, adult.margins.plug_in.average
     counts = adult.margins.n_counts
@@ -326,7 +326,7 @@ def test_the_shell_says_what_the_report_says(table, capsys):
     assert main(["table", table, *options]) == 0
     text = {name: [str(value) for value in values] for name, values in FRAME.items()}
     report = table_leakage(text, margins=MARGINS["both"])
-    assert capsys.readouterr().out == report.text(target=0.05, top=1) + "\n"
+    assert capsys.readouterr().out == report.text(leakage=0.05, top=1) + "\n"
     content = answer(capsys, table, *options)
     assert content["margins"] == json.loads(json.dumps(report.to_dict(top=1)["margins"]))
     assert content["samples"]["margins"] == report.margins.samples_for(0.05)

@@ -132,11 +132,11 @@ def test_rows_needed_are_those_of_their_rooms(adult):
 def test_beyond_ten_tables_no_size_at_hand_is_enough(adult):
     size = adult.samples_for(0.1)
     assert not size.rough
-    assert f"{size.plug_in:,}  if the table's own frequencies" in adult.text(target=0.1)
-    assert "at hand" not in adult.text(target=0.1)
+    assert f"{size.plug_in:,}  if the table's own frequencies" in adult.text(leakage=0.1)
+    assert "at hand" not in adult.text(leakage=0.1)
     size = adult.samples_for(0.01)
     assert size.rough
-    text = " ".join(adult.text(target=0.01).split())
+    text = " ".join(adult.text(leakage=0.01).split())
     assert text.count("over 325,610") == text.count("no size at hand is enough") == 2
     assert f"{size.plug_in:,}" not in text
 
@@ -199,7 +199,7 @@ def test_the_report_is_ready_for_json(adult):
 
 
 def test_the_text_leads_with_the_estimate_and_fits_a_page(adult):
-    text = adult.text(target=0.05, top=4)
+    text = adult.text(leakage=0.05, top=4)
     lines = text.splitlines()
     accuracy = f"{(1 + adult.estimate.value) / 2:.1%}"
     assert f"in the table with {accuracy} accuracy (guessing: 50%)." in " ".join(text.split())

@@ -14,7 +14,6 @@ from mialeak.training import (
     dirac_canary,
     dp_sgd_audit,
     mislabelled_canaries,
-    rank_canaries,
 )
 
 
@@ -130,7 +129,7 @@ def test_ranked_canaries_are_those_of_algorithm_6():
         norms = np.linalg.norm(gradients, axis=1, keepdims=True)
         short = gradients * np.minimum(1.0, clip / norms)
         references.append((candidates, StreamingCovariance().fit(short)))
-    found = rank_canaries(iter(references), 6, clip_norm=clip)
+    found = select_canaries(steps=iter(references), k=6, clip_norm=clip)
     order, total = algorithm_6(steps, 6, clip)
     np.testing.assert_array_equal(found.indices, order)
     np.testing.assert_allclose(found.scores, total)
@@ -143,7 +142,7 @@ def test_a_candidate_far_once_loses_to_one_that_is_far_always():
     usual[:, 2] = 5.0
     usual[0, 4] = 500.0
     steps = [(rows, reference) for rows in usual]
-    assert rank_canaries(steps).indices.tolist() == [2]
+    assert select_canaries(steps=steps).indices.tolist() == [2]
     assert select_canaries(usual[0], reference).indices.tolist() == [4]
 
 

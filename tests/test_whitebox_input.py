@@ -16,7 +16,6 @@ from mialeak.training import (
     dirac_canary,
     dp_sgd_audit,
     mislabelled_canaries,
-    rank_canaries,
 )
 
 ROWS = np.random.default_rng(1).normal(size=(50, 3))
@@ -209,14 +208,19 @@ def test_canaries_refuse():
         refused(ValueError, message, select_canaries, *arguments, **options)
     refused(TypeError, "reference must be a fitted", select_canaries, ROWS, np.eye(3))
     step = (ROWS, REFERENCE)
-    refused(ValueError, "steps must hold at least one step", rank_canaries, [])
+    refused(ValueError, "steps must hold at least one step", select_canaries, steps=[])
     message = "steps must have 50 candidates at every step; got 4 at step 1"
-    refused(ValueError, message, rank_canaries, [step, (ROWS[:4], REFERENCE)])
-    refused(ValueError, "k must be at most the number of candidates", rank_canaries, [step], 51)
+    refused(ValueError, message, select_canaries, steps=[step, (ROWS[:4], REFERENCE)])
+    too_many = "k must be at most the number of candidates"
+    refused(ValueError, too_many, select_canaries, steps=[step], k=51)
     message = "steps must be pairs of candidates and reference, one for each step; got steps"
-    refused(TypeError, message + " = 5", rank_canaries, 5)
-    refused(TypeError, message + "[1] = 2", rank_canaries, [step, 2])
-    refused(TypeError, message + "[0] = (1, 2, 3)", rank_canaries, [(1, 2, 3)])
+    refused(TypeError, message + " = 5", select_canaries, steps=5)
+    refused(TypeError, message + "[1] = 2", select_canaries, steps=[step, 2])
+    refused(TypeError, message + "[0] = (1, 2, 3)", select_canaries, steps=[(1, 2, 3)])
+    message = "candidates must be given with a reference. Or pass steps, pairs of"
+    refused(TypeError, message, select_canaries, ROWS)
+    message = "steps must be given without candidates and reference: each step has its own"
+    refused(TypeError, message, select_canaries, ROWS, REFERENCE, steps=[step])
 
 
 def test_made_canaries_refuse():

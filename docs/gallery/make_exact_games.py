@@ -25,7 +25,7 @@ import numpy as np
 
 import mialeak
 from mialeak import exact_mean_tradeoff
-from mialeak.games import FixedTargetGame, draw_rows
+from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli
 from mialeak.scores import bernoulli_score
 
@@ -88,7 +88,7 @@ def settings(rng: np.random.Generator) -> dict[str, np.ndarray]:
             lambda x, k=rows: bernoulli_score(x, EASY, P, k), rng, sampling_rate=rate
         )
     for count in REFERENCES:
-        fixed = draw_rows(Bernoulli(P), count, rng=rng).mean(axis=0)
+        fixed = Bernoulli(P).draw(count, rng=rng).mean(axis=0)
         found[f"fixed {count}"] = power(lambda x, m=fixed: plugged_in(x, m), rng)
         found[f"redrawn {count}"] = power(plugged_in, rng, n_reference=count)
     return found

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from mialeak._version import __version__
 from mialeak.cli import _output, audit, curve, info, mean, table
-from mialeak.cli._errors import as_typed, one_line, shortened
+from mialeak.cli._errors import as_typed, shortened
 
 __all__ = ["main"]
 
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("mialeak: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError, MemoryError, OverflowError) as error:
-        message = as_typed(one_line(error), getattr(options, "typed", {}))
+        message = as_typed(error, getattr(options, "typed", {}))
         print(f"mialeak: error: {shortened(message)}", file=sys.stderr)
         return _ERROR
     return code

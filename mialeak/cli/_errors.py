@@ -15,6 +15,7 @@ __all__ = ["LONGEST", "as_typed", "in_shell", "one_line", "shortened"]
 _ADVICE = {
     "say so with delimiter": "say so with --delimiter",
     "choose the columns": "choose with --columns",
+    "Leave out exact": "Leave out --exact",
     "header=False": "--no-header",
     "header=True": "--header",
     "names=['A', 'B', ...]": "--names A,B,...",
@@ -74,25 +75,25 @@ def _as_option(match: re.Match[str]) -> str:
     return f"--{match[1]} {shlex.quote(words[0])}"
 
 
-def as_typed(message: str, typed: Mapping[str, str]) -> str:
-    """`message` with the option in place of the argument that it begins with.
+def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
+    """What the error says on one line, by the option in place of the argument that is wrong.
 
-    The library says ``columns must ...; got columns[1] = 'agee'`` (see :mod:`mialeak._arrays`); who
-    typed ``--columns`` is told ``--columns must ...; got 'agee'``.
+    The library says ``columns must ...; got columns[1] = 'agee'``, and says so in parts (see
+    :class:`mialeak._arrays.Fault`); to somebody who typed ``--columns`` the shell says ``--columns
+    must ...; got 'agee'``.
 
     Parameters
     ----------
-    message : str
+    error : BaseException
     typed : mapping of str to str
         The option that each argument came from.
     """
+    message = one_line(error)
+    fault = getattr(error, "fault", None)
+    if fault is not None and fault.argument in typed:
+        message = " ".join(fault.sentence(typed[fault.argument]).split())
     if "names" not in typed:  # a command that has no options for the header of a CSV
         from mialeak._csv import HEADER_ADVICE
 
         message = message.replace(HEADER_ADVICE, "Write a line with a name above the data")
-    message = in_shell(message)
-    name, must, rest = message.partition(" must ")
-    if not must or name not in typed:
-        return message
-    rest = re.sub(rf"; got {name}(\[[\d, ]+\])? = ", "; got ", rest, count=1)
-    return f"{typed[name]} must {rest}"
+    return in_shell(message)

@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
         if worst["leakage"] > report.highest:
             subject = f"The exact leakage of row {worst['row']}"
             over, verdict = _output.judge(subject, worst["leakage"], limit)
-    shown = {"target": options.target, "top": options.top, "show_rows": options.show_rows}
+    shown = {"leakage": options.target, "top": options.top, "show_rows": options.show_rows}
     content = report.to_dict(**shown)
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
     text = report.document(**shown)

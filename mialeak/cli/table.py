@@ -155,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
         progress=_output.shows_progress(),
     )
     over, verdict, limit = _verdict(report, options)
-    document = report.document(target=options.target, top=options.top, show_rows=options.show_rows)
+    document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["samples"] = None if report.population else _samples(report, options.target)
     content["limit"] = limit

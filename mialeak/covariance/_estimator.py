@@ -192,7 +192,7 @@ class StreamingCovariance(Scoring):
             pairs = ((_input.column_names(block), block) for block in ((X,) if sole else X))
             learnt = _learning.learn_blocks(recipe, pairs, known, sole=sole)
         if learnt is None:
-            invalid("X", "give at least one block of rows; it was empty")
+            invalid("X", "have at least one block of rows; it was empty")
         if rows_needed and not learnt.moments.n:
             shape = f"(0, {learnt.moments.centre.size})"
             remedy = (

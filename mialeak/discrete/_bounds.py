@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_gamma, invalid
+from mialeak._arrays import FloatArray, as_gamma, unsupported
 from mialeak._kernels import binomial
 from mialeak._results import Bounds
 from mialeak.discrete._countable import CountableLaw, Window
@@ -51,7 +51,8 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
     n : int or integer array
         Number of rows, the target included; from 1 to 2**53.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
 
     Returns
     -------
@@ -118,12 +119,9 @@ def countable_leakage(law: CountableLaw, sizes: list[float], gamma: float) -> li
     values = []
     for n, lower, upper in zip(sizes, *enclose(law, sizes, gamma), strict=True):
         if upper - lower > _CLOSE * upper:
-            invalid(
-                "p",
-                f"be a law whose leakage can be enclosed within {_CLOSE:g} of itself; at n = "
-                f"{n:.0f} it lies between {lower!r} and {upper!r}",
-                remedy="max_leakage_bounds gives such an enclosure",
-            )
+            case = f"within {_CLOSE:g} of itself for this law at n = {n:.0f}"
+            why = f"it lies between {lower!r} and {upper!r}"
+            unsupported("The leakage", case, why, "max_leakage_bounds gives such an enclosure")
         values.append(lower + (upper - lower) / 2)
     return values
 

@@ -179,7 +179,8 @@ def atom_leakage(p: Any, n: int | None = None, *, gamma: float = 1.0) -> FloatAr
     n : int
         Number of rows, the target included, as for :func:`max_leakage`.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
 
     Returns
     -------
@@ -256,7 +257,8 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
     leakage : float
         Largest leakage wanted, strictly between 0 and 1.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
 
     Returns
     -------

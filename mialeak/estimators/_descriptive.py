@@ -60,7 +60,7 @@ def mean_influence(X: Any) -> InfluenceFunctions:
 
     See Also
     --------
-    mialeak.means.row_leakage_scores : the same scores, and with uncorrelated columns.
+    mialeak.mean_leakage : the same scores, and with uncorrelated columns.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class InfluenceFunctions(Result):
     row would hide in its own covariance.  Its own influence is taken at the estimate from the
     others (exact for mean, variance, least squares and ridge, one Newton step otherwise); the
     others' influence functions stay at the estimate from all rows, less the row, in closed form.
-    For the mean that is exactly :func:`mialeak.means.row_leakage_scores`.
+    For the mean that is exactly that of :func:`mialeak.mean_leakage` with ``structure="full"``.
 
     **Cost.**  The n by d influence functions are kept.  For 100,000 rows of 50 columns, on one
     core, means take 0.1 s, variances 0.3, quantiles 0.7, least squares 0.5, logistic regression 1

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
+from mialeak._arrays import (
+    FloatArray,
+    as_floats,
+    first_index,
+    invalid,
+    require,
+    unsupported,
+)
 from mialeak.estimators._equations import inverse_curvature, linear_influence
 from mialeak.estimators._influence import InfluenceFunctions
 
@@ -123,11 +130,8 @@ def squares_influence(
     """The same at given coefficients."""
     residual = response - design @ theta
     if np.abs(residual).max() <= _PERFECT * np.abs(response).max():
-        invalid(
-            "y",
-            "differ from what X predicts; it fits perfectly",
-            remedy="Residuals that are rounding say nothing about the law of the rows",
-        )
+        why = "residuals that are rounding say nothing about the law of the rows"
+        unsupported("The influence of rows", "where X predicts y perfectly", why)
     return linear_influence(theta, design, residual, np.ones(response.size), weights)
 
 
@@ -217,9 +221,7 @@ def _logistic_fit(design: FloatArray, response: FloatArray, weights: FloatArray)
             step = 0.5 * step
         theta, value = theta + step, new
     else:
-        invalid(
-            "y",
-            "not be separated by X: no finite coefficients fit best",
-            remedy="Add a penalty, or leave out the column that separates",
-        )
+        remedy = "Add a penalty, or leave out the column that separates"
+        why = "no finite coefficients fit best"
+        unsupported("The logistic fit", "where X separates y", why, remedy)
     return np.asarray(theta + step)

@@ -16,6 +16,7 @@ from mialeak._arrays import (
     as_probability,
     invalid,
     plain,
+    unsupported,
 )
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Kind
@@ -314,15 +315,12 @@ class ExactTradeOff(TradeOff):
         error = self._law.error_at(out, inside)
         if error > _WORST_ERROR:
             if self._law.body_error <= _WORST_ERROR:
-                rule = (
-                    f"be asked for likelier releases: counts left out make an error of {error:.1g}"
-                )
-                invalid(
-                    "curve", rule, remedy=f"Those kept have all but {max(self._law.missing):.1g}"
-                )
-            rule = f"have more columns, or likelier values: the error is {error:.1g} here"
+                why = f"counts left out make an error of {error:.1g}"
+                remedy = f"Those kept have all but {max(self._law.missing):.1g}"
+                unsupported("The exact curve", "for releases so unlikely", why, remedy)
+            case = "for so few columns, or values so unlikely"
             remedy = 'Without normal columns method="halves" is exact; enclosure() holds the power'
-            invalid("marginals", rule, remedy=remedy)
+            unsupported("The exact curve", case, f"the error is {error:.1g} here", remedy)
         self._law.note(out, inside)
         return answer
 

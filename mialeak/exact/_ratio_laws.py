@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import (
+    FloatArray,
+    unsupported,
+)
 from mialeak._numerics.corners import corners_of_atoms
 from mialeak._numerics.inversion import SaddlePointInversion
 from mialeak.exact._atoms import MOST_ATOMS, MOST_SMALL, Atoms, Halves
@@ -321,8 +324,8 @@ class AtomLaw(RatioLaw):
 
     def log_density(self, x: FloatArray) -> FloatArray:
         """There is none."""
-        rule = "ask for what the law has: it consists of atoms, without a density"
-        invalid("density", rule, remedy="to_arrays() lists them", error=TypeError)
+        why = "the law of its log-likelihood ratio consists of atoms"
+        unsupported("density", "for this curve", why, "to_arrays() lists them", error=TypeError)
 
 
 class HalvesLaw(RatioLaw):

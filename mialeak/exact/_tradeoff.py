@@ -7,7 +7,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mialeak._arrays import as_choice, as_count, as_floats, invalid, sampled_rows
+from mialeak._arrays import (
+    as_choice,
+    as_count,
+    as_floats,
+    invalid,
+    sampled_rows,
+    unsupported,
+)
 from mialeak.exact._atoms import MOST_LARGE, MOST_SMALL, Atoms, Halves, atoms_of, halves_of
 from mialeak.exact._coordinates import Family, families_of, log_of
 from mialeak.exact._curve import ExactTradeOff
@@ -175,13 +182,16 @@ def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:
                 return HalvesLaw(halves, ContourLaw(moments, returns, (rest, np.inf)), faint)
     columns = sum(float(f.copies.sum()) for f in families)
     if normal is None and log_kept < _LEAST_KEPT_COLUMN * columns:
-        rule = "have likelier values: releases that it can be in have a probability below"
-        invalid("target", f"{rule} 1e{np.ceil(log_kept / np.log(10.0)):.0f} without it")
+        least = f"1e{np.ceil(log_kept / np.log(10.0)):.0f}"
+        why = f"the releases that it can be in have a probability below {least} without it"
+        unsupported("The exact curve", "for so unlikely a target", why)
     if method in ("atoms", "halves"):
-        invalid("method", "be possible: the law has too many atoms", value=method)
+        why = "it has too many atoms"
+        unsupported(f'method="{method}"', "for this law", why, 'Use method="auto"')
     returns = find_returns(moments)
     if np.isinf(returns.left):
-        invalid("marginals", "vary: all but always every row is the same, and the release with it")
+        why = "all but always every row is the same, and the release with it"
+        unsupported("The exact curve", "for these marginals", why)
     return ContourLaw(moments, returns, (rest, np.inf))
 
 

@@ -4,7 +4,7 @@ Rounds are drawn from the exact laws of the means, not row by row, so that a tho
 release of 5000 columns take a fraction of a second.
 """
 
-from mialeak.games._game import AverageTargetGame, FixedTargetGame, draw_rows
+from mialeak.games._game import AverageTargetGame, FixedTargetGame
 from mialeak.games._rounds import Rounds
 
-__all__ = ["AverageTargetGame", "FixedTargetGame", "Rounds", "draw_rows"]
+__all__ = ["AverageTargetGame", "FixedTargetGame", "Rounds"]

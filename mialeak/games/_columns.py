@@ -11,13 +11,10 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import row_blocks
 from mialeak._kernels import draws as kernels
-from mialeak.games._tables import Draw, binomial_draw, lattice_draw
+from mialeak._numerics.draws import TILE, Draw, binomial_draw, draw_means, lattice_draw
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
 
 __all__ = ["Block", "Columns", "columns_of", "laws_of"]
-
-#: Sums drawn at a time: 256 kB stay in the cache until they are means.
-_TILE = 2**15
 
 #: How far from a value of its column a target may be, in steps of the lattice.
 _OFF = 1e-9
@@ -152,13 +149,11 @@ class _OnLattice:
 
     def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
         """Draw means of so many fresh rows, which are not rounded."""
-        order = np.arange(out.shape[0])
-        for some in self._some(out.shape[0]):
-            self._mean(self._sums[rows](rng, some, out.shape[0]), rows, some, order, out)
+        draw_means(rng, self._sums[rows], self._least, self._unit, rows, out)
 
     def _some(self, rounds: int) -> Iterator[slice]:
         """Columns a few at a time: their sums stay in the cache."""
-        return row_blocks(self.size, rounds, elements=_TILE)
+        return row_blocks(self.size, rounds, elements=TILE)
 
     def _mean(
         self,

@@ -11,7 +11,6 @@ from scipy import linalg
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, sampled_rows
 from mialeak._blocks import (
-    as_rng,
     map_blocks,
     one_blas_thread,
     progress_bar,
@@ -24,7 +23,7 @@ from mialeak.games._columns import Block, columns_of, laws_of
 from mialeak.games._rounds import Rounds
 from mialeak.laws import as_joint
 
-__all__ = ["AverageTargetGame", "FixedTargetGame", "draw_rows"]
+__all__ = ["AverageTargetGame", "FixedTargetGame"]
 
 #: Entries of a block of rounds: 16 MB, 20 to 50 ms of work.  The table of a column is fetched from
 #: memory once a block, which many rounds have to pay for.  Fewer where they take longer, for Ctrl-C
@@ -275,7 +274,7 @@ class FixedTargetGame(_Game):
         a matrix (d, d).
     n_reference : int, optional
         In each round so many fresh rows are drawn beside, and the attack is given their mean.
-        (References that stay the same are rows of :func:`draw_rows` that the attack knows.)
+        (References that stay the same are rows that the law's ``draw`` gave the attack.)
 
     Raises
     ------
@@ -312,11 +311,11 @@ class FixedTargetGame(_Game):
     >>> import numpy as np
     >>> from mialeak.games import FixedTargetGame
     >>> from mialeak.laws import Bernoulli
-    >>> from mialeak.means import easiest_target
     >>> from mialeak.scores import bernoulli_score
     >>> p = np.linspace(0.25, 0.75, 500)
-    >>> z = easiest_target(p)
-    >>> game = FixedTargetGame(z, Bernoulli(p), n=100)
+    >>> law = Bernoulli(p)
+    >>> z = law.easiest_target()
+    >>> game = FixedTargetGame(z, law, n=100)
     >>> game
     FixedTargetGame(n=100, d=500)
     >>> attack = lambda releases: bernoulli_score(releases, z, p, 100)
@@ -385,45 +384,3 @@ class AverageTargetGame(_Game):
     >>> print(f"{measured.auc:.2f}")
     0.95
     """
-
-
-def draw_rows(marginals: Any, rows: int, *, rng: Any = None) -> FloatArray:
-    """Fresh rows: targets, or references for an attack.
-
-    Parameters
-    ----------
-    marginals : Marginal or list of Marginal
-        The law of the rows.
-    rows : int
-        How many.
-    rng : None, int or numpy.random.Generator, optional
-        As ``np.random.default_rng`` takes it.
-
-    Returns
-    -------
-    ndarray, shape (rows, d)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
-    Notes
-    -----
-    **Cost.**  25 ns a number for Bernoulli or genotype columns on one core.
-
-    Examples
-    --------
-    >>> from mialeak.games import draw_rows
-    >>> from mialeak.laws import Genotype
-    >>> draw_rows(Genotype([0.1, 0.5, 0.9]), 2, rng=0).shape
-    (2, 3)
-    """
-    law = as_joint(marginals)
-    out = np.empty((as_count(rows, "rows"), law.size))
-    generator = as_rng(rng)
-    start = 0
-    for part in laws_of(law):
-        columns_of(part, 2, set()).means(generator, 1, out[:, start : start + part.size])
-        start += part.size
-    return out

@@ -1,4 +1,4 @@
-"""The membership game: its balance, the accuracy of attacks, and the divergence of two worlds."""
+"""The membership game: its weight, the accuracy of attacks, and the divergence of two worlds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mialeak._arrays import (
 )
 from mialeak.guarantees._guarantees import positive
 
-__all__ = ["divergence", "gamma_ratio", "max_accuracy", "security"]
+__all__ = ["divergence", "gamma_ratio", "max_accuracy"]
 
 
 def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
-    """The balance of a game: ``nonmember_rate / (tpr_weight * (1 - nonmember_rate))``.
+    """The weight of a game: ``nonmember_rate / (tpr_weight * (1 - nonmember_rate))``.
 
     Parameters
     ----------
@@ -55,38 +55,6 @@ def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
         return plain(nu / (weight * (1.0 - nu)))
 
 
-def security(leakage: Any) -> float | FloatArray:
-    """The security of a procedure, ``1 - leakage``.
-
-    Parameters
-    ----------
-    leakage : array_like
-        In [0, 1].
-
-    Returns
-    -------
-    float or ndarray
-        1: no attack does better than the best guess without looking; 0: some attack is always
-        right.  Unless gamma is 1, a security of 1 does not say that the worlds are equal.
-
-    Raises
-    ------
-    ValueError
-        If leakage is outside [0, 1].
-
-    Notes
-    -----
-    [AGP25] Definition 3 and Theorem 6.
-
-    Examples
-    --------
-    >>> from mialeak.guarantees import security
-    >>> f"{security(0.25):g}"
-    '0.75'
-    """
-    return plain(1.0 - as_probability(leakage, "leakage"))
-
-
 def max_accuracy(
     leakage: Any, *, nonmember_rate: Any = 0.5, tpr_weight: Any = 1.0
 ) -> float | FloatArray:
@@ -98,7 +66,7 @@ def max_accuracy(
     Parameters
     ----------
     leakage : array_like
-        In [0, 1], at the balance ``gamma_ratio(nonmember_rate, tpr_weight)``.
+        In [0, 1], at the weight ``gamma_ratio(nonmember_rate, tpr_weight)``.
     nonmember_rate : array_like
         nu, strictly between 0 and 1.
     tpr_weight : array_like
@@ -138,6 +106,8 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     p_out, p_in : (..., K) array_like
         Probability of each of K outcomes in the two worlds; leading axes broadcast.
     gamma : array_like
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
         Positive and finite; broadcasts with the leading axes.  1 gives the total variation
         distance.
 
@@ -173,9 +143,9 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     if out.shape[-1] != inside.shape[-1]:
         sizes = f"its last axis has {inside.shape[-1]} and that of p_out {out.shape[-1]}"
         invalid("p_in", f"have as many outcomes as p_out; {sizes}")
-    balance = positive(gamma, "gamma")[..., np.newaxis]
-    more, less = np.maximum(balance, 1.0), np.minimum(balance, 1.0)
-    excess = np.where(balance >= 1.0, inside - more * out, out - inside / less)
+    gamma = positive(gamma, "gamma")[..., np.newaxis]
+    more, less = np.maximum(gamma, 1.0), np.minimum(gamma, 1.0)
+    excess = np.where(gamma >= 1.0, inside - more * out, out - inside / less)
     # Laws whose sums are above 1 by rounding can be further apart than laws can be.
     return plain(np.minimum(np.maximum(excess, 0.0).sum(axis=-1), 1.0))
 

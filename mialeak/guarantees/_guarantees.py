@@ -49,7 +49,9 @@ def dp_leakage_bound(
     delta : array_like
         In [0, 1].
     gamma : array_like
-        Balance of the game, positive and finite.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
+        Positive and finite.
     target : {"given", "random"}
         "given": the leakage about one given person, whoever it is.  "random": the leakage about a
         person drawn from the population, on average, as that of a table of counts
@@ -101,13 +103,13 @@ def dp_leakage_bound(
     '0.244919'
     """
     eps = at_least_zero(epsilon, "epsilon")
-    slip, balance = as_probability(delta, "delta")[()], positive(gamma, "gamma")
+    slip, gamma = as_probability(delta, "delta")[()], positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
-        more = np.maximum(balance, 1.0)
+        more = np.maximum(gamma, 1.0)
         with np.errstate(over="ignore"):
-            growth = np.maximum(np.exp(eps) - 1.0 / balance, 0.0)
-        return plain(more * (growth - np.maximum(1.0 - 1.0 / balance, 0.0) + slip))
-    above = np.maximum(eps - np.abs(np.log(balance)), 0.0)
+            growth = np.maximum(np.exp(eps) - 1.0 / gamma, 0.0)
+        return plain(more * (growth - np.maximum(1.0 - 1.0 / gamma, 0.0) + slip))
+    above = np.maximum(eps - np.abs(np.log(gamma)), 0.0)
     pair = slip - (1.0 - slip) * np.expm1(-above) / (1.0 + np.exp(-eps))
     if as_choice(target, "target", get_args(Target)) == "given":
         return plain(pair)
@@ -127,7 +129,9 @@ def epsilon_for_leakage(
     delta : array_like
         In [0, 1].
     gamma : array_like
-        Balance of the game, positive and finite.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
+        Positive and finite.
     target : {"given", "random"}
         "given": the leakage about every given person is at most `leakage`.  "random": only that
         about a random person, on average; see :func:`dp_leakage_bound`.
@@ -167,11 +171,11 @@ def epsilon_for_leakage(
     '0.401341'
     """
     share, slip = as_probability(leakage, "leakage"), as_probability(delta, "delta")
-    balance = positive(gamma, "gamma")
+    gamma = positive(gamma, "gamma")
     remedy = "No epsilon ensures less than delta"
     require(share >= slip, share, "leakage", "be at least delta", remedy=remedy)
     as_choice(target, "target", get_args(Target))
-    offset = np.abs(np.log(balance))
+    offset = np.abs(np.log(gamma))
     h = np.exp(-offset)
     with np.errstate(divide="ignore"):
         log_rest = np.log1p(-share)
@@ -197,7 +201,9 @@ def noise_multiplier_for_leakage(
     leakage : array_like
         In [0, 1].
     gamma : array_like
-        Balance of the game, positive and finite.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
+        Positive and finite.
     steps : array_like
         Sums released, positive.
 
@@ -228,9 +234,9 @@ def noise_multiplier_for_leakage(
     >>> f"{noise_multiplier_for_leakage(0.1, steps=100):.3f}"
     '79.579'
     """
-    share, balance = as_probability(leakage, "leakage"), positive(gamma, "gamma")
+    share, gamma = as_probability(leakage, "leakage"), positive(gamma, "gamma")
     count = positive(steps, "steps")
-    strike = np.abs(np.log(balance))
+    strike = np.abs(np.log(gamma))
     some = (share > 0.0) & (share < 1.0)
     wanted = np.where(some, share, 0.5)
     # At mu = 80 + 2 strike the leakage is 1 to the last digit.
@@ -252,7 +258,9 @@ def mutual_information_bound(
     information : array_like
         In nats, at least 0; may be inf.
     gamma : array_like
-        Balance of the game, positive and finite.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
+        Positive and finite.
     form : {"sharp", "published"}
         "published" is [AGP25] equation 8, ``max(1, gamma) sqrt(information / 2)``, which may
         exceed 1.
@@ -287,20 +295,20 @@ def mutual_information_bound(
     >>> f"{mutual_information_bound(0.1):.6f} {mutual_information_bound(0.1, 2.0):.6f}"
     '0.222355 0.073557'
     """
-    nats, balance = at_least_zero(information, "information"), positive(gamma, "gamma")
+    nats, gamma = at_least_zero(information, "information"), positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
-        return plain(np.maximum(balance, 1.0) * np.sqrt(0.5 * nats))
-    # At less extreme balances the bound is larger, and so is one as well.
-    balance = np.clip(balance, 1e-280, 1e280)
-    log_balance = np.log(balance)
+        return plain(np.maximum(gamma, 1.0) * np.sqrt(0.5 * nats))
+    # At less extreme weights the bound is larger, and so is one as well.
+    gamma = np.clip(gamma, 1e-280, 1e280)
+    log_gamma = np.log(gamma)
     # With more nats the bound is 1 to the last digit.
-    finite = np.minimum(nats, 45.0 + np.maximum(log_balance, 0.0))
-    sign = np.where(balance < 1.0, -1.0, 1.0)
-    high = 100.0 + 2.0 * np.abs(log_balance) + 4.0 * np.exp(finite - log_balance)
-    x = increasing_root(lambda x: _dual(sign * x, balance)[1] - finite, 0.0, high)
+    finite = np.minimum(nats, 45.0 + np.maximum(log_gamma, 0.0))
+    sign = np.where(gamma < 1.0, -1.0, 1.0)
+    high = 100.0 + 2.0 * np.abs(log_gamma) + 4.0 * np.exp(finite - log_gamma)
+    x = increasing_root(lambda x: _dual(sign * x, gamma)[1] - finite, 0.0, high)
     some = (nats > 0.0) & (x > 0.0)
     theta = sign * np.where(some, x, 1.0)
-    bound = sign * (finite / theta + _dual(theta, balance)[0]) / np.minimum(balance, 1.0)
+    bound = sign * (finite / theta + _dual(theta, gamma)[0]) / np.minimum(gamma, 1.0)
     return plain(np.where(some, np.clip(bound, 0.0, 1.0), 0.0))
 
 

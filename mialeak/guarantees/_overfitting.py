@@ -1,20 +1,19 @@
-"""From losses of members and others to a bound on security; samples for empirical means."""
+"""From losses of members and others to a bound on security."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_float, as_scores, as_share, invalid
+from mialeak._arrays import FloatArray, as_float, as_scores, as_share
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result
 from mialeak.guarantees._guarantees import positive
 
-__all__ = ["SecurityBound", "mean_samples_needed", "overfitting_security_bound"]
+__all__ = ["SecurityBound", "overfitting_security_bound"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +61,9 @@ def overfitting_security_bound(
         loss from each training run.  Losses of the members of one model are not independent; with
         them `plug_in` describes that model, and nothing is proved about the procedure.
     gamma : float
-        Balance of the game, positive and finite.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
+        Positive and finite.
     confidence : float
         Strictly between 0 and 1.
 
@@ -96,83 +97,18 @@ def overfitting_security_bound(
     """
     inside = as_scores(member_losses, "member_losses")
     outside = as_scores(nonmember_losses, "nonmember_losses")
-    balance = float(positive(as_float(gamma, "gamma"), "gamma"))
+    gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
     level = as_share(confidence, "confidence")
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
     pairs = Pairs.of(order, 1.0 - level)
     proved = max(
-        pairs.tail(True).bound(_excess(balance), 1.0),
-        pairs.tail(False).bound(_excess_mirrored(balance), 1.0),
+        pairs.tail(True).bound(_excess(gamma), 1.0),
+        pairs.tail(False).bound(_excess_mirrored(gamma), 1.0),
     )
-    threshold, measured = _best_threshold(np.sort(inside), np.sort(outside), balance)
-    factor = max(1.0, 1.0 / balance)
+    threshold, measured = _best_threshold(np.sort(inside), np.sort(outside), gamma)
+    factor = max(1.0, 1.0 / gamma)
     upper = min(factor * (1.0 - proved), 1.0)
-    return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, balance, level)
-
-
-def mean_samples_needed(c: Any, d: Any, leakage: Any, *, gamma: Any = 1.0) -> int:
-    """Rows with which a function of an empirical mean leaks no more than `leakage`.
-
-    Parameters
-    ----------
-    c : float
-        The constant of the procedure and the law of the data, at least 0.  It is unknown in
-        general: nothing in the data bounds it.
-    d : int
-        Coordinates of the mean, at least 1.
-    leakage : float
-        The leakage allowed, above 0 and at most 1.
-    gamma : float
-        Balance of the game, positive and finite.
-
-    Returns
-    -------
-    int
-        The least n with ``max(1, gamma) (c + sqrt(d)/(2 sqrt n))/sqrt n <= leakage``.
-
-    Raises
-    ------
-    TypeError
-        If d is not an integer.
-    ValueError
-        If c is negative, d below 1, leakage not above 0 and at most 1, gamma not positive, or more
-        than 2**53 rows would be needed.
-
-    Notes
-    -----
-    [AGP25] Theorem 13.  ([AGP23] Corollary 4.1.1 says that n >= sqrt(d)/leakage is enough whatever
-    the law: that is false.)
-
-    Examples
-    --------
-    >>> from mialeak.guarantees import mean_samples_needed
-    >>> mean_samples_needed(0.5, 100, 0.1)
-    100
-    """
-    constant, allowed = as_float(c, "c"), as_float(leakage, "leakage")
-    dimension = as_count(d, "d", least=1)
-    balance = float(positive(as_float(gamma, "gamma"), "gamma"))
-    if constant < 0.0:
-        invalid("c", "be at least 0", value=constant)
-    if not 0.0 < allowed <= 1.0:
-        invalid("leakage", "be above 0 and at most 1", value=allowed)
-    allowed /= max(1.0, balance)
-    width = math.sqrt(dimension)
-    # With r = 1/sqrt(n): c r + sqrt(d) r^2/2 = leakage; its root, up to rounding, is 1/`root`.
-    spread = math.hypot(constant, math.sqrt(2.0 * allowed * width))
-    root = (constant / 2.0 + spread / 2.0) / allowed
-    if not root < math.sqrt(MAX_COUNT):
-        invalid("leakage", "be within reach of 2**53 rows", value=leakage)
-    low = math.floor(root * root * (1.0 - 1e-12))
-    high = math.ceil(root * root * (1.0 + 1e-12)) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        side = math.sqrt(middle)
-        if (constant + width / side / 2.0) / side > allowed * (1.0 + 1e-15):
-            low = middle
-        else:
-            high = middle
-    return high
+    return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, gamma, level)
 
 
 def _excess(gamma: float) -> Curves:

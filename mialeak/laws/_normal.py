@@ -93,3 +93,6 @@ class Normal(Marginal):
             np.isfinite(squares), "be near enough to mean, with target, for a ratio to be a number"
         )
         return np.asarray(0.5 * np.log1p(1.0 / (n - 1.0)) + squares / (2.0 * (n - 1.0)))
+
+    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
+        out[...] = self.mean + self.std * rng.standard_normal(out.shape)

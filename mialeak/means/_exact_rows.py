@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import (
+    FloatArray,
+    unsupported,
+)
 from mialeak._report.document import Notes, Section, Table
 from mialeak._report.text import significant
 from mialeak.exact import exact_mean_tradeoff
@@ -28,14 +31,14 @@ _FPR = (1e-2, 1e-3, 1e-6)
 def refuse_without_exact_law(release: Release, noise_std: float) -> None:
     """Raise ValueError where the law of the means is not known exactly."""
     if noise_std > 0.0:
-        rule = "go without noise: the law of a noisy mean is not known exactly"
-        invalid("exact", rule, remedy="Leave out the noise")
+        why = "the law of a noisy mean is not known exactly"
+        unsupported("exact", "with noise", why, "Leave out the noise")
     for column in release.columns:
         values = _values(column, release)
         if values.size > 2 and not _is_genotype(column, values):
-            rule = "find two values, or genotype counts 0, 1 and 2, in every column"
-            found = f"{rule}; {str(column.name)!r} has {values.size:,} values"
-            invalid("exact", found, remedy="Choose other columns")
+            case = f"for column {str(column.name)!r}, which has {values.size:,} values"
+            why = "every column must have two values, or genotype counts 0, 1 and 2"
+            unsupported("exact", case, why, "Choose other columns")
 
 
 def _values(column: Column, release: Release) -> Any:
@@ -129,9 +132,9 @@ class ExactRows:
         curve = exact_mean_tradeoff(target, laws, n, sampling_rate=report.rate)
         try:
             advantage, power = curve.advantage, np.asarray(curve.power(fpr))
-        except ValueError as error:  # its own error is too large
-            rule = f"have more columns, or less rare values: of these row {place} has no sure curve"
-            raise ValueError(f"exact must {rule}. Leave out --exact, or list fewer rows") from error
+        except ValueError:  # its own error is too large
+            why = "with so few columns, or values so rare, the error of its curve is too large"
+            unsupported("exact", f"for row {place}", why, "Leave out exact, or list fewer rows")
         return _reported(place, float(advantage), float(limit.advantage), curve.error, power)
 
     def to_dict(self) -> dict[str, Any]:

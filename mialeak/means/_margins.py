@@ -67,7 +67,7 @@ def margin_leakage_scores(
 
     See Also
     --------
-    row_leakage_scores : for columns of numbers.
+    mean_leakage : for columns of numbers.
     table_leakage : the exact leakage of one table of counts.
 
     Notes

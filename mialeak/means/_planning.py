@@ -1,4 +1,4 @@
-"""Inverse problems of a released mean: noise and rows for a wanted leakage, extreme targets."""
+"""Inverse problems of a released mean: noise and rows for a wanted leakage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from mialeak._arrays import (
     FloatArray,
     as_count,
     as_float,
-    as_probability,
     invalid,
     require,
 )
@@ -28,7 +27,7 @@ from mialeak._numerics.whitening import (
 )
 from mialeak.means._gaussian import GaussianMeanTradeOff
 
-__all__ = ["easiest_target", "hardest_target", "noise_for_leakage", "samples_for_leakage"]
+__all__ = ["noise_for_leakage", "samples_for_leakage"]
 
 #: Newton steps at most; 3 to 6 are taken.
 _STEPS = 100
@@ -330,57 +329,3 @@ def _fewest(squared: FloatArray, columns: int, leakage: float) -> npt.NDArray[np
             fits = np.asarray(curve.advantage) <= leakage
             high[these[fits]], low[these[~fits]] = n, n
     return high
-
-
-def easiest_target(p: Any) -> FloatArray:
-    """The binary row that a released mean gives away most: in each column the rarer value.
-
-    Parameters
-    ----------
-    p : array_like
-        Probability of a one in each column, in [0, 1]; any shape.
-
-    Returns
-    -------
-    ndarray of float
-        1 where ``p <= 1/2``, else 0.
-
-    Raises
-    ------
-    ValueError
-        If a probability is outside [0, 1].
-
-    Examples
-    --------
-    >>> from mialeak.means import easiest_target
-    >>> easiest_target([0.1, 0.6])
-    array([1., 0.])
-    """
-    return (as_probability(p, "p") <= 0.5).astype(np.float64)
-
-
-def hardest_target(p: Any) -> FloatArray:
-    """The binary row that a released mean gives away least: in each column the commoner value.
-
-    Parameters
-    ----------
-    p : array_like
-        Probability of a one in each column, in [0, 1]; any shape.
-
-    Returns
-    -------
-    ndarray of float
-        1 where ``p > 1/2``, else 0.
-
-    Raises
-    ------
-    ValueError
-        If a probability is outside [0, 1].
-
-    Examples
-    --------
-    >>> from mialeak.means import hardest_target
-    >>> hardest_target([0.1, 0.6])
-    array([0., 1.])
-    """
-    return (as_probability(p, "p") > 0.5).astype(np.float64)

@@ -314,12 +314,12 @@ class MeanReport(Result):
             )
         return found
 
-    def text(self, *, target: float = 0.01, top: int = 20, show_rows: bool = False) -> str:
+    def text(self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False) -> str:
         """The report for people, as ``print(report)`` shows it.
 
         Parameters
         ----------
-        target : float
+        leakage : float
             The leakage for which :meth:`noise_needed` is reported.
         top : int
             Rows at risk to list.
@@ -327,14 +327,16 @@ class MeanReport(Result):
             Whether to show the labels of these rows and the columns in which they are furthest from
             the mean, with the values, which are those of persons.
         """
-        return as_text(self.document(target=target, top=top, show_rows=show_rows))
+        return as_text(self.document(leakage=leakage, top=top, show_rows=show_rows))
 
-    def document(self, *, target: float = 0.01, top: int = 20, show_rows: bool = False) -> Document:
+    def document(
+        self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False
+    ) -> Document:
         """What :meth:`text` says, apart from how it looks."""
-        return document(self, self._release, target=target, top=top, show_rows=show_rows)
+        return document(self, self._release, leakage=leakage, top=top, show_rows=show_rows)
 
     def to_dict(
-        self, *, target: float = 0.01, top: int = 20, show_rows: bool = False
+        self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False
     ) -> dict[str, Any]:
         """The report as plain values; the score of a row that is alone in its kind is infinite.
 
@@ -361,7 +363,7 @@ class MeanReport(Result):
             "highest": self.highest,
             "distribution": self.distribution(),
             "noise_effect": self.noise_effect,
-            "noise_needed": self.noise_needed(target),
+            "noise_needed": self.noise_needed(leakage),
             "riskiest": riskiest,
             "caveats": list(self.caveats),
             "exact": self.exact_rows(top).to_dict() if self.exact else None,

@@ -20,14 +20,14 @@ _NAMED = 12
 
 
 def document(
-    report: MeanReport, release: Release, *, target: float, top: int, show_rows: bool
+    report: MeanReport, release: Release, *, leakage: float, top: int, show_rows: bool
 ) -> Document:
     """The answer, the rows' leakage, the table, noise, rows at risk."""
     sections = [
         _rows(report),
         _table(report, release),
         _noise(report),
-        _needed(report.noise_needed(target)),
+        _needed(report.noise_needed(leakage)),
     ]
     if top:
         sections.append(_riskiest(report, report.riskiest(top), show_rows))

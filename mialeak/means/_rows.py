@@ -103,7 +103,7 @@ def row_leakage_scores(
     Examples
     --------
     >>> import numpy as np
-    >>> from mialeak.means import row_leakage_scores
+    >>> from mialeak.means._rows import row_leakage_scores
     >>> table = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [4.0, 3.0], [9.0, 0.0]])
     >>> np.round(row_leakage_scores(table), 2)
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])

@@ -55,7 +55,7 @@ def leakage_score(
     See Also
     --------
     mean_tradeoff : the trade-off curve that belongs to it.
-    row_leakage_scores : every row of a table against the mean of that table.
+    mean_leakage : every row of a table against the mean of that table.
 
     Notes
     -----

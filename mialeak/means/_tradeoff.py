@@ -6,18 +6,13 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special
 
 from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
 from mialeak._numerics.distances import as_mean, as_points, inner_products, squared_distances
 from mialeak._numerics.whitening import Whitening, whitening
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
 
-__all__ = [
-    "gaussian_release_tradeoff",
-    "mean_tradeoff",
-    "misspecified_advantage",
-]
+__all__ = ["gaussian_release_tradeoff", "mean_tradeoff"]
 
 
 def mean_tradeoff(
@@ -76,8 +71,11 @@ def mean_tradeoff(
         mu = |a^T C'^-1 v| / sqrt(k a^T C'^-1 a)
         power(fpr) = r Phi(Phi^-1(fpr) + mu) + (1 - r) fpr
 
-    A mistaken attacker is granted the best threshold and side ([AB25] Theorem 4.3, main text); its
-    appendix has sqrt(m) in place of sqrt(m_t), which is wrong, see :func:`misspecified_advantage`.
+    A mistaken attacker is granted the best threshold and side, which take the true target to be
+    known ([AB25] Theorem 4.3, main text, which says that the threshold is 0: a mistaken attacker
+    who guesses "in" where the score is positive may do worse than a coin).  The appendix has the
+    score of the true target in place of that of the assumed one: for a target three times as far
+    out as assumed it claims an advantage of 1.000 for 0.865.
 
     **When it holds.**  n large and ``d / n^2`` small, columns independent enough for a central
     limit, and each column with a density or on a lattice that the target is on too; rare
@@ -125,84 +123,6 @@ def _shift(target: Any, assumed_target: Any, mean: FloatArray, by: Whitening) ->
     # An attacker who takes the target for the mean has a constant score.
     shift: FloatArray = np.abs(common) / np.sqrt(np.where(own > 0.0, own, 1.0))
     return shift
-
-
-def misspecified_advantage(
-    target: Any,
-    assumed_target: Any,
-    mean: Any,
-    cov: Any,
-    n: int,
-    *,
-    threshold: Literal["best", "zero"] = "best",
-) -> float | FloatArray:
-    """Advantage of an attacker who takes the target for another row, for large n.
-
-    Parameters
-    ----------
-    target : array_like, shape (..., d)
-        The row that may be in the data.
-    assumed_target : array_like, shape (..., d)
-        The row that the attacker scores for; broadcasts with `target`.
-    mean, cov, n
-        As for :func:`leakage_score`.
-    threshold : {"best", "zero"}, optional
-        "best": the threshold and side that separate the two laws of the score, which need the
-        true target to be known; "zero": guess "in" where the score is positive, what the attacker
-        believes to be right.
-
-    Returns
-    -------
-    float or ndarray
-        ``power - fpr``; with "zero" it may be negative.
-
-    Raises
-    ------
-    ValueError
-        As :func:`leakage_score`, and for another word.
-
-    Notes
-    -----
-    With ``m_t`` the score of the assumed target and ``m_s = (t - mean)^T C^-1 (z - mean) / n``,
-    the attacker's score is N(-m_t/2, m_t) in the world *out* and N(m_s - m_t/2, m_t) in the world
-    *in* ::
-
-        best:  2 Phi(|m_s| / (2 sqrt m_t)) - 1
-        zero:  Phi((m_s - m_t/2) / sqrt m_t) - Phi(-sqrt(m_t) / 2)
-
-    [AB25] Theorem 4.3 gives the first; the text says it is reached with threshold 0, which is
-    wrong, and the appendix has the score of the true target in place of m_t, which is wrong as
-    well: for a target three times as far out as assumed it claims 1.000 for 0.865.
-
-    **Accuracy** as of :func:`leakage_score`; with "zero" absolute, as the difference of two
-    probabilities.  **Cost.**  That of three scores.
-
-    Examples
-    --------
-    >>> from mialeak.means import misspecified_advantage
-    >>> z, t = [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]
-    >>> mean, variances = [0.3, 0.4, 0.2, 0.1], [0.21, 0.24, 0.16, 0.09]
-    >>> f"{misspecified_advantage(z, t, mean, variances, 10):.4f}"
-    '0.1700'
-    >>> f"{misspecified_advantage(z, t, mean, variances, 10, threshold='zero'):.4f}"
-    '-0.1568'
-    """
-    mean = as_mean(mean)
-    n = as_count(n, "n", least=2)
-    as_choice(threshold, "threshold", ("best", "zero"))
-    by = whitening(cov, mean)
-    points = as_points(target, mean, "target")
-    assumed = as_points(assumed_target, mean, "assumed_target")
-    squared_distances(points, mean, by, "target")  # for its checks
-    own = np.asarray(squared_distances(assumed, mean, by, "assumed_target")) / n
-    common = np.asarray(inner_products(points, assumed, mean, by, ("target", "assumed_target")))
-    spread = np.sqrt(own)
-    shift = common / n / np.where(spread > 0.0, spread, 1.0)
-    if threshold == "best":
-        result: FloatArray = special.erf(np.abs(shift) / np.sqrt(8.0))
-    else:
-        result = special.ndtr(shift - 0.5 * spread) - special.ndtr(-0.5 * spread)
-    return np.asarray(result)[()]
 
 
 def gaussian_release_tradeoff(shift: Any, release_cov: Any) -> GaussianTradeOff:

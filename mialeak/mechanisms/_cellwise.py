@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, unsupported
 from mialeak._kernels import enumeration
 from mialeak.special import binom_logpmf
 
@@ -96,7 +96,8 @@ def own_cell_terms(
     first = ((low.astype(np.int64) - phase) // grain) * grain + phase
     widths = -(-(high.astype(np.int64) + 1 - first) // grain) * grain
     if widths.max() > _WIDEST:
-        invalid("n", f"leave every cell fewer counts that matter than {_WIDEST:,}", value=n)
+        why = f"a cell has more than {_WIDEST:,} counts that matter"
+        unsupported("The leakage of the mechanism", f"at n = {n:,}", why, "Choose a smaller n")
     terms = np.empty(len(atoms))
     for rows in _rows(widths):
         width = int(widths[rows].max())

@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import (
+    FloatArray,
+    invalid,
+    unsupported,
+)
 from mialeak._numerics.lattice import lattice_steps
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import Histogram, Maximum, Mean, Mode
@@ -162,7 +166,9 @@ def _mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> floa
     most = int(high.max()) if poisson else int(min(high.max(), n))
     least = int(low.max())
     if (most + 2) * (size // 2 + 1) * cells > _MOST_MODE:
-        invalid("n", "be smaller, or p shorter, for the mode to be found exactly", value=n)
+        case = f"at n = {n:,} with {cells:,} cells"
+        why = "that would take too long"
+        unsupported("The leakage of the mode", case, why, "Choose a smaller n, or fewer cells")
     if not poisson:
         half = np.arange(size // 2 + 1)
         nodes = np.exp(2j * math.pi / size * half)

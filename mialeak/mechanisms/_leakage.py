@@ -158,7 +158,8 @@ def mechanism_leakage(
     n : int
         Number of rows, the target included.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`~mialeak.max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
     rows : {"fixed", "poisson"}
         "fixed": out, n fresh rows; in, the target and n - 1 fresh rows.  "poisson": out, a Poisson
         number of fresh rows with mean n; in, the target and as many.  Cells are then independent.

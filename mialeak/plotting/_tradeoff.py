@@ -59,7 +59,7 @@ class TradeOffDisplay:
         The curve, from left to right.
     name : str
         For the legend.
-    advantage : float, optional
+    leakage : float, optional
         The largest power - fpr, for the legend.
     band : Band, optional
         ``(fpr, lower, upper, name)``: where the power may be, and who says so.
@@ -98,13 +98,13 @@ class TradeOffDisplay:
         fpr: FloatArray,
         power: FloatArray,
         name: str,
-        advantage: float | None = None,
+        leakage: float | None = None,
         band: Band | None = None,
     ) -> None:
         self.fpr = fpr
         self.power = power
         self.name = name
-        self.advantage = advantage
+        self.leakage = leakage
         self.band = band
 
     @classmethod
@@ -164,7 +164,7 @@ class TradeOffDisplay:
             fpr=fpr,
             power=np.asarray(tradeoff.power(fpr)),
             name=tradeoff.kind if name is None else name,
-            advantage=float(advantage),
+            leakage=float(advantage),
         )
         return display.plot(ax, scale=scale, least_fpr=least_fpr, **kwargs)
 
@@ -252,7 +252,7 @@ class TradeOffDisplay:
             fpr=curve.roc.fpr[first],
             power=curve.roc.power[first],
             name="measured" if name is None else name,
-            advantage=curve.advantage,
+            leakage=curve.advantage,
             band=band,
         )
 
@@ -293,8 +293,8 @@ class TradeOffDisplay:
         self.no_leakage_ = _diagonal(self.ax_)
 
         label = self.name if name is None else name
-        if self.advantage is not None:
-            label += f" (advantage {number(self.advantage)})"
+        if self.leakage is not None:
+            label += f" (advantage {number(self.leakage)})"
         # A log scale has no place for zeros.
         shown = (self.fpr > 0.0) & (self.power > 0.0) if log else np.full(self.fpr.shape, True)
         options = style(self.ax_) | {"label": label, "gid": CURVE} | kwargs

@@ -4,7 +4,7 @@ Every function takes one release or many, in memory, memory-mapped or as an iter
 gives a score for each: larger means more likely *in*, always.
 """
 
-from mialeak.scores._edgeworth import edgeworth_score, edgeworth_terms
+from mialeak.scores._edgeworth import edgeworth_score
 from mialeak.scores._exact import bernoulli_score, genotype_score
 from mialeak.scores._linear import covariance_score, scalar_product_score
 from mialeak.scores._transformed import glir_score, mixture_score
@@ -13,7 +13,6 @@ __all__ = [
     "bernoulli_score",
     "covariance_score",
     "edgeworth_score",
-    "edgeworth_terms",
     "genotype_score",
     "glir_score",
     "mixture_score",

@@ -17,98 +17,10 @@ from mialeak.scores._releases import (
     map_releases,
 )
 
-__all__ = ["edgeworth_score", "edgeworth_terms"]
+__all__ = ["edgeworth_score"]
 
 #: Smallest number above 0.
 _LEAST = math.ulp(0.0)
-
-
-def edgeworth_terms(
-    releases: Any,
-    target: Any,
-    mean: Any,
-    std: Any,
-    skewness: Any,
-    excess_kurtosis: Any,
-    n: int,
-    *,
-    order: int = 3,
-) -> FloatArray:
-    """Log likelihood ratio of each coordinate of a released mean, expanded in powers of n**-0.5.
-
-    Parameters
-    ----------
-    releases : array_like, shape (T, d) or (d,), or iterator of such blocks
-        Released means.
-    target : array_like, shape (d,)
-        The row whose membership is in question.
-    mean, std, skewness, excess_kurtosis : array_like, shape (d,) or a number
-        Moments of the coordinates of a row: the laws of ``mialeak.laws`` have them as
-        attributes.
-    n : int
-        Rows of the release, the target included; at least 2.
-    order : {1, 2, 3}, optional
-        The last power of ``n**-0.5`` that is kept.
-
-    Returns
-    -------
-    ndarray, shape (T, d) or (d,)
-        Terms whose sum is :func:`edgeworth_score`: larger means more likely in.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, anything is NaN or infinite, std is not positive, or order is not
-        1, 2 or 3.
-
-    See Also
-    --------
-    edgeworth_score : their sum without the matrix of terms.
-
-    Notes
-    -----
-    With ``x = sqrt(n) (release - mean)/std``, ``a = (target - mean)/std``, ``s = n**-0.5`` and the
-    standardised cumulants l3 and l4 ([AB25] Appendix C, corrected)::
-
-        s a x
-        + s^2/2 ((1 - x^2)(1 + l3 a) - a^2)
-        + s^3 (a x + l3 (x^3/3 - x/2) + l3 a^2 x/2 - a (l3^2 (x - x^3/2) + l4 (x^3 - 3x)/6))
-
-    The paper prints the first Edgeworth polynomial as ``l3 (x^3 - 3x)``; the factor is l3/6, and
-    with the printed one the correction is five times worse than none.  The series holds for
-    densities and on lattices that the target lies on.
-
-    **Accuracy.**  A coordinate's error shrinks as 1/n, n**-1.5 and n**-2 for orders 1, 2 and 3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mialeak.scores import edgeworth_terms
-    >>> from mialeak.laws import Bernoulli
-    >>> law = Bernoulli([0.3, 0.5])
-    >>> moments = law.mean, law.std, law.skewness, law.excess_kurtosis
-    >>> np.round(edgeworth_terms([0.32, 0.49], [1, 0], *moments, 1000), 4)
-    array([0.0645, 0.0198])
-    >>> np.round(np.log([0.32 / 0.3, 0.51 / 0.5]), 4)
-    array([0.0645, 0.0198])
-    """
-    centre, scale, constants, coefficients = _polynomials(
-        target, mean, std, skewness, excess_kurtosis, n, order
-    )
-    c1, c2, c3 = coefficients
-
-    def terms(piece: Piece) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            x = np.subtract(piece.rows, centre, dtype=np.float64)
-            x *= scale
-            total: FloatArray = x * c3
-            for c in (c2, c1):
-                total += c
-                total *= x
-            total += constants
-        return total
-
-    return np.asarray(map_releases(releases, centre.size, terms))
 
 
 def edgeworth_score(
@@ -121,6 +33,7 @@ def edgeworth_score(
     n: int,
     *,
     order: int = 3,
+    terms: bool = False,
 ) -> float | FloatArray:
     """Log likelihood ratio of a released mean with independent coordinates, to order n**(-order/2).
 
@@ -131,49 +44,83 @@ def edgeworth_score(
     target : array_like, shape (d,)
         The row whose membership is in question.
     mean, std, skewness, excess_kurtosis : array_like, shape (d,) or a number
-        Moments of the coordinates of a row.
+        Moments of the coordinates of a row: the laws of ``mialeak.laws`` have them as
+        attributes.
     n : int
         Rows of the release, the target included; at least 2.
     order : {1, 2, 3}, optional
         The last power of ``n**-0.5`` that is kept.
+    terms : bool, optional
+        Return the term of each coordinate in place of their sum.
 
     Returns
     -------
     float or ndarray, shape (T,)
-        The sum of :func:`edgeworth_terms`: larger means more likely in.
+        Larger means more likely in.  With `terms` an ndarray of the shape of the releases.
 
     Raises
     ------
     ValueError
-        As :func:`edgeworth_terms`.
+        If shapes do not match, anything is NaN or infinite, std is not positive, or order is not
+        1, 2 or 3.
 
     See Also
     --------
-    edgeworth_terms : the formula and its error.
     covariance_score : for correlated coordinates, to the first order.
 
     Notes
     -----
-    A cubic polynomial for each column, summed in one pass and no temporary of the size of the
+    With ``x = sqrt(n) (release - mean)/std``, ``a = (target - mean)/std``, ``s = n**-0.5`` and the
+    standardised cumulants l3 and l4, the term of a coordinate is ([AB25] Appendix C, corrected)::
+
+        s a x
+        + s^2/2 ((1 - x^2)(1 + l3 a) - a^2)
+        + s^3 (a x + l3 (x^3/3 - x/2) + l3 a^2 x/2 - a (l3^2 (x - x^3/2) + l4 (x^3 - 3x)/6))
+
+    The paper prints the first Edgeworth polynomial as ``l3 (x^3 - 3x)``; the factor is l3/6, and
+    with the printed one the correction is five times worse than none.  The series holds for
+    densities and on lattices that the target lies on.
+
+    A cubic polynomial for each column: the sum takes one pass and no temporary of the size of the
     releases.
 
-    **Accuracy** of the sum: a few eps of the sum of the absolute terms.  The same bits on every
-    processor.
+    **Accuracy.**  A coordinate's error shrinks as 1/n, n**-1.5 and n**-2 for orders 1, 2 and 3.
+    Rounding: a few eps of the sum of the absolute terms, and the same bits on every processor.
 
-    **Cost.**  About that of ``releases @ w`` from memory.
+    **Cost** of the sum: about that of ``releases @ w`` from memory.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from mialeak.scores import edgeworth_score
     >>> from mialeak.laws import Bernoulli
     >>> law = Bernoulli([0.3, 0.5])
     >>> moments = law.mean, law.std, law.skewness, law.excess_kurtosis
     >>> f"{edgeworth_score([0.32, 0.49], [1, 0], *moments, 1000):.4f}"
     '0.0843'
+    >>> np.round(edgeworth_score([0.32, 0.49], [1, 0], *moments, 1000, terms=True), 4)
+    array([0.0645, 0.0198])
+    >>> np.round(np.log([0.32 / 0.3, 0.51 / 0.5]), 4)
+    array([0.0645, 0.0198])
     """
     centre, scale, constants, coefficients = _polynomials(
         target, mean, std, skewness, excess_kurtosis, n, order
     )
+    if terms:
+        c1, c2, c3 = coefficients
+
+        def expanded(piece: Piece) -> FloatArray:
+            with np.errstate(over="ignore", invalid="ignore"):
+                x = np.subtract(piece.rows, centre, dtype=np.float64)
+                x *= scale
+                total: FloatArray = x * c3
+                for c in (c2, c1):
+                    total += c
+                    total *= x
+                total += constants
+            return total
+
+        return np.asarray(map_releases(releases, centre.size, expanded))
     table = cubic_table([centre, scale, *coefficients], centre.size)
     constant = math.fsum(constants.tolist())
     return map_releases(

@@ -29,13 +29,13 @@ def caveat_of_names(columns: Iterable[Any]) -> list[str]:
     return [f"Every row has a value of its own in {names}, as a name has: leave out what is one."]
 
 
-def document(report: TableReport, *, target: float, top: int, show_rows: bool) -> Document:
+def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) -> Document:
     """The answer, the two numbers, cells, rows needed, rows at risk."""
     sections = [
         _numbers(report),
         counted(report),
         _sizes(report),
-        _needed(report, report.samples_for(target)),
+        _needed(report, report.samples_for(leakage)),
     ]
     if report.protections:
         sections.append(_protections(report.protections))

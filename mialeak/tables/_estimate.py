@@ -59,7 +59,8 @@ def estimate_max_leakage(
         Rows of the release in question, the target included, from 1 to 2**53.  By default a
         release as large as the sample, ``sum(counts)``.
     gamma : float, default 1.0
-        Weight of the game, as for :func:`mialeak.max_leakage`.
+        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
+        ``lambda`` the weight of a true positive.
     confidence : float, default 0.95
         Nominal coverage of the interval, strictly between 0 and 1.
 

@@ -8,7 +8,14 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, as_share, invalid, listed
+from mialeak._arrays import (
+    as_choice,
+    as_count,
+    as_share,
+    invalid,
+    listed,
+    unsupported,
+)
 from mialeak._columns import Factor, frame_factors, near
 from mialeak.tables._cautions import cautions_of
 from mialeak.tables._cells import Cells, count_cells
@@ -276,8 +283,7 @@ def _margins(margins: Any, columns: Any, independent: bool) -> tuple[Any, Any]:
     """The margins, None if there are none, and the columns: theirs, if none are named."""
     if margins is None:
         if independent:
-            rule = "be left out without margins"
-            invalid("independent", rule, remedy="Name the margins published")
+            unsupported("independent", "without margins", "it is about them", "Name margins")
         return None, columns
     named = as_margins(margins, columns)
     if columns is None:

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import (
+    FloatArray,
+    invalid,
+    unsupported,
+)
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._estimate import probability_range
 from mialeak.tables._mixture_fit import leakage_at
@@ -183,9 +187,7 @@ def _require_apart(margins: Sequence[tuple[Any, ...]]) -> None:
     for margin in margins:
         for name in margin:
             if name in seen:
-                invalid(
-                    "independent",
-                    f"be left out for margins that share a column; {name!r} is in two",
-                    remedy="Without it, the leakage of such margins is enclosed",
-                )
+                remedy = "Without it, the leakage of such margins is enclosed"
+                case = "for margins that share a column"
+                unsupported("independent", case, f"{name!r} is in two", remedy)
         seen.update(margin)

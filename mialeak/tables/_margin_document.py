@@ -18,7 +18,7 @@ __all__ = ["document_of_margins"]
 
 
 def document_of_margins(
-    report: TableReport, margins: MarginReport, *, target: float, top: int, show_rows: bool
+    report: TableReport, margins: MarginReport, *, leakage: float, top: int, show_rows: bool
 ) -> Document:
     """The answer, the accounts, the margins, the rows, rows at risk."""
     kind = "exact" if margins.is_exact else "asymptotic"
@@ -29,8 +29,8 @@ def document_of_margins(
         counted(report),
         _rows(margins),
         Section(
-            f"Rows a release needs to leak at most {target:g} on average",
-            [Pairs([(f"{margins.samples_for(target):,}", own)])],
+            f"Rows a release needs to leak at most {leakage:g} on average",
+            [Pairs([(f"{margins.samples_for(leakage):,}", own)])],
         ),
     ]
     if top:

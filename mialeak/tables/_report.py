@@ -360,28 +360,30 @@ class TableReport(Result):
             rough=population > TESTED_RATIO * self.rows,
         )
 
-    def text(self, *, target: float = 0.01, top: int = 10, show_rows: bool = False) -> str:
+    def text(self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False) -> str:
         """The report for people, as ``print(report)`` shows it.
 
         Parameters
         ----------
-        target : float
+        leakage : float
             The leakage for which :meth:`samples_for` is told.
         top : int
             Rows at risk to list.
         show_rows : bool
             Whether to show the values of these rows, which are those of persons.
         """
-        return as_text(self.document(target=target, top=top, show_rows=show_rows))
+        return as_text(self.document(leakage=leakage, top=top, show_rows=show_rows))
 
-    def document(self, *, target: float = 0.01, top: int = 10, show_rows: bool = False) -> Document:
+    def document(
+        self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False
+    ) -> Document:
         """What :meth:`text` says, apart from how it looks."""
         if self.population is not None:
             return document_of_population(self, self.population, top=top, show_rows=show_rows)
         if self.margins is None:
-            return document(self, target=target, top=top, show_rows=show_rows)
+            return document(self, leakage=leakage, top=top, show_rows=show_rows)
         margins = document_of_margins(
-            self, self.margins, target=target, top=top, show_rows=show_rows
+            self, self.margins, leakage=leakage, top=top, show_rows=show_rows
         )
         return replace(margins, cautions=self.cautions)
 

@@ -8,7 +8,7 @@ and an audit of DP-SGD in one run.
 
 from mialeak.training._attack import CovarianceAttack
 from mialeak.training._audit import DPSGDAudit, dp_sgd_audit
-from mialeak.training._canaries import Canaries, rank_canaries, select_canaries
+from mialeak.training._canaries import Canaries, select_canaries
 from mialeak.training._craft import (
     blank_canaries,
     canife_loss,
@@ -28,6 +28,5 @@ __all__ = [
     "dirac_canary",
     "dp_sgd_audit",
     "mislabelled_canaries",
-    "rank_canaries",
     "select_canaries",
 ]

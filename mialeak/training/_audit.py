@@ -117,7 +117,7 @@ def dp_sgd_audit(
 
     See Also
     --------
-    select_canaries, rank_canaries : canaries that prove more.
+    select_canaries : canaries that prove more.
 
     Notes
     -----

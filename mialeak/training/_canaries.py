@@ -14,7 +14,7 @@ from mialeak._results import Kind, Result
 from mialeak.training._gradients import as_clip_norm, clipped
 from mialeak.training._metric import Metric, metric_of
 
-__all__ = ["Canaries", "rank_canaries", "select_canaries"]
+__all__ = ["Canaries", "select_canaries"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -31,8 +31,7 @@ class Canaries(Result):
     indices : ndarray of int, shape (k,)
         Their places among the candidates.
     scores : ndarray, shape (k,)
-        Their squared Mahalanobis distances (:func:`select_canaries`) or sums of ranks
-        (:func:`rank_canaries`).
+        Their squared Mahalanobis distances, or over several steps the sums of their ranks.
     kind : str
         "estimate": the covariance is one.
 
@@ -50,14 +49,17 @@ class Canaries(Result):
 
 
 def select_canaries(
-    candidates: Any,
-    reference: Any,
+    candidates: Any = None,
+    reference: Any = None,
     k: int = 1,
     *,
+    steps: Iterable[tuple[Any, Any]] | None = None,
     clip_norm: float | None = None,
     noise_variance: float = 0.0,
 ) -> Canaries:
     """Candidates whose gradients are furthest from those of the reference.
+
+    At one model, or with `steps` over a whole training.
 
     Parameters
     ----------
@@ -67,6 +69,9 @@ def select_canaries(
         Fitted to gradients of reference examples, as for :class:`CovarianceAttack`.
     k : int
         Canaries to choose, at most N.
+    steps : iterable of (candidates, reference), optional
+        In place of the first two arguments: for each step of a training, the gradients of the same
+        N candidates at the model before the step, and the reference there.
     clip_norm : float, optional
         Cap on the norm: longer gradients count as scaled down to it, as DP-SGD uses them.
     noise_variance : float, default 0.0
@@ -76,24 +81,27 @@ def select_canaries(
     -------
     Canaries
         Places and squared Mahalanobis distances of the k furthest, best first; of equal ones the
-        first.
+        first.  With `steps` the sums of ranks (1 for the nearest, N for the furthest, the mean rank
+        for equal distances) of the k highest.
 
     Raises
     ------
+    TypeError
+        If `steps` are not pairs, or are given beside candidates and reference.
     ValueError
-        If there are fewer than k candidates, they have other columns than the reference, or
-        anything is NaN or infinite.
+        If there are fewer than k candidates, they have other columns than the reference, anything
+        is NaN or infinite, the number of candidates changes between steps, or there is no step.
 
     See Also
     --------
-    rank_canaries : over the steps of a training.
     dirac_canary : one that need not be the gradient of any example.
 
     Notes
     -----
-    [AB25] Algorithm 3, with the centred covariance.  The score divided by the batch size is the
-    leakage score of one step.  Without a cap, long gradients win: those of examples that the model
-    gets wrong.
+    [AB25] Algorithm 3 and, with `steps`, [AB24] Algorithm 6, with the centred covariance.  Ranks
+    forget how far a candidate is, so that no single step decides.  The distance divided by the
+    batch size is the leakage score of one step.  Without a cap, long gradients win: those of
+    examples that the model gets wrong.
 
     **Cost.**  One pass in memory for a block of candidates and k of them; one product with the
     factor of the covariance for each candidate.
@@ -107,10 +115,32 @@ def select_canaries(
     >>> candidates = [[2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]
     >>> select_canaries(candidates, reference, 2)
     Canaries(indices=[0, 1], scores=[8. , 4.5], kind='estimate')
+
+    A candidate that is far at every step comes before one that is very far at a single step:
+
+    >>> steps = [([[3.0, 3.0], [0.1, 0.1], [1.0, 1.0]], reference)] * 3
+    >>> steps.append(([[3.0, 3.0], [90.0, 90.0], [1.0, 1.0]], reference))
+    >>> select_canaries(steps=steps)
+    Canaries(indices=[0], scores=[11.], kind='estimate')
     """
     k = as_count(k, "k", least=1)
+    if steps is None:
+        if candidates is None or reference is None:
+            rule = "be given with a reference"
+            remedy = "Or pass steps, pairs of candidates and reference"
+            invalid("candidates", rule, remedy=remedy, error=TypeError)
+        return _furthest(_distances(candidates, reference, clip_norm, noise_variance), k)
+    if candidates is not None or reference is not None:
+        rule = "be given without candidates and reference: each step has its own"
+        invalid("steps", rule, error=TypeError)
+    pieces = (_distances(*pair, clip_norm, noise_variance) for pair in _pairs(steps))
+    return _highest_ranked(pieces, k)
+
+
+def _furthest(pieces: Iterable[FloatArray], k: int) -> Canaries:
+    """The candidates of the k largest distances, from distances a piece at a time."""
     best, places, start = np.empty(0), np.empty(0, np.int64), 0
-    for scores in _distances(candidates, reference, clip_norm, noise_variance):
+    for scores in pieces:
         best = np.concatenate([best, scores])
         places = np.concatenate([places, np.arange(start, start + scores.size)])
         order = np.lexsort([places, -best])[:k]
@@ -120,59 +150,11 @@ def select_canaries(
     return Canaries(places, best)
 
 
-def rank_canaries(
-    steps: Iterable[tuple[Any, Any]],
-    k: int = 1,
-    *,
-    clip_norm: float | None = None,
-    noise_variance: float = 0.0,
-) -> Canaries:
-    """Candidates whose gradients are far from the others' over a whole training.
-
-    Parameters
-    ----------
-    steps : iterable of (candidates, reference)
-        For each step of a training, gradients (N, d) of the candidates at the model before it, and
-        the mean and covariance of gradients there, a StreamingCovariance.
-    k, clip_norm, noise_variance
-        As in :func:`select_canaries`.
-
-    Returns
-    -------
-    Canaries
-        Places and sums of ranks (1 for the nearest, N for the furthest; the mean rank for equal
-        ones) of the k highest.
-
-    Raises
-    ------
-    TypeError
-        If `steps` are not pairs.
-    ValueError
-        As :func:`select_canaries`, if the number of candidates changes, or there is no step.
-
-    Notes
-    -----
-    [AB24] Algorithm 6, with the centred covariance.  Ranks forget how far a candidate is and so
-    let no single step decide.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mialeak import StreamingCovariance
-    >>> from mialeak.training import rank_canaries
-    >>> rng = np.random.default_rng(1)
-    >>> reference = StreamingCovariance().fit(rng.normal(size=(100, 2)))
-    >>> always_far, once_very_far = [3.0, 3.0], [0.1, 0.1]
-    >>> steps = [([always_far, once_very_far, [1.0, 1.0]], reference)] * 3
-    >>> steps.append(([always_far, [90.0, 90.0], [1.0, 1.0]], reference))
-    >>> rank_canaries(steps)
-    Canaries(indices=[0], scores=[11.], kind='estimate')
-    """
-    k = as_count(k, "k", least=1)
+def _highest_ranked(pieces: Iterable[Iterable[FloatArray]], k: int) -> Canaries:
+    """The candidates of the k largest sums of ranks, from the distances of each step."""
     total: FloatArray | None = None
-    for step, pair in enumerate(_pairs(steps)):
-        pieces = _distances(*pair, clip_norm, noise_variance)
-        ranks = _ranks(np.concatenate([np.empty(0), *pieces]))
+    for step, distances in enumerate(pieces):
+        ranks = _ranks(np.concatenate([np.empty(0), *distances]))
         if total is None:
             total = ranks
         elif total.size != ranks.size:

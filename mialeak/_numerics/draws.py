@@ -1,4 +1,4 @@
-"""Sums of rows on a lattice, and how to draw them: from a table, or as NumPy does."""
+"""Sums and means of rows on a lattice, drawn: from a table, or as NumPy does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
+from mialeak._blocks import row_blocks
 from mialeak._kernels import draws as kernels
 
-__all__ = ["Draw", "binomial_draw", "lattice_draw"]
+__all__ = ["TILE", "Draw", "binomial_draw", "draw_means", "lattice_draw"]
+
+#: Sums drawn at a time: 256 kB stay in the cache until they are means.
+TILE = 2**15
 
 #: Numbers this much less likely than the likeliest are left out of a table, as in draws.h: 64
 #: random bits do not tell.
@@ -140,3 +144,20 @@ def _trimmed_sum(row: FloatArray, count: int) -> tuple[int, FloatArray] | None:
 def _trim(first: int, law: FloatArray) -> tuple[int, FloatArray]:
     kept = np.flatnonzero(law >= _NEGLIGIBLE * law.max())
     return first + int(kept[0]), np.ascontiguousarray(law[kept[0] : kept[-1] + 1])
+
+
+def draw_means(
+    rng: np.random.Generator,
+    sums: Draw,
+    least: FloatArray,
+    unit: FloatArray,
+    rows: int,
+    out: FloatArray,
+) -> None:
+    """Fill `out`, shape (t, d), with means of `rows` fresh rows: least + unit * sum / rows."""
+    rounds = out.shape[0]
+    order = np.arange(rounds)
+    for place in row_blocks(out.shape[1], rounds, elements=TILE):
+        kernels.lattice_means(
+            sums(rng, place, rounds), least[place], unit[place], float(rows), order, out[:, place]
+        )
