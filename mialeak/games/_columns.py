@@ -136,27 +136,27 @@ class _OnLattice:
         """Sums of all rows but one, and the target or a fresh row."""
         rounds, out = block.order.size, block.out
         steps = None if target is None else np.rint(self._steps(target))
-        for some in self._some(rounds):
-            sums = self._sums[self._rows - 1](rng, some, rounds)
-            sums[:, :out] += self._sums[1](rng, some, out)
+        for part in self._column_blocks(rounds):
+            sums = self._sums[self._rows - 1](rng, part, rounds)
+            sums[:, :out] += self._sums[1](rng, part, out)
             if steps is not None:
-                sums[:, out:] += steps[some, np.newaxis]
+                sums[:, out:] += steps[part, np.newaxis]
             if block.targets is not None:
-                targets = self._sums[1](rng, some, rounds)
+                targets = self._sums[1](rng, part, rounds)
                 sums[:, out:] += targets[:, out:]
-                self._mean(targets, 1, some, block.order, block.targets)
+                self._mean(targets, 1, part, block.order, block.targets)
             rows = self._rows
             if self._decimals is not None:
                 sums, rows = _rounded(sums, rows, self._decimals)
-            self._mean(sums, rows, some, block.order, block.releases)
+            self._mean(sums, rows, part, block.order, block.releases)
 
     def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
         """Draw means of so many fresh rows, which are not rounded."""
         order = np.arange(out.shape[0])
-        for some in self._some(out.shape[0]):
-            self._mean(self._sums[rows](rng, some, out.shape[0]), rows, some, order, out)
+        for part in self._column_blocks(out.shape[0]):
+            self._mean(self._sums[rows](rng, part, out.shape[0]), rows, part, order, out)
 
-    def _some(self, rounds: int) -> Iterator[slice]:
+    def _column_blocks(self, rounds: int) -> Iterator[slice]:
         """Columns a few at a time: their sums stay in the cache."""
         return row_blocks(self.size, rounds, elements=_TILE)
 
@@ -164,20 +164,20 @@ class _OnLattice:
         self,
         sums: FloatArray,
         rows: int,
-        some: slice,
+        part: slice,
         order: npt.NDArray[np.int64],
         out: FloatArray,
     ) -> None:
         """What sums over so many rows make, column i of them in row ``order[i]``."""
-        least, unit = self._least[some], self._unit[some]
-        kernels.lattice_means(sums, least, unit, float(rows), order, out[:, some])
+        least, unit = self._least[part], self._unit[part]
+        kernels.lattice_means(sums, least, unit, float(rows), order, out[:, part])
 
 
 def _rounded(sums: FloatArray, rows: int, decimals: int) -> tuple[FloatArray, int]:
     """Digits whose quotient by the power of ten is the rounded mean, in integers: ties to even."""
     ten = 10**decimals
-    digits, rest = np.divmod(sums.astype(np.int64) * ten, rows)
-    digits += (2 * rest > rows) | ((2 * rest == rows) & (digits % 2 == 1))
+    digits, remainder = np.divmod(sums.astype(np.int64) * ten, rows)
+    digits += (2 * remainder > rows) | ((2 * remainder == rows) & (digits % 2 == 1))
     return digits.astype(np.float64), ten
 
 

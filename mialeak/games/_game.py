@@ -169,12 +169,12 @@ class _Game:
         def play_block(job: tuple[slice, np.random.Generator]) -> tuple[int, FloatArray | None]:
             block, stream = job
             count = block.stop - block.start
-            some = {
+            arrays = {
                 name: whole[name][block] if whole else np.empty((count, self._size))
                 for name in self._drawn
             }
-            member[block] = self._play(stream, **some)
-            return count, _checked(score(*some.values()), block) if score else None
+            member[block] = self._play(stream, **arrays)
+            return count, _checked(score(*arrays.values()), block) if score else None
 
         scores: list[FloatArray] = []
         with progress_bar(progress, rounds, "round") as done, one_blas_thread():

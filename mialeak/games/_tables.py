@@ -74,8 +74,8 @@ class _Multinomial:
     probabilities: FloatArray
 
     def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
-        some = zip(self.numbers[columns], self.probabilities[columns], strict=True)
-        sums = [rng.multinomial(self.rows, law, draws) @ numbers for numbers, law in some]
+        laws = zip(self.numbers[columns], self.probabilities[columns], strict=True)
+        sums = [rng.multinomial(self.rows, law, draws) @ numbers for numbers, law in laws]
         return np.array(sums, np.float64)
 
 
@@ -85,8 +85,8 @@ def _tables(
     """The tables of laws whose weights lie one after the other."""
     longest = int(size.max())
     start, words = np.cumsum(size) - size, np.empty(weights.size, np.uint64)
-    room = np.empty(longest), np.empty(longest, np.uint32)
-    kernels.alias_words(weights, start, size, *room, words)
+    scratch = np.empty(longest), np.empty(longest, np.uint32)
+    kernels.alias_words(weights, start, size, *scratch, words)
     return _Tables(words, start, size, first, law.astype(np.int64))
 
 

@@ -188,9 +188,9 @@ def as_parameter(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name, finite=True)
     if array.ndim > 1 or not array.size:
         invalid(name, f"have one entry for each coordinate; its shape is {array.shape}")
-    own = np.array(array, ndmin=1)
-    own.flags.writeable = False
-    return own
+    copy = np.array(array, ndmin=1)
+    copy.flags.writeable = False
+    return copy
 
 
 def as_rows(rows: Any, least: int, allowed: tuple[float, ...] = ()) -> FloatArray:

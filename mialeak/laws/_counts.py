@@ -341,5 +341,5 @@ class Genotype(_Probability):
 def _draw_ratio(k: FloatArray, target: FloatArray, p: FloatArray, draws: float) -> FloatArray:
     """P(k - z; draws - 2)/P(k; draws), of binomial laws."""
     first = np.where(target > 0.0, k, draws - k) / (draws * np.where(target > 0.0, p, 1.0 - p))
-    left = np.where(target == 2.0, k - 1.0, np.where(target == 1.0, draws - k, draws - k - 1.0))
-    return np.asarray(first * (left / ((draws - 1.0) * np.where(target > 1.0, p, 1.0 - p))))
+    second = np.where(target == 2.0, k - 1.0, np.where(target == 1.0, draws - k, draws - k - 1.0))
+    return np.asarray(first * (second / ((draws - 1.0) * np.where(target > 1.0, p, 1.0 - p))))

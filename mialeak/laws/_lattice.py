@@ -177,17 +177,17 @@ class Lattice(Marginal):
             k, where = np.unique(counts[:, j].astype(np.int64), return_inverse=True)
             ratio = _ratios(dense, k, int(place[j]), n)
             possible = ~np.isnan(ratio)[where]
-            blame = np.ones(rows.shape, bool)
-            blame[:, j] = possible
-            releases.require(blame, f"be the mean of {n} of the values")
+            matches = np.ones(rows.shape, bool)
+            matches[:, j] = possible
+            releases.require(matches, f"be the mean of {n} of the values")
             result[:, j] = ratio[where]
         return result
 
 
 def _frozen(array: FloatArray) -> FloatArray:
-    own = np.array(array)
-    own.flags.writeable = False
-    return own
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
 
 
 def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) -> FloatArray:
@@ -206,11 +206,11 @@ def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) 
         tilted = np.exp(exponent - shift)
         mass = float(tilted.sum())
         tilted /= mass
-        rest = sum_law(tilted, n - 1)
-        chance = _at(np.convolve(rest, tilted), k)
+        partial = sum_law(tilted, n - 1)
+        chance = _at(np.convolve(partial, tilted), k)
         if chance > 0.0:
             scale = tilt * place - shift - math.log(mass)
-            result[i] = _log(_at(rest, k - place) / chance) + scale
+            result[i] = _log(_at(partial, k - place) / chance) + scale
     return result
 
 

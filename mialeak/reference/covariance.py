@@ -18,21 +18,21 @@ __all__ = [
 ]
 
 
-def column_powers(x: Any, centre: Any, rest: Any, orders: int = 2) -> Any:
+def column_powers(x: Any, centre: Any, low: Any, orders: int = 2) -> Any:
     """Twin of the kernel."""
-    v = (x - centre) - rest
+    v = (x - centre) - low
     return np.stack([(v**k).sum(axis=0) for k in range(1, orders + 1)])
 
 
-def centre_rows(x: Any, centre: Any, rest: Any) -> Any:
+def centre_rows(x: Any, centre: Any, low: Any) -> Any:
     """Twin of the kernel: deviations, and sums of their first two powers."""
-    v = (x - centre) - rest
+    v = (x - centre) - low
     return v, np.stack([v.sum(axis=0), (v * v).sum(axis=0)])
 
 
-def row_norms(x: Any, centre: Any, rest: Any, weights: Any) -> Any:
+def row_norms(x: Any, centre: Any, low: Any, weights: Any) -> Any:
     """Twin of the kernel."""
-    return (((x - centre) - rest) ** 2 * weights).sum(axis=1)
+    return (((x - centre) - low) ** 2 * weights).sum(axis=1)
 
 
 def covariance(x: Any, shrinkage: float = 0.0, ridge: float = 0.0) -> Any:

@@ -16,13 +16,13 @@ def bit_outcomes(target: Any, p: Any, n: int, stride: float = 0.6) -> tuple[Any,
     """
     from scipy.stats import binom
 
-    own = np.where(np.asarray(target) == 1, p, 1.0 - np.asarray(p))
-    spread = np.sqrt(n * own * (1.0 - own))
+    p_target = np.where(np.asarray(target) == 1, p, 1.0 - np.asarray(p))
+    spread = np.sqrt(n * p_target * (1.0 - p_target))
     step = np.maximum(np.floor(stride * spread), 1.0)[:, None]
     reach = int(np.ceil(8.8 * spread.max() / step.min()))
-    k = np.rint(n * own)[:, None] + step * np.arange(-reach, reach + 1)
-    weight = np.asarray(binom.pmf(k, n, own[:, None]))
-    ratio = np.log(np.where(weight > 0.0, k, 1.0) / (n * own[:, None]))
+    k = np.rint(n * p_target)[:, None] + step * np.arange(-reach, reach + 1)
+    weight = np.asarray(binom.pmf(k, n, p_target[:, None]))
+    ratio = np.log(np.where(weight > 0.0, k, 1.0) / (n * p_target[:, None]))
     return weight / weight.sum(axis=1, keepdims=True), ratio
 
 
@@ -66,8 +66,8 @@ def ratio_atoms(target: Any, p: Any, n: int) -> tuple[Any, Any, Any]:
     ratio, out = np.zeros(1), np.ones(1)
     k = np.arange(n + 1)
     for z, share in zip(target, p, strict=True):
-        own = share if z == 1 else 1.0 - share
+        p_target = share if z == 1 else 1.0 - share
         with np.errstate(divide="ignore"):
-            ratio = np.add.outer(ratio, np.log(k / (n * own))).ravel()
-        out = np.multiply.outer(out, binom.pmf(k, n, own)).ravel()
+            ratio = np.add.outer(ratio, np.log(k / (n * p_target))).ravel()
+        out = np.multiply.outer(out, binom.pmf(k, n, p_target)).ravel()
     return ratio, out, out * np.exp(ratio)

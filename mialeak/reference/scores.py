@@ -66,8 +66,8 @@ def edgeworth_terms(
     if order >= 3:
         cube = square * x
         skew = l3 * (cube / 3 - x / 2) + l3 * a * a * x / 2
-        rest = a * (l3 * l3 * (x - cube / 2) + l4 * (cube - 3 * x) / 6)
-        terms = terms + s * s * s * (a * x + skew - rest)
+        correction = a * (l3 * l3 * (x - cube / 2) + l4 * (cube - 3 * x) / 6)
+        terms = terms + s * s * s * (a * x + skew - correction)
     return terms
 
 

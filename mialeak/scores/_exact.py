@@ -107,11 +107,11 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
             _require_fixed(piece, fixed, p)
         return out
 
-    def blame(piece: Piece, scores: FloatArray) -> None:
+    def explain_failure(piece: Piece, scores: FloatArray) -> None:
         if np.isnan(scores).any():
             piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
 
-    return map_releases(releases, target.size, score, blame)
+    return map_releases(releases, target.size, score, explain_failure)
 
 
 def _require_fixed(piece: Piece, fixed: npt.NDArray[np.intp], value: FloatArray) -> None:
@@ -206,11 +206,11 @@ def genotype_score(
             _require_fixed(piece, fixed, 2.0 * p)
         return out
 
-    def blame(piece: Piece, scores: FloatArray) -> None:
+    def explain_failure(piece: Piece, scores: FloatArray) -> None:
         if np.isnan(scores).any():
             require_genotype_means(piece, n)
 
-    return map_releases(releases, target.size, score, blame)
+    return map_releases(releases, target.size, score, explain_failure)
 
 
 def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:

@@ -50,11 +50,11 @@ class Piece:
 
 #: The results of a piece, and what refuses it if one of them is not finite.
 Function = Callable[[Piece], FloatArray]
-Blame = Callable[[Piece, FloatArray], None]
+ExplainFailure = Callable[[Piece, FloatArray], None]
 
 
 def map_releases(
-    releases: Any, columns: int, function: Function, blame: Blame | None = None
+    releases: Any, columns: int, function: Function, explain_failure: ExplainFailure | None = None
 ) -> float | FloatArray:
     """``function`` of every piece, put together.
 
@@ -65,15 +65,15 @@ def map_releases(
         parts, start = [], 0
         for block in releases:
             matrix = np.atleast_2d(_as_releases(block, columns))
-            parts += _results(matrix, start, False, function, blame)
+            parts += _results(matrix, start, False, function, explain_failure)
             start += matrix.shape[0]
         return _joined(parts, columns, function)
     array = _as_releases(releases, columns)
     if array.ndim == 1:
-        (part,) = _results(array[None], 0, True, function, blame)
+        (part,) = _results(array[None], 0, True, function, explain_failure)
         one: float | FloatArray = part[0]
         return one
-    return _joined(_results(array, 0, False, function, blame), columns, function)
+    return _joined(_results(array, 0, False, function, explain_failure), columns, function)
 
 
 def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
@@ -93,7 +93,11 @@ def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
 
 
 def _results(
-    matrix: npt.NDArray[Any], start: int, single: bool, function: Function, blame: Blame | None
+    matrix: npt.NDArray[Any],
+    start: int,
+    single: bool,
+    function: Function,
+    explain_failure: ExplainFailure | None,
 ) -> list[FloatArray]:
     rows, columns = matrix.shape
     step = block_rows(columns, elements=_PIECE)
@@ -103,8 +107,8 @@ def _results(
         piece = Piece(block, start + first, single)
         result = function(piece)
         if not all_finite(result):
-            if blame:
-                blame(piece, result)
+            if explain_failure:
+                explain_failure(piece, result)
             piece.require(np.isfinite(block), "be finite")
             lost = np.isnan(result)
             if lost.any():

@@ -282,7 +282,7 @@ class TradeOff(Result, ABC):
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         return 1.0 - self._power(fpr)
 
-    def _delta_near(self, epsilon: FloatArray, rest: FloatArray, direction: str) -> FloatArray:
+    def _delta_near(self, epsilon: FloatArray, low: FloatArray, direction: str) -> FloatArray:
         """Delta at ``epsilon + rest``, for the kinds whose tail is so steep that it matters."""
         return self._delta(epsilon, direction)
 
@@ -292,8 +292,8 @@ class TradeOff(Result, ABC):
             return _at_least(np.log(reached / power), reached >= power)
 
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = increasing_root(excess, 0.0, 1.0)
-        return np.where(power > 0.0, found, 0.0)
+            root = increasing_root(excess, 0.0, 1.0)
+        return np.where(power > 0.0, root, 0.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return least_epsilon(lambda epsilon: self._delta(epsilon, direction), delta)
@@ -321,8 +321,8 @@ def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArra
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         usual = excess(np.asarray(_USUAL)) >= 0.0
-        found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
-    return np.where(found < _LARGEST, found, np.inf)
+        root = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
+    return np.where(root < _LARGEST, root, np.inf)
 
 
 def _at_least(excess: FloatArray, enough: Any) -> FloatArray:

@@ -140,8 +140,8 @@ class GaussianTradeOff(TradeOff):
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         return self._delta_near(epsilon, np.zeros(()), direction)
 
-    def _delta_near(self, epsilon: FloatArray, rest: FloatArray, direction: str) -> FloatArray:
-        return blockwise(call, epsilon, rest, np.asarray(self.mu))
+    def _delta_near(self, epsilon: FloatArray, low: FloatArray, direction: str) -> FloatArray:
+        return blockwise(call, epsilon, low, np.asarray(self.mu))
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return blockwise(call_strike, delta, np.asarray(self.mu))

@@ -143,8 +143,8 @@ class PiecewiseTradeOff(TradeOff):
         if p_out.shape != p_in.shape:
             rule = f"have as many elements as p_out; it has {p_in.size} and p_out {p_out.size}"
             invalid("p_in", rule)
-        some = (p_out > 0.0) | (p_in > 0.0)
-        p_out, p_in = p_out[some], p_in[some]
+        possible = (p_out > 0.0) | (p_in > 0.0)
+        p_out, p_in = p_out[possible], p_in[possible]
         with np.errstate(divide="ignore"):
             log_ratio = np.log(p_in) - np.log(p_out)
         return cls._of(corners_of_atoms(p_out, p_in, log_ratio), kind)
@@ -238,8 +238,8 @@ class PiecewiseTradeOff(TradeOff):
         with np.errstate(invalid="ignore"):  # impossible in the one and certain in the other
             log_ratio = np.add.outer(ours[2], theirs[2]).ravel()
         ends = (log_ratio == np.nanmax(log_ratio)) | (log_ratio == np.nanmin(log_ratio))
-        some = (p_out > 0.0) | (p_in > 0.0) | ends
-        atoms = _merged(p_out[some], p_in[some], log_ratio[some])
+        possible = (p_out > 0.0) | (p_in > 0.0) | ends
+        atoms = _merged(p_out[possible], p_in[possible], log_ratio[possible])
         curve = self._of(corners_of_atoms(*atoms), weakest(self.kind, other.kind))
         object.__setattr__(curve, "_outcomes", atoms)
         return curve
@@ -267,9 +267,9 @@ class PiecewiseTradeOff(TradeOff):
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         corners = self._corners
-        left = between(fpr, corners.fpr, corners.fnr, rightmost=True)
-        right = between(1.0 - fpr, corners.tnr[::-1], corners.fnr[::-1], rightmost=False)
-        return np.where(fpr < 0.5, left, right)
+        by_fpr = between(fpr, corners.fpr, corners.fnr, rightmost=True)
+        by_tnr = between(1.0 - fpr, corners.tnr[::-1], corners.fnr[::-1], rightmost=False)
+        return np.where(fpr < 0.5, by_fpr, by_tnr)
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         corners = self._corners

@@ -128,16 +128,18 @@ class SubsampledTradeOff(TradeOff):
         # This curve is below the base's, whose power is at most 1, and above the diagonal: so the
         # root is at least the base's fpr and (power - rate) / (1 - rate), and at most power.
         rate = np.asarray(self.rate)
-        rest = np.where(rate < 1.0, 1.0 - rate, 1.0)
-        low = np.maximum(self.base._fpr(power), np.where(rate < 1.0, (power - rate) / rest, 0.0))
+        complement = np.where(rate < 1.0, 1.0 - rate, 1.0)
+        low = np.maximum(
+            self.base._fpr(power), np.where(rate < 1.0, (power - rate) / complement, 0.0)
+        )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = increasing_root(
+            root = increasing_root(
                 lambda fpr: np.log(self._power(fpr) / power),
                 np.minimum(low, power),
                 power,
                 tolerance=_ROUNDING,
             )
-        return np.where(power > 0.0, found, 0.0)
+        return np.where(power > 0.0, root, 0.0)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         # In extended precision: the base multiplies an error of its epsilon by up to 1500.
@@ -157,15 +159,15 @@ class SubsampledTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         rate = np.asarray(self.rate)
-        some = rate > 0.0
+        positive = rate > 0.0
         with np.errstate(over="ignore"):
-            share = np.minimum(np.where(some, delta / np.where(some, rate, 1.0), 1.0), 1.0)
+            share = np.minimum(np.where(positive, delta / np.where(positive, rate, 1.0), 1.0), 1.0)
         inner = self.base._epsilon(share, direction)
         if direction == "out":
             return _shrink(self._inner_out(delta, rate, inner), rate)
         with np.errstate(over="ignore"):
             near = np.log1p(rate * np.expm1(np.minimum(inner, _LARGE)))
-            far = inner + np.log(np.where(some, rate + (1.0 - rate) * np.exp(-inner), 1.0))
+            far = inner + np.log(np.where(positive, rate + (1.0 - rate) * np.exp(-inner), 1.0))
         return np.where(inner > _LARGE, far, near)
 
     def _inner_out(self, delta: FloatArray, rate: FloatArray, above: FloatArray) -> FloatArray:
@@ -174,23 +176,23 @@ class SubsampledTradeOff(TradeOff):
         Since q <= rate it is at most the y at which ``rate delta_f(y) = delta``, and since
         delta_f <= 1 at most the one at which q = delta; with q at either for q it is at least that.
         """
-        rest = np.where(rate < 1.0, 1.0 - rate, 1.0)
+        complement = np.where(rate < 1.0, 1.0 - rate, 1.0)
         bound = (rate < 1.0) & (delta > 0.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             ratio = np.where(bound, rate / delta - 1.0, 0.0)
-            high = np.where(bound, np.log1p(np.maximum(ratio, 0.0) / rest), np.inf)
+            high = np.where(bound, np.log1p(np.maximum(ratio, 0.0) / complement), np.inf)
             high = np.minimum(above, high)
             solve = bound & (high > 0.0) & (high < np.inf)
             start = np.where(solve, high, 0.0)
             fraction = np.where(solve, delta / _share(start, rate), 1.0)
             low = np.minimum(self.base._epsilon(np.minimum(fraction, 1.0), "out"), start)
-            found = increasing_root(
+            root = increasing_root(
                 lambda y: -np.log(_share(y, rate) * self.base._delta(y, "out") / delta),
                 low * (1.0 - 1e-9),
                 start,
                 tolerance=_ROUNDING,
             )
-        return np.where(solve, found, high)
+        return np.where(solve, root, high)
 
 
 def _share(inner: FloatArray, rate: FloatArray) -> FloatArray:
