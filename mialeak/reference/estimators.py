@@ -1,4 +1,4 @@
-"""Leakage of estimates, as the formulas are printed (corrected where they are wrong).
+"""Leakage of estimates by the printed formulas, corrected where they are wrong.
 
 ========  ===================================================================
 Symbol    Meaning

@@ -1,4 +1,4 @@
-"""The exact law of a released mean of bits in plain NumPy: what the kernels must agree with."""
+"""The exact law of a released mean of bits in plain NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BitMoments", "bit_outcomes", "moment_sums", "moment_wave", "ratio_at
 def bit_outcomes(target: Any, p: Any, n: int, stride: float = 0.6) -> tuple[Any, Any]:
     """Probabilities and log ratios of every h-th count, h = `stride` standard deviations.
 
-    Shape (d, m); counts within 8.8 standard deviations, ``n p (1 - p)`` large and alike.
+    Shape (d, m); counts within 8.8 standard deviations, for large and similar ``n p (1 - p)``.
     """
     from scipy.stats import binom
 
@@ -44,7 +44,7 @@ def moment_wave(weight: Any, ratio: Any, theta: float, t: Any) -> Any:
 
 
 class BitMoments:
-    """The moment function of a mean of bits, as an inversion asks for it."""
+    """The moment function of a mean of bits, with the interface of an inversion."""
 
     def __init__(self, target: Any, p: Any, n: int):
         self.weight, self.ratio = bit_outcomes(target, p, n)
@@ -55,7 +55,7 @@ class BitMoments:
         return k, first, float(np.sqrt(second))
 
     def wave(self, theta: float, start: float, step: float, count: int) -> Any:
-        """Along the line theta + it."""
+        """Normalised M on the line theta + it."""
         return moment_wave(self.weight, self.ratio, theta, start + step * np.arange(count))
 
 

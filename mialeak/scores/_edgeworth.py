@@ -43,12 +43,12 @@ def edgeworth_terms(
     target : array_like, shape (d,)
         The row whose membership is in question.
     mean, std, skewness, excess_kurtosis : array_like, shape (d,) or a number
-        Moments of the coordinates of a row: the laws of ``mialeak.laws`` have them as
-        attributes.
+        Moments of the coordinates of a row, which are attributes of the laws of
+        ``mialeak.laws``.
     n : int
         Rows of the release, the target included; at least 2.
     order : {1, 2, 3}, optional
-        The last power of ``n**-0.5`` that is kept.
+        The highest power of ``n**-0.5`` in the expansion.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def edgeworth_terms(
 
     See Also
     --------
-    edgeworth_score : their sum without the matrix of terms.
+    edgeworth_score : the sum of the terms, without the matrix of terms.
 
     Notes
     -----
@@ -75,10 +75,10 @@ def edgeworth_terms(
         + s^3 (a x + l3 (x^3/3 - x/2) + l3 a^2 x/2 - a (l3^2 (x - x^3/2) + l4 (x^3 - 3x)/6))
 
     The paper prints the first Edgeworth polynomial as ``l3 (x^3 - 3x)``; the factor is l3/6, and
-    with the printed one the correction is five times worse than none.  The series holds for
-    densities and on lattices that the target lies on.
+    the error with the printed factor is five times that without the correction.  The series is
+    valid for densities, and for lattices that contain the target.
 
-    **Accuracy.**  A coordinate's error shrinks as 1/n, n**-1.5 and n**-2 for orders 1, 2 and 3.
+    **Accuracy.**  The error of a coordinate is O(1/n), O(n**-1.5) and O(n**-2) for orders 1 to 3.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def edgeworth_score(
     n : int
         Rows of the release, the target included; at least 2.
     order : {1, 2, 3}, optional
-        The last power of ``n**-0.5`` that is kept.
+        The highest power of ``n**-0.5`` in the expansion.
 
     Returns
     -------
@@ -154,10 +154,10 @@ def edgeworth_score(
 
     Notes
     -----
-    A cubic polynomial for each column, summed in one pass and no temporary of the size of the
-    releases.
+    A cubic polynomial for each column, summed in one pass without a temporary array of the size of
+    the releases.
 
-    **Accuracy** of the sum: a few eps of the sum of the absolute terms.  The same bits on every
+    **Accuracy** of the sum: several eps of the sum of the absolute terms.  The same bits on every
     processor.
 
     **Cost.**  About that of ``releases @ w`` from memory.
