@@ -50,6 +50,6 @@ def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
     off = np.abs(gaps / unit - steps) > _OFF * steps
     if off.any() or common > _DENOMINATOR:
         place = int(np.argmax(off)) if off.any() else gaps.size - 1
-        rule = "lie on a lattice: evenly spaced, some may be left out"
+        rule = "lie on a lattice: evenly spaced, with gaps allowed"
         invalid("values", rule, index=place, value=values[place])
     return steps.astype(np.int64), unit

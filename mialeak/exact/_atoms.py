@@ -73,7 +73,7 @@ class Atoms:
 
     @cached_property
     def gaps(self) -> tuple[FloatArray, FloatArray]:
-        """The same sums of ``inside - out``."""
+        """Sums of ``inside - out`` over the first k atoms and over the others, k = 0, 1, ..."""
         return _sums(self.out * np.expm1(self.ratio))
 
 

@@ -317,10 +317,12 @@ class ExactTradeOff(TradeOff):
         if error > _WORST_ERROR:
             if self._law.body_error <= _WORST_ERROR:
                 rule = (
-                    f"be asked for likelier releases: counts left out make an error of {error:.1g}"
+                    f"be asked for likelier releases: omitted counts make an error of {error:.1g}"
                 )
                 invalid(
-                    "curve", rule, remedy=f"Those kept have all but {max(self._law.missing):.1g}"
+                    "curve",
+                    rule,
+                    remedy=f"The counts in use have all but {max(self._law.missing):.1g}",
                 )
             rule = f"have more columns, or likelier values: the error is {error:.1g} here"
             remedy = 'Without normal columns method="halves" is exact; enclosure() holds the power'

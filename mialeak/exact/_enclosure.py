@@ -38,7 +38,7 @@ _FAR = 8.0
 _CLEAR = 0.95
 #: Points times nodes at once, and halvings of the search for a threshold.
 _BLOCK, _HALVINGS = 1 << 18, 44
-#: Rounding of the sums, a few hundred eps.
+#: Rounding error of the sums, several hundred eps.
 _ROUNDING = 1e-13
 
 

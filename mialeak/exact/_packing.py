@@ -1,4 +1,4 @@
-"""Packs the outcomes of all coordinates for the kernels, eight coordinates to a tile."""
+"""Packing of the outcomes of all coordinates for the kernels, eight coordinates to a tile."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class ContourLaw(RatioLaw):
             omitted=recurrences.omitted,
             support=moments.support,
         )
-        # One minus the mass, kept where the mass is nearly one.
+        # 1 - mass, accurate where the mass is nearly 1.
         self.lost = -float(np.expm1(min(moments.local(0.0)[0], 0.0)))
         self._coordinates = sum(float(f.copies.sum()) for f in moments.families) + 1.0
         self._grown: dict[float, float] = {}
@@ -235,12 +235,12 @@ class ContourLaw(RatioLaw):
 
     @cached_property
     def auc(self) -> float:
-        """From ``P(l_in - l_out <= 0)``: its moment function at -1/2 + it is |M(1/2 + it)|^2."""
+        """Area under the curve, 1 - P(l_in - l_out <= 0), by inversion of |M(1/2 + it)|^2."""
         spread = self.moments.local(0.5)[2] * np.sqrt(2.0)
         step, end, total = 0.35 / spread, 1, 0.0  # all nodes but that at 0
         reach, normal = 10.0 / spread, self.moments.normal
         while normal is not None and abs(normal.wave(0.5, np.array(reach))) > _NEGLIGIBLE:
-            reach *= 2.0  # with few normal columns |M| decays slowly
+            reach *= 2.0  # a small number of normal columns: |M| decays slowly
         for low, high in [(0.0, reach), *self.recurrences.windows]:
             first = max(int(np.ceil(low / step)), end)
             count = max(int(high / step) + 1 - first, 0)
@@ -267,7 +267,7 @@ def _beyond(p: FloatArray, complement: FloatArray, tails: Any) -> FloatArray:
 
 
 def _less_wrapped(a: float) -> float:
-    """``1/a - 1/(e^a - 1)``, by its series where the two nearly cancel."""
+    """``1/a - 1/(e^a - 1)``, by a series for small a, where the terms nearly cancel."""
     if a > 0.1:
         return float(1.0 / a - 1.0 / np.expm1(min(a, 700.0)))
     square = a * a

@@ -55,7 +55,7 @@ def exact_mean_tradeoff(
         The row that may be in the data; each value possible in its column.
     marginals : Marginal or list of Marginal
         The laws of the d coordinates: :class:`Bernoulli`, :class:`Genotype`, :class:`Presence`,
-        :class:`Lattice`, :class:`Normal`, or several side by side.
+        :class:`Lattice`, :class:`Normal`, or a list of these.
     n : int
         Rows, the target included; at least 2.
     sampling_rate : float, optional

@@ -1,4 +1,4 @@
-"""The base class of all laws of coordinates, and the law of several laws side by side."""
+"""The base class of all laws of coordinates, and the joint law of several laws."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Marginal(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Joint(Marginal):
-    """Laws side by side: the columns of the first, then those of the next.
+    """The law of consecutive columns: those of the first part, then those of the next.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def as_joint(marginals: Any) -> Marginal:
     Parameters
     ----------
     marginals : Marginal or sequence of Marginal
-        Laws of columns that stand side by side.
+        Laws of consecutive columns.
 
     Returns
     -------

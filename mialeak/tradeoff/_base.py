@@ -228,7 +228,7 @@ class TradeOff(Result, ABC):
         """Area under the curve of power against fpr."""
 
     def subsample(self, rate: Any) -> TradeOff:
-        """The curve if only a share `rate` of the rows, drawn together, goes into the release.
+        """The curve of a release of a random share `rate` of the rows, drawn together.
 
         `self` is the curve of the release of the drawn rows if the target is one of them; see
         :class:`SubsampledTradeOff`.

@@ -178,7 +178,7 @@ class PiecewiseTradeOff(TradeOff):
         return 1.0 - 0.5 * float(np.sum(np.diff(fpr) * (fnr[1:] + fnr[:-1])))
 
     def subsample(self, rate: Any) -> TradeOff:
-        """The curve if only a share `rate` of the rows, drawn together, goes into the release.
+        """The curve of a release of a random share `rate` of the rows, drawn together.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ _ROUNDING = 2.0**-51
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SubsampledTradeOff(TradeOff):
-    """The trade-off when a share `rate` of the rows, drawn together, goes into the release.
+    """The trade-off of a release of a random share `rate` of the rows, drawn together.
 
     A target in the data is among the drawn rows with probability `rate`; otherwise the release does
     not depend on the target.  The world *in* is a mixture of the base curve's *in* and *out*.

@@ -345,6 +345,6 @@ def _refuse(theta: float) -> NoReturn:
     invalid(
         "log_moment",
         f"fall off along the line Re s = {theta:.6g}: it did not within {_MOST_NODES} nodes",
-        remedy="A law of few atoms has to be enumerated",
+        remedy="Enumerate a law that has a small number of atoms",
         error=ArithmeticError,
     )
