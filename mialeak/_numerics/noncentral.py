@@ -181,7 +181,7 @@ def twist(y: FloatArray) -> FloatArray:
 
 
 def _series(square: FloatArray) -> FloatArray:
-    """``1/3 + square/5 + square^2/7 + ...``: of `atanh`, and of ``-square`` that of `atan`."""
+    """``1/3 + square/5 + square^2/7 + ...``, the tail of the series of `atanh` (`atan` for < 0)."""
     total = np.full(square.shape, 1.0 / (2 * _TERMS + 3))
     for k in range(_TERMS - 1, -1, -1):
         total *= square

@@ -105,7 +105,7 @@ class Bernoulli(_Probability):
 
     @classmethod
     def from_data(cls, rows: Any) -> Bernoulli:
-        """Frequencies of ones in `rows`, shape (n0, d), taken for the probabilities.
+        """Bits with the frequencies of ones in `rows`, shape (n0, d), as probabilities.
 
         Results that are exact for the true law hold for the estimated law only as n0 grows: scores
         shift by about d/n0, and in a column that is constant in the rows every other value counts
@@ -169,7 +169,7 @@ class Presence(_Probability):
 
     @classmethod
     def from_data(cls, rows: Any) -> Presence:
-        """Allele frequencies that fit the frequencies of ones in `rows`, shape (n0, d).
+        """Indicators with allele frequencies from the frequencies of ones in `rows` (n0, d).
 
         With the caveat of ``Bernoulli.from_data``.
         """
@@ -246,7 +246,7 @@ class Genotype(_Probability):
 
     @classmethod
     def from_data(cls, rows: Any, *, decimals: int | None = None) -> Genotype:
-        """Allele frequencies of genotypes `rows`, shape (n0, d), taken for the population's.
+        """Genotypes with the allele frequencies of `rows`, shape (n0, d).
 
         With the caveat of ``Bernoulli.from_data``.
         """

@@ -103,7 +103,7 @@ class Lattice(Marginal):
 
     @classmethod
     def from_data(cls, rows: Any) -> Lattice:
-        """Values and frequencies of `rows`, shape (n0, d), taken for the laws.
+        """The law with the values and frequencies of `rows`, shape (n0, d).
 
         Results that are exact for the true law hold for the estimated law only as n0 grows: scores
         shift by about d/n0, and values that do not occur in a column count as impossible.  The rows

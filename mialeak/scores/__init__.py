@@ -1,4 +1,4 @@
-"""Attack scores of released means: exact and approximate log likelihood ratios, in against out.
+"""Attack scores of released means: the evidence that the target is among the rows.
 
 Every function takes one release or an array of releases, in memory, memory-mapped or as an iterator
 of blocks, and returns a score for each release.  Larger scores mean more likely *in*.

@@ -26,7 +26,7 @@ _PASSES, _WORTH_IT = 60, 0.02
 
 
 class Roc(NamedTuple):
-    """The points of a measured curve: the attack that guesses "in" for scores >= threshold."""
+    """Points of a measured curve, for attacks that guess "in" for scores >= threshold."""
 
     fpr: FloatArray
     power: FloatArray
@@ -104,7 +104,7 @@ class EmpiricalTradeOff(TradeOff):
 
     @cached_property
     def roc(self) -> Roc:
-        """``(fpr, power, threshold)`` of the plain curve, from (0, 0, inf), never, to (1, 1)."""
+        """``(fpr, power, threshold)`` of the plain curve, from (0, 0, inf) to (1, 1, least score)."""
         return Roc(self._false / self.n_out, self._hits / self.n_in, self._threshold)
 
     @cached_property

@@ -93,7 +93,7 @@ class SaddlePointInversion:
         return [contour.theta for contour in self._contours]
 
     def log_tails(self, x: Any, *, tilt: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """``log E[e^(tilt l); l <= x]`` and the same for ``l > x``.
+        """``log E[e^(tilt l); l <= x]`` and ``log E[e^(tilt l); l > x]``.
 
         If l is a log likelihood ratio, ``tilt=1`` gives the tails under the other law.
         """
@@ -167,7 +167,7 @@ class SaddlePointInversion:
     def _bracket(
         self, target: FloatArray, side: int, tilt: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Two points around each quantile and one between, from a table."""
+        """Lower bound, upper bound and start for each quantile, from a table of tails."""
         _, mean, spread = self._local(tilt)
         reach = np.array([spread, spread])  # towards the small tails, and towards the large ones
         while True:
@@ -219,7 +219,7 @@ class SaddlePointInversion:
         return result.reshape(rows + x.shape), theta.reshape(x.shape)
 
     def _in_reach(self, contour: Contour, x: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether the bound that the contour gives on the tail at x is above the floor."""
+        """Whether the Chernoff bound of the contour on the tail at x is above the floor."""
         bound = contour.log_moment - self._local(0.0)[0] - contour.theta * x
         return np.asarray(bound > _FLOOR - np.abs(x))
 
