@@ -104,7 +104,7 @@ class EmpiricalTradeOff(TradeOff):
 
     @cached_property
     def roc(self) -> Roc:
-        """``(fpr, power, threshold)`` of the plain curve, from (0, 0, inf) to (1, 1, least score)."""
+        """``(fpr, power, threshold)`` of the plain curve, by ascending fpr."""
         return Roc(self._false / self.n_out, self._hits / self.n_in, self._threshold)
 
     @cached_property
