@@ -1,4 +1,4 @@
-"""The shared conversions: what a caller hands in, as the float64 or integer it stands for.
+"""Shared conversions of arguments to float64 arrays and to integers, with the errors they raise.
 
 Every message about shape, dtype and domain is worded by :func:`invalid`, in one voice, and every
 combination without an answer by :func:`unsupported`:
@@ -6,9 +6,9 @@ combination without an answer by :func:`unsupported`:
     ``<argument> must <rule>; got <argument>[<index>] = <value>. <remedy>``
     ``<argument> is not available <case>: <why>. <remedy>``
 
-Conversions never change a value: an integer that float64 or the rule cannot hold is an error, not a
-rounding; only long doubles, fractions and decimals become the nearest float64.  Nothing here copies
-an array that is already float64.
+A conversion never changes a value: an integer that is not a float64 is an error.  Only long
+doubles, fractions and decimals are rounded, to the nearest float64.  Arrays that are already
+float64 are not copied.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ FloatArray = npt.NDArray[np.float64]
 #: Largest count for which every integer below it is a float64: the domain of every ``n``.
 MAX_COUNT = 2**53
 
-#: How far from 1 probabilities may sum: rounded decimals pass, counts and float32 do not.
+#: Largest deviation from 1 of a sum of probabilities: rounded decimals pass, float32 does not.
 MASS_TOLERANCE = 1e-9
 
-#: Items that an error lists, and the characters of each.
+#: Largest number of items in an error, and of characters of an item.
 _LISTED, _LONGEST = 3, 100
 
 _EXACT = "fit a float64 exactly (integers up to 2**53)"
@@ -154,9 +154,22 @@ def invalid(
     remedy: str = "",
     error: type[Exception] = ValueError,
 ) -> NoReturn:
-    """Raise `error` saying which argument breaks which rule, where and with what value.
+    """Raise `error` with a message that states the argument, the rule, the index and the value.
 
     The parts of the message are its ``fault``, a :class:`Fault`, with the same meanings.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    rule : str
+        The rule that the argument breaks, as text after the word "must".
+    index : int or tuple of int, optional
+        Index of the offending element.
+    value : object, optional
+        The offending value.
+    remedy : str, optional
+        A separate sentence that states what to do.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -181,9 +194,9 @@ def _refuse(fault: Fault | Unsupported, error: type[Exception]) -> NoReturn:
 
 
 def listed(items: Iterable[Any], *, show: Callable[[Any], str] = repr, most: int = _LISTED) -> str:
-    """The items with commas between them: the first `most`, and how many more there are.
+    """The first `most` items, comma-separated, and the number of further items.
 
-    Whatever an error or a report lists goes through here, so that no line grows with the input.
+    All lists in errors and reports come from here: no line grows with the input.
     """
     items = list(items)
     words = ", ".join(_shortened(show(item)) for item in items[:most])
@@ -191,7 +204,7 @@ def listed(items: Iterable[Any], *, show: Callable[[Any], str] = repr, most: int
 
 
 def _shortened(text: str) -> str:
-    """`text` with its middle left out where it is longer than an error has room for."""
+    """`text`, or its beginning and end if it is longer than `_LONGEST`."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[: _LONGEST - 20]}...{text[-17:]}"
@@ -203,21 +216,21 @@ def first_index(bad: npt.NDArray[np.bool_]) -> tuple[int, ...]:
 
 
 def every(good: Any) -> bool:
-    """``np.all(good)``, in a third of its time where there are few."""
+    """``np.all(good)``, in a third of its time for small arrays."""
     if isinstance(good, np.ndarray):
         return int(np.count_nonzero(good)) == good.size
     return bool(good)
 
 
 def all_finite(values: FloatArray) -> bool:
-    """Whether every number is finite, found without an array of answers."""
+    """Whether every number is finite, without a temporary array."""
     return within(values, -_LARGEST, _LARGEST)
 
 
 def require(good: Any, values: Any, name: str, rule: str, *, remedy: str = "") -> None:
     """Raise by :func:`invalid` for the first element of `values` where `good` is false.
 
-    Write `good` as what must hold, so that NaN (which compares false) is an offender.
+    Write `good` as the condition that must hold: NaN compares false and is then refused.
     """
     if every(good):
         return
@@ -238,10 +251,10 @@ def require_within(
 def as_floats(
     values: Any, name: str, *, ndim: int | None = None, finite: bool = False
 ) -> FloatArray:
-    """`values` as a float64 array of any layout, without a copy where it is one already.
+    """`values` as a float64 array of any layout, without a copy if `values` already is one.
 
-    Takes whatever NumPy takes: sequences, arrays, memory maps, anything with ``__array__`` or
-    ``__dlpack__``.  Strings, complex numbers, dates and ragged sequences raise TypeError.
+    Accepts sequences, arrays, memory maps, and objects with ``__array__`` or ``__dlpack__``.
+    Strings, complex numbers, dates and ragged sequences raise TypeError.
     """
     if type(values) is not np.ndarray:
         values = _to_array(values, name)
@@ -256,7 +269,7 @@ def as_floats(
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Refuse a masked array in which something is masked: its mask would be forgotten."""
+    """Raise TypeError for an array with masked entries: a conversion would drop the mask."""
     if type(values) is np.ndarray or not isinstance(values, np.ndarray):
         return
     if np.any(getattr(values, "mask", False)):
@@ -288,7 +301,7 @@ def _as_float64(values: npt.NDArray[Any], name: str) -> FloatArray:
 
 
 def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
-    """Object arrays that hold numbers only (pandas makes them); everything else is refused."""
+    """Convert an object array of numbers (from pandas, say); raise TypeError for others."""
     if values.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in values.flat):
         try:
             floats = values.astype(np.float64)
@@ -302,7 +315,7 @@ def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
 
 
 def as_float(value: Any, name: str, *, finite: bool = True) -> float:
-    """`value` as one float; TypeError for anything that is not a single real number."""
+    """`value` as one float; raises TypeError if it is not a single real number."""
     if type(value) is float or type(value) is int:
         if type(value) is int and abs(value) > MAX_COUNT:
             invalid(name, _EXACT, value=value)
@@ -326,12 +339,12 @@ def as_share(value: Any, name: str) -> float:
 
 
 def for_columns(array: FloatArray, columns: int) -> FloatArray:
-    """One number for each column: `array` itself, or its only number as many times."""
+    """One number for each column: `array` itself, or a scalar repeated."""
     return array if array.ndim else np.full(columns, array)
 
 
 def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """`array` as a kernel reads it: C-contiguous and aligned, without a copy if it is already."""
+    """`array` as the kernels require it, C-contiguous and aligned; a copy only if needed."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else array.copy()
 
@@ -356,7 +369,7 @@ def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> Floa
 
 
 def check_mass(mass: float, name: str, remedy: str) -> None:
-    """Refuse probabilities whose sum `mass` is not 1."""
+    """Raise ValueError if the sum `mass` of probabilities is not 1."""
     if not abs(mass - 1.0) <= MASS_TOLERANCE:
         invalid(name, f"sum to 1 within 1e-9; the sum is {mass!r}", remedy=remedy)
 
@@ -367,7 +380,7 @@ def as_count(value: Any, name: str, *, least: int = 0, most: int = MAX_COUNT) ->
     Raises
     ------
     TypeError
-        For 3.5, 3.0 and everything else that is not an integer.
+        If `value` is not an integer; 3.0 is not one.
     ValueError
         Outside the range.
     """
@@ -416,7 +429,7 @@ def as_probability(values: Any, name: str) -> FloatArray:
 
 
 def as_frozen(values: FloatArray) -> Any:
-    """A float, or a copy that cannot be written to: what an immutable object keeps."""
+    """A float, or a read-only copy of an array, for an attribute of an immutable object."""
     if values.ndim == 0:
         return float(values)
     values = values.copy()
@@ -425,7 +438,7 @@ def as_frozen(values: FloatArray) -> Any:
 
 
 def plain(values: Any) -> float | FloatArray:
-    """A number where `values` has no axes, else the array."""
+    """A scalar if `values` has no axes, otherwise the array."""
     result: float | FloatArray = np.asarray(values)[()]
     return result
 

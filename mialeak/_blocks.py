@@ -1,9 +1,9 @@
-"""Blocks, workers, streams, progress and interrupts: how long work is cut and shared, written once.
+"""Parallel work in blocks, with random streams, progress bars and interrupts.
 
 Long work is a function mapped over fixed blocks.  The blocks do not depend on the number of
-workers, each has a random stream of its own if it needs one, and results come back in the order of
-the blocks, so that whatever is made of them has the same bits for any number of workers.  The
-function has to release the GIL to profit::
+workers, each has a separate random stream if it needs one, and results are returned in the order of
+the blocks: every result has the same bits for any number of workers.  Threads are faster only if
+the function releases the GIL::
 
     streams = spawn_streams(rng)
     with progress_bar(progress, rows, "row") as done:
@@ -12,7 +12,8 @@ function has to release the GIL to profit::
             result[block] = part
             done(part.shape[0])
 
-Ctrl-C needs no care if a block takes a fraction of a second and results are returned at the end.
+Ctrl-C needs no special code if a block takes less than a second and the results are returned at the
+end.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ __all__ = [
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-#: Elements a block: 1 MB of float64, small enough for the cache, and with 1e-3 to 3e-2 s of work
-#: large enough to hide what handing it to a thread costs and small enough to wait for after Ctrl-C.
+#: Elements of a block: 1 MB of float64 fits the cache.  Its 1e-3 to 3e-2 s of work are long against
+#: the cost of a thread's task and short enough to wait for after Ctrl-C.
 BLOCK = 2**17
 
-#: Blocks handed out ahead of the one whose result is awaited, per worker: enough to keep all busy
-#: when one is slow, few enough that an iterator of blocks need not be held in memory.
+#: Blocks submitted ahead of the awaited result, per worker: enough that a slow block leaves no
+#: worker idle, and not so many that an iterator of blocks fills the memory.
 _AHEAD = 2
 
 
@@ -78,24 +79,25 @@ def map_blocks(
     Parameters
     ----------
     function : callable
-        What to do with a block.  Its first exception, in the order of the blocks, is raised here.
+        A function of a block.  The first exception, in the order of the blocks, is raised here.
     blocks : iterable
-        Advanced in the calling thread, never more than a few blocks ahead of the results.
+        Advanced in the calling thread, at most ``2 * workers`` blocks ahead of the results.
     workers : int
-        Threads, as :func:`resolve_workers` gives them; 1 uses none.
+        Number of threads, from :func:`resolve_workers`; 1 runs in the calling thread.
 
     Notes
     -----
-    An exception, Ctrl-C included, drops the blocks that have not begun and waits for those that
-    have, one for each worker.  While there are threads BLAS has one each; a function that uses BLAS
-    and must give the same bits for any `workers` is mapped within :func:`one_blas_thread`.
+    An exception, Ctrl-C included, cancels the blocks that have not begun and waits for the running
+    ones, one for each worker.  With several threads BLAS uses one thread in each; a function that
+    uses BLAS and must have the same bits for any `workers` is mapped within
+    :func:`one_blas_thread`.
     """
     if workers == 1:
         yield from map(function, blocks)
         return
     running: deque[Future[Result]] = deque()
     with one_blas_thread():
-        # Where BLAS is built upon OpenMP the limit is each thread's own.
+        # With OpenMP, BLAS has a separate limit in each thread.
         pool = ThreadPoolExecutor(workers, "mialeak", initializer=_limit_blas)
         try:
             for block in blocks:
@@ -109,10 +111,10 @@ def map_blocks(
 
 
 class _OneThread:
-    """Holds BLAS to one thread from the first that enters to the last that leaves.
+    """Context that limits BLAS to one thread, from the first entry to the last exit.
 
-    The number is the process's: were it each caller's to set and to put back, two that overlap in
-    different threads could leave BLAS with one thread for good.
+    The limit is global to the process: if overlapping callers in different threads each set and
+    restored it, BLAS could keep one thread for good.
     """
 
     def __init__(self) -> None:
@@ -128,40 +130,40 @@ class _OneThread:
         with self._lock:
             self._inside -= 1
             if not self._inside:
-                # From threadpoolctl 3.8 on only the thread that set a limit may lift it, unless
-                # told that it is done; this one may be another.
+                # From threadpoolctl 3.8 on only the thread that set a limit may lift it, unless the
+                # controlling thread is cleared; the present thread may be another.
                 for library in _blas(_loaded()).lib_controllers:
                     if hasattr(library, "clear_controlling_thread"):
                         library.clear_controlling_thread(force=True)
                 self._limit.close()
 
 
-#: Packages that load a BLAS of their own: looking for libraries takes 0.7 ms, and is done again
-#: only if one of these has come.
+#: Packages that load a BLAS library: a search for libraries takes 0.7 ms and is repeated only if a
+#: further one of these packages has been imported.
 _BRINGS_BLAS = ("numpy", "scipy.linalg", "torch")
 _ONE_THREAD = _OneThread()
 
 
 def _loaded() -> tuple[str, ...]:
-    """Those of them that are loaded."""
+    """The loaded packages of `_BRINGS_BLAS`."""
     return tuple(name for name in _BRINGS_BLAS if name in sys.modules)
 
 
 @functools.cache
 def _blas(loaded: tuple[str, ...]) -> Any:
-    """The BLAS libraries of this process; looked for once for each set of packages `loaded`."""
+    """The BLAS libraries of the process, searched once for each value of `loaded`."""
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()
 
 
 def _limit_blas() -> Any:
-    """Limit BLAS to one thread; as a context manager, what undoes it."""
+    """Limit BLAS to one thread; the result is a context manager that lifts the limit."""
     return _blas(_loaded()).limit(limits=1, user_api="blas")
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:
-    """While in this context BLAS uses one thread; may be nested and entered by many threads."""
+    """Context in which BLAS uses one thread; it may be nested and shared by threads."""
     return _ONE_THREAD
 
 
@@ -175,7 +177,7 @@ def row_blocks(rows: int, columns: int, *, elements: int = BLOCK) -> Iterator[sl
 
 
 def block_rows(columns: int, *, elements: int = BLOCK) -> int:
-    """Rows of each of those blocks, for loops that a call on one row goes through as well."""
+    """Number of rows of each slice of :func:`row_blocks`."""
     return elements // (columns or 1) or 1
 
 
@@ -183,7 +185,7 @@ def block_rows(columns: int, *, elements: int = BLOCK) -> int:
 
 
 def as_rng(rng: Any) -> np.random.Generator:
-    """The generator that ``np.random.default_rng(rng)`` makes; in our words where it refuses."""
+    """``np.random.default_rng(rng)``, with an error of :func:`invalid` if that raises."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
@@ -196,15 +198,15 @@ def as_rng(rng: Any) -> np.random.Generator:
 
 
 def spawn_streams(rng: Any) -> Iterator[np.random.Generator]:
-    """Independent streams without end, one for each block.
+    """Endless iterator of independent random streams, one for each block.
 
-    The generator is made here, and spawns one child, of which the streams are the children: where
-    a caller's generator stands afterwards does not depend on how many blocks there were.
+    The generator spawns one child, whose children are the streams: the state of a caller's
+    generator does not depend on the number of blocks.
 
     Raises
     ------
     TypeError, ValueError
-        If ``np.random.default_rng`` refuses `rng`, or it cannot spawn.
+        If ``np.random.default_rng`` raises for `rng`, or the generator cannot spawn.
     """
     generator = as_rng(rng)
     try:
@@ -226,16 +228,16 @@ def spawn_streams(rng: Any) -> Iterator[np.random.Generator]:
 def progress_bar(
     progress: bool, total: int | None, unit: str, *, delay: float = 0.0
 ) -> Iterator[Callable[[int], object]]:
-    """Give a function to be told of every few units done; a bar on stderr if `progress`.
+    """Context with a callback for the number of units done; a bar on stderr if `progress`.
 
     Parameters
     ----------
     progress : bool
         Whether to show a bar, by tqdm.
     total : int or None
-        Units in all, if it is known.
+        Total number of units, if known.
     unit : str
-        What they are: "round", "row".
+        Name of a unit: "round", "row".
     delay : float
         Seconds before the bar is shown.
 

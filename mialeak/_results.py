@@ -1,12 +1,12 @@
-"""What a result says of itself: its kind, and how it prints and travels.
+"""Base classes of results, which have a kind, a short ``repr`` and a dictionary form.
 
-Every result that is more than a number is a frozen dataclass that inherits :class:`Result` and
-carries one of four kinds:
+Every result that is not a single number is a frozen dataclass that inherits :class:`Result`.  The
+kind of a result is one of four:
 
 exact
     the number itself, with the stated floating-point error;
 bound
-    the truth lies on the stated side (or between the two numbers), always;
+    the true value always lies on the stated side (or between the two numbers);
 asymptotic
     the limit for large n, with no guarantee at finite n;
 estimate
@@ -106,13 +106,13 @@ class Estimate(Result):
     low, high : float
         The interval.
     plug_in : float
-        What the formula gives if the sample's own frequencies were the law: exact for that
-        question, and usually far below the truth for the population.
+        The formula with the frequencies of the sample as the law: exact for that law, and usually
+        far below the value for the population.
     confidence : float
         Nominal coverage of the interval.
     claimed : bool
-        Whether the interval is claimed to have that coverage.  If not, because no sample like this
-        was measured, `low` and `high` are a rough range.
+        Whether the interval has a claimed coverage.  If not, because the coverage was not measured
+        for samples like this one, `low` and `high` are a rough range.
     kind : str
         "estimate".
     """

@@ -1,9 +1,10 @@
-"""Binomial and hypergeometric laws as NumPy ufuncs, right to the last bits for counts up to 2**53.
+"""Binomial and hypergeometric laws as NumPy ufuncs, accurate to the last bits up to n = 2**53.
 
-They broadcast, take ``out=``, ``where=`` and whatever NumPy's own ufuncs take.  NaN gives NaN in
-silence; arguments outside the domain give NaN and NumPy's "invalid value" RuntimeWarning, as
-``np.log(-1.0)`` does: a count that is negative, not whole or above 2**53, a probability outside
-[0, 1].  Integer counts are taken exactly, never rounded to a float first.
+The functions broadcast and take ``out=``, ``where=`` and the other arguments of NumPy's ufuncs.
+NaN arguments give NaN without a warning.  Arguments outside the domain give NaN and NumPy's
+"invalid value" RuntimeWarning, as ``np.log(-1.0)`` does: a count that is negative, not whole or
+above 2**53, or a probability outside [0, 1].  Integer counts are exact, never rounded to a float
+first.
 
 Results have the same bits on every processor, compiler and number of threads.
 """
@@ -25,16 +26,16 @@ __all__ = [
     "hypergeom_sf",
 ]
 
-#: What all of them refuse.
+#: Sections of the docstrings of all functions.
 _REFUSALS = """Raises
 ------
 TypeError
-    For anything but real numbers, as all ufuncs do.
+    If an argument is not of a real dtype.
 
 Warns
 -----
 RuntimeWarning
-    For arguments outside the domain, whose result is NaN.
+    For arguments outside the domain; the result is NaN.
 
 """
 
@@ -59,16 +60,16 @@ ndarray or scalar of float64
     + _REFUSALS
     + """See Also
 --------
-binom_excess : the part above any threshold.
-mialeak.max_leakage : the sum of this over the atoms of a law, over ``2 n``.
+binom_excess : the expected excess over any threshold.
+mialeak.max_leakage : the sum of `binom_mad` over the atoms of a law, divided by ``2 n``.
 
 Notes
 -----
 De Moivre's identity [1]_: ``2 n p (1 - p) b(m; n - 1, p)`` with ``m = floor(n p)`` and b the
-probability mass function.  With p the smaller of p and 1 - p, it is evaluated as
-``2 n p exp(n log1p(-p))`` up to ``n p = 1``, in Loader's saddle-point form [2]_ up to 1024, and
-beyond from Stirling's series of the gamma function around ``n p`` [3]_, with the distance of the
-mode to the exact product: neither a large n nor a rounded floor costs digits.
+probability mass function.  With p the smaller of p and 1 - p, the value is
+``2 n p exp(n log1p(-p))`` for ``n p <= 1``, Loader's saddle-point form [2]_ up to ``n p = 1024``,
+and Stirling's series of the gamma function around ``n p`` [3]_ beyond.  The distance of the mode
+from n p uses the exact product: neither a large n nor a rounded floor costs digits.
 
 **Accuracy**: within 4 eps (2.5 where n p and n (1 - p) are at least 16), eps = 2**-52, for n to
 2**53 and p from 1e-300 to 1 - 2**-53, against ball arithmetic.  **Cost**: constant in n.
@@ -113,20 +114,19 @@ ndarray or scalar of float64
     + _REFUSALS
     + """See Also
 --------
-binom_shortfall : the other side, ``binom_excess(c, n, p) + c - n p``.
+binom_shortfall : the expected shortfall, ``binom_excess(c, n, p) + c - n p``.
 
 Notes
 -----
-With j = floor(c) and f = c - j this is ``(r + 1 - f) P(B > j)``, where r is the mean excess
-``E(B - j - 1 | B > j)``.  Stein's identity gives r as a continued fraction of positive terms; the
-sum of its last 13 convergents with fixed weights gives r in 22 steps for every n, p and c, and
-nothing cancels.  (The textbook difference of two tail probabilities loses all digits where the
-excess is small beside either.)  Below the mean the shortfall is computed and ``n p - c``, exact,
-added.
+With j = floor(c) and f = c - j the value is ``(r + 1 - f) P(B > j)``, where r is the mean excess
+``E(B - j - 1 | B > j)``.  Stein's identity gives r as a continued fraction of positive terms; a
+fixed weighted sum of its last 13 convergents gives r in 22 steps for every n, p and c, without
+cancellation.  (The textbook difference of two tail probabilities loses all digits where the excess
+is small against the tails.)  Below the mean, the value is the shortfall plus the exact ``n p - c``.
 
 **Accuracy**: 4e-15 relative within 6 standard deviations of the mean, 2e-14 beyond where the result
-is above 1e-290.  A threshold that is itself a rounded product c = gamma n p limits what the result
-means, not how it is computed.  **Cost**: constant.
+is above 1e-290, both for c as given: the rounding of a threshold c = gamma n p is not included.
+**Cost**: constant.
 
 Examples
 --------
@@ -161,7 +161,7 @@ ndarray or scalar of float64
     + _REFUSALS
     + """See Also
 --------
-binom_excess : the other side, with the method.
+binom_excess : the expected excess, with the method.
 
 Notes
 -----
@@ -198,7 +198,7 @@ ndarray or scalar of float64
     + _REFUSALS
     + """Notes
 -----
-The same continued fraction as `binom_excess`, of which this is minus the slope in c.
+The continued fraction of `binom_excess`; the value is minus the slope of `binom_excess` in c.
 **Accuracy** and **cost** as for `binom_excess`.
 
 Examples
@@ -226,7 +226,7 @@ out, where, **kwargs
 Returns
 -------
 ndarray or scalar of float64
-    In nats; -inf for k below 0 or above n, and where p is 0 or 1 and forbids k.
+    In nats; -inf for k below 0 or above n, and for k impossible with p = 0 or p = 1.
 
 """
     + _REFUSALS
@@ -277,7 +277,7 @@ ndarray or scalar of float64
     + _REFUSALS
     + """See Also
 --------
-binom_mad : the same for a sample with replacement, the limit of a large population.
+binom_mad : the deviation for a sample with replacement, the limit of a large population.
 
 Notes
 -----
@@ -322,7 +322,7 @@ ndarray or scalar of float64
     + _REFUSALS
     + """Notes
 -----
-The sum of four deviances, one for each cell of the table of marked or not, drawn or not, in
+The sum of four deviances, one for each cell of the 2 x 2 table (marked or not, drawn or not), in
 double-word arithmetic.  (Forms through the logarithm of the gamma function lose digits as N grows.)
 
 **Accuracy**: within 4 eps, relative to the larger of 1 and the logarithm's size.  **Cost**:
@@ -357,9 +357,9 @@ ndarray or scalar of float64
     + _REFUSALS
     + """Notes
 -----
-The probability next to the threshold over the sum of a distance and a mean excess, which is a
-continued fraction by Stein's identity, summed in 22 steps at any spread; the side away from the
-mean is computed.
+The smaller tail is a probability next to the threshold divided by the sum of a distance and a mean
+excess.  By Stein's identity the mean excess is a continued fraction, evaluated in 22 steps at any
+spread.
 
 **Accuracy**: 1e-13 relative where the result is above 1e-290.  **Cost**: constant.
 
@@ -392,5 +392,5 @@ hypergeom_mad: Any = _ufuncs["hypergeom_mad"]
 hypergeom_logpmf: Any = _ufuncs["hypergeom_logpmf"]
 hypergeom_sf: Any = _ufuncs["hypergeom_sf"]
 
-# Doctest does not look into ufuncs.
+# Doctest does not search ufuncs.
 __test__ = _DOCS

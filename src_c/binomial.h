@@ -10,20 +10,20 @@
 #include "chunks.h"
 #include "numerics.h"
 
-/* From this n p (and n q) on e(k) and e(n-k) have a series.  Below it e(k) comes from a table. */
+/* From this n p (and n q) on e(k) and e(n-k) have a series.  Below, e(k) is from a table. */
 #define MAD_LARGE_MEAN 16.0
-/* From here on four terms of a series will do: the rest is below 2^-59. */
+/* From here on four terms of a series are enough: the truncation error is below 2^-59. */
 #define MAD_WIDE_MEAN 1024.0
-/* Up to here m = 0 and E|B - np| = 2 n p q^n.  At n p = 1 both m = 0 and m = 1 give that value. */
+/* Up to here m = 0 and E|B - np| = 2 n p q^n.  At n p = 1, m = 0 and m = 1 give the same value. */
 #define MAD_SMALL_MEAN 1.0
 
 INLINE vi domain_n(vd n) {
-    vi whole = eq((n - 0x1p53) + 0x1p53, n); /* in the range, that is */
+    vi whole = eq((n - 0x1p53) + 0x1p53, n); /* for n in the range */
     return le(all(0.0), n) & le(n, all(0x1p53)) & whole;
 }
 INLINE vi domain_p(vd p) { return le(all(0.0), p) & le(p, all(1.0)); }
 
-/* How many of the lanes of the vector from `place` of `count` on have the mask set; no padding. */
+/* Number of lanes of the vector from `place` on with the mask set, without the padding beyond `count`. */
 INLINE size_t count_lanes(vi mask, size_t place, size_t count) {
     unsigned real = count - place < MIAL_LANES ? (1u << (count - place)) - 1 : ~0u;
     return (size_t)count_bits(lane_bits(mask) & real);
@@ -34,7 +34,7 @@ typedef struct {
     vd k, rest, delta;
 } mode;
 
-/* The whole number nearest to the exact mean <= 2^52, and the mean less that, within 1/2. */
+/* The whole number nearest to the exact mean <= 2^52, and the mean minus it, within 1/2. */
 INLINE pair nearest_to(pair mean) {
     vd nearest = (mean.high + 0x1p52) - 0x1p52;
     return (pair){nearest, (mean.high - nearest) + mean.low};
@@ -49,8 +49,8 @@ INLINE mode mode_above(vd n, pair mean) {
 
 /*
  * Each method runs in short loops over the chunk: the chain of dependent operations of one element
- * is longer than a processor looks ahead, and short loops let it work on several at once.  Square
- * roots and most divisions stand in different loops, for one unit makes both.
+ * is longer than the out-of-order window of a processor; in short loops several elements overlap.
+ * Square roots and most divisions are in different loops, since one unit computes both.
  */
 
 /*
@@ -58,14 +58,14 @@ INLINE mode mode_above(vd n, pair mean) {
  * form,
  *   b = sqrt(n/(2 pi k (n-k))) exp(e(n) - e(k) - e(n-k) - D),
  *   D = k G(u) + (n-k) G(-v),  u = delta/k,  v = delta/(n-k),  delta = k - n p in (0, 1],
- * and n q = (n-k) (1 + v), so that sqrt(2 q k (1 + v)/pi) stands before the exponential.  Nothing
- * cancels.
+ * and n q = (n-k) (1 + v), so that sqrt(2 q k (1 + v)/pi) is the factor of the exponential, without
+ * cancellation.
  */
 typedef struct {
     double k[CHUNK], delta[CHUNK], over_k[CHUNK], over_rest[CHUNK];
 } saddle;
 
-/* Fills `at` and, in column 2, the square of what stands before the exponential. */
+/* Fills `at` and, in column 2, the square of the factor of the exponential. */
 INLINE void saddle_fill(saddle *at, size_t count, double *const *columns) {
     for (size_t i = 0; i < count; i += MIAL_LANES) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
@@ -81,10 +81,10 @@ INLINE void saddle_fill(saddle *at, size_t count, double *const *columns) {
     }
 }
 
-/* From this n - k on the first terms of e(n-k) - e(n) + (n-k) G(-v) are all of it, to 2^-59. */
+/* From this n - k on the first terms of e(n-k) - e(n) + (n-k) G(-v) are accurate to 2^-59. */
 #define REST_FAR 0x1p19
 
-/* Those terms.  1/(n-k) - 1/n = (p + delta/n)/(n-k), and 1/n is near enough q/(n-k) in that. */
+/* These terms, with 1/(n-k) - 1/n = (p + delta/n)/(n-k), where q/(n-k) approximates 1/n. */
 INLINE vd far_side(vd p, vd delta, vd over_rest) {
     vd v = delta * over_rest;
     return over_rest * (p + (1.0 - p) * v) * (1.0 / 12.0) +
@@ -149,12 +149,12 @@ INLINE vd above_half(pair mean) {
 }
 
 /*
- * n p >= MAD_WIDE_MEAN, p <= 1/2; 2 eps.  The same in gamma functions, with x = m + 1/2 - n p in
+ * n p >= MAD_WIDE_MEAN, p <= 1/2; 2 eps.  The formula in gamma functions, with x = m + 1/2 - n p in
  * [-1/2, 1/2], t = 1/(n p) and r = 1/(n q):
  *   sqrt(2 n p q/pi) exp(e(n) - R(t, x) - R(r, -x)),
  *   R(1/z, x) = log Gamma(z + x + 1/2) - (z + x) log z + z - log(2 pi)/2
  *             ~ sum_j (-1)^(j+1) B_(j+1)(x + 1/2) z^-j/(j (j+1))      [DLMF 5.11.8].
- * Four terms will do; with s = 1/(n p q) = t + r, d = q - p and v = p q,
+ * Four terms are enough; with s = 1/(n p q) = t + r, d = q - p and v = p q,
  *   t^2 - r^2 = s^2 d,  t^3 + r^3 = s^3 (1 - 3 v),  t^4 - r^4 = s^4 d (1 - 2 v),  1/n = s v,
  * and with y = x^2, w = x (1/4 - y),
  *   R(t, x) = t (y/2 - 1/24) + t^2 w/6 + t^3 (7/2880 - y/24 + y^2/12) + t^4 w (y/20 - 7/240) + ...,
@@ -202,8 +202,8 @@ enum { MAD_SMALL, MAD_MEDIUM, MAD_LARGE, MAD_WIDE };
 static const method MAD_METHODS[MAX_METHODS] = {
     {mad_small, 2, 1, 1}, {mad_medium, 2, 1, 0}, {mad_large, 2, 1, 1}, {mad_wide, 2, 1, 1}};
 
-/* out = E|B - np|; all three have room for a whole number of eight lanes, and the first two hold
- * it.  Returns the number of elements outside the domain. */
+/* out = E|B - np|.  All three arrays have a multiple of eight elements; the first two are filled.
+ * Returns the number of elements outside the domain. */
 NOINLINE size_t mad_chunk(size_t count, const double *n_of, const double *p_of, double *out) {
     double n_own[CHUNK], p_own[CHUNK];
     members of[MAX_METHODS];
@@ -261,8 +261,8 @@ typedef struct {
 INLINE law law_of(vd n, vd p) {
     law at = {n, p, 1.0 - p, {p, p}, lt(all(0.5), p)};
     at.small = two_product(n, pick(at.folded, at.q, p));
-    /* Below this the exact product underflows; what is lost then is 2^-53 of a logarithm's
-     * argument, and all instruction sets lose the same. */
+    /* Below this the exact product underflows; the error is then 2^-53 of the argument of a
+     * logarithm, the same on all instruction sets. */
     at.small.low = pick(lt(at.small.high, all(0x1p-900)), all(0.0), at.small.low);
     return at;
 }
@@ -270,7 +270,7 @@ INLINE law law_of(vd n, vd p) {
 /* -x where the mask is set, else x */
 INLINE vd negate(vi mask, vd x) { return as_double(as_bits(x) ^ (mask & INT64_MIN)); }
 
-/* whole - b, as accurately where the two nearly cancel */
+/* whole - b, accurate also under cancellation */
 INLINE pair whole_less(vd whole, pair b) {
     pair sum = two_sum(whole, -b.high);
     return quick_sum(sum.high, sum.low - b.low);
@@ -285,7 +285,7 @@ INLINE pair above_mean(law at, vd x) {
 }
 
 /* Whole e with 2^e mean/k in [2/3, 3/2], for normal positive k >= 2^-63 mean.  The bits of a double are
- * its binary logarithm but for 0.09, so their difference, rounded, will do. */
+ * its binary logarithm within 0.09: the rounded difference is e. */
 INLINE vi power_between(vd mean, vd k) {
     const int64_t half = (int64_t)1 << 51, bias = 64; /* the shift is logical */
     return (vi)((vu)(as_bits(k) - as_bits(mean) + half + (bias << 52)) >> 52) - bias;
@@ -296,17 +296,17 @@ INLINE vi power_between(vd mean, vd k) {
  *
  * With s = delta/(k + mean), log(k/mean) = 2 atanh(s) = 2 s (1 + s^2 A(s^2)), k = (1 + s)(k + mean)/2:
  *   s delta (1 + s (1 + s) A(s^2)),  A(z) = 1/3 + z/5 + ...
- * s, 1 + s and 1/3 are pairs; what follows is below 1/400.  Where k/mean is not near 1 the mean is
- * multiplied by the power 2^e that brings it there, and k e log 2 - (2^e - 1) mean is added.
- * Tried: log_pair for all that is far, which made a vector pay 60 operations for one such lane, and
- * one double for the term in A, which cost 7e-17 of the logarithm of a probability.
+ * s, 1 + s and 1/3 are pairs; the remaining terms are below 1/400.  If k/mean is not near 1, the mean
+ * is multiplied by the power 2^e that makes it so, and k e log 2 - (2^e - 1) mean is added.
+ * Alternatives tried: log_pair for far lanes, 60 operations of the whole vector for one such lane;
+ * one double for the term in A, an error of 7e-17 of the logarithm of a probability.
  */
 INLINE pair deviance_half(vd k, pair mean, pair delta) {
     vi power = power_between(mean.high, k);
     vi far = ~MASK(power == 0);
     pair beyond = {all(0.0), all(0.0)};
     if (any(far)) {
-        /* A mean this small is scaled up so that its bits are those of a normal number. */
+        /* A subnormal mean is scaled up to a normal number. */
         vi tiny = lt(mean.high, all(0x1p-960));
         vd scale = pick(tiny, all(0x1p60), all(1.0));
         pair nearer = {mean.high * scale, mean.low * scale};
@@ -316,7 +316,7 @@ INLINE pair deviance_half(vd k, pair mean, pair delta) {
         nearer.high = nearer.high * factor;
         nearer.low = nearer.low * factor;
         vd exponent = as_double(power + as_bits(all(0x1.8p52))) - 0x1.8p52;
-        pair logs = two_product(k, exponent * LOG2_SHORT); /* exact: the short has 41 bits */
+        pair logs = two_product(k, exponent * LOG2_SHORT); /* exact: LOG2_SHORT has 41 bits */
         logs.low = logs.low + k * (exponent * LOG2_REST);
         pair step = two_sum(k, -nearer.high), growth = two_sum(nearer.high, -mean.high);
         beyond = two_sum(logs.high, -growth.high);
@@ -349,7 +349,7 @@ INLINE pair deviance_half(vd k, pair mean, pair delta) {
 /* k, or n - k where the law is folded */
 INLINE vd folded_count(law at, vd k) { return pick(at.folded, at.n - k, k); }
 
-/* The deviance D of 0 < k < n, given folded_count k and that less `small`. */
+/* The deviance D of 0 < k < n, given the folded count and its difference from `small`. */
 INLINE pair deviance(law at, vd count, pair delta) {
     return pair_add(deviance_half(count, at.small, delta),
                     deviance_half(at.n - count, whole_less(at.n, at.small),
@@ -365,7 +365,7 @@ INLINE pair log_none(law at) {
 /*
  * log b(k; n, p) for whole 0 <= k <= n, 0 < p < 1:
  *   e(n) - e(k) - e(n-k) - D - log(2 pi k (n-k)/n)/2;
- * the last two are both negative or small, so nothing cancels.  3 eps.
+ * the last two are both negative or small: there is no cancellation.  3 eps.
  */
 INLINE vd logpmf_inside(vd k, vd n, vd p) {
     law at = law_of(n, p);
@@ -407,7 +407,7 @@ static size_t binom_logpmf(size_t count, const double *const *inputs, double *ou
         for (size_t i = 0; i < size; i += MIAL_LANES) {
             vd k = load(columns[0] + i), n = load(columns[1] + i), p = load(columns[2] + i);
             vi missing = is_nan(k) | is_nan(n) | is_nan(p);
-            vd beyond = all(0x1p53); /* k is whole, whatever its sign and size */
+            vd beyond = all(0x1p53); /* k is whole, of any sign and size */
             vi whole = eq(floor_positive(vmin(vabs(k), beyond)), vmin(vabs(k), beyond));
             vi bad = ~(domain_n(n) & domain_p(p) & whole) & ~missing;
             if (any(bad))

@@ -1,4 +1,4 @@
-/* What is asked of every array that comes in. */
+/* Range check of an array. */
 #ifndef MIAL_CHECKS_H
 #define MIAL_CHECKS_H
 
@@ -6,8 +6,8 @@
 
 enum { CHECK_STEP = 4 * MIAL_LANES };
 
-/* The same as below for whole steps.  Apart, so that a short array meets no wide instruction: they
- * slow a processor down for some time after. */
+/* `within` for whole steps.  A separate function, so that a short array executes no wide
+ * instructions, after which a processor runs slower for a while. */
 NOINLINE int steps_within(size_t count, const double *x, double low, double high) {
     for (size_t i = 0; i < count; i += CHECK_STEP) {
         vi bad = lt(all(0.0), all(0.0));
@@ -20,9 +20,9 @@ NOINLINE int steps_within(size_t count, const double *x, double low, double high
 }
 
 /*
- * Whether low <= x[i] <= high for every i; NaN is not.
+ * Whether low <= x[i] <= high for every i; false for NaN.
  *
- * Reads x once, up to the first step that holds one outside, and stores nothing.
+ * Reads x once, up to the first step with an element outside, and writes nothing.
  */
 static int all_within(size_t count, const double *x, double low, double high) {
     size_t whole = count / CHECK_STEP * CHECK_STEP;

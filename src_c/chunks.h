@@ -1,8 +1,8 @@
 /*
- * Elements come in chunks, and within a chunk are sorted by the method that suits them.
+ * Evaluation of elements in chunks, where the elements of a chunk are grouped by method.
  *
- * A family whose method depends on the element writes one `lane_function` a method.  It runs on
- * dense columns that hold elements of its own kind only, so no lane computes what it throws away.
+ * A family whose method depends on the element has one `lane_function` per method.  The function
+ * runs on dense columns of the elements of its method only: no lane computes a discarded result.
  */
 #ifndef MIAL_CHUNKS_H
 #define MIAL_CHUNKS_H
@@ -11,7 +11,7 @@
 #include "simd.h"
 
 enum {
-    CHUNK = MIAL_CHUNK, /* elements: eight columns stay in the first-level cache */
+    CHUNK = MIAL_CHUNK, /* elements; eight columns fit the first-level cache */
     MAX_COLUMNS = 8,
     MAX_METHODS = 4,
 };
@@ -31,8 +31,8 @@ INLINE size_t whole_lanes(size_t count) {
     return (count + MIAL_LANES - 1) / MIAL_LANES * MIAL_LANES;
 }
 
-/* Fetches what lies a chunk and `ahead` elements further on, while this chunk is worked on; past the
- * end of an array a prefetch does nothing. */
+/* Prefetches the element one chunk and `ahead` elements further on; beyond the end of an array a
+ * prefetch has no effect. */
 INLINE void prefetch(const double *source, size_t ahead) {
     PREFETCH((const char *)source + (CHUNK + ahead) * sizeof *source);
 }
@@ -46,13 +46,13 @@ INLINE void fill(double *column, const double *source, size_t count) {
         column[i] = column[0];
 }
 
-/* Some elements of a chunk: bit i % 64 of word i / 64. */
+/* A subset of the elements of a chunk: bit i % 64 of word i / 64. */
 typedef struct {
     uint64_t word[CHUNK / 64];
 } members;
 
-/* The lanes of the vector from element `place` on are members where the mask is set; vectors come
- * in order, none left out. */
+/* The lanes of the vector from element `place` on are members where the mask is set.  Vectors are
+ * passed in order, without gaps. */
 INLINE void enlist(members *set, size_t place, vi mask) {
 #if defined(MIAL_PACKS)
     ((uint8_t *)set->word)[place / 8] = (uint8_t)lane_bits(mask);
@@ -62,7 +62,7 @@ INLINE void enlist(members *set, size_t place, vi mask) {
 #endif
 }
 
-/* Strikes out the padding beyond `count`, and returns the number of members. */
+/* Removes the padding beyond `count`, and returns the number of members. */
 INLINE size_t count_members(members *set, size_t count) {
     size_t total = 0;
     if (count % 64)
@@ -72,7 +72,7 @@ INLINE size_t count_members(members *set, size_t count) {
     return total;
 }
 
-/* Some members, and where they are. */
+/* A list of members and their indices. */
 typedef struct {
     const members *set;
     size_t count, size; /* of the chunk, of the members */
@@ -119,7 +119,7 @@ INLINE void unpack_column(const choice *of, const double *dense, double *column)
 
 #endif
 
-/* Runs a method on its members: packs them into dense columns, and unpacks what it makes. */
+/* Runs a method on its members: packs the inputs into dense columns, and unpacks the outputs. */
 NOINLINE void run_some(choice *of, const method *with, double *const *columns) {
     double work[MAX_COLUMNS][CHUNK + MIAL_LANES], *dense[MAX_COLUMNS];
     list_members(of);

@@ -1,12 +1,12 @@
 /*
- * Cutting ordered atoms into groups of neighbours: dynamic programming over the last cut.
+ * Partition of ordered atoms into groups of neighbours, by dynamic programming over the last cut.
  */
 #ifndef MIAL_COARSENING_H
 #define MIAL_COARSENING_H
 
 #include "leakage.h"
 
-/* The least of before[i] + cost[i], `from` <= i < `to`, and the first i that has it. */
+/* The least of before[i] + cost[i], `from` <= i < `to`, and the first i that attains it. */
 INLINE double least_of(const double *before, const double *cost, size_t from, size_t to,
                        size_t *place) {
     vd low = all((double)INFINITY), at = all(0.0), here;
@@ -42,7 +42,7 @@ INLINE double least_of(const double *before, const double *cost, size_t from, si
 
 /*
  * One more group: after[j] = min over i < j of before[i] + cost[j, i], and the first such i in
- * last_cut[j], for groups <= j <= atoms; infinity below.
+ * last_cut[j], for groups <= j <= atoms; infinity for smaller j.
  *
  * before[i]: the least cost of the first i atoms in groups - 1 groups, infinity if impossible.
  * cost: (atoms + 1)^2, row j column i the cost of the group of atoms i to j - 1.
@@ -64,7 +64,7 @@ static void cut_layer(size_t atoms, size_t groups, const double *cost, const dou
 #define SHARP_SHARE 0.3663
 #define SHARP_LEAST 5.0
 
-/* A lower bound on the cost of any group of mass between `least` and `most`, reward not counted. */
+/* A lower bound on the cost, without the reward, of any group of mass in [least, most]. */
 INLINE double least_cost(double least, double most, double n) {
     if (n < SHARP_LEAST || least * n < 1.0 || (1.0 - most) * n < 1.0)
         return 0.0;
@@ -87,14 +87,15 @@ INLINE void cut_costs(size_t size, const double *cumulative, double to, double n
 }
 
 /*
- * The cheapest way to cut `atoms` atoms into any number of groups, a group of mass x costing
- * E|B - n x|/(2 n) - reward: cost[j] that of the first j atoms, last_cut[j] where their last group
- * begins.
+ * The cheapest partition of `atoms` atoms into any number of groups, where a group of mass x has the
+ * cost E|B - n x|/(2 n) - reward.  cost[j] is the least cost of the first j atoms, last_cut[j] the
+ * first atom of their last group.
  *
  * cumulative: atoms + 1 masses, from 0 up.  room (scratch): atoms/CHUNK + 1, the least cost of each
  * finished block of 256.
- * Cuts are tried 256 at a time, from the nearest on; a block whose least cost before and least cost
- * of a group of that mass are no better than what is known is passed over.  Ties go to the last cut.
+ * Cuts are evaluated in blocks of 256, from the nearest on.  A block is skipped if its least previous
+ * cost plus the lower bound on the cost of a group does not improve the best cost.  Ties go to the
+ * last cut.
  */
 static void cut_path(size_t atoms, const double *cumulative, double n, double reward, double *cost,
                      double *room, int32_t *last_cut) {

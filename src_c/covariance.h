@@ -1,13 +1,13 @@
 /*
- * Deviations from a mean, moments of columns and norms of rows, of a matrix of any layout.
+ * Deviations from a mean, moments of columns and norms of rows, for a matrix of any layout.
  *
  * The matrix is float64, or float32 if `narrow`; element (t, j) is `row_step t + column_step j`
- * elements from the first.  The mean is the unevaluated sum centre + rest: deviations of rows that
- * lie far from zero keep their digits.
+ * elements from the first.  The mean is the unevaluated sum centre + rest (high and
+ * low word): deviations of rows far from zero are accurate.
  *
- * A panel of eight rows and up to PANEL columns is worked on at a time: in place where a row's
- * float64 columns lie side by side, else copied to a room, transposed on the way if need be.  What
- * a column or a row gets is the same for every layout.
+ * Panels of eight rows and up to PANEL columns are processed in turn: in place if the float64
+ * columns of a row are contiguous, otherwise copied to `room`, transposed if necessary.  The result
+ * for a column or a row is the same for every layout.
  */
 #ifndef MIAL_COVARIANCE_H
 #define MIAL_COVARIANCE_H
@@ -16,8 +16,8 @@
 
 enum {
     PANEL_ROWS = 8, /* a cache line of a column of float64 */
-    PANEL = 64,     /* columns of a panel that is copied: 4 KB, beside what is known of them */
-    SWEEP = 1024,   /* columns whose sums stay in the cache while the rows go by */
+    PANEL = 64,     /* columns of a copied panel: 4 KB, plus the parameters of the columns */
+    SWEEP = 1024,   /* columns whose sums stay in the cache during a pass over the rows */
 };
 
 typedef struct {
@@ -31,7 +31,7 @@ INLINE double element(const matrix_view *x, size_t row, size_t column) {
     return x->narrow ? (double)((const float *)x->first)[place] : ((const double *)x->first)[place];
 }
 
-/* Points row[r] at columns [column, column + size) of row `start + r`, zeros up to a whole eight. */
+/* Points row[r] to columns [column, column + size) of row `start + r`, padded with zeros to eights. */
 INLINE void panel_rows(const matrix_view *x, size_t start, size_t rows, size_t column, size_t size,
                        double room[PANEL_ROWS][PANEL], const double *row[PANEL_ROWS]) {
     if (!x->narrow && x->column_step == 1 && size % 8 == 0) {
@@ -117,7 +117,7 @@ INLINE void power_columns(int orders, const matrix_view *x, size_t start, size_t
         power_panel(orders, rows, whole, row, centre + column, rest + column, total);
     if (whole == size)
         return;
-    for (size_t i = 0; i < 8; i++) { /* the last columns, with zeros beside them */
+    for (size_t i = 0; i < 8; i++) { /* the last columns, padded with zeros */
         int there = whole + i < size;
         known[0][i] = there ? centre[column + whole + i] : 0.0;
         known[1][i] = there ? rest[column + whole + i] : 0.0;
@@ -135,7 +135,7 @@ INLINE void power_columns(int orders, const matrix_view *x, size_t start, size_t
 
 INLINE void power_sums(int orders, const matrix_view *x, size_t rows, size_t columns,
                        const double *centre, const double *rest, double *sums) {
-    /* Where a column's elements lie side by side each column is on other pages: few at a time. */
+    /* If columns are contiguous, each is on separate pages: take a small number at a time. */
     size_t sweep = x->column_step == 1 ? SWEEP : PANEL;
     for (size_t left = 0; left < columns; left += sweep) {
         size_t right = columns - left < sweep ? columns : left + sweep;
@@ -154,8 +154,8 @@ INLINE void power_sums(int orders, const matrix_view *x, size_t rows, size_t col
  *
  * orders: 2 or 4.  centre, rest: columns.  sums: orders x columns.
  * Nothing is checked; a NaN or an infinity in a column makes its sums NaN or infinite.
- * Eight rows are added up before their sum is added to the total.  Error as measured: rows/8 + 8
- * times u, relative to the sum of the absolute terms.
+ * The sum of eight rows is added to the total.  Error as measured: rows/8 + 8 times u, relative to the
+ * sum of the absolute terms.
  * Same as: v = (x - centre) - rest; sums += np.stack([v, v**2, v**3, v**4][:orders]).sum(axis=1)
  */
 static void column_powers(size_t rows, size_t columns, const void *x, int narrow,
@@ -170,7 +170,7 @@ static void column_powers(size_t rows, size_t columns, const void *x, int narrow
 
 /* ---- deviations ---- */
 
-/* The deviations of a panel into `room`, and their first two powers added to `sums`. */
+/* Writes the deviations of a panel to `room`, and adds the first two powers to `sums`. */
 INLINE void centre_panel(size_t rows, size_t size, const double *const *row, const double *centre,
                          const double *rest, double *one, double *two,
                          double room[PANEL_ROWS][PANEL]) {
@@ -188,12 +188,12 @@ INLINE void centre_panel(size_t rows, size_t size, const double *const *row, con
 }
 
 /*
- * out[t + rows j] = v = (x[t, j] - centre_j) - rest_j: column after column, as BLAS likes it;
+ * out[t + rows j] = v = (x[t, j] - centre_j) - rest_j: in column-major order, for BLAS;
  * sums[k, j] += sum_t v^(k+1),  k < 2.
  *
  * centre, rest: columns.  out: rows x columns.  sums: 2 x columns.
  * Nothing is checked; a NaN or an infinity in a column makes its sums NaN or infinite.
- * The sums have the bits that column_powers gives.
+ * The sums have the same bits as those of column_powers.
  * Same as: v = (x - centre) - rest; out = v.T; sums += np.stack([v, v**2]).sum(axis=1)
  */
 static void centre_rows(size_t rows, size_t columns, const void *x, int narrow,
@@ -217,7 +217,7 @@ static void centre_rows(size_t rows, size_t columns, const void *x, int narrow,
             if (count == PANEL_ROWS) {
                 centre_panel(PANEL_ROWS, whole, row, known[0], known[1], known[2], known[3], to);
                 for (size_t i = 0; i < size; i++, place += rows) {
-                    PREFETCH(place + PANEL_ROWS); /* the hardware does not foresee so long a stride */
+                    PREFETCH(place + PANEL_ROWS); /* hardware prefetch does not follow so long a stride */
                     for (size_t r = 0; r < PANEL_ROWS; r++)
                         place[r] = to[r][i];
                 }
@@ -257,8 +257,8 @@ INLINE void norm_panel(size_t rows, size_t size, const double *const *row, const
  *
  * centre, rest, weights: columns each.  out: rows.
  * Nothing is checked; a NaN or an infinity in a row makes its norm NaN or infinite.
- * A panel is added up in eight lanes, panels in eight compensated sums.  Error as measured: 5 u,
- * whatever the number of columns.
+ * A panel is summed in eight lanes, panels in eight compensated sums.  Error as measured: 5 u, for
+ * any number of columns.
  * Same as: (((x - centre) - rest)**2 * weights).sum(axis=1)
  */
 static void row_norms(size_t rows, size_t columns, const void *x, int narrow, ptrdiff_t row_step,

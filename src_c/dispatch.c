@@ -1,4 +1,4 @@
-/* Which tables this machine can run. */
+/* Selection of the tables that the machine can run. */
 #include "mialeak.h"
 
 #include <string.h>

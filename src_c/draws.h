@@ -1,13 +1,13 @@
 /*
- * Draws from finite laws by Walker's alias method, and what released means they make.
+ * Draws from finite laws by Walker's alias method, and released means from the draws.
  *
- * A law of `size` consecutive whole numbers is a table of `size` words, one a column: the upper 48
- * bits are the share of the column that is its own number's, the lower 16 the other number's
- * column.  A draw takes 64 random bits: their product with `size` is the column and a fraction
- * below 1, which is held against the share.
+ * A law of `size` consecutive whole numbers is a table of `size` words, one per column: the upper 48
+ * bits are the share of the column's number in the column, the lower 16 the column of the other
+ * number.  A draw takes 64 random bits: the product with `size` is the column and a fraction below
+ * 1, which is compared with the share.
  *
- * Everything is integer arithmetic, but for sums and quotients that IEEE 754 defines to the last
- * bit: the same on every instruction set, and as fast without vectors, which have to gather.
+ * All operations are integer arithmetic or correctly rounded: the draws are the same on every
+ * instruction set.  Vector instructions would be no faster, since they have to gather.
  *
  * Walker (1977), ACM TOMS 3, 253; Vose (1991), IEEE Trans. Software Eng. 17, 972.
  */
@@ -21,7 +21,7 @@ enum { DRAWS_LINE = 8 };
 
 #define DRAWS_FULL ((UINT64_C(1) << 48) - 1)
 
-/* Numbers this much less likely than the mode are left out: 64 random bits cannot resolve them. */
+/* Numbers this much less likely than the mode are omitted: 64 random bits cannot resolve them. */
 #define DRAWS_NEGLIGIBLE 0x1p-70
 
 /* ---- binomial probabilities by their ratios ---- */
@@ -44,8 +44,8 @@ INLINE double binomial_down(double trials, double odds, double k) {
 /*
  * weights = P(B = first + i)/P(B = mode), B ~ Binomial(trials, p), for 0 <= i < size.
  *
- * 0 <= p <= 1; first and size from binomial_window, or p inside (0, 1) and any that hold the mode.
- * Relative error 2 eps for each step from the mode: in total variation 2 eps standard deviations.
+ * 0 <= p <= 1; first and size from binomial_window, or any range with the mode if 0 < p < 1.
+ * Relative error 2 eps per step from the mode; in total variation 2 eps times the standard deviation.
  */
 static void binomial_weights(double trials, double p, double first, size_t size, double *weights) {
     double up = p / (1.0 - p), down = (1.0 - p) / p;
@@ -58,8 +58,8 @@ static void binomial_weights(double trials, double p, double first, size_t size,
 }
 
 /*
- * How many numbers of Binomial(trials, p) are not negligible, and the first of them; at least
- * `most` + 1 if they are more than `most`.
+ * The number of values of Binomial(trials, p) that are not negligible, and the first of them; at
+ * least `most` + 1 if there are more than `most`.
  */
 static size_t binomial_window(double trials, double p, size_t most, double *first) {
     double mode = binomial_mode(trials, p), up = p / (1.0 - p), down = (1.0 - p) / p;
@@ -88,8 +88,8 @@ static size_t binomial_window(double trials, double p, size_t most, double *firs
  *
  * weights: size of them, not negative, with a sum in [2^-1000, 2^1000]; 1 <= size <= 65536.
  * share: size, order: size (scratch).  Nothing is checked.
- * A number's probability is off by at most 2^-49/size for each column it has a share of, besides
- * the rounding of the weights: 2^-49 in total variation.
+ * The error of a number's probability is at most 2^-49/size for each column in which it has a share,
+ * plus the rounding of the weights: 2^-49 in total variation.
  */
 static void alias_words(size_t size, const double *weights, double *share, uint32_t *order,
                         uint64_t *words) {
@@ -104,7 +104,7 @@ static void alias_words(size_t size, const double *weights, double *share, uint3
             order[poor++] = (uint32_t)i;
         else
             order[--rich] = (uint32_t)i;
-        words[i] = DRAWS_FULL << 16 | i; /* unless a poor column finds a rich one */
+        words[i] = DRAWS_FULL << 16 | i; /* unless the column is filled up from a rich one */
     }
     while (poor && rich < size) {
         uint32_t from = order[rich], to = order[--poor];
@@ -117,7 +117,7 @@ static void alias_words(size_t size, const double *weights, double *share, uint3
     }
 }
 
-/* Fetches a table into the cache before `draws` draws from it, unless it is too long to pay. */
+/* Fetches a table into the cache before `draws` draws, unless the table is too long to benefit. */
 static void alias_ahead(size_t size, const uint64_t *words, size_t draws) {
     if (size / 8 > 2 * draws)
         return;
@@ -126,7 +126,7 @@ static void alias_ahead(size_t size, const uint64_t *words, size_t draws) {
 }
 
 /*
- * out[i] = first + the number that bits[i] draws from the table.
+ * out[i] = first + the number drawn from the table with bits[i].
  *
  * bits: count, uniform; words: size, from alias_words.  Nothing is checked.
  * Same as: column, fraction = divmod(int(bits) * size, 2**64)
@@ -157,10 +157,10 @@ INLINE void means_line(size_t columns, size_t rounds, const double *sums, const 
 }
 
 /*
- * out[place[i], j] = least[j] + unit[j] (sums[j, i] / rows): the means that sums make.
+ * out[place[i], j] = least[j] + unit[j] (sums[j, i] / rows): means from sums.
  *
  * sums: columns x rounds; least, unit: columns; place: rounds; out: rows of `stride` numbers.
- * Sums lie by columns, as they are drawn, means by rows: a cache line of each row at a time.
+ * Sums are stored by columns, means by rows: a cache line of each row is written at a time.
  */
 static void lattice_means(size_t columns, size_t rounds, const double *sums, const double *least,
                           const double *unit, double rows, const int64_t *place, size_t stride,

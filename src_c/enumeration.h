@@ -1,12 +1,13 @@
 /*
  * All count vectors of n rows in K cells, in lexicographic order, and sums over them.
  *
- * A vector's probability is a product of one number a cell over one constant: independent Poisson
- * counts given their sum.  So neighbours share all factors but two, nothing is recomputed and the
- * relative error is a few u whatever n is.  The last two cells make a run: (j, r - j), j = 0 .. r.
+ * The probability of a vector is a product of one factor per cell, divided by a constant: the counts
+ * are independent Poisson counts given their sum.  Neighbouring vectors share all factors but two:
+ * no factor is recomputed, and the relative error is several u for every n.  The last two cells form
+ * a run: (j, r - j), j = 0 .. r.
  *
  * Symbols: c a count vector, w its weight, x_k = c_k - offset_k.  `moments` cells have an x; a last
- * cell without one stands for rows that did not come (a Poisson number of rows).
+ * cell without x counts the absent rows of a Poisson number of rows.
  */
 #ifndef MIAL_ENUMERATION_H
 #define MIAL_ENUMERATION_H
@@ -21,7 +22,7 @@ enum {
 
 /* ---- Poisson probabilities ---- */
 
-/* For a mean below this P(N >= 2) underflows to 0, and is not computed: mean/k could underflow too. */
+/* For a mean below this P(N >= 2) underflows and is 0 without computation: mean/k may underflow. */
 #define POISSON_UNDERFLOW 0x1p-960
 
 /* Whole 0 <= k <= 2^53, 0 < mean < 2^53, in Loader's form:
@@ -66,15 +67,15 @@ static size_t poisson_pmf(size_t count, const double *const *inputs, double *out
     return invalid;
 }
 
-/* ---- walking ---- */
+/* ---- iteration over the vectors ---- */
 
-/* The cells before the last two, what they leave, and the products of their factors. */
+/* The cells before the last two, the remaining rows, and the products of the factors. */
 typedef struct {
     size_t prefix;              /* cells before the last two */
     size_t stride;              /* of the table: n + 1 */
     const double *table;        /* factor of cell k at count c: table[k * stride + c] */
     int64_t counts[MOST_CELLS]; /* of the prefix */
-    int64_t rest;               /* rows left for the last two */
+    int64_t rest;               /* remaining rows, for the last two cells */
     double product[MOST_CELLS + 1];
 } walk;
 
@@ -101,7 +102,7 @@ INLINE walk walk_begin(size_t cells, const int64_t *start, const double *table) 
     return at;
 }
 
-/* To the next prefix: the last cell that can take a row takes one, those after it give theirs back. */
+/* To the next prefix: the last cell that can grow takes a row, and the cells after it become 0. */
 INLINE void walk_next(walk *at) {
     size_t k = at->prefix;
     while (k > 0) {
@@ -120,7 +121,7 @@ INLINE void walk_next(walk *at) {
 /*
  * out[v] = count vector number v from `start` on, `cells` counts each, for v < vectors.
  *
- * Assumed: 2 <= cells <= MOST_CELLS and that there are so many.
+ * Assumed: 2 <= cells <= MOST_CELLS, and there are start + vectors count vectors.
  */
 static void count_vectors(size_t vectors, size_t cells, const int64_t *start, int64_t *out) {
     walk at = walk_begin(cells, start, NULL);
@@ -153,7 +154,7 @@ INLINE void moment_begin(const walk *at, size_t moments, const double *offset, m
         run->base[last] = (double)at->rest - offset[last];
 }
 
-/* sums += weight (base + j step), compensated; `sums` has the high words and then the low ones. */
+/* sums += weight (base + j step), compensated; `sums` has the high words, then the low words. */
 INLINE void moment_add(size_t width, const moment_run *run, vd j, vd weight, double *sums) {
     for (size_t k = 0; k < width; k += MIAL_LANES) {
         vd x = load(run->base + k) + j * load(run->step + k);
@@ -163,7 +164,7 @@ INLINE void moment_add(size_t width, const moment_run *run, vd j, vd weight, dou
     }
 }
 
-/* `labels`: one a vector; or NULL, and `kernel` has `outcomes` probabilities a vector. */
+/* `labels`: one per vector; or NULL, and `kernel` has `outcomes` probabilities per vector. */
 INLINE void enumerate(size_t width, size_t vectors, size_t cells, size_t moments,
                       const int64_t *start, const double *table, const double *offset,
                       const int64_t *labels, const double *kernel, size_t outcomes, double *sums) {
@@ -206,7 +207,7 @@ INLINE void enumerate(size_t width, size_t vectors, size_t cells, size_t moments
  * v from `start` on; w(c) = prod_k table[k, c_k].
  * Assumed: 2 <= cells <= MOST_CELLS; moments = cells or cells - 1; n + 1 columns of the table;
  * offset and both words of sums `width` long, moments rounded up to groups; labels inside `sums`.
- * Nothing is checked.  Error of each sum: a few u of the sum of absolute terms.
+ * Nothing is checked.  Error of each sum: several u of the sum of absolute terms.
  * Same as: np.add.at(sums, labels, table[range(cells), counts].prod(1)[:, None] * (counts - offset))
  */
 static void enumerate_labels(size_t vectors, size_t cells, size_t moments, const int64_t *start,
@@ -219,7 +220,7 @@ static void enumerate_labels(size_t vectors, size_t cells, size_t moments, const
         enumerate(width, vectors, cells, moments, start, table, offset, labels, NULL, 0, sums);
 }
 
-/* The same with probabilities kernel[v, l] in place of a label: each vector counts for all l. */
+/* enumerate_labels with probabilities kernel[v, l] instead of labels: each vector adds to all l. */
 static void enumerate_kernel(size_t vectors, size_t cells, size_t moments, const int64_t *start,
                              const double *table, const double *offset, const double *kernel,
                              size_t outcomes, double *sums) {
@@ -231,7 +232,7 @@ static void enumerate_kernel(size_t vectors, size_t cells, size_t moments, const
 
 /*
  * In each row, in place: out[y] = scale(y) sum_j values[j] alpha^|y - j|, scale (1 - alpha)/(1 + alpha)
- * inside and 1/(1 + alpha) at both ends, where all that lies beyond is gathered.
+ * inside and 1/(1 + alpha) at both ends, which include the tail mass beyond.
  *
  * 0 <= alpha < 1.  Two recursions with positive factors.  `room`: width doubles.
  * Same as: values @ kernel, kernel[j, y] the probability of y given j.
@@ -239,7 +240,7 @@ static void enumerate_kernel(size_t vectors, size_t cells, size_t moments, const
 static void geometric_blur(size_t rows, size_t width, double alpha, double *room, double *values) {
     double inside = (1.0 - alpha) / (1.0 + alpha), end = 1.0 / (1.0 + alpha);
     if (width < 2)
-        return; /* all is gathered in one place */
+        return; /* one value holds all mass */
     for (size_t t = 0; t < rows; t++) {
         double *row = values + t * width, carried = 0.0;
         for (size_t y = width; y-- > 0;) {

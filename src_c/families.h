@@ -1,4 +1,4 @@
-/* Every family, and the table of their kernels: included once by each isa_<name>.c. */
+/* All families and the table of their kernels; each isa_<name>.c includes this file once. */
 #include "mialeak.h"
 
 #include "binomial.h"

@@ -5,21 +5,21 @@
  * Stein's identity of a law gives such a fraction for rho = E(X - k | X >= k); tails.h has the
  * binomial's.  With A_m, B_m numerator and denominator of convergent m,
  *   A_m - rho B_m = -rho_(m+1) (A_(m-1) - rho B_(m-1)),
- * so the convergents lie on the two sides of rho in turn, and their errors are smooth in m but for the
- * sign.  Near the mean of a wide law they hardly shrink: the classical failure.  A weighted sum of
- * consecutive convergents, all divided by powers of one scale s ~ rho_19, cancels them:
+ * so the convergents lie alternately above and below rho, and the absolute errors are smooth in m.
+ * Near the mean of a wide law the errors hardly decrease: the classical failure.  A weighted sum of
+ * consecutive convergents, all divided by powers of one scale s ~ rho_19, cancels the errors:
  *
  *   rho = s sum_m w_m A_m / sum_m w_m B_m,   m = FRACTION_FIRST .. FRACTION_STEPS.
  *
- * make_coefficients.py fits the thirteen weights.  Both sums come from one recurrence backwards
+ * make_coefficients.py fits the thirteen weights.  Both sums come from one backward recurrence
  * (Clenshaw's), y_m = w_m + b_(m+1) y_(m+1) + a_(m+2) y_(m+2): the first is a_1 y_1, the second y_0.
- * Far into a tail the convergents agree before the first weighted one, and any positive weights do.
+ * Far in a tail the convergents agree before the first weighted one, and any positive weights serve.
  *
  * Truncation error of the binomial's d + rho: 4e-16 as measured, 5e-16 in tests/test_fraction.py, for
- * any d, spread and p.  All terms are positive: rounding of the steps adds 4 u at most near the mean of
- * a wide law, where each step counts as much as the one before, and less elsewhere.
- * Tried: 20 steps, 1e-15; s = sqrt(b^2 + 4 a)/2, 24 steps for 1.5e-14; no weights, steps growing as
- * the spread to the power 2/3.
+ * any d, spread and p.  All terms are positive: rounding of the steps adds at most 4 u near the mean
+ * of a wide law, where all steps have equal weight, and less elsewhere.
+ * Alternatives tried: 20 steps, 1e-15; s = sqrt(b^2 + 4 a)/2, 24 steps for 1.5e-14; no weights,
+ * where the number of steps grows as the spread to the power 2/3.
  */
 #ifndef MIAL_FRACTION_H
 #define MIAL_FRACTION_H
@@ -29,11 +29,11 @@
 enum {
     FRACTION_FIRST = 10,      /* the first convergent with a weight */
     FRACTION_STEPS = 22,      /* the last */
-    FRACTION_SCALE_STEP = 19, /* whose a and b give the scale */
+    FRACTION_SCALE_STEP = 19, /* the step whose a and b define the scale */
 };
 
-/* 1/s from a and b of step FRACTION_SCALE_STEP, in 26 bits, so that its square is exact.  15/16 in place
- * of 1 keeps s above b/32, so that no sum overflows: they stay below 2^110. */
+/* 1/s from a and b of step FRACTION_SCALE_STEP, in 26 bits, so that its square is exact.  The factor
+ * 15/16 keeps s above b/32: all sums stay below 2^110. */
 INLINE vd fraction_unit(vd a, vd b) {
     vd scale = vsqrt(b * b + 4.0 * vmax(a, all(0.0))) - (15.0 / 16.0) * b;
     return as_double(as_bits(2.0 / scale) & ~(((int64_t)1 << 27) - 1));

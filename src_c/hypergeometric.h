@@ -1,6 +1,6 @@
 /*
- * H ~ Hypergeometric(N, K, n): how many of K marked ones of N are among n drawn without replacement.
- * Log probabilities, tails P(H > h) and E(H - c)+, mean absolute deviation.
+ * H ~ Hypergeometric(N, K, n): the number of marked ones among n drawn without replacement from N, of
+ * which K are marked.  Log probabilities, tails P(H > h) and E(H - c)+, mean absolute deviation.
  *
  * Symbols: mean = n K/N;  the four cells of the table of marked or not, drawn or not,
  *   a = h,  b = K - h,  c = n - h,  d = N - K - n + h,
@@ -11,10 +11,10 @@
  *   P(H = h) = sqrt(K n (N-K) (N-n)/(2 pi N a b c d)) exp(e(K) + e(n) + e(N-K) + e(N-n) - e(N)
  *              - e(a) - e(b) - e(c) - e(d) - D),   an empty cell without e and with 1/(2 pi) for it.
  *
- * Every term of D is positive and small where the law is wide, so nothing cancels; log-factorials
- * would lose log10 N digits.  K and n are first made at most N/2, by counting the ones that are not
- * marked or not drawn: no expected number is then a difference of near ones.  The mean is a quotient
- * of whole numbers below 2^53, its floor and remainder exact.
+ * Every term of D is positive and small where the law is wide: there is no cancellation, whereas
+ * log-factorials lose log10 N digits.  K and n are first reduced to at most N/2, by counting unmarked
+ * or undrawn ones instead: no expected number is then a difference of nearly equal numbers.  The mean
+ * is a quotient of whole numbers below 2^53, with exact floor and remainder.
  */
 #ifndef MIAL_HYPERGEOMETRIC_H
 #define MIAL_HYPERGEOMETRIC_H
@@ -22,8 +22,8 @@
 #include "binomial.h"
 #include "fraction.h"
 
-/* K and n at most N/2, mean = whole + part/N with 0 <= part < N.  Whether what is counted falls as H
- * rises. */
+/* K and n at most N/2, mean = whole + part/N with 0 <= part < N.  `falls`: the counted number decreases
+ * as H increases. */
 typedef struct {
     vd N, K, n, whole, part;
     vi falls;
@@ -33,19 +33,20 @@ INLINE vi domain_population(vd N, vd K, vd n) {
     return domain_n(N) & domain_n(K) & domain_n(n) & le(K, N) & le(n, N);
 }
 
-/* Whether H has one value only. */
+/* Whether H is constant. */
 INLINE vi is_sure(vd N, vd K, vd n) {
     return eq(K, all(0.0)) | eq(n, all(0.0)) | eq(K, N) | eq(n, N);
 }
 
-/* Of N, K, n in the domain and N >= 1; *h, in the support, becomes what is counted. */
+/* The reduced law for N, K, n in the domain, N >= 1; *h, in the support, becomes the counted
+ * number. */
 INLINE population fold(vd N, vd K, vd n, vd *h) {
     vi unmarked = lt(N - K, K), left_out = lt(N - n, n);
     *h = pick(unmarked, n - *h, *h);
     K = pick(unmarked, N - K, K);
     *h = pick(left_out, K - *h, *h);
     n = pick(left_out, N - n, n);
-    /* The quotient errs by less than 1/2 + 2^-2, the remainder is below N in size and exact. */
+    /* The error of the quotient is below 1/2 + 2^-2; the remainder is exact and below N in modulus. */
     pair product = two_product(n, K);
     vd whole = (product.high / N + 0x1p52) - 0x1p52;
     pair back = two_product(whole, N);
@@ -70,7 +71,7 @@ INLINE pair beyond_mean(const population *at, vd x) {
 
 /* ---- log probabilities ---- */
 
-/* A cell's share: adds to D and to the remainders, multiplies `product`. */
+/* The terms of a cell: added to D and to the remainders, multiplied into `product`. */
 INLINE void add_cell(vd count, pair mean, pair delta, pair *exponent, vd *remainders, vd *product) {
     vi empty = eq(count, all(0.0));
     vd inner = pick(empty, all(1.0), count);
@@ -90,7 +91,7 @@ typedef struct {
     vd remainders, square;
 } point;
 
-/* Of h in the support of a law that is not sure. */
+/* For h in the support of a law that is not constant. */
 INLINE point point_of(population at, vd h) {
     pair mean = mean_of(&at), delta = beyond_mean(&at, h), back = {-delta.high, -delta.low};
     vd N = at.N, unmarked = N - at.K, left_out = N - at.n;
@@ -111,7 +112,7 @@ INLINE point point_of(population at, vd h) {
     return result;
 }
 
-/* Of h in the support, N >= 2, 0 < K, n < N.  3 eps. */
+/* For h in the support, N >= 2, 0 < K, n < N.  3 eps. */
 INLINE vd hypergeom_log(vd h, vd N, vd K, vd n) {
     population folded = fold(N, K, n, &h);
     point at = point_of(folded, h);
@@ -140,7 +141,7 @@ static size_t hypergeom_logpmf(size_t count, const double *const *inputs, double
             vd h = load(columns[0] + i), N = load(columns[1] + i);
             vd K = load(columns[2] + i), n = load(columns[3] + i);
             vi missing = is_nan(h) | is_nan(N) | is_nan(K) | is_nan(n);
-            vd size_of_h = vmin(vabs(h), all(0x1p53)); /* h is whole, whatever its sign and size */
+            vd size_of_h = vmin(vabs(h), all(0x1p53)); /* h is whole, of any sign and size */
             vi bad = ~(domain_population(N, K, n) & eq(floor_positive(size_of_h), size_of_h)) &
                      ~missing;
             if (any(bad))
@@ -167,12 +168,12 @@ static size_t hypergeom_logpmf(size_t count, const double *const *inputs, double
  *   rho = a_1/(b_1 + a_2/(b_2 + ...)),   A = K - k,  B = n - k,
  *   a_m = m (A-m+1)(B-m+1)/N (1 - (m-1)/N),   b_m = d + m (N+A+B+1-2m)/N,
  * by Stein's identity E[H (N-K-n+H) g(H)] = E[(K-H)(n-H) g(H+1)] of g = C(H - k, m) 1{H >= k}.
- * Below the mean the same of n - H ~ Hypergeometric(N, N-K, n).  All terms are positive.
+ * Below the mean the same holds for n - H ~ Hypergeometric(N, N-K, n).  All terms are positive.
  */
 INLINE fraction hypergeom_excess_of(vd d, vd N, vd A, vd B, vd *unit) {
     const double at_scale = FRACTION_SCALE_STEP;
     vd over_N = 1.0 / N, total = A + B, base = N + 1.0;
-    /* From its end on the fraction's a is 0, and its b of no account. */
+    /* Beyond the end of the fraction a is 0, and b is arbitrary. */
     vd a = (at_scale * over_N) * (vmax(A + (1.0 - at_scale), all(0.0)) *
                                   vmax(B + (1.0 - at_scale), all(0.0))) *
            vmax(1.0 - (at_scale - 1.0) * over_N, all(0.0));
@@ -193,11 +194,11 @@ INLINE fraction hypergeom_excess_of(vd d, vd N, vd A, vd B, vd *unit) {
 enum hypergeom_result { HYPERGEOM_SF, HYPERGEOM_EXCESS };
 
 /*
- * P(H > c) or E(H - c)+ of a law that is not sure; c is not NaN.
+ * P(H > c) or E(H - c)+ of a law that is not constant; c is not NaN.
  *
- * What is counted is H' with H >= k where H' >= w, or H' < w if it falls; c' = w - share is what c
- * becomes.  Computed are P(H' >= w) and E(H' - c')+, or P(H' < w) and E(c' - H')+, whichever side is
- * away from the mean; the moments differ by c' - mean, which is known exactly.
+ * The counted number is H', where H >= k means H' >= w, or H' < w if H' decreases with H; c becomes
+ * c' = w - share.  The function computes P(H' >= w) and E(H' - c')+, or P(H' < w) and E(c' - H')+,
+ * on the side away from the mean; the moments of the two sides differ by c' - mean, which is exact.
  */
 INLINE vd hypergeom_tail(enum hypergeom_result wanted, vd c, vd N, vd K, vd n) {
     vd lowest = vmax(all(0.0), K - (N - n)), highest = vmin(K, n);
@@ -219,9 +220,9 @@ INLINE vd hypergeom_tail(enum hypergeom_result wanted, vd c, vd N, vd K, vd n) {
            probability;
     vd d = pick(upper, above.high, (1.0 - above.high) - above.low), unit;
     fraction rho = hypergeom_excess_of(d, N, A, B, &unit);
-    /* The sums may be large and V small: their quotient comes first. */
+    /* The sums may be large and V small: divide the sums first. */
     vd over_all = 1.0 / ((d * unit) * rho.under + rho.over);
-    vi direct = upper ^ at.falls; /* the side that was asked for */
+    vi direct = upper ^ at.falls; /* the requested side */
     if (wanted == HYPERGEOM_SF) {
         vd tail = V * ((unit * rho.under) * over_all);
         vd value = pick(direct, tail, 1.0 - tail);
@@ -231,7 +232,7 @@ INLINE vd hypergeom_tail(enum hypergeom_result wanted, vd c, vd N, vd K, vd n) {
     vd first = V * ((rho.over + (side_share * unit) * rho.under) * over_all);
     vd beyond = pick(at.falls, distance, -distance); /* mean - c of H */
     vd value = pick(direct, first, first + beyond);
-    /* Below the support E(H - c) is mean - lowest, where c was put, and lowest - c. */
+    /* Below the support E(H - c) = (mean - lowest) + (lowest - c), with c clipped to `lowest` above. */
     return pick(none, all(0.0), pick(every, beyond + (lowest - c), value));
 }
 
@@ -250,7 +251,7 @@ INLINE size_t hypergeom_tails(enum hypergeom_result wanted, size_t count, const 
             if (any(bad))
                 invalid += count_lanes(bad, i, size);
             vi sure = is_sure(N, K, n), done = bad | missing | sure;
-            vd only = vmin(K, n); /* the one value, if there is but one */
+            vd only = vmin(K, n); /* the value of a constant H */
             vd value = hypergeom_tail(wanted, pick(done, all(1.0), c), pick(done, all(4.0), N),
                                       pick(done, all(2.0), K), pick(done, all(2.0), n));
             vd certain = wanted == HYPERGEOM_SF ? pick(lt(c, only), all(1.0), all(0.0))
@@ -268,7 +269,7 @@ static size_t hypergeom_sf(size_t count, const double *const *inputs, double *ou
     return hypergeom_tails(HYPERGEOM_SF, count, inputs, out);
 }
 
-/* E(H - c)+ for any real c, inputs (c, N, K, n); the same. */
+/* E(H - c)+ for any real c, inputs (c, N, K, n).  Measured: 5e-14 relative above 1e-290. */
 static size_t hypergeom_excess(size_t count, const double *const *inputs, double *out) {
     return hypergeom_tails(HYPERGEOM_EXCESS, count, inputs, out);
 }

@@ -1,29 +1,29 @@
 /*
- * The largest membership leakage of discrete data, an atom at a time [AGP25, Theorem 14]:
+ * The largest membership leakage of discrete data, atom by atom [AGP25, Theorem 14]:
  *
  *   gamma = 1   E|B_k - n p_k|/(2n)
  *   gamma > 1   E(B_k - gamma n p_k)+ /n
  *   gamma < 1   E(gamma n p_k - B_k)+ /(gamma n)
  *
- * The printed form (eq 17) subtracts nearly equal numbers; these do not.
+ * The printed form (eq 17) subtracts nearly equal numbers; these forms do not.
  */
 #ifndef MIAL_LEAKAGE_H
 #define MIAL_LEAKAGE_H
 
 #include "tails.h"
 
-/* Below it gamma n p_k < 1 for every n, and the terms are p q^n whatever gamma is: a smaller one is
- * raised to this, which keeps gamma n p_k away from underflow. */
+/* Below this gamma, gamma n p_k < 1 for every n and the terms are p q^n for every gamma.  A smaller
+ * gamma is raised to this value, which keeps gamma n p_k from underflow. */
 #define GAMMA_BOTTOM 0x1p-60
-/* Beyond this gamma, n p_k is either below TAIL_UNDERFLOW or gamma n p_k above n. */
+/* Above this gamma, n p_k is below TAIL_UNDERFLOW or gamma n p_k is above n. */
 #define GAMMA_TOP 0x1p700
 
-/* What the sum of the numerators is divided by. */
+/* The denominator of the leakage, common to all atoms. */
 INLINE double leakage_scale(double n, double gamma) {
     return gamma == 1.0 ? 2.0 * n : gamma > 1.0 ? n : gamma * n;
 }
 
-/* Column 2 of `columns` from columns 0 (n) and 1 (p), in the domain: the numerator of the above. */
+/* Writes the numerators to column 2 of `columns`, from columns 0 (n) and 1 (p) in the domain. */
 INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
     if (gamma == 1.0) {
         mad_chunk(size, columns[0], columns[1], columns[2]);
@@ -36,7 +36,7 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
         vd n = load(columns[0] + i), p = load(columns[1] + i);
         pair mean = two_product(n, p);
         vd rough = mean.high * gamma;
-        /* Where the exact product would over- or underflow, the rounded one decides as well. */
+        /* Where the exact product would over- or underflow, the rounded product is enough. */
         vi beyond = lt(all(0x1p53), rough), tiny = lt(mean.high, all(TAIL_UNDERFLOW));
         vi plain = beyond | tiny;
         pair c = pair_times((pair){pick(plain, all(0.0), mean.high),
@@ -49,8 +49,8 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
     memcpy(columns[2], tails[TAIL_FIRST], sizeof columns[2]);
 }
 
-/* Fills columns 0 and 1 with n and p/total; the place of the first p/total outside [0, 1], or
- * `size`. */
+/* Fills columns 0 and 1 with n and p/total; returns the index of the first p/total outside [0, 1],
+ * or `size`. */
 INLINE size_t leakage_load(size_t size, const double *p, double n, double total,
                            double (*columns)[CHUNK]) {
     fill(columns[1], p, size);
@@ -72,8 +72,9 @@ INLINE size_t leakage_load(size_t size, const double *p, double n, double total,
  * sums = the leakage of the atoms p[0..count)/total and their mass, each as high + low.
  *
  * n >= 1 whole, gamma > 0 finite and total > 0 are not checked.
- * One pass, no memory; each sum errs by less than 2^-100 of the sum of the terms as rounded.
- * Same as: the formula on top of this file for sums[0] + sums[1]; sums[2] + sums[3] = (p/total).sum()
+ * One pass without temporary arrays; the error of each sum is below 2^-100 of the sum of the rounded
+ * terms.
+ * Same as: the formula at the top of this file for sums[0] + sums[1]; sums[2] + sums[3] = (p/total).sum()
  */
 static int leakage_sum(size_t count, const double *p, double n, double gamma, double total,
                        double sums[4], size_t *bad_index) {
@@ -104,8 +105,8 @@ static int leakage_sum(size_t count, const double *p, double n, double gamma, do
     return MIAL_OK;
 }
 
-/* out[k] = the leakage of a target equal to atom k: its term above over p_k; its limit 1 where p_k is
- * below 2^-960, 0 included. */
+/* out[k] = the leakage of a target equal to atom k: the term of the atom divided by p_k; the limit 1
+ * for p_k below 2^-960, 0 included. */
 static int leakage_atoms(size_t count, const double *p, double n, double gamma, double total,
                          double *out, size_t *bad_index) {
     gamma = gamma < GAMMA_BOTTOM ? GAMMA_BOTTOM : gamma;

@@ -1,9 +1,9 @@
 /*
- * What the C library offers: sizes and layouts, status codes, the kernels and their table.
+ * Interface of the C library: sizes and layouts, status codes, the kernels and their table.
  *
- * The library knows nothing of Python, allocates nothing and keeps no state.  README.md beside
- * this file has the rules, and says how to add a kernel.  `make_table.py` writes this file's enums
- * and kernels down for Cython, in mialeak/_kernels/table.pxd.
+ * The library does not use Python, allocates no memory and has no state.  README.md in this folder
+ * has the rules and the steps to add a kernel.  `make_table.py` translates the enums and kernels of
+ * this file for Cython, into mialeak/_kernels/table.pxd.
  */
 #ifndef MIALEAK_H
 #define MIALEAK_H
@@ -13,26 +13,26 @@
 
 enum {
     MIAL_OK = 0,
-    MIAL_ERR_PROBABILITY = -1, /* an element outside [0, 1], or NaN; its place in *bad_index */
+    MIAL_ERR_PROBABILITY = -1, /* an element outside [0, 1], or NaN; its index is in *bad_index */
 };
 
-/* Sizes that callers allocate by; whoever changes one changes it here alone. */
+/* Sizes by which callers allocate.  They are defined here only. */
 enum {
     MIAL_MOST_INPUTS = 4,     /* of an elementwise function */
-    MIAL_CHUNK = 256,         /* elements worked on together (chunks.h); cut_path's scratch */
-    MIAL_SCORE_TILE = 64,     /* columns a tile of scores.h: eight a lane */
+    MIAL_CHUNK = 256,         /* elements of a chunk (chunks.h) and of a block of cut_path */
+    MIAL_SCORE_TILE = 64,     /* columns of a tile in scores.h: eight per lane */
     MIAL_CELL_GROUP = 8,      /* cells of enumeration.h, offset and sums padded to whole groups */
     MIAL_MOST_CELLS = 64,     /* cells of enumeration.h */
     MIAL_MOST_WORDS = 65536,  /* words of an alias table: the other number of one has 16 bits */
 };
 
 /*
- * Layouts of moments.h, in doubles.  A row of weights, ratios or scratch is a lane for each of
- * eight coordinates; the others are so many rows of eight, one after the other.
+ * Layouts of moments.h, in doubles.  A row of weights, ratios or scratch has eight lanes, one for
+ * each coordinate of a tile; the other layouts are consecutive rows of eight.
  */
 enum {
     MIAL_LANE = 8,
-    MIAL_TILTED_SHIFT = 0, /* a tile of `tilted`: the exponent taken away, the sum, the mean ratio */
+    MIAL_TILTED_SHIFT = 0, /* a tile of `tilted`: subtracted exponent, sum, mean ratio */
     MIAL_TILTED_TOTAL = 8,
     MIAL_TILTED_CENTRE = 16,
     MIAL_TILTED = 24,
@@ -40,7 +40,7 @@ enum {
     MIAL_NODE_IM = 8,
     MIAL_NODE_POWER = 16,
     MIAL_NODE = 24,
-    MIAL_PHASOR_RE = 0, /* an outcome in the scratch of a wave: phasor, and what turns it */
+    MIAL_PHASOR_RE = 0, /* an outcome in the scratch of a wave: phasor and its rotation per node */
     MIAL_PHASOR_IM = 8,
     MIAL_PHASOR_COSINE = 16,
     MIAL_PHASOR_SINE = 24,
@@ -50,20 +50,20 @@ enum {
 
 /*
  * An elementwise function of `inputs`, each `count` doubles, into `out`.
- * Returns how many elements lay outside the domain; they become NaN.  NaN in gives NaN out and is
- * not counted.  `out` may be one of the inputs.
+ * Returns the number of elements outside the domain, whose results are NaN.  A NaN input gives NaN
+ * and is not counted.  `out` may be one of the inputs.
  */
 typedef size_t mial_elementwise(size_t count, const double *const *inputs, double *out);
 
-/* One of them, to be looked up by name.  A letter for each input: w a whole number, r any. */
+/* An elementwise function by name.  A letter for each input: w whole number, r real number. */
 typedef struct {
     const char *name, *inputs;
     mial_elementwise *kernel;
 } mial_function;
 
 /*
- * Every elementwise function: X(name, letters of its inputs).  `elementwise` of the table lists
- * them in this order; a ufunc of mialeak.special is one that is documented there.
+ * Every elementwise function: X(name, letters of its inputs), in the order of `elementwise` in the
+ * table.  A function that is documented in mialeak.special is a ufunc there.
  */
 #define MIAL_FUNCTIONS(X)                                                                          \
     /* binomial.h */                                                                               \
@@ -81,7 +81,7 @@ typedef struct {
     /* enumeration.h */                                                                            \
     X(poisson_pmf, "wr") /* k, mean */
 
-/* Every other kernel: X(what it returns, its name, its arguments). */
+/* Every other kernel: X(return type, name, arguments). */
 #define MIAL_KERNELS(X)                                                                            \
     /* checks.h */                                                                                 \
     X(int, all_within, (size_t count, const double *x, double low, double high))                   \
@@ -159,7 +159,7 @@ typedef struct {
 
 typedef struct {
     const char *isa;                  /* "scalar", "sse2", "avx2", "avx512" or "neon" */
-    const mial_function *elementwise; /* a NULL name ends them */
+    const mial_function *elementwise; /* ends with a NULL name */
     MIAL_FUNCTIONS(MIAL_FUNCTION_MEMBER)
     MIAL_KERNELS(MIAL_KERNEL_MEMBER)
 } mial_kernels;
@@ -168,12 +168,12 @@ typedef struct {
 #undef MIAL_KERNEL_MEMBER
 
 /*
- * The table named `isa`, or the machine's best for NULL.
- * NULL if there is no such table here or the machine cannot run it.
+ * The table named `isa`; for NULL the best one of the machine.
+ * NULL if the library has no such table or the machine cannot run it.
  */
 const mial_kernels *mial_select(const char *isa);
 
-/* Name number `index` of the tables this machine can run, best first; NULL past the last. */
+/* Name of table `index` among those that the machine can run, best first; NULL beyond the last. */
 const char *mial_available(size_t index);
 
 #endif

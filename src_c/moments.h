@@ -5,8 +5,8 @@
  * `first[j]` is the first row of tile j, `first[tiles]` the number of rows; `weight` and `ratio`
  * hold eight numbers a row, the probability of an outcome and its log ratio, 0 and 0 where a
  * coordinate has fewer outcomes than its neighbours.  `lost` and `copies` hold eight numbers a
- * tile: the probability of no finite log ratio (with which the weights sum to 1) and how many
- * coordinates the lane stands for, 0 for none.  mialeak.h names the places of all layouts.
+ * tile: the probability of an infinite log ratio (with it the weights sum to 1) and the number of
+ * equal coordinates of the lane, 0 for none.  mialeak.h names the offsets of all layouts.
  *
  * Symbols: s = theta + it, K = log M, M_j the moment function of one coordinate.
  */
@@ -17,20 +17,20 @@
 #include "numerics.h"
 
 enum {
-    WAVE_BLOCK = 32, /* nodes after which a phasor is computed anew: 32 roundings at most */
-    WAVE_UNROLL = 4, /* nodes whose sums stay in registers beside a phasor and its rotation */
+    WAVE_BLOCK = 32, /* nodes after which a phasor is recomputed: at most 32 roundings */
+    WAVE_UNROLL = 4, /* nodes whose sums fit the registers, with a phasor and its rotation */
 };
 
-/* While all |theta l| are at most this, no e^(theta l) over- or underflows: the shift is 0. */
+/* If all |theta l| are at most this, no e^(theta l) over- or underflows, and the shift is 0. */
 #define MOMENT_MODEST 300.0
-/* A phase below it is its own sine, and its cosine 1. */
+/* Below this phase the sine equals the phase and the cosine is 1. */
 #define PHASE_SMALL 0x1p-900
-/* A product below 2^-RESCALE is scaled up by as much, and that is counted. */
+/* A product below 2^-RESCALE is scaled up by 2^RESCALE; its power counts the scalings. */
 #define RESCALE 64.0
 #define RESCALE_UP 0x1p64
 #define RESCALE_BELOW 0x1p-128 /* of the square */
 
-/* What a lane needs to be tilted: weight e^(theta l - shift) / total, l - centre. */
+/* Parameters of a tilted lane: weight e^(theta l - shift) / total, l - centre. */
 typedef struct {
     double shift[MIAL_LANE], total[MIAL_LANE], centre[MIAL_LANE];
 } tilted_tile;
@@ -40,9 +40,9 @@ _Static_assert(sizeof(tilted_tile) == MIAL_TILTED * sizeof(double) &&
                "a tilted tile is laid out as mialeak.h says");
 _Static_assert(MIAL_SCRATCH == MIAL_LANE + MIAL_PHASOR, "a wave keeps sizes and phasors");
 
-/* ---- a coordinate's own sums ---- */
+/* ---- K, K', K'' of each coordinate ---- */
 
-/* theta l - shift is above 300 for what has no weight only; its exponential, times 0, must be 0. */
+/* theta l - shift exceeds 300 only where the weight is 0; the exponential times 0 must be 0. */
 INLINE vd tilted_exponent(vd ratio, double theta, vd shift) {
     return vmin(vmax(theta * ratio - shift, all(-700.0)), all(700.0));
 }
@@ -50,7 +50,7 @@ INLINE vd tilted_exponent(vd ratio, double theta, vd shift) {
 /* log(1 + x), x > -1 */
 INLINE vd log_one_plus(vd x) { return log_pair(two_sum(all(1.0), x)).high; }
 
-/* Part of a tile: K_j, K_j', K_j'' of its lanes.  `scratch`: a row each. */
+/* K_j, K_j', K_j'' of the lanes of a part of a tile.  `scratch`: one row for each outcome. */
 INLINE void moments_part(size_t rows, const double *weight, const double *ratio, vd lost,
                          double theta, double *scratch, tilted_tile *tile, size_t at,
                          vd result[3]) {
@@ -101,7 +101,7 @@ INLINE void moments_part(size_t rows, const double *weight, const double *ratio,
  * scratch: eight doubles for each row of the longest tile.
  * Assumed: weights of a lane and `lost` sum to 1; |theta l| below 1e300.
  * Error as measured: of K about 1e-16 times the sum of the |K_j| + |theta| sd_j where K_j > -0.7,
- * from the sum of weight expm1(theta l); a few u a coordinate elsewhere.
+ * from the sum of weight expm1(theta l); several u per coordinate elsewhere.
  * Same as: K = (copies * np.log((weight * np.exp(theta * ratio)).sum(axis=0))).sum()
  */
 static void moment_sums(size_t tiles, const int64_t *first, const double *weight,
@@ -164,14 +164,14 @@ NOINLINE scaled scaled_power(scaled z, vd copies) {
     return result;
 }
 
-/* x t, exactly; rounded below PHASE_SMALL, where instruction sets disagree on what is lost. */
+/* x t exactly; rounded below PHASE_SMALL, where the low word differs between instruction sets. */
 INLINE pair phase_of(vd x, double t) {
     pair product = two_product(x, all(t));
     product.low = pick(lt(vabs(product.high), all(PHASE_SMALL)), all(0.0), product.low);
     return product;
 }
 
-/* Phasors of the outcomes at the first node, and what turns them to the next. */
+/* Phasors of the outcomes at the first node, and their rotations to the next node. */
 INLINE void wave_begin(size_t rows, const double *ratio, const double *tilted, vd centre,
                        double start, double step, double *phasor) {
     for (size_t i = 0; i < rows; i++) {
@@ -249,11 +249,11 @@ INLINE void wave_block(size_t rows, size_t count, double *phasor, vd copies, dou
  *   M_j(theta + i t)/M_j(theta) e^(-it K_j'(theta)),   t = start + k step,  k < count.
  *
  * tilted: from moment_sums at the same theta.  scratch: MIAL_SCRATCH doubles for each row of the longest
- * tile.  Blocks of 32 nodes whose products all fell below 2^-floor keep what they have: an upper
- * bound in size.
+ * tile.  A block of 32 nodes whose products are all below 2^-floor stops: its products are then upper
+ * bounds in modulus.
  * Assumed: |t (l - K_j')| below 2^22.
- * Each outcome is a phasor that is turned from node to node, eight operations a node and outcome.
- * Error as measured: 1e-16 a coordinate, which add up like a random walk.
+ * Each outcome is a phasor that rotates from node to node: eight operations per node and outcome.
+ * Error as measured: 1e-16 per coordinate; the errors add up like a random walk.
  * Same as: z = (np.exp((theta + 1j*t) * (ratio - centre)) * weight).sum(axis=0);
  *          product = ((z / abs(z at t = 0)) ** copies).prod()
  */

@@ -1,5 +1,5 @@
 /*
- * Elementary functions from + - * / and sqrt alone, so that their bits do not depend on a libm.
+ * Elementary functions from + - * / and sqrt alone: the bits do not depend on a libm.
  *
  * Errors are relative, in units of u = 2^-53 (half an eps), as measured against 128-bit arithmetic
  * by the tests of the functions built on them.
@@ -14,8 +14,8 @@
 
 /*
  * c[0] + c[1] x + ... + c[count-1] x^(count-1) by Estrin's scheme: neighbours are paired level by
- * level, so the chain of dependent operations grows with log(count).  The counts in use are listed
- * one by one because compilers unroll that, and leave a loop over levels in memory.
+ * level, and the chain of dependent operations grows with log(count).  The counts in use are separate
+ * cases, which compilers unroll; the arrays of a loop over levels would stay in memory.
  */
 INLINE vd pair_of(const double *c, vd x) { return c[0] + c[1] * x; }
 INLINE vd four_of(const double *c, vd x, vd x2) {
@@ -56,7 +56,7 @@ INLINE pair pair_add(pair a, pair b) {
     return quick_sum(sum.high, sum.low + (a.low + b.low));
 }
 
-/* a - b as accurately where the two nearly cancel, where pair_add would lose bits. */
+/* a - b, accurate also under cancellation, where pair_add loses bits. */
 INLINE pair pair_subtract(pair a, pair b) {
     pair high = two_sum(a.high, -b.high), low = two_sum(a.low, -b.low);
     pair sum = quick_sum(high.high, high.low + low.high);
@@ -82,7 +82,7 @@ INLINE pair pair_over(pair a, vd b) {
 
 /* ---- exponential ---- */
 
-/* The bits that, added to those of a double, multiply it by 2^k; whole |k| < 1024. */
+/* The integer that, added to the bits of a double, multiplies the double by 2^k; whole |k| < 1024. */
 INLINE vi to_exponent(vd k) { return shift_left(as_bits(k + 0x1.8p52), 52); }
 
 /* x 2^k for whole k in [-1074, 1023], in two factors so that subnormals round once. */
@@ -106,7 +106,7 @@ INLINE vd exp_moderate(vd high, vd low) {
     return as_double(as_bits(value) + to_exponent(k));
 }
 
-/* The same for any high: +0 below -745.2, inf above 709.8, NaN for NaN. */
+/* e^(high + low) for any high: +0 below -745.2, inf above 709.8, NaN for NaN. */
 INLINE vd exp_pair(vd high, vd low) {
     vd k, value = exp_parts(vmax(vmin(high, all(720.0)), all(-760.0)), low, &k);
     return pick(is_nan(high), high, scale_by_power(value, k));
@@ -173,18 +173,18 @@ INLINE void sine_cosine(pair phase, vd *sine, vd *cosine) {
     *cosine = as_double(as_bits(pick(odd, s, c)) ^ cosine_sign);
 }
 
-/* ---- what binomial laws need ---- */
+/* ---- functions of binomial laws ---- */
 
 /* G(x) = -log(1 - x) - x >= 0, -1 <= x <= 1/2, as x times this slope, given w = 1/(2 - x); 3 u.
  * k G(1 - n p/k) is one of the two terms of the binomial deviance.  With s = x w, z = s^2 and
- * log(1 - x) = -2 atanh(s) = -2 s (1 + z A(z)), nothing cancels in G/x = s + 2 s^2 w A(z). */
+ * log(1 - x) = -2 atanh(s) = -2 s (1 + z A(z)), G/x = s + 2 s^2 w A(z) without cancellation. */
 INLINE vd deviance_slope(vd x, vd w) {
     vd s = x * w;
     return s + s * (2.0 * s * w * POLYNOMIAL(ATANH_TAIL, s * s));
 }
 INLINE vd deviance_unit(vd x) { return x * deviance_slope(x, 1.0 / (2.0 - x)); }
 
-/* The same for 0 <= x <= 1/2, cheaper while all lanes are below 1/15. */
+/* The slope for 0 <= x <= 1/2, cheaper if all lanes are below 1/15. */
 INLINE vd deviance_unit_small(vd x) {
     vd value = x * x * (0.5 + x * POLYNOMIAL(DEVIANCE_TAIL, x));
     vi wide = lt(all(1.0 / 15.0), x);
@@ -198,7 +198,7 @@ enum { STIRLING_SEAM = 16 }; /* up to here from the table; the series is good fr
 /* Stirling remainder log x! - (x + 1/2) log x + x - log(2 pi)/2 of x >= 15; absolute error 1e-18. */
 INLINE vd stirling_large(vd inverse) { return inverse * POLYNOMIAL(STIRLING, inverse * inverse); }
 
-/* The same of whole x >= 1, given 1/x. */
+/* Stirling remainder of whole x >= 1, given 1/x. */
 INLINE vd stirling(vd x, vd inverse) {
     vi small = le(x, all((double)STIRLING_SEAM));
     vd value = stirling_large(inverse);
@@ -209,7 +209,7 @@ INLINE vd stirling(vd x, vd inverse) {
 
 /* ---- sums ---- */
 
-/* Eight compensated partial sums; element i of a block goes to number i % 8. */
+/* Eight compensated partial sums; element i of a block goes to sum i % 8. */
 typedef struct {
     double high[8], low[8];
 } sum8;

@@ -1,14 +1,13 @@
 /*
  * Attack scores of released means: sums over the columns of a function of each column's mean.
  *
- * Both kernels walk a row-major matrix of releases once, ROWS rows at a time, so that what is known
- * of a column is read once for all of them, and TILE columns at a time.  A tile is added up in
- * eight lanes, column j in lane j % 8: eight plain additions, or one logarithm of eight multiplied
- * ratios, a lane.  Tiles are added in eight compensated sums.  What a row gets does not depend on
- * its neighbours.
+ * The kernels read a row-major matrix of releases once, SCORE_ROWS rows at a time, which share one
+ * load of the column parameters, and SCORE_TILE columns at a time.  A tile is summed in eight lanes,
+ * column j in lane j % 8: eight additions, or one logarithm of a product of eight ratios, per lane.
+ * Tiles are added in eight compensated sums.  The result of a row does not depend on other rows.
  *
- * `by_column` holds a few rows of `padded` numbers each, `padded` being the columns rounded up to
- * whole tiles; beyond the columns they are neutral, as each kernel says.
+ * `by_column` has several rows of `padded` numbers, where `padded` is the number of columns rounded
+ * up to whole tiles; the padding has neutral values, stated with each kernel.
  */
 #ifndef MIAL_SCORES_H
 #define MIAL_SCORES_H
@@ -18,7 +17,7 @@
 
 enum {
     SCORE_TILE = MIAL_SCORE_TILE,
-    SCORE_ROWS = 4, /* more would not fit sixteen registers beside the columns' numbers */
+    SCORE_ROWS = 4, /* more rows and the column parameters would exceed sixteen registers */
     SCORE_PARTS = 8 / MIAL_LANES,
 };
 
@@ -56,7 +55,7 @@ INLINE const double *release_tile(release_row row, size_t start, size_t size, do
 
 /* ---- cubic polynomials ---- */
 
-/* The tile's numbers: mean, scale, c1, c2, c3. */
+/* Column parameters of the tile: mean, scale, c1, c2, c3. */
 INLINE void cubic_tile(int rows, const double *const *tile, const double *by_column, size_t padded,
                        sum8 *totals) {
     for (int part = 0; part < SCORE_PARTS; part++) {
@@ -108,7 +107,7 @@ INLINE void cubic_rows(int rows, size_t columns, const release_row *row, const d
  * releases: rows x columns, float32 if `narrow`, else float64.  by_column: mean, scale, c1, c2 and
  * c3, `padded` each, zero beyond the columns.  out: rows.
  * Nothing is checked; a NaN or an infinity in a row makes its score NaN or infinite.
- * Error as measured: a few u times the sum of the absolute terms, whatever the number of columns.
+ * Error as measured: several u times the sum of the absolute terms, for any number of columns.
  * Same as: x = (releases - mean) * scale; constant + (x * (c1 + x * (c2 + x * c3))).sum(axis=1)
  */
 static void cubic_sums(size_t rows, size_t columns, const void *releases, int narrow,
@@ -128,25 +127,25 @@ static void cubic_sums(size_t rows, size_t columns, const void *releases, int na
 
 /* ---- logarithms of ratios ---- */
 
-/* Sixteen factors of one lane's tile (two a column) stay far from overflow if each column's ratio
- * is in [2^-64, 2^64): its bits less those of 2^-64 are then below 2^59, and for every other
- * double, negative numbers and NaN included, one of the top five bits is set. */
+/* The product of sixteen factors (two per column) of a lane is far from overflow if the ratio of each
+ * column is in [2^-64, 2^64).  The bits of such a ratio minus those of 2^-64 are below 2^59; for every
+ * other double, negative numbers and NaN included, one of the top five bits is set. */
 #define RATIO_BOTTOM 0x1p-64
 #define RATIO_TOP_BITS INT64_C(0x07ffffffffffffff)
 
-/* Below it a logarithm's argument is scaled up: it may be subnormal. */
+/* Below this the argument of a logarithm is scaled up: it may be subnormal. */
 #define LOG_TINY 0x1p-900
 
-/* What a row was found to contain: a mask a lane. */
+/* Exceptional values in a row, a mask for each lane. */
 typedef struct {
     vi invalid, impossible;
 } ratio_flags;
 
-/* How a release becomes the argument of the factors, which must be in [0, top]. */
+/* Map from a release to the argument of the factors, which must be in [0, top]. */
 typedef struct {
     double top;
-    double counts;    /* of two factors: the whole number nearest to `counts` times the release */
-    double tolerance; /* how far from whole that product may be */
+    double counts;    /* two factors: their argument is the whole number nearest to counts * release */
+    double tolerance; /* largest distance of that product from a whole number */
 } ratio_domain;
 
 /* The whole number nearest to |x| <= 2^51, by adding and subtracting a large one. */
@@ -171,14 +170,14 @@ INLINE vd linear_factor(const double *at, size_t padded, vd x) {
     return (load(at) + load(at + padded) * x) * load(at + 2 * padded);
 }
 
-/* log f for f > 0; anything where it is not. */
+/* log f for f > 0; arbitrary otherwise. */
 INLINE vd log_factor(vd f) {
     vi good = lt(all(0.0), f) & lt(f, all((double)INFINITY)), tiny = lt(f, all(LOG_TINY));
     vd scaled = pick(good, pick(tiny, f * 0x1p200, f), all(1.0));
     return log_positive(scaled) - pick(good & tiny, all(200.0 * LOG2), all(0.0));
 }
 
-/* The slow way for one part of a tile: every factor has a logarithm of its own. */
+/* The slow path for a part of a tile: a separate logarithm for every factor. */
 NOINLINE vd ratio_part_one_by_one(int factors, const double *tile, const double *by_column,
                                   size_t padded, const ratio_domain *domain,
                                   ratio_flags *flags) {
@@ -222,7 +221,7 @@ INLINE void ratio_tile(int rows, int factors, const double *const *tile, const d
                 product[r] = product[r] * ratio;
             }
         for (int r = 0; r < rows; r++) {
-            /* A lane goes the slow way by its own numbers alone, or its bits would depend on neighbours. */
+            /* Each lane selects the slow path separately: its bits must not depend on other lanes. */
             vi slow = MASK((outside[r] & ~RATIO_TOP_BITS) != 0) | MASK(stray[r] < 0);
             vd value = log_positive(pick(slow, all(1.0), product[r]));
             if (any(slow)) {
@@ -289,10 +288,10 @@ INLINE void ratio_sums(int factors, size_t rows, size_t columns, const void *rel
  *
  * Assumed: u_j + v_j x >= 0 on [0, 1], and w_j > 0 finite.
  * -inf if a factor is 0, NaN if a release is outside [0, 1] or NaN.
- * releases: as above.  by_column: u, v and w, `padded` each, 1, 0 and 1 beyond the columns.
- * A lane multiplies the ratios of a tile and takes one logarithm of them; where a ratio is not in
- * [2^-64, 2^64), one for each.  Absolute error as measured: 3 u a column in the worst case, and
- * nearer to the square root of their number.
+ * releases: as for cubic_sums.  by_column: u, v and w, `padded` each, 1, 0 and 1 beyond the columns.
+ * A lane takes one logarithm of the product of the ratios of a tile; if a ratio is not in
+ * [2^-64, 2^64), one logarithm for each ratio.  Absolute error as measured: 3 u per column in the
+ * worst case; typically it grows as the square root of the number of columns.
  * Same as: np.log((u + v * releases) * w).sum(axis=1)
  */
 static void log_linear_sums(size_t rows, size_t columns, const void *releases, int narrow,
@@ -308,7 +307,7 @@ static void log_linear_sums(size_t rows, size_t columns, const void *releases, i
  * Assumed: neither factor is negative for whole k in [0, 2 counts] unless the other is 0; w > 0.
  * -inf if a factor is 0, NaN if k is outside [0, 2 counts] or counts * releases[t, j] further than
  * `tolerance` from it; counts <= 2^50.
- * by_column: u, v, w, u', v', w'.  Error as above, twice.
+ * by_column: u, v, w, u', v', w'.  Error: twice that of log_linear_sums.
  * Same as: k = np.rint(counts * releases); np.log((u + v * k) * w * (u2 + v2 * k) * w2).sum(axis=1)
  */
 static void log_quadratic_sums(size_t rows, size_t columns, const void *releases, int narrow,

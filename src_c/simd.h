@@ -1,13 +1,14 @@
 /*
  * One vector type for every instruction set.
  *
- * isa_<name>.c defines MIAL_LANES (and MIAL_FMA where the machine has one) and includes the
- * families; they are written once, in terms of `vd` (MIAL_LANES doubles), `vi` (as many int64, and
- * the type of masks: all ones or all zeros a lane) and the operators + - * / & | ^ ~ << >>.
+ * isa_<name>.c defines MIAL_LANES (and MIAL_FMA if the machine has a fused multiply-add) and
+ * includes the families.  Their source is the same for all instruction sets, in terms of `vd`
+ * (MIAL_LANES doubles), `vi` (as many int64, and the type of masks: all ones or all zeros in a lane)
+ * and the operators + - * / & | ^ ~ << >>.
  *
  * Every operation here is exact or correctly rounded, lane by lane, and the compiler may not
- * contract (-ffp-contract=off).  So a function of vd gives the same bits on every instruction set,
- * and a sum does if it keeps eight partial sums, element i going to number i % 8 (numerics.h).
+ * contract (-ffp-contract=off).  A function of vd then has the same bits on every instruction set,
+ * and so has a sum of eight partial sums, where element i goes to sum i % 8 (numerics.h).
  */
 #ifndef MIAL_SIMD_H
 #define MIAL_SIMD_H
@@ -58,12 +59,12 @@ INLINE vi is_nan(vd a) { return MASK(a != a); }
 INLINE vd load(const double *x) { vd v; memcpy(&v, x, sizeof v); return v; }
 INLINE void store(double *x, vd v) { memcpy(x, &v, sizeof v); }
 
-/* a where the mask is set, else b */
+/* a where the mask is set, otherwise b */
 INLINE vd pick(vi mask, vd a, vd b) {
     return as_double((mask & as_bits(a)) | (~mask & as_bits(b)));
 }
 
-/* Bit i set where the mask's lane i is. */
+/* Bit i is set if lane i of the mask is. */
 INLINE unsigned lane_bits(vi mask) {
 #if defined(MIAL_X86) && MIAL_LANES == 8
     return (unsigned)_mm512_movepi64_mask((__m512i)mask);
@@ -89,7 +90,7 @@ INLINE vd vsqrt(vd x) {
 #elif defined(MIAL_NEON)
     return vsqrtq_f64(x);
 #else
-    return sqrt(x); /* correctly rounded by IEEE 754, as the others are */
+    return sqrt(x); /* correctly rounded by IEEE 754, as the vector forms are */
 #endif
 }
 
@@ -121,7 +122,7 @@ INLINE vd floor_positive(vd x) {
     return pick(lt(x, big), rounded, x);
 }
 
-/* table[x] for whole x with 0 <= x < 2^31; any other lane must be masked by the caller */
+/* table[x] for whole x with 0 <= x < 2^31; the caller masks all other lanes */
 INLINE vd look_up(const double *table, vd x) {
 #if defined(MIAL_X86) && MIAL_LANES == 8
     return (vd)_mm512_i32gather_pd(_mm512_cvttpd_epi32((__m512d)x), table, 8);
@@ -135,7 +136,7 @@ INLINE vd look_up(const double *table, vd x) {
 #endif
 }
 
-/* How many bits are set, and the place of the lowest. */
+/* The number of bits that are set, and the index of the lowest. */
 INLINE int count_bits(uint64_t word) {
 #if defined(__GNUC__)
     return __builtin_popcountll(word);
@@ -156,7 +157,7 @@ INLINE int lowest_bit(uint64_t word) {
 
 #if defined(MIAL_X86) && MIAL_LANES == 8
 #define MIAL_PACKS
-/* The lanes of x whose bits are set, one after the other; and back, into the lanes of x. */
+/* Packs the lanes of x whose bits are set; and unpacks into these lanes. */
 INLINE vd pack(vd x, unsigned bits) {
     return (vd)_mm512_maskz_compress_pd((__mmask8)bits, (__m512d)x);
 }
@@ -184,7 +185,7 @@ INLINE pair quick_sum(vd a, vd b) {
 }
 
 /* a b exactly, if nothing under- or overflows: both factors and the product in 2^(+-900).
- * Dekker's products and the fused one then have the same bits. */
+ * Dekker's product and the fused product then have the same bits. */
 INLINE pair two_product(vd a, vd b) {
     vd product = a * b;
 #if defined(MIAL_FMA) && defined(MIAL_X86) && MIAL_LANES == 8

@@ -1,4 +1,4 @@
-/* The compiler's own headers, read before any target pragma so that it does not touch them. */
+/* System headers, included before any target pragma so that the pragma does not affect them. */
 #ifndef MIAL_SYSTEM_H
 #define MIAL_SYSTEM_H
 

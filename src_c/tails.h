@@ -1,8 +1,8 @@
 /*
  * Tails of B ~ Binomial(n, p): P(B > c), E(B - c)+ and E(c - B)+ for any real c.
  *
- * Only the smaller side is computed: "upper" for c >= n p, else "lower"; the other side differs by
- * c - n p, which is known exactly.  With q = 1 - p, j = floor(c), f = c - j and 1 <= j <= n-1,
+ * Only the smaller side is computed: "upper" for c >= n p, otherwise "lower"; the other side differs
+ * by c - n p, which is exact.  With q = 1 - p, j = floor(c), f = c - j and 1 <= j <= n-1,
  *
  *   V = (n-j) p b(j; n, p) = p sqrt(n (n-j)/(2 pi j)) exp(e(n) - e(j) - e(n-j) - D)  [binomial.h],
  *   upper  d = j+1 - n p,  N = n-j,  P = p,  share = 1-f,
@@ -13,20 +13,21 @@
  * rho is the mean excess E(B - k | B >= k), k = j+1.  Stein's identity q E B g(B) = p E (n-B) g(B+1)
  * with g(B) = C(B-k, m) on B >= k gives, for T_m = E g(B),
  *   (m+1) T_(m+1) + (d + m (1+p)) T_m = p (N-m) T_(m-1),   T_1 + d T_0 = V,
- * and rho_m = m T_m/T_(m-1).  All terms are positive, so nothing cancels.  The fraction ends at
- * m = N; later steps multiply both of its sums alike, and |a_m| <= b_m b_(m-1)/4 keeps them positive.
+ * and rho_m = m T_m/T_(m-1).  All terms are positive: there is no cancellation.  The fraction ends
+ * at m = N; later steps multiply both sums by the same factor, and |a_m| <= b_m b_(m-1)/4 keeps them
+ * positive.
  *
- * One method for every n, p and distance.  What was tried instead:
+ * One method for every n, p and distance.  Alternatives tried:
  *   Gauss-Legendre nodes on the effective width of an integral of n(n-1) (p-t) b(j-1; n-2, t):
  *     six to ten times the time, and 1e-14.
- *   Numerators and denominators of convergents apart, forwards: the same sums in 1.5 times the work.
- *   Two vectors at a time, or the loop unrolled: 3 % less at most; the operations are the limit.
+ *   Separate forward recurrences of numerators and denominators: the same sums in 1.5 times the work.
+ *   Two vectors at a time, or an unrolled loop: at most 3 % faster; the operations are the limit.
  *   The three reciprocals of V's Stirling terms from one division: no faster, 1 u more in V.
- *   The even part of the fraction of DLMF 8.17.22: half the steps, but 26 operations a step for 8,
- *     and their number grows with the spread.
+ *   The even part of the fraction of DLMF 8.17.22: half the steps, but 26 operations a step instead
+ *     of 8, and the number of steps grows with the spread.
  *   A gather for e(j) with four lanes: no faster than four loads.
  *
- * Measured on 200,000 points of n to 2^53 and results above 1e-290 (tests/tail_accuracy.py), relative:
+ * Measured on 200,000 points with n to 2^53 and results above 1e-290 (tests/tail_accuracy.py), relative:
  * 1.9e-15 within 6 standard deviations, 1.3e-15 beyond; 2.1e-15 for j = 0, where n multiplies log q.
  */
 #ifndef MIAL_TAILS_H
@@ -38,7 +39,7 @@
 /* n p below this and c >= 1: the tail is below (n p)^2 and underflows to 0. */
 #define TAIL_UNDERFLOW 0x1p-600
 
-/* What a method reads: n, p, j, f, 1 - f and c - n p; what it writes: the smaller of E(B - c)+ and
+/* Inputs of a method: n, p, j, f, 1 - f and c - n p.  Outputs: the smaller of E(B - c)+ and
  * E(c - B)+, and P(B > c). */
 enum { TAIL_N, TAIL_P, TAIL_J, TAIL_F, TAIL_F_REST, TAIL_DISTANCE, TAIL_FIRST, TAIL_ABOVE };
 
@@ -72,7 +73,7 @@ static void tail_lower_first(size_t count, double *const *columns) {
     }
 }
 
-/* The fraction of rho/s, given d, N and P; 1/s is written. */
+/* The fraction of rho/s, given d, N and P; also writes 1/s. */
 INLINE fraction mean_excess(vd d, vd terms, vd p, vd *unit) {
     const double at_scale = FRACTION_SCALE_STEP;
     vd a = at_scale * p * (terms - at_scale), b = d + at_scale * (1.0 + p);
@@ -124,8 +125,8 @@ static const method TAIL_METHODS[MAX_METHODS] = {
 
 /*
  * Given n, p (in the domain), c as a pair in [-2^54, 2^54] and distance = c - n p for the elements
- * from `i` on, writes the input columns and enlists each element with its method.  Those whose
- * smaller side is 0, and `done` lanes, need none: their output columns are written here.
+ * from `i` on, writes the input columns and adds each element to its method.  Elements whose smaller
+ * side is 0, and `done` lanes, need no method: their output columns are written here.
  */
 INLINE void tail_prepare(double (*columns)[CHUNK], members *of, size_t i, vd n, vd p, pair c,
                          vd distance, vi done) {

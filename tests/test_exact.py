@@ -13,7 +13,7 @@ from mialeak.exact import ExactTradeOff
 from mialeak.exact._atoms import halves_of
 from mialeak.exact._enclosure import TailEnclosure
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._packing import packed
+from mialeak.exact._packing import pack
 from mialeak.exact._ratio_laws import ContourLaw
 from mialeak.laws import Bernoulli, Genotype, Normal
 from mialeak.scores import bernoulli_score
@@ -158,7 +158,7 @@ def test_the_switch_to_halves_changes_nothing(d, n):
 
 def test_equal_columns_agree_with_halves():
     """Twelve equal columns have few atoms and many returns of the moment function."""
-    halves = halves_of(packed(exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12)
+    halves = halves_of(pack(exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12)
                               ._moments.families, 1.0, np.inf), 1 << 17, 1 << 21)  # fmt: skip
     curve = exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12, method="inversion")
     x = np.array([-0.5, 0.123, 0.8])
@@ -207,8 +207,8 @@ def test_halving_the_step_and_widening_the_counts_changes_nothing():
     wave = curve._moments.wave(contour.theta, 0.0, fine, 2 * contour.nodes.size)
     np.testing.assert_allclose(wave[: 2 * contour.nodes.size : 2], contour.values, atol=2e-15)
     moments = RatioMoments(curve._moments.families, None)
-    moments._tables = [packed(moments.families, 30.0, np.inf, 1.5)]
-    law = ContourLaw(moments, curve._law.returns, (-np.inf, np.inf))
+    moments._packs = [pack(moments.families, 30.0, np.inf, 1.5)]
+    law = ContourLaw(moments, curve._law.recurrences, (-np.inf, np.inf))
     assert ExactTradeOff(law, moments, 300).power(0.01) == pytest.approx(value, rel=1e-13)
 
 
@@ -230,7 +230,7 @@ def test_rare_alleles_need_the_returning_windows(d):
     p, n, rounds = rng.uniform(0.001, 0.01, d), 1000, 5_000_000 // d
     z = (rng.random(d) < p).astype(float)
     curve = exact_mean_tradeoff(z, Bernoulli(p), n)
-    assert curve._law.returns.windows
+    assert curve._law.recurrences.windows
     assert curve.error < 1e-9
     from mialeak._numerics.inversion import SaddlePointInversion
 

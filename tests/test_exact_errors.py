@@ -181,13 +181,13 @@ def test_an_error_that_matters_is_printed():
 def test_the_ladder_of_ranges_ends_where_two_halves_can_still_be_had(monkeypatch):
     """The rung that is taken is the first that is affordable."""
     tried = []
-    product = _tradeoff.packed
+    product = _tradeoff.pack
 
     def watched(families, theta, t, wider):
         tried.append(wider)
         return product(families, theta, t, wider)
 
-    monkeypatch.setattr(_tradeoff, "packed", watched)
+    monkeypatch.setattr(_tradeoff, "pack", watched)
     exact_mean_tradeoff(np.ones(2), Bernoulli([0.3, 0.4]), 50)
     assert tried == [4.5]
     tried.clear()

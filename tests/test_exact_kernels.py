@@ -178,7 +178,7 @@ def test_a_phase_of_many_turns_is_exact(n):
     moments = RatioMoments(families_of(Bernoulli([0.3]), np.ones(1), 1000)[0], None)
     t = 2.0 * np.pi * 300.0 * (1 + n / 10**12)
     got = moments.wave(0.0, t, 1.0, 1)[0]
-    table_ = moments.full_table()
+    table_ = moments.all_outcomes()
     weight, ratio = table_.weight[:, 0], table_.ratio[:, 0]
     mean = weight @ ratio
     assert got == pytest.approx((weight * np.exp(1j * t * (ratio - mean))).sum(), abs=1e-12)

@@ -138,7 +138,7 @@ def test_the_cost_does_not_grow_with_n():
     for n in (10_000, 10**6, 10**10):
         curve = exact_mean_tradeoff(z, Bernoulli(p), n)
         assert 0.0 < curve.advantage < 1.0
-        sizes.append(curve._moments._tables[0].weight.size)
+        sizes.append(curve._moments._packs[0].weight.size)
     assert max(sizes) < 1.5 * min(sizes)
 
 
@@ -315,7 +315,7 @@ def test_coincidences_of_equal_columns_are_bounded(copies):
     """By the sum over the multisets of outcomes, all enumerated."""
     for n, p in ((3, 0.2), (6, 0.5)):
         curve = exact_mean_tradeoff(np.ones(copies), Bernoulli(np.full(copies, p)), n)
-        table = curve._moments.full_table()
+        table = curve._moments.all_outcomes()
         column = int(np.argmax(table.copies))
         weight = table.weight[table.first[0] : table.first[1], column]
         weight = weight[weight > 0.0]

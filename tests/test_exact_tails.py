@@ -163,15 +163,15 @@ def test_twice_the_frequencies_and_windows_change_nothing(monkeypatch, low, high
     p, z = bits_case(150, low, high)
     z *= not rare
     curve = exact_mean_tradeoff(z, Bernoulli(p), 1000)
-    returns = curve._law.returns
+    returns = curve._law.recurrences
     assert bool(returns.windows) == rare
     fpr = np.array([1e-9, 0.01, 0.5])
     power = np.asarray(curve.power(fpr))
     monkeypatch.setattr(_saddle, "_FIRST_STEP", 0.5 * _saddle._FIRST_STEP)
-    monkeypatch.setattr(_saddle, "_GONE", _saddle._GONE**2)
+    monkeypatch.setattr(_saddle, "_NEGLIGIBLE", _saddle._NEGLIGIBLE**2)
     monkeypatch.setattr(_recurrences, "_SMALL", 1e-3 * _recurrences._SMALL)
     monkeypatch.setattr(_recurrences, "_ENOUGH", 1e-1 * _recurrences._ENOUGH)
-    more = _recurrences.find_returns(curve._moments)
+    more = _recurrences.find_recurrences(curve._moments)
     if rare:
         assert sum(b - a for a, b in more.windows) > sum(b - a for a, b in returns.windows)
     wide = [(a - 0.5 * (b - a), b + 0.5 * (b - a)) for a, b in more.windows]

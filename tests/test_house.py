@@ -78,6 +78,82 @@ def test_nothing_forbidden_is_written(pattern):
     assert not found, why
 
 
+#: Words that name no quantity: an identifier of a clean room has none of them as a part.
+BANNED = (
+    "found|own|rest|left|told|some|many|few|ways|room|slip|price|pull|returns|witness|witnesses|"
+    "bent|gone|blame"
+)
+#: Rooms whose identifiers are free of `BANNED`; the list grows.
+CLEAN = [
+    "_arrays",
+    "_blocks",
+    "_numerics",
+    "_results",
+    "exact",
+    "games",
+    "laws",
+    "reference",
+    "scores",
+    "special",
+    "tradeoff",
+]
+
+
+def defined_names(tree):
+    """Variables, attributes, arguments, functions, classes and imported aliases of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.asname
+
+
+def banned_names(tree):
+    """The defined names with a banned word, in snake case or camel case."""
+    parts = {name: re.findall("[A-Z]?[a-z]+|[A-Z]+", name) for name in defined_names(tree)}
+    return sorted(
+        name for name, words in parts.items() if any(re.fullmatch(BANNED, w.lower()) for w in words)
+    )
+
+
+@pytest.mark.parametrize("room", CLEAN)
+def test_identifiers_of_clean_rooms_are_terms_of_the_field(room):
+    paths = [path for path in modules() if room_of(path) == room]
+    assert paths, "no such room"
+    names = {path.name: banned_names(ast.parse(path.read_text())) for path in paths}
+    assert not {name: banned for name, banned in names.items() if banned}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "rest = 1",
+        "self._left = 1",
+        "def find_returns(): ...",
+        "class Blame: ...",
+        "class _Witnesses: ...",
+        "_FEW_COLUMNS = 3",
+        "def f(left_out): ...",
+        "lambda own: 1",
+        "for price, x in y: ...",
+        "import a as some",
+    ],
+)
+def test_banned_identifiers_are_reported(code):
+    assert banned_names(ast.parse(code))
+
+
+def test_other_identifiers_are_not_reported():
+    code = "leftmost = growth = arrest(left=1, side='left')\nx = y.left + found"
+    assert not banned_names(ast.parse(code))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,1 +1,1 @@
-"""Numerical methods that several rooms use: no room's own."""
+"""Numerical methods that several rooms share."""

@@ -1,8 +1,8 @@
-"""Corners of a concave curve: how they are made, searched and interpolated between.
+"""Corners of a concave curve: construction, search and interpolation.
 
-Four coordinates of a corner are kept, ``fpr``, ``power``, ``tnr = 1 - fpr`` and
-``fnr = 1 - power``, so that neither end of the curve loses digits, with ``gap = power - fpr`` and,
-for each segment, the logarithm of its slope: the log likelihood ratio of the atom it stands for.
+A corner has four coordinates, ``fpr``, ``power``, ``tnr = 1 - fpr`` and ``fnr = 1 - power``, so
+that both ends of the curve are accurate, and ``gap = power - fpr``.  A segment has the logarithm of
+its slope, which is the log likelihood ratio of its atom.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from mialeak._arrays import FloatArray, first_index, invalid
 
 __all__ = ["Corners", "Side", "between", "corners_of_atoms", "corners_of_points"]
 
-#: A corner may lie this far, relative to the coordinates around it, below the chord of its
-#: neighbours: what the rounding of cumulated sums and of the chord itself can do.
+#: A corner may lie this far, relative to the neighbouring coordinates, below the chord of its
+#: neighbours: the rounding error of cumulated sums and of the chord.
 _ROUNDING = 2.0**-48
-#: Above this e^epsilon is not formed; it may have no float64.
+#: Above this, e^epsilon may overflow and is not computed.
 _LARGE = 700.0
 
 
 class Corners(NamedTuple):
-    """Coordinates of the corners, from the one at fpr = 0 to (1, 1); a slope between each two."""
+    """Coordinates of the corners, from fpr = 0 to (1, 1), and the log slopes of the segments."""
 
     fpr: FloatArray
     power: FloatArray
@@ -37,9 +37,9 @@ class Corners(NamedTuple):
 
     def subsampled(self, rate: float) -> Corners:
         """The corners of ``rate * power + (1 - rate) * fpr``."""
-        rest = 1.0 - rate
-        power = rate * self.power + rest * self.fpr
-        fnr = rate * self.fnr + rest * self.tnr
+        complement = 1.0 - rate
+        power = rate * self.power + complement * self.fpr
+        fnr = rate * self.fnr + complement * self.tnr
         slope = self.log_slope
         with np.errstate(divide="ignore"):
             low = np.log1p(rate * np.expm1(np.minimum(slope, _LARGE)))
@@ -62,12 +62,12 @@ def corners_of_points(fpr: FloatArray, power: FloatArray) -> Corners:
     new[: np.searchsorted(fpr, 0.0, side="right") - 1] = False  # the highest corner at fpr = 0
     fpr, power, index = fpr[new], power[new], index[new]
     width, rise = np.diff(fpr), np.diff(power)
-    # Twice the triangle of a corner and its neighbours, and what rounding can make of it.
+    # Twice the area of the triangle of a corner and its neighbours, and its rounding error.
     turn = rise[:-1] * width[1:] - rise[1:] * width[:-1]
     slack = power[2:] * (width[:-1] + width[1:]) + fpr[2:] * (rise[:-1] + rise[1:])
-    bent = turn < -_ROUNDING * slack
-    if bent.any():
-        corner = first_index(bent)[0] + 1
+    below = turn < -_ROUNDING * slack
+    if below.any():
+        corner = first_index(below)[0] + 1
         invalid(
             "power",
             "be concave in fpr: no corner below the chord of its neighbours",
@@ -84,10 +84,10 @@ def corners_of_points(fpr: FloatArray, power: FloatArray) -> Corners:
 def corners_of_atoms(
     p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray, difference: FloatArray | None = None
 ) -> Corners:
-    """The corners of two laws on the same atoms, given with ``log(p_in / p_out)``.
+    """The corners of two laws on the same atoms with log ratios ``log(p_in / p_out)``.
 
     Every coordinate is a sum of positive terms from the nearer end.  `difference` is
-    ``p_in - p_out`` if known better than by subtraction.
+    ``p_in - p_out``, given where the subtraction would be inaccurate.
     """
     order = np.argsort(-log_ratio, kind="stable")
     difference = (p_in - p_out if difference is None else difference)[order]
@@ -106,7 +106,7 @@ def corners_of_atoms(
 
 
 def _sums(terms: FloatArray) -> FloatArray:
-    """0 and the partial sums, accumulated in extended precision where there is one."""
+    """0 and the partial sums, accumulated as long doubles."""
     sums = np.zeros(terms.size + 1)
     sums[1:] = np.cumsum(terms, dtype=np.longdouble)
     return sums
@@ -116,9 +116,9 @@ def _sums(terms: FloatArray) -> FloatArray:
 class Side:
     """One direction of a curve: ``delta(eps) = max over i of gap_i - (e^eps - 1) cost_i``.
 
-    `cost` and `gap` belong to the corners; `level`, ascending, is for each segment the -epsilon at
-    which its two ends tie.  `last` is epsilon where delta is 0: the largest log ratio, of outcomes
-    whose probability is no float64 too.
+    `cost` and `gap` are arrays over corners.  `level`, ascending, is an array over segments: the
+    -epsilon at which the two ends tie.  `last` is the epsilon at delta = 0: the largest log ratio,
+    outcomes whose probability underflows included.
     """
 
     cost: FloatArray
@@ -128,41 +128,41 @@ class Side:
 
     @classmethod
     def of(cls, corners: Corners, direction: str) -> Side:
-        """The side that answers for "in" or "out"."""
+        """The side for the direction "in" or "out"."""
         slope = corners.log_slope
         if direction == "in":
             last = np.inf if corners.power[0] > 0.0 else max(float(slope[0]), 0.0)
             return cls(corners.fpr, corners.gap, -slope, last)
         cost, gap, level = corners.fnr[::-1], corners.gap[::-1], slope[::-1]
-        # Corners with power = 1 cost nothing; only the last, of least fpr, is of use.
+        # Corners with power = 1 have cost 0; only the last, of least fpr, can be the maximum.
         start = int(np.searchsorted(cost, 0.0, side="right")) - 1
         return cls(cost[start:], gap[start:], level[start:], max(-float(slope[-1]), 0.0))
 
     @cached_property
     def _tied(self) -> FloatArray:
-        """Delta where the ends of each segment tie, ascending."""
+        """Delta at which the ends of each segment tie, ascending."""
         cost, gap = self.cost[:-1], self.gap[:-1]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            price = np.where(cost > 0.0, np.exp(np.log(cost) - self.level) - cost, 0.0)
-        return np.maximum.accumulate(gap - price)
+            penalty = np.where(cost > 0.0, np.exp(np.log(cost) - self.level) - cost, 0.0)
+        return np.maximum.accumulate(gap - penalty)
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
-        """Search for the corner, and evaluate."""
+        """Delta at each epsilon, from the corner of a binary search."""
         nearest = np.searchsorted(self.level, -epsilon)
         best: FloatArray = np.full(epsilon.shape, max(0.0, self.gap[0]))
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             growth = np.expm1(np.minimum(epsilon, _LARGE))
             for corner in self._around(nearest):
                 cost = self.cost[corner]
-                price = growth * cost
+                penalty = growth * cost
                 if np.any(epsilon > _LARGE):
                     far = np.exp(np.where(cost > 0.0, epsilon + np.log(cost), -np.inf))
-                    price = np.where(epsilon > _LARGE, far, price)
-                best = np.maximum(best, self.gap[corner] - price)
+                    penalty = np.where(epsilon > _LARGE, far, penalty)
+                best = np.maximum(best, self.gap[corner] - penalty)
         return best
 
     def epsilon(self, delta: FloatArray) -> FloatArray:
-        """Search for the corner whose line crosses `delta`, and solve."""
+        """Epsilon at each delta, from the corner whose line crosses `delta`."""
         nearest = np.searchsorted(self._tied, delta)
         best = np.zeros(delta.shape)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -174,7 +174,7 @@ class Side:
         return np.where(delta > 0.0, best, self.last)
 
     def _around(self, nearest: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """The corner found and its neighbours: rounding may move a tie by one."""
+        """The nearest corner and its neighbours: rounding may move a tie by one."""
         last = self.cost.size - 1
         return [np.clip(nearest + step, 0, last) for step in (-1, 0, 1)]
 
@@ -182,18 +182,18 @@ class Side:
 def between(x: FloatArray, xs: FloatArray, ys: FloatArray, *, rightmost: bool) -> FloatArray:
     """The polyline through (xs, ys), `xs` ascending and `ys` monotone, at `x` in its range.
 
-    Where the polyline is vertical its right end is taken if `rightmost`, else its left end.
-    Only terms of one sign are added, so that the answer keeps its digits where it is small.
+    At a vertical segment the result is its right end if `rightmost`, otherwise its left end.  All
+    terms have one sign: small results are relatively accurate.
     """
-    right = np.searchsorted(xs, x, side="right" if rightmost else "left")
-    right = np.clip(right, 1, xs.size - 1)
-    left = right - 1
-    width = xs[right] - xs[left]
-    start, end = ys[left], ys[right]
+    upper = np.searchsorted(xs, x, side="right" if rightmost else "left")
+    upper = np.clip(upper, 1, xs.size - 1)
+    lower = upper - 1
+    width = xs[upper] - xs[lower]
+    start, end = ys[lower], ys[upper]
     rises = end >= start
     base, top = np.where(rises, start, end), np.where(rises, end, start)
-    way = np.where(rises, x - xs[left], xs[right] - x)
+    offset = np.where(rises, x - xs[lower], xs[upper] - x)
     flat = width == 0.0
-    share = np.clip(way / np.where(flat, 1.0, width), 0.0, 1.0)
+    share = np.clip(offset / np.where(flat, 1.0, width), 0.0, 1.0)
     ends = end if rightmost else start
     return np.where(flat, ends, base + share * (top - base))

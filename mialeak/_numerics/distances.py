@@ -1,4 +1,4 @@
-"""Mahalanobis distances of points under any whitening, with errors that name the point."""
+"""Mahalanobis distances of points under any whitening; errors name the point."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = [
     "kernel_blocks",
     "squared_distances",
 ]
-#: Entries of a block of targets, so that a block and its whitened copy stay in the cache.
+#: Entries of a block of targets: a block and its whitened copy stay in the cache.
 _BLOCK = 1 << 15
-#: Rows of a block where a triangular system is solved (fewer would starve the matrix kernels), and
-#: entries at most.
+#: Rows of a block for a triangular system (fewer rows make the matrix kernels slow), and its
+#: largest number of entries.
 _MATRIX_ROWS, _MATRIX_BLOCK = 256, 1 << 22
 _RULE = "differ from mean only within the range of cov"
 
@@ -35,7 +35,7 @@ def as_mean(mean: Any) -> FloatArray:
 
 
 def as_points(points: Any, mean: FloatArray, name: str) -> FloatArray:
-    """Targets, shape (..., d); whether they are finite is found on the way."""
+    """Targets, shape (..., d); the distance functions check that they are finite."""
     array = as_floats(points, name)
     if array.ndim == 0 or array.shape[-1] != mean.size:
         invalid(
@@ -49,20 +49,24 @@ def as_points(points: Any, mean: FloatArray, name: str) -> FloatArray:
 def squared_distances(
     points: FloatArray, mean: FloatArray, by: Whitening, name: str, rule: str = _RULE
 ) -> float | FloatArray:
-    """``(z - mean)^T C^-1 (z - mean)`` of every point z; `rule` is what one outside C breaks."""
+    """``(z - mean)^T C^-1 (z - mean)`` of every point z; `rule` is for points out of range."""
     flat = points.reshape(-1, mean.size)
     result = np.empty(flat.shape[0])
-    room = None
+    deviations = None
     step = block_rows(mean.size, elements=_elements(mean.size, not isinstance(by, Diagonal)))
     for start in range(0, result.size, step):
         rows = flat[start : start + step]
-        room = rows - mean if room is None else np.subtract(rows, mean, room[: rows.shape[0]])
+        deviations = (
+            rows - mean
+            if deviations is None
+            else np.subtract(rows, mean, deviations[: rows.shape[0]])
+        )
         try:
-            result[start : start + step] = by.squared(room)
+            result[start : start + step] = by.squared(deviations)
         except Outside as outside:
             _refuse(points, name, rule, start, outside)
     if not all_finite(result):
-        _blame(result, points, name)
+        _refuse_not_finite(result, points, name)
     shaped: FloatArray = result.reshape(points.shape[:-1])
     return shaped[()]
 
@@ -86,13 +90,13 @@ def inner_products(
 
 
 def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
-    """Blocks of rows that fit the cache, or that keep a matrix kernel busy."""
+    """Blocks of rows that fit the cache, or that are large enough for matrix kernels."""
     rows, columns = flat.shape
     return row_blocks(rows, columns, elements=_elements(columns, matrix))
 
 
 def _elements(columns: int, matrix: bool) -> int:
-    """Entries of such a block."""
+    """Entries of a block."""
     return max(_BLOCK, min(_MATRIX_ROWS * columns, _MATRIX_BLOCK)) if matrix else _BLOCK
 
 
@@ -109,8 +113,8 @@ def _refuse(points: FloatArray, name: str, rule: str, start: int, outside: Outsi
     )
 
 
-def _blame(result: FloatArray, points: FloatArray, name: str) -> NoReturn:
-    """Refuse the entry by which a score is not finite."""
+def _refuse_not_finite(result: FloatArray, points: FloatArray, name: str) -> NoReturn:
+    """Raise for the first entry that makes a distance infinite or NaN."""
     require(np.isfinite(points), points, name, "be finite")
     row = first_index(~np.isfinite(result))[0]
     invalid(name, "be near enough to mean for its square to be a number", index=row)

@@ -17,34 +17,34 @@ __all__ = [
 
 
 def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """``a + b`` rounded, and what the rounding left (Knuth): their sum is exact."""
+    """``a + b`` rounded, and its rounding error (Knuth): the sum of the two is exact."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def two_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """``a * b`` rounded, and what the rounding left (Dekker); exact for factors below 1e300."""
+    """``a * b`` rounded, and its rounding error (Dekker); exact for factors below 1e300."""
     product = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
-    rest = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-    return product, rest
+    low = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return product, low
 
 
 def _halves(a: Any) -> tuple[Any, Any]:
-    """Veltkamp's split into 26 leading bits and the rest."""
+    """Veltkamp's split into 26 leading bits and a low word."""
     scaled = a * 134217729.0  # 2**27 + 1
     high = scaled - (scaled - a)
     return high, a - high
 
 
-def add_to_mean(centre: FloatArray, rest: FloatArray, step: Any) -> tuple[FloatArray, FloatArray]:
-    """``centre + rest + step`` as the nearest float64 and what is left."""
-    low = rest + step
-    high = centre + low
-    part = high - centre
-    return high, (centre - (high - part)) + (low - part)
+def add_to_mean(high: FloatArray, low: FloatArray, step: Any) -> tuple[FloatArray, FloatArray]:
+    """``high + low + step`` as the nearest float64 and a low word."""
+    increment = low + step
+    total = high + increment
+    part = total - high
+    return total, (high - (total - part)) + (increment - part)
 
 
 def mean_difference(

@@ -1,4 +1,4 @@
-"""Sums and means of rows on a lattice, drawn: from a table, or as NumPy does."""
+"""Draws of sums of rows on a lattice, from alias tables or by NumPy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["TILE", "Draw", "binomial_draw", "draw_means", "lattice_draw"]
 #: Sums drawn at a time: 256 kB stay in the cache until they are means.
 TILE = 2**15
 
-#: Numbers this much less likely than the likeliest are left out of a table, as in draws.h: 64
-#: random bits do not tell.
+#: Numbers this much less likely than the mode are omitted from a table, as in draws.h: 64 random
+#: bits cannot resolve them.
 _NEGLIGIBLE = 2.0**-70
 
-#: Words of all tables at most: 256 MB.  Beyond, a draw that misses every cache takes as long as
-#: NumPy's draw without a table.
+#: Largest number of words of all tables: 256 MB.  Beyond it, a draw misses every cache and takes as
+#: long as NumPy's draw without a table.
 _MOST_WORDS = 2**25
 
 
 class Draw(Protocol):
-    """Whole numbers drawn for some columns; `quick` if in nanoseconds each."""
+    """Draws of whole numbers for a range of columns; `quick` if a draw takes nanoseconds."""
 
     quick: ClassVar[bool]
 
@@ -37,7 +37,7 @@ class Draw(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """Alias tables of laws on consecutive whole numbers, and which law a column has."""
+    """Draws from alias tables of laws on consecutive whole numbers; `law` maps columns to laws."""
 
     quick: ClassVar[bool] = True
     words: npt.NDArray[np.uint64]
@@ -57,7 +57,7 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False)
 class _Binomial:
-    """NumPy's binomial draws."""
+    """Binomial draws by NumPy."""
 
     quick: ClassVar[bool] = False
     trials: int
@@ -70,7 +70,7 @@ class _Binomial:
 
 @dataclass(frozen=True, eq=False)
 class _Multinomial:
-    """NumPy's multinomial draws: how many rows have each of the numbers."""
+    """Multinomial draws by NumPy: the number of rows with each value."""
 
     quick: ClassVar[bool] = False
     rows: int
@@ -78,19 +78,19 @@ class _Multinomial:
     probabilities: FloatArray
 
     def __call__(self, rng: np.random.Generator, columns: slice, draws: int) -> FloatArray:
-        some = zip(self.numbers[columns], self.probabilities[columns], strict=True)
-        sums = [rng.multinomial(self.rows, law, draws) @ numbers for numbers, law in some]
+        laws = zip(self.numbers[columns], self.probabilities[columns], strict=True)
+        sums = [rng.multinomial(self.rows, law, draws) @ numbers for numbers, law in laws]
         return np.array(sums, np.float64)
 
 
 def _tables(
     weights: FloatArray, size: npt.NDArray[np.int64], first: FloatArray, law: npt.NDArray[np.intp]
 ) -> _Tables:
-    """The tables of laws whose weights lie one after the other."""
+    """Alias tables of laws whose weights are concatenated."""
     longest = int(size.max())
     start, words = np.cumsum(size) - size, np.empty(weights.size, np.uint64)
-    room = np.empty(longest), np.empty(longest, np.uint32)
-    kernels.alias_words(weights, start, size, *room, words)
+    scratch = np.empty(longest), np.empty(longest, np.uint32)
+    kernels.alias_words(weights, start, size, *scratch, words)
     return _Tables(words, start, size, first, law.astype(np.int64))
 
 
@@ -108,7 +108,7 @@ def binomial_draw(trials: int, p: FloatArray) -> Draw:
 
 
 def lattice_draw(rows: int, numbers: npt.NDArray[np.int64], probabilities: FloatArray) -> Draw:
-    """Sums of rows, each of which has ``numbers[j]`` with ``probabilities[j]`` in column j."""
+    """Draws of sums of rows with values ``numbers[j]`` and ``probabilities[j]`` in column j."""
     both = np.column_stack([numbers.astype(np.float64), probabilities])
     laws, law = np.unique(both, axis=0, return_inverse=True)
     sums, words = [], 0
@@ -128,7 +128,7 @@ def lattice_draw(rows: int, numbers: npt.NDArray[np.int64], probabilities: Float
 def _trimmed_sum(row: FloatArray, count: int) -> tuple[int, FloatArray] | None:
     """First number and weights of a sum of `count` draws from a law on 0, 1, 2, ...
 
-    By repeated squaring, with positive terms only; None where it is too wide for a table.
+    By repeated squaring, with positive terms only; None if the sum is too wide for a table.
     """
     row_first, row = _trim(0, row)
     first, total = 0, np.ones(1)

@@ -14,12 +14,12 @@ __all__ = [
     "lattice_steps",
     "sum_law",
 ]
-#: Steps of a sum at most: a few minutes (12 s for a quarter of them).
+#: Largest number of steps of a sum: minutes of work (12 s for a quarter of it).
 _MOST_STEPS = 2**20
 
 
 def sum_law(law: FloatArray, n: int) -> FloatArray:
-    """The law of the sum of n, by repeated squaring from the leading bit on."""
+    """The law of the sum of n draws, by repeated squaring from the leading bit on."""
     if n * (law.size - 1) > _MOST_STEPS:
         rule = f"be at most {_MOST_STEPS // (law.size - 1)} for a lattice of {law.size - 1} steps"
         invalid("n", f"{rule}: the work grows with its square", value=n + 1)
@@ -37,7 +37,7 @@ _DENOMINATOR, _OFF = 10_000, 1e-9
 
 
 def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
-    """Each value as a number of steps from the first, and the step."""
+    """Each value as a number of steps from the first value, and the step."""
     gaps = values - values[0]
     if gaps.size == 1:
         return np.zeros(1, np.int64), 1.0
@@ -50,6 +50,6 @@ def lattice_steps(values: FloatArray) -> tuple[npt.NDArray[np.int64], float]:
     off = np.abs(gaps / unit - steps) > _OFF * steps
     if off.any() or common > _DENOMINATOR:
         place = int(np.argmax(off)) if off.any() else gaps.size - 1
-        rule = "lie on a lattice: evenly spaced, some may be left out"
+        rule = "lie on a lattice: evenly spaced, with gaps allowed"
         invalid("values", rule, index=place, value=values[place])
     return steps.astype(np.int64), unit

@@ -1,4 +1,4 @@
-"""The non-central chi-square law: both tails, density, quantiles and options, to the last digits.
+"""Non-central chi-square law: both tails, density, quantiles and options to full accuracy.
 
 ``X`` has ``d`` degrees of freedom and non-centrality ``nc`` (``d`` need not be an integer), and
 
@@ -11,17 +11,17 @@ the contour is the parabola
 
     u = u0 (1 + iy)^2,    -oo < y < oo,
 
-which leaves the saddle in the direction of steepest descent, bends around the branch cut
-``u <= 0`` and so turns the slow decay of ``|M|`` for one or two degrees of freedom into
-``exp(-y^2)``.  In the square root of u nothing is singular but the origin.  Symbols:
+which starts at the saddle in the direction of steepest descent and goes around the branch cut
+``u <= 0``: the slow decay of ``|M|`` for one or two degrees of freedom becomes ``exp(-y^2)``.  As a
+function of the square root of u the integrand is singular at the origin only.  Symbols:
 
 ======  ==================================================================================
-g       1 / u0, kept beside ``f`` because each is inaccurate where the other is small
+g       1 / u0, stored with ``f`` because each is inaccurate where the other is small
 f       g - 1 in (-1, oo), the position of the contour: positive above the mean
-gap     x - d - nc.  Callers who know it better than by subtraction pass it: near the mean of
-        a law with d + nc = 1e18 its value in standard deviations is lost in x
+gap     x - d - nc.  Callers pass it where the subtraction is inaccurate: near the mean of a
+        law with d + nc = 1e18 the rounding of x exceeds a standard deviation
 kappa   A - B - d with A = x u0, B = nc / u0: zero at the saddle
-E0      E(u0), at the saddle -(d (f - log g) + nc f^2) / 2: nothing cancels
+E0      E(u0), at the saddle -(d (f - log g) + nc f^2) / 2, without cancellation
 ======  ==================================================================================
 
 On the parabola, with ``q = y^2``,
@@ -30,9 +30,9 @@ On the parabola, with ``q = y^2``,
     Im(E - E0) = kappa y + d (y - atan y) + B y q (2 + q)/(1 + q)^2
 
 sums of terms of one sign.  The trapezoid rule at midpoints converges geometrically; its step comes
-from how far the parabola can be shifted (Trefethen and Weideman, SIAM Review 56, 2014).  A pole
-nearer than that is corrected for by its residue or, where residues would cancel, the contour is
-moved away from it and the step made finer.
+from the largest admissible shift of the parabola (Trefethen and Weideman, SIAM Review 56, 2014).
+A pole within that shift is corrected by its residue or, where residues would cancel, avoided by a
+contour further away with a finer step.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Discretisation and truncation each err by exp(-_DIGITS) of the sum: 3e-17.
 _DIGITS = 38.0
-#: Points times nodes worked on at once: half a dozen arrays of this size stay in the cache.
+#: Points times nodes evaluated at once: six arrays of this size stay in the cache.
 _BLOCK = 1 << 15
-#: Points share nodes where their steps differ by less than this factor.
+#: Points share nodes if their steps differ by less than this factor.
 _ALIKE = 1.25
-#: Below these |f/(2+f)| and y a series is summed: the closed form would lose digits.
+#: Below these |f/(2+f)| and y a series is used: the closed form loses digits.
 _SERIES_LOG, _SERIES_ATAN = 0.2, 0.3
 #: Terms of either series: the last is below 0.3**28 of the first.
 _TERMS = 14
 #: Beyond this the factor of the pole is 1/f to the last digit, and its square would overflow.
 _FAR = 1e150
-#: Least log g: x below 1e-282 times d is not looked for.
+#: Least log g of a quantile: x below 1e-282 times d becomes 0.
 _LEAST = -650.0
-#: Newton steps for a quantile at most; 2 to 4 are taken.
+#: Largest number of Newton steps for a quantile; 2 to 4 are usual.
 _STEPS = 40
 
 
 def log_tails(x: Any, df: Any, nc: Any, gap: Any = None) -> tuple[FloatArray, FloatArray]:
-    """``log P(X <= x)`` and ``log P(X > x)``; `gap` is ``x - df - nc`` if known better.
+    """``log P(X <= x)`` and ``log P(X > x)``; `gap` is an accurate ``x - df - nc``.
 
     Against ball arithmetic, `df` from 1 and `nc` from 0 to 1e6, both tails to 1e-300: absolute
     error of the logarithm below 3e-13 (two ulp of it), 1e-15 in the body.  12 nodes a point where
@@ -100,7 +100,7 @@ def log_density(x: Any, df: Any, nc: Any, gap: Any = None) -> FloatArray:
 def log_call(x: Any, df: Any, nc: Any, width: Any, gap: Any = None) -> FloatArray:
     """``log E (e^(width (x - X)/2) - 1)+``, ``width > 0``.
 
-    Relatively accurate however small it is: both poles lie left of the contour.
+    Relatively accurate however small: both poles lie on one side of the contour.
     """
     return _log_option(x, df, nc, width, gap, call=True)
 
@@ -132,7 +132,7 @@ def quantile(log_p: Any, df: Any, nc: Any, *, upper: Any = False) -> tuple[Float
 
 
 def _flat(*arrays: Any) -> tuple[tuple[int, ...], list[Any]]:
-    """Broadcast and flattened; a last argument None stands for the gap of the first three."""
+    """Arguments broadcast and flattened; a last argument None becomes the gap."""
     given = [np.asarray(a, np.float64) for a in arrays if a is not None]
     shape = np.broadcast_shapes(*(a.shape for a in given))
     whole = [(a if a.shape == shape else np.full(shape, a)).ravel() for a in given]
@@ -152,7 +152,7 @@ def _gap_of(x: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
 def _saddle(
     x: FloatArray, df: FloatArray, nc: FloatArray, gap: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """``f`` and ``g`` of the saddle, and where 0 < x < oo; outside, f is -1, oo or NaN."""
+    """``f`` and ``g`` of the saddle, and the mask 0 < x < oo; outside, f is -1, oo or NaN."""
     inside = (x > 0.0) & (x < np.inf)
     at = np.where(inside, x, 1.0)
     big = 0.5 * (df + np.sqrt(df * df + 4.0 * nc * at))  # A = x u0
@@ -168,8 +168,8 @@ def deviance_share(f: Any, g: Any) -> FloatArray:
     small = np.where(near, ratio, 0.0)
     total = _series(small * small)
     f = np.where(near, 1.0, f)
-    rest = 1.0 - small
-    series = 0.5 * rest * (1.0 - rest * small * total)
+    complement = 1.0 - small
+    series = 0.5 * complement * (1.0 - complement * small * total)
     return np.where(near, series, (1.0 - np.log(g) / f) / f)
 
 
@@ -181,7 +181,7 @@ def twist(y: FloatArray) -> FloatArray:
 
 
 def _series(square: FloatArray) -> FloatArray:
-    """``1/3 + square/5 + square^2/7 + ...``: of `atanh`, and of ``-square`` that of `atan`."""
+    """``1/3 + square/5 + square^2/7 + ...``, the tail of the series of `atanh` (`atan` for < 0)."""
     total = np.full(square.shape, 1.0 / (2 * _TERMS + 3))
     for k in range(_TERMS - 1, -1, -1):
         total *= square
@@ -197,10 +197,10 @@ def _exponent(f: FloatArray, g: FloatArray, df: FloatArray, nc: FloatArray) -> F
 def _mesh(
     g: FloatArray, df: FloatArray, nc: FloatArray, kappa: Any = 0.0, pole: Any = np.inf
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Step and range of y at each point, and how far the parabola may be shifted.
+    """Step and range of y at each point, and the largest shift of the parabola.
 
-    The origin of the square root of u is never reached: the shift is below 1.  Any shift gives a
-    valid step; `pole` is the distance of a pole that may not be crossed.
+    The shift is below 1: the parabola does not reach the origin.  Any shift gives a valid step;
+    `pole` is the distance of a pole that the shift must not cross.
     """
     big_b = nc * g
     big_a = big_b + df + kappa
@@ -219,7 +219,7 @@ def _mesh(
 
 
 def _blocks(step: FloatArray, reach: FloatArray) -> Iterator[tuple[npt.NDArray[np.intp], _Nodes]]:
-    """Places whose steps nearly agree, with the nodes they share."""
+    """Groups of points whose steps nearly agree, with their common nodes."""
     order = np.argsort(step)
     steps = step[order]
     start = 0
@@ -234,7 +234,7 @@ def _blocks(step: FloatArray, reach: FloatArray) -> Iterator[tuple[npt.NDArray[n
 
 
 class _Nodes:
-    """Midpoints ``y`` on the half line, and the functions of y that the exponent is made of."""
+    """Midpoints ``y`` on the half line, and the functions of y in the exponent."""
 
     def __init__(self, step: float, count: int):
         self.step = step
@@ -267,7 +267,7 @@ def _tail_and_density(
         total[at], plain[at] = _pole_sum(nodes, wave, f[at]), _plain_sum(nodes, wave)
         used[at] = nodes.step
     exponent = _exponent(f, g, df, nc)
-    # The pole u = 1 lies at y = +-i distance; its share of the error of the rule, if in reach.
+    # The pole u = 1 is at y = +-i distance; add its residue if it is within the shift.
     distance = np.abs(f) / (1.0 + np.sqrt(g))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         residue = special.expit(-2.0 * np.pi * distance / used) * np.exp(-exponent)
@@ -318,7 +318,7 @@ def _log_option_inside(
     away: FloatArray,
 ) -> FloatArray:
     g, f, e = np.exp(-log_u), np.expm1(-log_u), np.expm1(log_u)
-    # kappa and E0 by x far below the mean, where the gap has lost it, by the gap elsewhere.
+    # kappa and E0 from x far below the mean, where the gap is inaccurate; otherwise from the gap.
     low = e > 1.0
     by_gap = gap * (1.0 + e) + df * e + nc * (e - f)
     kappa = np.where(low, x * (1.0 + e) - nc * g - df, by_gap)
@@ -370,9 +370,11 @@ def _solve(target: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatArr
 
 
 def _position(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``(f, g)`` from f itself where it is positive, from log g elsewhere: no digits are lost."""
-    left, right = np.minimum(at, 0.0), np.maximum(at, 0.0)
-    return np.where(at > 0.0, at, np.expm1(left)), np.where(at > 0.0, 1.0 + right, np.exp(left))
+    """``(f, g)`` of a position, which is f where positive and log g otherwise."""
+    negative, positive = np.minimum(at, 0.0), np.maximum(at, 0.0)
+    return np.where(at > 0.0, at, np.expm1(negative)), np.where(
+        at > 0.0, 1.0 + positive, np.exp(negative)
+    )
 
 
 def _normal_score(
@@ -386,10 +388,10 @@ def _normal_score(
 
 
 def _place(root: FloatArray, at: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
-    """Where the signed root of ``-2 E0``, ``sign(f) sqrt(d (f - log g) + nc f^2)``, is `root`.
+    """Position at which ``sign(f) sqrt(d (f - log g) + nc f^2)``, the root of -2 E0, is `root`.
 
-    Newton's method in f to the right, where the root is concave, in log g to the left, where it is
-    convex: from the linear guess, or close to the solution, it converges monotonically.
+    Newton's method in f for positive roots, where the function is concave, and in log g for
+    negative ones, where it is convex: from the linear start it converges monotonically.
     """
     at = np.where((at > 0.0) == (root > 0.0), at, root / np.sqrt(0.5 * df + nc))
     for _ in range(_STEPS):

@@ -1,9 +1,9 @@
-"""Normal tails to full relative accuracy: what scipy.special loses in the last digits.
+"""Normal tails to full relative accuracy, with a low word where scipy.special loses digits.
 
-``ndtr(ndtri(u) + mu)`` is right to a few units in the last place in the middle and loses three
-digits at ``u = 1e-300``: an error of half a unit in a quantile near 37 is multiplied by 37, and so
-is the rounding of the square in ``exp(-x**2 / 2)``.  Both are cured by carrying what rounding
-leaves behind: a number is written as an unevaluated sum ``x + rest``.
+``ndtr(ndtri(u) + mu)`` has an error of several units in the last place in the middle and loses
+three digits at ``u = 1e-300``: an error of half a unit in a quantile near 37 is multiplied by 37,
+and so is the rounding of the square in ``exp(-x**2 / 2)``.  Here quantiles are unevaluated sums
+``x + low``, with `low` the rounding error.
 
 ``mills(x) = Phi(-x) / phi(x) = sqrt(pi / 2) erfcx(x / sqrt 2)`` is the Mills ratio.
 """
@@ -33,26 +33,26 @@ _INV_SQRT_2PI = 1.0 / np.sqrt(2.0 * np.pi)
 #: Tail probabilities below this have their quantile from :func:`_far_quantile`, with its rounding
 #: error.  Above, ndtri errs by up to 1.8e-15, of which at most 38 times as much reaches a result.
 _FAR_TAIL = 1e-9
-#: Below this a probability has fewer than 53 bits and nothing to gain.
+#: Below this a probability has fewer than 53 bits, and a low word is useless.
 _SUBNORMAL = 2.3e-308
 #: x = y - (log y - p(1/y))/y with y = sqrt(-2 log u) and this p is within 3e-5 of -Phi^-1(u), u
 #: from 1e-5 down to the smallest normal number (least squares, weighted by 1/y).
 _START = (-0.9147119, -0.29523596, -0.61238084, 1.15429215)
 #: Arguments of Phi below this go through ``erfcx``; above, the rounding of the argument costs at
-#: most 2e-14.  Phi is zero below the second number: left to ndtr, which knows.
+#: most 2e-14.  Phi underflows to zero below the second number; ndtr returns that zero.
 _FAR, _VANISHES = -5.0, -38.5
-#: Elements that are worked on at once: a dozen arrays of this size stay in the second-level cache.
+#: Elements evaluated at once: twelve arrays of this size stay in the second-level cache.
 _BLOCK = 4096
 
 
-def bell(x: Any, rest: Any = 0.0) -> Any:
-    """``exp(-(x + rest)**2 / 2)`` within 2 ulp; |x| up to 1e3, `rest` its rounding error.
+def bell(x: Any, low: Any = 0.0) -> Any:
+    """``exp(-(x + low)**2 / 2)`` within 2 ulp; |x| up to 1e3, `low` the rounding error of x.
 
     The leading 16 bits of x have an exact square, so that the large exponent is exact and only the
     small one, below |x|/64, is rounded.
     """
     head = np.rint(x * 64.0) * 0.015625
-    return np.exp(head * head * -0.5) * np.exp((x + head) * (head - x) * 0.5 - x * rest)
+    return np.exp(head * head * -0.5) * np.exp((x + head) * (head - x) * 0.5 - x * low)
 
 
 def shifted_normal(u: FloatArray, shift: FloatArray, *, upper: bool = False) -> FloatArray:
@@ -83,7 +83,7 @@ def blockwise(function: Callable[..., Any], *arrays: Any) -> FloatArray:
 
 
 def _shifted_block(u: FloatArray, shift: FloatArray, upper: bool) -> FloatArray:
-    z, rest = _quantile(u)
+    z, low = _quantile(u)
     sign = -1.0 if upper else 1.0
     argument = sign * (z + shift)
     if argument.min() >= _FAR:
@@ -92,14 +92,14 @@ def _shifted_block(u: FloatArray, shift: FloatArray, upper: bool) -> FloatArray:
     every = places.size == u.size
     part = slice(None) if every else places
     total, error = two_sum(z[part], shift[part])
-    error = sign * (error + rest[part])
+    error = sign * (error + low[part])
     total *= sign
     far = 0.5 * special.erfcx(total * -_SQRT_HALF) * bell(total, error)
     return np.asarray(far) if every else _filled(special.ndtr, argument, places, far)
 
 
 def _filled(function: Any, x: FloatArray, places: Any, values: FloatArray) -> FloatArray:
-    """``function(x)``, but `values` at `places`, where the function is slow and not asked."""
+    """``function(x)`` except at `places`, where the result is `values`: there it is slow."""
     x = x.copy()
     x[places] = 0.5
     result: FloatArray = function(x)
@@ -108,21 +108,21 @@ def _filled(function: Any, x: FloatArray, places: Any, values: FloatArray) -> Fl
 
 
 def _quantile(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Phi^-1(u), and in the tails what its rounding left."""
+    """Phi^-1(u), and in the tails its low word."""
     if u.min() >= _FAR_TAIL and u.max() <= 1.0 - _FAR_TAIL:
         return special.ndtri(u), np.zeros(u.size)
     tail = np.minimum(u, 1.0 - u)
     places = np.flatnonzero((tail < _FAR_TAIL) & (tail > _SUBNORMAL))
     every = places.size == u.size
     part = slice(None) if every else places
-    x, x_rest = _far_quantile(tail[part])
+    x, x_low = _far_quantile(tail[part])
     sign = np.copysign(1.0, u[part] - 0.5)
-    x, x_rest = sign * x, sign * x_rest
+    x, x_low = sign * x, sign * x_low
     if every:
-        return x, x_rest
-    rest = np.zeros(u.size)
-    rest[places] = x_rest
-    return _filled(special.ndtri, u, places, x), rest
+        return x, x_low
+    low = np.zeros(u.size)
+    low[places] = x_low
+    return _filled(special.ndtri, u, places, x), low
 
 
 def _far_quantile(tail: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,11 +1,11 @@
-"""delta(epsilon) of two normals, the undiscounted Black call, and its inverse, to the last digits.
+"""delta(epsilon) of two normals (the undiscounted Black call) and its inverse, to full accuracy.
 
 With ``h = epsilon / mu`` and ``t = mu / 2`` the curve is
 
     delta = Phi(t - h) - e^epsilon Phi(-t - h) = phi(h - t) (m(h - t) - m(h + t)),
 
-m the Mills ratio.  The difference on the left loses everything where mu or epsilon is small (nine
-digits at epsilon = mu = 1e-6).  Here nothing is subtracted that nearly cancels.  Three regimes:
+m the Mills ratio.  The first difference cancels where mu or epsilon is small (nine digits are lost
+at epsilon = mu = 1e-6).  The three regimes avoid cancellation:
 
 in the money, ``h <= t``
     ``Phi(t - h) - phi(h - t) m(h + t)``, at least 1/6 of its first term since ``t >= 0.2``;
@@ -52,15 +52,15 @@ _FORWARD_TERMS, _BACKWARD_TERMS = 8, 7
 _LEVELS = 26
 #: phi(38.6) is the smallest subnormal number: beyond this distance delta is zero.
 _FAR = 60.0
-#: Newton steps at most; 5 to 9 are taken.  After a relative step below the second number the next
-#: is below rounding, since convergence is quadratic.
+#: Largest number of Newton steps; 5 to 9 are usual.  After a relative step below the second number
+#: the next is below rounding, since convergence is quadratic.
 _STEPS, _SMALL_STEP = 40, 1e-9
 
 
-def call(epsilon: FloatArray, rest: FloatArray, mu: FloatArray) -> FloatArray:
-    """Delta at ``epsilon + rest`` for mu-Gaussian: one-dimensional arrays of one length.
+def call(epsilon: FloatArray, low: FloatArray, mu: FloatArray) -> FloatArray:
+    """Delta at ``epsilon + low`` for mu-Gaussian: one-dimensional arrays of one length.
 
-    `rest` is what rounding left of an epsilon that was itself computed; epsilon >= 0, mu >= 0.
+    `low` is the low word of a computed epsilon; epsilon >= 0, mu >= 0.
     Relative error below 2e-14 where delta is a normal number; mu = 0 gives 0, mu = inf gives 1.
     """
     # mu = 2^power fraction, and the division in units of 2^power: no product leaves the range.
@@ -72,22 +72,22 @@ def call(epsilon: FloatArray, rest: FloatArray, mu: FloatArray) -> FloatArray:
         scaled = np.minimum(np.ldexp(epsilon, -power), 1e290)
         h = scaled / fraction
         product, error = two_product(h, fraction)
-        h_rest = ((scaled - product) - error + np.ldexp(rest, -power)) / fraction
-        distance, distance_rest, value = _scaled_call(h, h_rest, t)
-        delta = value * bell(distance, distance_rest)
+        h_low = ((scaled - product) - error + np.ldexp(low, -power)) / fraction
+        distance, distance_low, value = _scaled_call(h, h_low, t)
+        delta = value * bell(distance, distance_low)
     return np.where(proper, delta, np.where(mu > 0.0, 1.0, 0.0))
 
 
-def _scaled_call(h: Any, h_rest: Any, t: Any) -> tuple[Any, Any, Any]:
-    """``(distance, rest, value)`` with ``delta = value exp(-(distance + rest)^2 / 2)``.
+def _scaled_call(h: Any, h_low: Any, t: Any) -> tuple[Any, Any, Any]:
+    """``(distance, low, value)`` with ``delta = value exp(-(distance + low)^2 / 2)``.
 
-    The distance is ``h - t``; in the money it is given as zero and the value is delta itself.
-    One-element arrays take the short way: Python floats cost a tenth of an array operation.
+    The distance is ``h - t``; in the money it is zero and the value is delta itself.  One-element
+    arrays are evaluated as Python floats, at a tenth of the cost of array operations.
     """
     if h.size == 1:
-        return _scaled_call_once(h.item(), h_rest.item(), t.item())
-    distance, rest = two_sum(h, -t)
-    rest = rest + h_rest
+        return _scaled_call_once(h.item(), h_low.item(), t.item())
+    distance, low = two_sum(h, -t)
+    low = low + h_low
     narrow = t < np.maximum(_NARROW_T, _NARROW_SHARE * h)
     near = h < _FORWARD_H
     inside = distance <= 0.0
@@ -100,35 +100,35 @@ def _scaled_call(h: Any, h_rest: Any, t: Any) -> tuple[Any, Any, Any]:
     ):
         places = np.flatnonzero(where)
         if places.size:
-            value[places] = regime(h[places], t[places], distance[places], rest[places])
+            value[places] = regime(h[places], t[places], distance[places], low[places])
     valid = (narrow | ~inside) & (distance <= _FAR)
     distance = np.where(valid, distance, np.where(inside, 0.0, _FAR))
-    return distance, np.where(valid, rest, 0.0), value
+    return distance, np.where(valid, low, 0.0), value
 
 
-def _scaled_call_once(h: float, h_rest: float, t: float) -> tuple[float, float, float]:
-    distance, rest = two_sum(h, -t)
-    rest += h_rest
+def _scaled_call_once(h: float, h_low: float, t: float) -> tuple[float, float, float]:
+    distance, low = two_sum(h, -t)
+    low += h_low
     if t < max(_NARROW_T, _NARROW_SHARE * h):
         regime = _narrow_forward if h < _FORWARD_H else _narrow_backward
     elif distance > 0.0:
         regime = _wide
     else:
-        return 0.0, 0.0, _in_the_money(h, t, distance, rest)
-    value = regime(h, t, distance, rest)
-    return (distance, rest, value) if distance <= _FAR else (_FAR, 0.0, value)
+        return 0.0, 0.0, _in_the_money(h, t, distance, low)
+    value = regime(h, t, distance, low)
+    return (distance, low, value) if distance <= _FAR else (_FAR, 0.0, value)
 
 
-def _in_the_money(h: Any, t: Any, distance: Any, rest: Any) -> Any:
+def _in_the_money(h: Any, t: Any, distance: Any, low: Any) -> Any:
     below = np.maximum(distance, -_FAR)
-    return special.ndtr(-below) - 0.5 * _erfcx(h + t) * bell(below, rest)
+    return special.ndtr(-below) - 0.5 * _erfcx(h + t) * bell(below, low)
 
 
-def _wide(h: Any, t: Any, distance: Any, rest: Any) -> Any:
+def _wide(h: Any, t: Any, distance: Any, low: Any) -> Any:
     return 0.5 * (_erfcx(distance) - _erfcx(h + t))
 
 
-def _narrow_forward(h: Any, t: Any, distance: Any, rest: Any) -> Any:
+def _narrow_forward(h: Any, t: Any, distance: Any, low: Any) -> Any:
     before = _erfcx(h) * (0.5 / _INV_SQRT_2PI)  # I_0
     moment = 1.0 - h * before  # I_1
     total, scale = t * moment, t
@@ -140,7 +140,7 @@ def _narrow_forward(h: Any, t: Any, distance: Any, rest: Any) -> Any:
     return 2.0 * _INV_SQRT_2PI * total
 
 
-def _narrow_backward(h: Any, t: Any, distance: Any, rest: Any) -> Any:
+def _narrow_backward(h: Any, t: Any, distance: Any, low: Any) -> Any:
     # The start is the fixed point of n / (h + ratio), n lowered by 1/2: exact to 1/n^2 at h = 0.
     ratio = 0.5 * (np.sqrt(h * h + (4.0 * _LEVELS + 2.0)) - h)
     above = total = 1.0
@@ -164,12 +164,12 @@ def call_at_zero(mu: Any) -> Any:
 
 
 def call_strike(delta: FloatArray, mu: FloatArray) -> FloatArray:
-    """The least epsilon >= 0 with ``delta(epsilon) <= delta``; one-dimensional arrays.
+    """Least epsilon >= 0 with ``delta(epsilon) <= delta``, for one-dimensional arrays.
 
     Newton's method on log delta as a function of h, from the right: log delta is concave, so that
-    the steps never pass the root, and ``Phi(t - h) > delta`` at the root gives the start.
-    The result is right to 1e-14, or to what a change of 3e-15 in delta makes of it if that is
-    more: close to the value of delta at epsilon = 0.
+    no step passes the root; ``Phi(t - h) > delta`` at the root gives the start.  The error is the
+    larger of 1e-14 and the effect of a change of 3e-15 in delta, which dominates close to the value
+    of delta at epsilon = 0.
     """
     t = 0.5 * mu
     enough = delta >= call_at_zero(mu)
@@ -191,10 +191,10 @@ def call_strike(delta: FloatArray, mu: FloatArray) -> FloatArray:
 
 
 def _newton_step(h: FloatArray, t: FloatArray, target: FloatArray) -> FloatArray:
-    distance, rest, value = _scaled_call(h, np.zeros_like(h), t)
+    distance, low, value = _scaled_call(h, np.zeros_like(h), t)
     # A quotient before the logarithm, which near 0 has digits; two for a target below 1e-300.
     normal = np.maximum(target, 1e-300)
-    excess = np.log(value / normal) + np.log(normal / target) - (0.5 * distance + rest) * distance
+    excess = np.log(value / normal) + np.log(normal / target) - (0.5 * distance + low) * distance
     # -d delta / d h = 2 t phi(h - t) m(h + t), here over delta
     slope = t * _erfcx(h + t) / value
     inside = (distance == 0.0) & (h < t)

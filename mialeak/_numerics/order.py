@@ -1,10 +1,10 @@
-"""The scores of the two worlds in order, and how many of one world lie beyond those of the other.
+"""Sorted scores of the two worlds, and counts of the scores of one world beyond those of the other.
 
-Ties are broken once, by independent uniform numbers: among equal scores of both worlds every order
-is as likely as any other.  A number is drawn only where a tie matters, from a stream that depends
-on the seed and on how many scores of either world lie below and in the tie: every question about
-one tie meets the same order, and other data meet another one.  Where all scores are equal nothing
-is ordered: they prove nothing.
+Ties are broken once, by independent uniform numbers: all orders of equal scores of both worlds have
+the same probability.  Keys are drawn only for ties that a count needs, from a stream seeded by the
+seed and by the numbers of scores below and in the tie: all counts use the same order of a tie, and
+other data use another stream.  If all scores are equal, they are not ordered: constant scores are
+no evidence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class _Tie(NamedTuple):
-    """Equal scores: how many lie below them, and the keys that order them, rising."""
+    """Equal scores: the numbers of scores below them, and their keys in ascending order."""
 
     inside_below: int
     outside_below: int
@@ -34,7 +34,7 @@ class _Tie(NamedTuple):
 
 @dataclass(frozen=True)
 class Order:
-    """Scores of either world, rising, larger meaning more likely *in*."""
+    """Scores of the two worlds in ascending order; larger means more likely *in*."""
 
     inside: FloatArray
     outside: FloatArray
@@ -43,7 +43,7 @@ class Order:
 
     @classmethod
     def of(cls, in_scores: Any, out_scores: Any, *, higher_is_member: bool, rng: Any) -> Order:
-        """Check and sort: the one sort of an audit."""
+        """Check and sort the scores of an audit."""
         inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
         if not higher_is_member:
             inside, outside = -inside, -outside
@@ -54,7 +54,7 @@ class Order:
         return cls(inside, outside, seed)
 
     def hits(self, ranks: IntArray) -> IntArray:
-        """How many in-scores lie above the r-th largest out-score, for each r of `ranks`."""
+        """Number of in-scores above the r-th largest out-score, for each r of `ranks`."""
         places = self.outside.size - ranks
         values = self.outside[places]
         counts = self.inside.size - np.searchsorted(self.inside, values, side="right")
@@ -65,7 +65,7 @@ class Order:
         return counts.astype(np.int64, copy=False)
 
     def rejections(self, ranks: IntArray) -> IntArray:
-        """How many out-scores lie below the r-th smallest in-score, for each r of `ranks`."""
+        """Number of out-scores below the r-th smallest in-score, for each r of `ranks`."""
         values = self.inside[ranks - 1]
         counts = np.searchsorted(self.outside, values, side="left")
         for j in np.flatnonzero(_within(self.outside, values)).tolist():
@@ -75,7 +75,7 @@ class Order:
         return counts.astype(np.int64, copy=False)
 
     def power(self, fpr: float) -> float:
-        """Power of the measured curve at a false-positive rate, straight across ties."""
+        """Power of the measured curve at a false-positive rate, linear across ties."""
         inside, outside = self.inside, self.outside
         false = fpr * outside.size
         if abs(false - round(false)) < 1e-9:
@@ -94,7 +94,7 @@ class Order:
         return bool(low == high)
 
     def separated(self) -> Order:
-        """As many scores of a perfect attack: each of *in* above each of *out*."""
+        """Scores of a perfect attack, of the same numbers: each of *in* above each of *out*."""
         return Order(np.ones(self.inside.size), np.zeros(self.outside.size), self.seed)
 
     def _tie(self, value: float) -> _Tie:
@@ -103,7 +103,7 @@ class Order:
             (first, last), (low, high) = (
                 _ends(scores, value) for scores in (self.outside, self.inside)
             )
-            # Seven words: no stream of the calibrated draws, which takes two, is one of these.
+            # Seven words: distinct from the streams of the calibrated draws, which take two.
             sizes = self.inside.size, self.outside.size
             stream = np.random.default_rng([self.seed, *sizes, first, last, low, high])
             keys = np.sort(stream.random(high - low)), np.sort(stream.random(last - first))
@@ -121,5 +121,5 @@ def _ends(scores: FloatArray, value: float) -> tuple[int, int]:
 def _within(scores: FloatArray, values: FloatArray) -> npt.NDArray[np.bool_]:
     """Which of the values are among the scores."""
     places = np.minimum(np.searchsorted(scores, values), scores.size - 1)
-    found: npt.NDArray[np.bool_] = scores[places] == values
-    return found
+    among: npt.NDArray[np.bool_] = scores[places] == values
+    return among

@@ -1,14 +1,14 @@
-"""The evidence of an audit: counts at ranks that were fixed beforehand, and their p-values.
+"""Rank tests of an audit: counts at ranks fixed in advance, and their exact p-values.
 
 Let Y_(r) be the r-th largest of n0 out-scores and k the number of n1 in-scores above it.  If no
-threshold has power above h(fpr), k exceeds in law no more than if
+threshold has power above h(fpr), then, for any laws of the scores,
 
-    P(at least k above) = P(V <= h(U)),   U ~ Beta(r, n0-r+1),  V ~ Beta(k, n1-k+1) independent,
+    P(at least k above) <= P(V <= h(U)),   U ~ Beta(r, n0-r+1),  V ~ Beta(k, n1-k+1) independent,
 
-whatever the laws of the scores: an exact p-value of the curve h.  The same holds for the other
-tail, with the r-th smallest in-score and the out-scores below it, and h mirrored.  All the events
-that a p-value falls below its level increase in the same independent uniforms, so that levels of
-Sidak's kind hold for all of them together.  docs/audits.md has the proofs.
+which is an exact p-value of the curve h.  The same holds for the other tail, with the r-th smallest
+in-score and the out-scores below it, and h mirrored.  The events that p-values fall below their
+levels all increase in the same independent uniforms: Sidak levels hold for all tests together.
+docs/audits.md has the proofs.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ from mialeak._results import Direction
 
 __all__ = ["ADVANTAGE", "GAUSSIAN", "Curves", "PairTest", "Pairs", "indistinguishable"]
 
-#: Ratio of the ranks of one tail, and the floor under their weights 2**-j: the choice among 90
-#: settings with the best mean and worst share of what an oracle reaches, on nine laws.
+#: Ratio of the ranks of one tail, and the floor of the weights 2**-j.  Of 90 settings this one has
+#: the best mean and worst share of an oracle's bound on nine laws.
 _RATIO, _FLOOR = 3, 1.0 / 32.0
 
 #: Nodes of the trapezoid rule for an expectation over a beta law, equidistant in log odds between
 #: the quantiles at `_OUTSIDE` and above; the integrand is smooth on the scale of the law.
 _NODES, _OUTSIDE = 192, 1e-12
 
-#: An error of 1 has no logarithm of what is left.
+#: Largest alpha, so that log(1 - alpha) is finite.
 _ALMOST_ONE = 1.0 - 2.0**-53
 
-#: How close the search comes to a bound, and how far it is then rounded down.
+#: Tolerance of the search for a bound, and the amount by which the bound is rounded down.
 _TOLERANCE, _MARGIN = 1e-9, 1e-7
 
 
 class Curves(NamedTuple):
-    """A family of null curves h, rising with its parameter."""
+    """A family of null curves h that increase with the parameter."""
 
     #: h(u) and its inverse, at a parameter.
     forward: Callable[[FloatArray, float], FloatArray]
     backward: Callable[[FloatArray, float], FloatArray]
-    #: Derivative of the scale on which the parameter is a shift: tells which variable is narrow.
+    #: Derivative of the scale on which the parameter is a shift: shows which variable is narrow.
     scale: Callable[[FloatArray], FloatArray]
-    #: h(0), below which V certainly is under the curve.
+    #: h(0): V below it is certainly below the curve.
     start: float = 0.0
 
 
@@ -76,7 +76,7 @@ ADVANTAGE = Curves(
 
 
 def indistinguishable(delta: float) -> Curves:
-    """The curves of (epsilon, delta)-indistinguishable worlds, by epsilon."""
+    """Curves of (epsilon, delta)-indistinguishable worlds, with parameter epsilon."""
     return Curves(
         forward=lambda u, epsilon: np.minimum(delta + np.exp(epsilon) * u, 1.0),
         backward=lambda v, epsilon: np.maximum(v - delta, 0.0) * np.exp(-epsilon),
@@ -98,9 +98,9 @@ class Pairs:
 
     @classmethod
     def of(cls, order: Order, alpha: float, direction: Direction = "both") -> Pairs:
-        """Look at an audit's ranks, which depend on nothing but the numbers of scores.
+        """Count hits at the ranks of an audit, which depend on the numbers of scores only.
 
-        Equal scores of both worlds count as no hits: no order of the tie proves anything.
+        If all scores are equal, all counts are 0: constant scores are no evidence.
         """
         n_in, n_out = order.inside.size, order.outside.size
         tails = {"both": (True, False), "in": (True,), "out": (False,)}[direction]
@@ -117,50 +117,51 @@ class Pairs:
             parts.append((counts, ranks, n_hits, n_ranks, _levels(ranks.size, share), top))
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _some(self, chosen: npt.NDArray[np.bool_]) -> Pairs:
+    def _select(self, chosen: npt.NDArray[np.bool_]) -> Pairs:
         return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def tail(self, is_top: bool) -> Pairs:
-        """Those of one tail, at their levels."""
-        return self._some(self.is_top == is_top)
+        """The pairs of one tail, at their levels."""
+        return self._select(self.is_top == is_top)
 
     def bound(self, curves: Curves, high: float) -> float:
-        """The least upper bound of the parameters that some pair rejects, or 0.
+        """The least upper bound of the parameters that at least one pair rejects, or 0.
 
-        `high` is where the search begins; it is doubled until nothing is rejected there.
+        The search begins at `high`, which is doubled until no pair rejects it.
         """
         from scipy.optimize import brentq
 
-        some = self._some(self.hits > 0)
-        test, log_levels = PairTest.of(some, curves), np.log(some.levels)
+        pairs = self._select(self.hits > 0)
+        test, log_levels = PairTest.of(pairs, curves), np.log(pairs.levels)
 
         def evidence(parameter: float, which: npt.NDArray[np.intp]) -> FloatArray:
-            p = test.p_values(parameter, which) + 2.0 * _OUTSIDE  # what the nodes leave out
-            found: FloatArray = log_levels[which] - np.log(p)
-            return found
+            p = test.p_values(parameter, which) + 2.0 * _OUTSIDE  # tail mass beyond the nodes
+            value: FloatArray = log_levels[which] - np.log(p)
+            return value
 
         def root(low: float, high: float, which: npt.NDArray[np.intp]) -> float:
             while evidence(high, which)[0] >= 0.0:
                 low, high = high, 2.0 * high
-            found: float = brentq(lambda x: evidence(x, which)[0], low, high, xtol=_TOLERANCE)
-            return found
+            value: float = brentq(lambda x: evidence(x, which)[0], low, high, xtol=_TOLERANCE)
+            return value
 
-        left, bound = np.arange(some.hits.size), 0.0
-        while left.size:  # p-values rise: pairs that are silent here are silent from here on
-            each = evidence(bound, left)
+        active, bound = np.arange(pairs.hits.size), 0.0
+        while active.size:  # p-values increase with the parameter: accepted pairs stay accepted
+            each = evidence(bound, active)
             loudest = int(np.argmax(each))
             if each[loudest] > _TOLERANCE:
-                bound = root(bound, max(high, bound), left[[loudest]])
+                bound = root(bound, max(high, bound), active[[loudest]])
                 each[loudest] = 0.0
-            left = left[each > _TOLERANCE]
+            active = active[each > _TOLERANCE]
         return max(bound - _MARGIN, 0.0)
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """P(V <= h(U)) of pairs, as a function of the parameter of h: an integral over one of the two.
+    """P(V <= h(U)) of pairs as a function of the parameter of h, by an integral over U or V.
 
-    That over V, if V is the narrower, of 1 - P(U < h^-1(V)); else that over U of P(V <= h(U)).
+    If V is narrower, the mean over V of 1 - P(U < h^-1(V)); otherwise the mean over U of
+    P(V <= h(U)).
     """
 
     curves: Curves
@@ -173,7 +174,7 @@ class PairTest:
 
     @classmethod
     def of(cls, pairs: Pairs, curves: Curves) -> PairTest:
-        """Lay the nodes, which serve every parameter."""
+        """Compute the nodes and weights, which do not depend on the parameter."""
         k, n = pairs.hits.astype(np.float64), pairs.n_hits.astype(np.float64)
         r, m = pairs.ranks.astype(np.float64), pairs.n_ranks.astype(np.float64)
         over_v = _spread(k, n, curves) <= _spread(r, m, curves)
@@ -185,7 +186,7 @@ class PairTest:
         return cls(curves, over_v, below, nodes, weights, *inner)
 
     def p_values(self, parameter: float, which: npt.NDArray[np.intp]) -> FloatArray:
-        """Of some of the pairs."""
+        """P-values of the selected pairs at a parameter."""
         x, over_v = self.nodes[which], self.over_v[which]
         curves = self.curves.backward(x, parameter), self.curves.forward(x, parameter)
         inner = betainc(
@@ -197,7 +198,7 @@ class PairTest:
 
 
 def _ranks(size: int) -> IntArray:
-    """1, 3, 9, ... up to half of them."""
+    """Ranks 1, 3, 9, ... up to half of `size`."""
     ranks = [1]
     while ranks[-1] * _RATIO <= size // 2:
         ranks.append(ranks[-1] * _RATIO)
@@ -205,7 +206,7 @@ def _ranks(size: int) -> IntArray:
 
 
 def _levels(count: int, alpha: float) -> FloatArray:
-    """Levels of which at least one is undercut with probability alpha if all are independent."""
+    """Sidak levels: with independent tests, P(at least one p-value below its level) = alpha."""
     weights = 0.5 ** np.arange(count) + _FLOOR
     levels: FloatArray = -np.expm1(np.log1p(-alpha) * weights / weights.sum())
     return levels
@@ -220,7 +221,7 @@ def _spread(count: FloatArray, size: FloatArray, curves: Curves) -> Any:
 def _nodes(
     a: FloatArray, b: FloatArray, start: FloatArray, below: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for Beta(a, b), given that it exceeds `start`: P(it does not) is `below`.
+    """Nodes and weights for Beta(a, b) conditional on exceeding `start`; `below` is P(<= start).
 
     The log odds of ``(x - start)/(1 - start)`` have a smooth density with exponential tails, for
     which the trapezoid rule converges geometrically.

@@ -1,9 +1,9 @@
-"""Roots of increasing functions on ``[0, oo)``, for whole arrays and to the last bit.
+"""Roots of increasing functions on ``[0, oo)``, elementwise and to the last bit.
 
-Seen as integers, the non-negative float64 numbers are in order: the place of x among them is a
-piecewise linear log2(x).  Searching over places makes the bracket shrink to two neighbouring
-numbers whatever the scale of the root, in at most 64 halvings; with inverse quadratic
-interpolation (T. R. Chandrupatla, Advances in Engineering Software 28, 1997) in about ten steps.
+The bits of non-negative float64 numbers, read as integers, have the order of the numbers; this
+integer, the place of x, is a piecewise linear log2(x).  A search over places shrinks the bracket to
+two neighbouring numbers at any scale of the root, in at most 64 halvings; inverse quadratic
+interpolation (T. R. Chandrupatla, Advances in Engineering Software 28, 1997) takes about ten steps.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ __all__ = [
     "least_epsilon",
 ]
 
-#: Every fourth step is a halving: where the function is all rounding, interpolation is lost.
+#: Every fourth step is a halving: interpolation fails where the function is mostly rounding.
 _PATIENCE = 4
-#: Halvings in the worst case are 63.
+#: The worst case takes 63 halvings.
 _STEPS = 63 * _PATIENCE
-#: Binary logarithm of the first leap in places: 2**52 to an octave, 8 octaves.
+#: Binary logarithm of the first leap in places: 8 octaves of 2**52 places.
 _LEAP = 55
 
 
 def increasing_root(
     function: Callable[[FloatArray], Any], low: Any, high: Any, *, tolerance: float = 0.0
 ) -> FloatArray:
-    """The least x in [low, high] at which the increasing function is not negative; high if none.
+    """Least x in [low, high] at which the increasing function is >= 0; high if there is none.
 
     Parameters
     ----------
     function : callable
-        From an array of any shape to one it broadcasts to; values that are not numbers count as
+        From an array of any shape to an array of a shape that broadcasts with it; NaN counts as
         negative.
     low, high : array_like, 0 <= low <= high < inf
     tolerance : float
-        Values this small are zero.
+        Values of at most this modulus count as zero.
     """
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     f_low, f_high = np.asarray(function(low)), np.asarray(function(high))
@@ -49,7 +49,7 @@ def increasing_root(
     result: FloatArray = np.where(f_low >= 0.0, low, high)
     at, other, f_at, f_other = _place(low), _place(high), f_low, f_high
     active = (f_at < 0.0) & (f_other > 0.0)
-    # Roots lie more often near the upper end: leaps down from there, each twice the last.
+    # Most roots lie near the upper end: leap down from it, each leap twice the last.
     for power in range(_LEAP, 63):
         leaping = active & (other - at > 2**power)
         if not leaping.any():
@@ -73,10 +73,10 @@ def increasing_root(
         last, f_last = np.where(same, at, other), np.where(same, f_at, f_other)
         other, f_other = np.where(same, other, at), np.where(same, f_other, f_at)
         at, f_at = new, f_new
-        found = np.abs(f_at) <= tolerance
-        upper = np.where(found | (f_at > 0.0), at, other).view(np.float64)
+        converged = np.abs(f_at) <= tolerance
+        upper = np.where(converged | (f_at > 0.0), at, other).view(np.float64)
         result = np.where(active, upper, result)
-        active &= (np.abs(other - at) > 1) & ~found
+        active &= (np.abs(other - at) > 1) & ~converged
     return result
 
 
@@ -85,7 +85,7 @@ def _place(x: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def _step(at: Any, other: Any, last: Any, f_at: Any, f_other: Any, f_last: Any) -> Any:
-    """Chandrupatla's step from `at` towards `other`, in places: at least one, and not all."""
+    """Chandrupatla's step from `at` towards `other`, in places: from 1 to the distance - 1."""
     span = (other - at).astype(np.float64)
     with np.errstate(all="ignore"):
         xi = span / (other - last)
@@ -106,7 +106,7 @@ _SMALLEST = np.finfo(np.float64).tiny
 
 
 def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArray) -> FloatArray:
-    """The least epsilon at which `function`, falling, is at most delta; inf where there is none."""
+    """Least epsilon at which the decreasing `function` is at most delta; inf if there is none."""
 
     def excess(epsilon: FloatArray) -> FloatArray:
         reached = function(epsilon)
@@ -114,8 +114,8 @@ def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArra
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         usual = excess(np.asarray(_USUAL)) >= 0.0
-        found = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
-    return np.where(found < _LARGEST, found, np.inf)
+        root = increasing_root(excess, 0.0, np.where(usual, _USUAL, _LARGEST))
+    return np.where(root < _LARGEST, root, np.inf)
 
 
 def positive_where(excess: FloatArray, enough: Any) -> FloatArray:

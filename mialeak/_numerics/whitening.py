@@ -1,8 +1,8 @@
-"""Every form of a covariance as one thing: what whitens a deviation from the mean.
+"""Whitening of deviations from the mean, for every form of a covariance argument.
 
-A scalar is that variance for every column, a vector the variances of uncorrelated columns, a
-matrix itself, and an object with ``covariance_`` and ``mahalanobis`` (scikit-learn's words) answers
-for itself unless something is added to it; by its ``whitening_``, if it has one.
+A scalar is the variance of every column, a vector the variances of uncorrelated columns, a matrix
+the covariance.  An object with ``covariance_`` and ``mahalanobis`` (scikit-learn's names) computes
+distances by its ``whitening_`` or ``mahalanobis``, unless noise is added: then its matrix is used.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = [
 ]
 
 #: A correlation matrix is singular where a pivot of its Cholesky factor is below (16 + d) eps: the
-#: rounding of the factorisation, with room for that of a covariance computed from data.
+#: rounding error of the factorisation and of a covariance computed from data.
 _PIVOT = 16
-#: A deviation lies in the range if what sticks out is below this share of its largest entry, in
+#: A deviation is in the range if its residual is below this share of its largest entry, both in
 #: standard deviations: the square root of eps, since the factor may have any condition.
 _RANGE = 1e-8
-#: A column that does not vary may differ from its mean by the rounding of that mean.
+#: A constant column may differ from its mean by this share of the mean: rounding.
 _CONSTANT = 1e-12
-#: Two entries of a symmetric matrix may differ by rounding.
+#: Entries (i, j) and (j, i) of a symmetric matrix may differ by this share: rounding.
 _SYMMETRIC = 1e-10
 _LARGEST = sys.float_info.max
 
@@ -85,7 +85,7 @@ class Whitening(Protocol):
 
 
 class Diagonal:
-    """Uncorrelated columns; one that does not vary may be off by the rounding of its mean."""
+    """Whitening for uncorrelated columns; constant columns are checked, not whitened."""
 
     @np.errstate(divide="ignore", over="ignore")
     def __init__(self, variances: FloatArray, mean: FloatArray):
@@ -115,7 +115,7 @@ class Diagonal:
 
 
 class Full:
-    """A Cholesky factor of the correlation matrix, pivoted where it is singular."""
+    """Whitening by a Cholesky factor of the correlation matrix, pivoted if it is singular."""
 
     def __init__(self, matrix: FloatArray, slack: FloatArray, name: str):
         deviation = np.sqrt(np.diagonal(matrix))
@@ -147,8 +147,8 @@ class Full:
         factor, order, rank, _ = linalg.lapack.dpstrf(correlation, tol=limit, lower=1)
         order = order - 1
         below = factor[rank:, :rank]
-        rest = correlation[np.ix_(order[rank:], order[rank:])] - below @ below.T
-        if rest.size and np.abs(rest).max() > np.sqrt(limit):
+        residual = correlation[np.ix_(order[rank:], order[rank:])] - below @ below.T
+        if residual.size and np.abs(residual).max() > np.sqrt(limit):
             least = linalg.eigh(correlation, eigvals_only=True, subset_by_index=[0, 0])[0]
             rule = "be positive semi-definite; the least eigenvalue of its correlation matrix is"
             invalid(name, f"{rule} {least:.3g}")
@@ -181,11 +181,11 @@ class Full:
         if self._order is None:
             return self._solve(deviations)
         head = self._solve(deviations[:, self._order[: self.rank]])
-        left = np.abs(deviations[:, self._order[self.rank :]] - head @ self._below.T)
-        bad = left > _RANGE * np.abs(deviations).max(axis=1, keepdims=True, initial=0.0)
+        residual = np.abs(deviations[:, self._order[self.rank :]] - head @ self._below.T)
+        bad = residual > _RANGE * np.abs(deviations).max(axis=1, keepdims=True, initial=0.0)
         if bad.any():
             row = first_index(bad.any(axis=1))[0]
-            column = self._order[self.rank + int(np.argmax(left[row]))]
+            column = self._order[self.rank + int(np.argmax(residual[row]))]
             columns = self._moving.size + self._fixed.size
             raise Outside(row, int(self._moving[column]), self.rank, columns)
         return head
@@ -198,7 +198,7 @@ class Full:
 
 
 class Estimator:
-    """An object that knows its own Mahalanobis distances."""
+    """Whitening by an object that computes its Mahalanobis distances."""
 
     def __init__(self, estimator: Any, columns: int):
         self._estimator = estimator
@@ -208,13 +208,13 @@ class Estimator:
 
     @property
     def covariance(self) -> Any:
-        """Its matrix, which need not exist before it is asked for."""
+        """The covariance matrix of the object, computed on request."""
         return self._estimator.covariance_
 
     def whitening(self) -> Whitening:
-        """What whitens: the estimator's own, if it has one, or its distances."""
-        own: Whitening = getattr(self._estimator, "whitening_", self)
-        return own
+        """The ``whitening_`` of the object, if it has one; otherwise this object."""
+        result: Whitening = getattr(self._estimator, "whitening_", self)
+        return result
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` for each row v."""
@@ -225,7 +225,7 @@ class Estimator:
         return 0.25 * (self.squared(one + other) - self.squared(one - other))
 
     def weights(self, deviation: FloatArray) -> FloatArray | None:
-        """None: an estimator gives distances only."""
+        """None: a fitted object computes distances only."""
         return None
 
 
@@ -270,7 +270,7 @@ def as_form(cov: Any, columns: int, name: str) -> FloatArray | Estimator:
 
 
 def _require_symmetric(matrix: FloatArray, name: str) -> None:
-    """Row blocks against column blocks: no second matrix in memory."""
+    """Check symmetry, row blocks against column blocks: no second matrix in memory."""
     size = np.sqrt(np.abs(np.diagonal(matrix)))
     rows = max(1, (1 << 18) // max(1, size.size))
     for start in range(0, size.size, rows):
@@ -298,7 +298,7 @@ def whitening(
     noise_factor: float = 1.0,
     names: tuple[str, str] = ("cov", "release_noise_cov"),
 ) -> Whitening:
-    """What whitens by ``factor * cov + noise_factor * noise``."""
+    """The whitening of ``factor * cov + noise_factor * noise``."""
     form = as_form(cov, mean.size, names[0])
     if noise is None and factor == 1.0:
         return form.whitening() if isinstance(form, Estimator) else _of_array(form, mean, names[0])
@@ -308,12 +308,12 @@ def whitening(
     other = variances_or_matrix(noise, mean.size, names[1])
     for matrix, name in zip((term, other), names, strict=True):
         if matrix.ndim == 2:
-            _of_array(matrix, mean, name)  # for its checks: a sum may hide what a term lacks
+            _of_array(matrix, mean, name)  # check each term: an invalid term may have a valid sum
     return _of_array(_weighted_sum(term, factor, other, noise_factor), mean, names[0])
 
 
 def constant_slack(mean: FloatArray) -> FloatArray:
-    """By how much a column that does not vary may differ from its mean: rounding of the mean."""
+    """Largest deviation of a constant column from its mean: the rounding of the mean."""
     return _CONSTANT * np.abs(mean)
 
 

@@ -1,4 +1,4 @@
-"""Leakage of a released mean at finite n: the law of the likelihood ratio, exactly."""
+"""Exact leakage of a released mean at finite n, by the law of the likelihood ratio."""
 
 from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._ratio_laws import RatioArrays

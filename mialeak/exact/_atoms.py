@@ -1,4 +1,4 @@
-"""Laws of few coordinates: every atom, or the atoms of two halves."""
+"""Laws of a small number of coordinates: all atoms, or the atoms of two halves."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels.moments import LANES
-from mialeak.exact._packing import Table
+from mialeak.exact._packing import PackedOutcomes
 
 __all__ = ["MOST_ATOMS", "MOST_LARGE", "MOST_SMALL", "Atoms", "Halves", "atoms_of", "halves_of"]
 
-#: Atoms that are sorted at most; of the smaller and of the larger half.
+#: Largest numbers of atoms: of a law, of the smaller half, and of the larger half.
 MOST_ATOMS, MOST_SMALL, MOST_LARGE = 1 << 20, 1 << 13, 1 << 20
-#: In multiples of those: pairs sorted at once, and atoms tried before any of equal ratio merge.
-_PAIRS, _HOPE = 4, 4
-#: Log ratios that agree to this share of the largest are one.
+#: In multiples of those: pairs sorted at once, and atoms counted before equal ratios merge.
+_PAIRS, _UNMERGED = 4, 4
+#: Log ratios that differ by less than this times the largest are equal.
 _SAME = 4e-15
-#: The least positive float64: a product below it is lost, one near it is off by half of it.
+#: The least positive float64: the absolute error of a product that underflows.
 _TINY = 2.0**-1074
 #: Largest exponent of e.
 _LARGE = 700.0
@@ -33,7 +33,7 @@ class Atoms:
     ratio: FloatArray
     out: FloatArray
     inside: FloatArray
-    #: At most so much probability, out and in, is missing: counts left out, and what underflows.
+    #: Upper bounds on the missing probability, out and in: omitted counts and underflow.
     missing: tuple[float, float] = (0.0, 0.0)
 
     @property
@@ -42,7 +42,7 @@ class Atoms:
         return self.ratio.size
 
     def times(self, other: Atoms) -> Atoms:
-        """The law of the sum of independent ratios."""
+        """Atoms of the sum of two independent log ratios."""
         lost = _TINY * self.size * other.size
         highest = float(self.ratio[-1] + other.ratio[-1])
         missing = (
@@ -68,12 +68,12 @@ class Atoms:
 
     @cached_property
     def tails(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-        """Of either law, sums of the first and of all but the first 0, 1, ... atoms."""
+        """For both laws, the mass of the first k atoms and of the others, k = 0, 1, ..."""
         return _sums(self.out), _sums(self.inside)
 
     @cached_property
     def gaps(self) -> tuple[FloatArray, FloatArray]:
-        """The same sums of the probability in less that out."""
+        """Sums of ``inside - out`` over the first k atoms and over the others, k = 0, 1, ..."""
         return _sums(self.out * np.expm1(self.ratio))
 
 
@@ -84,13 +84,13 @@ def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     return below, above
 
 
-def _coordinates(table: Table, rare: float) -> list[tuple[Atoms, int]]:
-    """Atoms and copies of each; outcomes rarer than `rare` times the likeliest are missing."""
-    found = []
-    for tile, (first, last) in enumerate(zip(table.first[:-1], table.first[1:], strict=True)):
+def _coordinates(packed: PackedOutcomes, rare: float) -> list[tuple[Atoms, int]]:
+    """Atoms and copies of each coordinate, without outcomes rarer than `rare` times the mode."""
+    parts = []
+    for tile, (first, last) in enumerate(zip(packed.first[:-1], packed.first[1:], strict=True)):
         for lane in range(LANES):
-            copies = int(table.copies[LANES * tile + lane])
-            weight, ratio = table.weight[first:last, lane], table.ratio[first:last, lane]
+            copies = int(packed.copies[LANES * tile + lane])
+            weight, ratio = packed.weight[first:last, lane], packed.ratio[first:last, lane]
             kept = weight > rare * weight.max()
             if copies and kept.any():
                 seldom, high = weight[~kept], ratio[~kept]
@@ -98,16 +98,16 @@ def _coordinates(table: Table, rare: float) -> list[tuple[Atoms, int]]:
                 out, log = weight[kept][order], ratio[kept][order]
                 inside = out * np.exp(log)
                 seldom = np.append(
-                    seldom, [_TINY * weight.size, *(w[tile, lane] for w, _ in table.ends)]
+                    seldom, [_TINY * weight.size, *(w[tile, lane] for w, _ in packed.ends)]
                 )
-                high = np.append(high, [log[-1], *(r[tile, lane] for _, r in table.ends)])
+                high = np.append(high, [log[-1], *(r[tile, lane] for _, r in packed.ends)])
                 missing = float(seldom.sum()), float(seldom @ np.exp(high))
-                found.append((Atoms(log, out, inside, missing), copies))
-    return found
+                parts.append((Atoms(log, out, inside, missing), copies))
+    return parts
 
 
 def _log_size(parts: list[tuple[Atoms, int]]) -> float:
-    """Log of the number of atoms at most: multisets of those of equal coordinates."""
+    """Log of an upper bound on the number of atoms: multisets for equal coordinates."""
     return sum(
         math.lgamma(atoms.size + copies) - math.lgamma(atoms.size) - math.lgamma(copies + 1)
         for atoms, copies in parts
@@ -115,7 +115,7 @@ def _log_size(parts: list[tuple[Atoms, int]]) -> float:
 
 
 def _product(parts: list[tuple[Atoms, int]], most: int) -> Atoms | None:
-    if _log_size(parts) > math.log(_HOPE * most):
+    if _log_size(parts) > math.log(_UNMERGED * most):
         return None
     total = Atoms(np.zeros(1), np.ones(1), np.ones(1))
     for atoms, copies in parts:
@@ -128,21 +128,21 @@ def _product(parts: list[tuple[Atoms, int]], most: int) -> Atoms | None:
     return total
 
 
-def atoms_of(table: Table, rare: float = 0.0) -> Atoms | None:
-    """All atoms, or None if they are too many."""
-    return _product(_coordinates(table, rare), MOST_ATOMS)
+def atoms_of(packed: PackedOutcomes, rare: float = 0.0) -> Atoms | None:
+    """All atoms, or None if there are more than `MOST_ATOMS`."""
+    return _product(_coordinates(packed, rare), MOST_ATOMS)
 
 
 @dataclass(frozen=True)
 class Halves:
-    """The law of a sum of two, each of whose atoms are known: one merge a threshold."""
+    """Law of a sum of two independent log ratios with known atoms: one merge per threshold."""
 
     large: Atoms
     small: Atoms
 
     @property
     def missing(self) -> tuple[float, float]:
-        """At most so much probability, out and in, is missing."""
+        """Upper bounds on the missing probability, out and in."""
         tiny = _TINY * self.small.size
         out, inside = (
             sum(both) for both in zip(self.large.missing, self.small.missing, strict=True)
@@ -170,27 +170,27 @@ class Halves:
         gap, mass = self.large.gaps[side], self.large.tails[0][side]
         result = np.empty(flat.shape)
         for i, threshold in enumerate(flat):
-            rest = threshold - small.ratio
-            place = np.searchsorted(self.large.ratio, rest, side="right")
-            size = np.exp(np.maximum(threshold, small.ratio)) * np.expm1(-np.abs(rest))
-            own = small.out * np.copysign(size, -rest)
-            result[i] = small.inside @ gap[place] + own @ mass[place]
+            remaining = threshold - small.ratio
+            place = np.searchsorted(self.large.ratio, remaining, side="right")
+            size = np.exp(np.maximum(threshold, small.ratio)) * np.expm1(-np.abs(remaining))
+            small_gap = small.out * np.copysign(size, -remaining)
+            result[i] = small.inside @ gap[place] + small_gap @ mass[place]
         return result.reshape(x.shape)
 
 
 def halves_of(
-    table: Table, small: int = MOST_SMALL, large: int = MOST_LARGE, rare: float = 0.0
+    packed: PackedOutcomes, small: int = MOST_SMALL, large: int = MOST_LARGE, rare: float = 0.0
 ) -> Halves | None:
     """Two halves of nearly equal size, or None if one is too large."""
     sides: tuple[list[tuple[Atoms, int]], list[tuple[Atoms, int]]] = ([], [])
     loads = [0.0, 0.0]
-    for atoms, copies in sorted(_coordinates(table, rare), key=lambda part: -part[0].size):
+    for atoms, copies in sorted(_coordinates(packed, rare), key=lambda part: -part[0].size):
         lesser = int(loads[1] < loads[0])
         for side, share in ((lesser, -(-copies // 2)), (1 - lesser, copies // 2)):
             if share:
                 sides[side].append((atoms, share))
                 loads[side] += _log_size([(atoms, share)])
-        if max(loads) > math.log(_HOPE * large):
+        if max(loads) > math.log(_UNMERGED * large):
             return None
     made = [_product(side, large) for side in sides]
     if made[0] is None or made[1] is None:

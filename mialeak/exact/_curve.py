@@ -1,4 +1,4 @@
-"""The curve of a released mean at finite n."""
+"""The exact trade-off curve of a released mean at finite n."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["ExactTradeOff"]
 
 World = Literal["out", "in"]
 
-#: An answer with a larger error is none: few columns, lattice and normal together, come to that.
-#: Of an inversion that is twice the root mean square of the returns left out.
+#: Results with a larger error are refused: small numbers of lattice and normal columns cause it.
+#: For an inversion the error is twice the root mean square of the omitted recurrences.
 _WORST_ERROR = 2e-2
-#: An error above this is printed with the curve: one of the advantage's six digits is in doubt.
+#: An error above this is printed with the curve: the sixth digit of the advantage may be wrong.
 _SHOWN_ERROR = 1e-6
-#: A delta of 0 is a doubtful one where more probability than this is missing.
+#: A delta of 0 may be inexact if more probability than this is missing.
 _DOUBTFUL = 1e-290
 
 
@@ -45,15 +45,15 @@ class ExactTradeOff(TradeOff):
     Attributes
     ----------
     rows : int
-        Rows that the mean is taken over.
+        Rows of the mean.
     sampling_rate : float
-        Their share of all rows.
+        Rows of the mean as a share of all rows.
     kind : str
         "exact".
 
     See Also
     --------
-    exact_mean_tradeoff : how it is computed, and how accurately.
+    exact_mean_tradeoff : method and accuracy.
 
     Examples
     --------
@@ -72,27 +72,26 @@ class ExactTradeOff(TradeOff):
     rows: int
     sampling_rate: float = 1.0
     kind: Kind = field(default="exact", init=False)
-    #: Whether an answer with too large an error is refused.
+    #: Whether results with too large an error are refused.
     _strict: bool = field(default=True, repr=False)
 
     @property
     def method(self) -> str:
-        """How it is computed: "atoms", "meet in the middle" or "inversion"."""
+        """Method of computation: "atoms", "meet in the middle" or "inversion"."""
         return self._law.method
 
     @property
     def error(self) -> float:
-        """Error of the answers given so far: relative to those below 1e-3, else absolute.
+        """Error of the results so far: relative for results below 1e-3, otherwise absolute.
 
-        Of atoms and of two halves it is a bound: the probability of the outcomes that are left out
-        relative to the least probability of an answer so far, and rounding, as measured.  A power
-        is that at an fpr this close (relatively) to the one asked for, and a delta has the error
-        relative to the probability of the releases that it is summed over.
+        For atoms and for two halves the error is a bound: the probability of the omitted outcomes
+        relative to the least probability of a result so far, and measured rounding.  A power is the
+        power at an fpr with this relative error; the error of a delta is relative to the
+        probability of the releases in its sum.
 
-        Of the inversion it is an estimate: what wraps around, what the trapezoid rule leaves, the
-        returns of the moment function that are left out, and rounding.  Where it is above 1e-12 it
-        is mostly these returns, and the true error is now larger, now smaller; `enclosure` is a
-        bound.
+        For the inversion the error is an estimate: wrap-around, trapezoid rule, omitted recurrences
+        of the moment function, and rounding.  Above 1e-12 the recurrences dominate, and the true
+        error may be larger than the estimate; `enclosure` is a bound.
         """
         return self._law.error
 
@@ -103,14 +102,14 @@ class ExactTradeOff(TradeOff):
 
     @property
     def auc(self) -> float:
-        """Area under the curve of power against fpr; of many atoms that of the inversion."""
+        """Area under the curve of power against fpr; above 2**20 atoms by the inversion."""
         rate = self.sampling_rate
         return rate * self._law.auc + (1.0 - rate) * 0.5
 
     def threshold(self, fpr: Any) -> float | FloatArray:
         """The log likelihood ratio above which the best attack with this fpr guesses "in".
 
-        Where the law has an atom there, the attack draws lots on it.
+        At an atom of the law the attack randomises.
 
         Parameters
         ----------
@@ -157,19 +156,19 @@ class ExactTradeOff(TradeOff):
         known = ~np.isnan(x)
         result = np.exp(self._law.log_tails(np.where(known, x, 0.0), 0)[side])
         low, high = self._moments.support
-        between = known & (x > low) & (x < high)  # beyond, a zero is one
+        between = known & (x > low) & (x < high)  # outside the support a zero is exact
         least = [_least(result, between), 1.0]
         if self._world(world):
             inside = np.exp(self._law.log_tails(np.where(known, x, 0.0), 1)[side])
             least[1] = _least(inside, between)
             result = self.sampling_rate * inside + (1.0 - self.sampling_rate) * result
         self._law.note(*least)
-        # No release of a sample has less than this: the target may have been left out.
+        # The log ratio of a sampled release is at least log(1 - rate).
         result = np.where(y < self._outer(np.array(-np.inf)), float(side), result)
         return plain(np.where(known, result, np.nan))
 
     def density(self, log_ratio: Any, world: World = "out") -> float | FloatArray:
-        """Density of the log likelihood ratio; that of the inversion, atoms smoothed.
+        """Density of the log likelihood ratio by the inversion, which smooths atoms.
 
         Parameters
         ----------
@@ -183,7 +182,7 @@ class ExactTradeOff(TradeOff):
         Raises
         ------
         TypeError
-            If the law is one of few atoms.
+            If the method is "atoms".
         """
         y = as_floats(log_ratio, "log_ratio")
         x = self._inner(y)
@@ -196,7 +195,7 @@ class ExactTradeOff(TradeOff):
         return plain(density * np.exp(y) if self._world(world) else density)
 
     def to_arrays(self, points: int = 1001) -> RatioArrays:
-        """The law of the log likelihood ratio: its atoms, or its cdf at `points` places.
+        """The law of the log likelihood ratio: its atoms, or its cdf at `points` values.
 
         Parameters
         ----------
@@ -211,13 +210,16 @@ class ExactTradeOff(TradeOff):
         if isinstance(self._law, AtomLaw):
             x = self._law.atoms.ratio
         else:
-            (_, low, left), (_, high, right) = self._moments.local(0.0), self._moments.local(1.0)
-            x = np.linspace(low - 9.0 * left, high + 9.0 * right, points)
+            (_, low, spread_out), (_, high, spread_in) = (
+                self._moments.local(0.0),
+                self._moments.local(1.0),
+            )
+            x = np.linspace(low - 9.0 * spread_out, high + 9.0 * spread_in, points)
         y = self._outer(x)
         return RatioArrays(y, np.asarray(self.cdf(y, "out")), np.asarray(self.cdf(y, "in")))
 
     def enclosure(self, fpr: Any, *, reach: float = 3000.0) -> Bounds:
-        """An interval that holds the power, whatever the moment function does at high frequency.
+        """Rigorous bounds on the power, valid for any moment function at high frequency.
 
         Parameters
         ----------
@@ -230,8 +232,8 @@ class ExactTradeOff(TradeOff):
         Returns
         -------
         Bounds
-            By Prawitz's inequality: rigorous but for rounding, for which 1e-13 and 4e-16 for the
-            square root of the number of coordinates are added on either side.
+            By Prawitz's inequality, rigorous except for rounding, for which 1e-13 plus 4e-16 times
+            the square root of the number of coordinates are added on each side.
         """
         fpr = as_probability(fpr, "fpr")
         reach = float(as_floats(reach, "reach"))
@@ -282,7 +284,7 @@ class ExactTradeOff(TradeOff):
         return int(as_choice(world, "world", get_args(World)) == "in")
 
     def _outer(self, x: FloatArray) -> FloatArray:
-        """The log ratio of the release from that of the sample, ``log(1 - r + r e^l)``."""
+        """Log ratio of the release from the log ratio l of the sample, ``log(1 - r + r e^l)``."""
         rate = self.sampling_rate
         if rate == 1.0:
             return x
@@ -301,22 +303,22 @@ class ExactTradeOff(TradeOff):
 
     @cached_property
     def _thinned(self) -> SubsampledTradeOff:
-        """From the curve if the target is known to be in the sample."""
+        """The same curve, by subsampling the curve of a target that is in the sample."""
         whole = ExactTradeOff(self._law, self._moments, self.rows, _strict=False)
         return SubsampledTradeOff(whole, self.sampling_rate)
 
     def _sound(self, answer: FloatArray, out: float = 1.0, inside: float = 1.0) -> FloatArray:
-        """`answer`, unless its error is too large to call it one.
+        """`answer`, or a ValueError if its error is above `_WORST_ERROR`.
 
-        `out` and `inside` are the least probabilities that it is made of.
+        `out` and `inside` are the least probabilities in the computation.
         """
         if not self._strict:
             return answer
         error = self._law.error_at(out, inside)
         if error > _WORST_ERROR:
             if self._law.body_error <= _WORST_ERROR:
-                why = f"counts left out make an error of {error:.1g}"
-                remedy = f"Those kept have all but {max(self._law.missing):.1g}"
+                why = f"omitted counts make an error of {error:.1g}"
+                remedy = f"The counts in use have all but {max(self._law.missing):.1g}"
                 unsupported("The exact curve", "for releases so unlikely", why, remedy)
             case = "for so few columns, or values so unlikely"
             remedy = 'Without normal columns method="halves" is exact; enclosure() holds the power'
@@ -350,7 +352,7 @@ class ExactTradeOff(TradeOff):
     def _least_of(
         self, epsilon: FloatArray, delta: FloatArray, direction: str
     ) -> tuple[float, float]:
-        """The least probability that a delta is made of, in the world of its direction."""
+        """The least probability in a delta, in the world of its direction."""
         missing = self._law.missing[direction == "in"]
         if missing > _DOUBTFUL and np.any(
             (delta == 0.0) & (epsilon < self._moments.last(direction))
@@ -366,14 +368,14 @@ class ExactTradeOff(TradeOff):
         if not delta.any():
             return last
         if isinstance(self._law, AtomLaw):
-            found = self._law.curve._epsilon(delta, direction)
+            epsilons = self._law.curve._epsilon(delta, direction)
         else:
-            found = least_epsilon(lambda epsilon: self._law.delta(epsilon, direction), delta)
+            epsilons = least_epsilon(lambda epsilon: self._law.delta(epsilon, direction), delta)
         least = _least(delta, delta > 0.0)
-        self._sound(found, *((1.0, least) if direction == "in" else (least, 1.0)))
-        return np.where(delta > 0.0, found, last)
+        self._sound(epsilons, *((1.0, least) if direction == "in" else (least, 1.0)))
+        return np.where(delta > 0.0, epsilons, last)
 
 
 def _least(values: FloatArray, where: Any) -> float:
-    """The smallest of some values, at most 1."""
+    """The smallest of the selected values, at most 1."""
     return float(np.min(values, where=where, initial=1.0))

@@ -1,4 +1,4 @@
-"""Enclosures of tails by band-limited majorants of a step: Prawitz's inequality.
+"""Enclosures of tails by Prawitz's inequality: band-limited bounds of a step function.
 
 For any law with characteristic function phi, any T and any x (H. Prawitz, Skandinavisk
 Aktuarietidskrift 1972),
@@ -7,9 +7,9 @@ Aktuarietidskrift 1972),
     P(l <  x) >= 1/2 - int_{-T}^{T} e^{-ixt} K(-t/T) phi(t) dt / T
     K(u) = (1 - |u|)/2 + (i/2) ((1 - |u|) cot(pi u) + sgn(u)/pi)
 
-so that |M| on a finite range gives an interval that holds whatever M does beyond.  Its width is
-2 pi/T times the smoothed density.  The integrand is analytic; Gauss-Legendre panels of 1.5 standard
-deviations with 16 nodes err by a known amount below rounding.
+so that phi on a finite range gives an interval for the tail, whatever phi is beyond T.  The width
+of the interval is 2 pi/T times the smoothed density.  The integrand is analytic: Gauss-Legendre
+panels of 1.5 standard deviations with 16 nodes have a known error below rounding.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from mialeak.exact._moments import RatioMoments
 
 __all__ = ["TailEnclosure", "enclosed_power"]
 
-#: Length of a panel in units of one over the standard deviation, and its nodes.
+#: Length of a panel in units of one over the standard deviation, and nodes of a panel.
 _PANEL, _NODES = 1.5, 16
-#: Frequencies, likewise, up to which ever fewer counts of a coordinate are enough.
+#: Frequencies, in the same units, up to which a larger stride of the counts is accurate.
 _EDGES = (10.5, 100.5)
-#: Half the heights of the ellipses around a panel in which the integrand is bounded, likewise: of
-#: those that the moment function is finite on, the one with the least bound counts.
+#: Half heights, in the same units, of the ellipses around a panel that bound the integrand.  The
+#: least bound over the ellipses on which the moment function is finite is used.
 _HEIGHTS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5)
-#: Standard deviations from the mean at most: further out the bound on the integrand is too large.
+#: Largest distance of x from the mean in standard deviations: beyond it the bound is too large.
 _FAR = 8.0
-#: Share of the distance to a pole at most.
+#: Largest half height as a share of the distance to the pole.
 _CLEAR = 0.95
-#: Points times nodes at once, and halvings when a threshold is looked for.
+#: Points times nodes at once, and halvings of the search for a threshold.
 _BLOCK, _HALVINGS = 1 << 18, 44
-#: Rounding of the sums, a few hundred eps.
+#: Rounding error of the sums, several hundred eps.
 _ROUNDING = 1e-13
 
 
 class TailEnclosure:
-    """Bounds on P(l <= x) over the finite l in one world, for many x."""
+    """Bounds on P(-inf < l <= x) in one world, for arrays of x."""
 
     def __init__(self, moments: RatioMoments, world: int, reach: float, rounding: float):
         theta = float(world)
@@ -68,14 +68,14 @@ class TailEnclosure:
         size = self.mass * wave * (2.0 / top * length * weights)[:, None]
         self._t = t.ravel()
         self._upper, self._lower = (even * size).ravel(), (1j * odd * size).ravel()
-        # Where the kernel stopped early, or 1e-300: nothing.
+        # Terms this small, or products that the kernel cut off, contribute nothing.
         kept = np.abs(self._upper) + np.abs(self._lower) > 1e-30
         self._t, self._upper, self._lower = self._t[kept], self._upper[kept], self._lower[kept]
         self._moments, self._theta, self._panels = moments, theta, panels
         self._rounding = rounding + _ROUNDING
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds at each x; far from the mean those of a nearer x, which hold there too."""
+        """Bounds at each x; far from the mean the bounds of a nearer x, which are valid there."""
         far = _FAR * self.spread
         near = np.clip(x, self.mean - far, self.mean + far)
         lower, upper = self._bounds(near)
@@ -95,9 +95,9 @@ class TailEnclosure:
         return np.maximum(lower, 0.0), np.minimum(upper, self.mass)
 
     def _quadrature(self, x: FloatArray) -> FloatArray:
-        """Error of the panels: the integrand is at most `most` on ellipses around them."""
-        room = _CLEAR * (self._theta - self._moments.pole) * self.spread
-        heights = [height for height in _HEIGHTS if height < room] or [room]
+        """Bound on the quadrature error, from a bound on the integrand on ellipses."""
+        farthest = _CLEAR * (self._theta - self._moments.pole) * self.spread
+        heights = [height for height in _HEIGHTS if height < farthest] or [farthest]
         bound = np.full(x.shape, np.inf)
         for height in heights:
             away, log_mass = height / self.spread, float(np.log(self.mass))
@@ -106,8 +106,8 @@ class TailEnclosure:
             aspect = 2.0 * height / _PANEL
             rho = aspect + np.sqrt(1.0 + aspect * aspect)
             with np.errstate(over="ignore"):
-                # |K(u)|/T <= 1/2T + 1/|t| on the ellipse.  Where that comes near 0 the integrand is
-                # at most what it is on the circle of half a panel, or of the height, around 0.
+                # |K(u)|/T <= 1/2T + 1/|t| on the ellipse.  If the ellipse comes near 0, the maximum
+                # principle gives the bound on a circle of half a panel, or of the height, around 0.
                 most = 2.0 * np.exp(np.maximum(*growth)) / min(0.5 * _PANEL, height)
                 one = 64.0 / 15.0 * self._panels * _PANEL * most * rho ** (-2.0 * _NODES)
             bound = np.minimum(bound, one)
@@ -125,28 +125,28 @@ def enclosed_power(
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds on the power at each fpr.
 
-    A threshold whose fpr is surely at most (at least) the one asked for bounds the power from below
-    (above); any threshold with that property will do, the best is looked for by halving.
+    A threshold whose fpr is certainly at most (at least) the given fpr bounds the power from below
+    (above).  Every threshold with that property is valid; bisection computes the tightest.
     """
     low = np.full(fpr.shape, min(out.mean - 14.0 * out.spread, inside.mean - 14.0 * inside.spread))
     high = np.full(fpr.shape, max(inside.mean + 14.0 * inside.spread, out.mean + 14.0 * out.spread))
     finite = 1.0 - lost
 
     def bounds(certain: bool) -> FloatArray:
-        """The threshold: surely below the fpr, or surely above."""
-        left, right = low.copy(), high.copy()
+        """Thresholds whose fpr is certainly at most (`certain`) or at least the given fpr."""
+        lower_end, upper_end = low.copy(), high.copy()
         for _ in range(_HALVINGS):
-            x = 0.5 * (left + right)
+            x = 0.5 * (lower_end + upper_end)
             least, most = out(x)
             good = finite - least <= fpr if certain else finite - most >= fpr
             move = good if certain else ~good
-            left, right = np.where(move, left, x), np.where(move, x, right)
-        return right if certain else left
+            lower_end, upper_end = np.where(move, lower_end, x), np.where(move, x, upper_end)
+        return upper_end if certain else lower_end
 
     x = bounds(True)
     sure = finite - out(x)[0] <= fpr
     lower = np.where(sure, 1.0 - inside(x)[1], fpr)
-    # Whoever guesses "in" wherever that is possible misses nobody.
+    # An attack that guesses "in" on every release possible with the target has power 1.
     rounding += _ROUNDING
     lower = np.where(fpr >= finite + rounding, 1.0 - rounding, lower)
     x = bounds(False)

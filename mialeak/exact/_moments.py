@@ -1,4 +1,4 @@
-"""The moment function of the log likelihood ratio of a release."""
+"""Moment function of the log likelihood ratio of a release."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import moments
-from mialeak.exact._coordinates import Family, NormalPart
-from mialeak.exact._packing import Table, packed
+from mialeak.exact._coordinates import CoordinateFamily, NormalPart
+from mialeak.exact._packing import PackedOutcomes, pack
 
 __all__ = ["RatioMoments"]
 
 ComplexArray = npt.NDArray[np.complex128]
 Sums = tuple[float, float, float]
 
-#: Standard deviations to either side that the first table serves, in theta and in frequency.
+#: Range of theta and of frequency of the first packed outcomes, in standard deviations.
 _TILT, _FREQUENCY = 12.5, 13.0
-#: A table is made anew, wider, where more than this share of a tilted law is at an end.
+#: Outcomes are packed again, over a wider range, if the relative tail mass exceeds this.
 _CUT = 3e-16
-#: Products below 2^-_FLOOR are bounds.
+#: Where a product falls below 2^-_FLOOR the kernel stops: the value is an upper bound.
 _FLOOR = 128.0
-#: Nodes for which partial products are held at once.
+#: Nodes in one call of the kernel.
 _NODES = 1 << 12
 
 
 class RatioMoments:
-    """``M(s) = E e^(s l)`` out, l the log ratio of all coordinates: what an inversion asks for."""
+    """``M(s) = E e^(s l)`` in *out*, l the sum of the log ratios of all coordinates."""
 
-    def __init__(self, families: Sequence[Family], normal: NormalPart | None):
+    def __init__(self, families: Sequence[CoordinateFamily], normal: NormalPart | None):
         self.families, self.normal = families, normal
         variance = sum(float(f.copies @ f.ratio_spread**2) for f in families)
         if normal is not None:
             variance += normal.local(0.0)[2]
         self.spread = float(np.sqrt(variance))
-        self._tables: list[Table] = []
-        self._kept: list[tuple[Table, float, FloatArray, Sums]] = []
+        self._packs: list[PackedOutcomes] = []
+        self._kept: list[tuple[PackedOutcomes, float, FloatArray, Sums]] = []
 
     @property
     def support(self) -> tuple[float, float]:
@@ -55,7 +55,7 @@ class RatioMoments:
         return -np.inf if self.normal is None else 1.0 - self.normal.n
 
     def last(self, direction: str) -> float:
-        """The epsilon that holds where delta is 0: from outcomes however unlikely."""
+        """The epsilon at delta = 0, from outcomes of any positive probability."""
         if direction == "out":
             ruled_out = self.normal is not None or any(f.ruled_out for f in self.families)
             return (
@@ -91,14 +91,14 @@ class RatioMoments:
     def _lattice_wave(
         self, theta: float, start: float, step: float, count: int, end: float
     ) -> ComplexArray:
-        table, tilted, _ = self._tilted(theta, end)
+        packed, tilted, _ = self._tilted(theta, end)
         product = np.empty((count, 3, moments.LANES))
-        scratch = np.empty(moments.SCRATCH * table.rows)
+        scratch = np.empty(moments.SCRATCH * packed.rows)
         moments.moment_wave(
-            table.first,
-            table.weight,
-            table.ratio,
-            table.copies,
+            packed.first,
+            packed.weight,
+            packed.ratio,
+            packed.copies,
             theta,
             start,
             step,
@@ -110,47 +110,47 @@ class RatioMoments:
         values = np.prod(product[:, 0] + 1j * product[:, 1], axis=1)
         return np.asarray(values * np.exp2(product[:, 2].sum(axis=1)))
 
-    def full_table(self) -> Table:
-        """Every count of every coordinate that matters near the two worlds."""
-        return self._table(1.0, np.inf, 1.0)
+    def all_outcomes(self) -> PackedOutcomes:
+        """Packed outcomes without a stride: all counts that are likely in either world."""
+        return self._packed(1.0, np.inf, 1.0)
 
-    def _tilted(self, theta: float, most_t: float) -> tuple[Table, FloatArray, Sums]:
-        """A table that serves, what the kernel needs of it at theta, and its sums."""
-        for table, at, tilted, sums in self._kept:
-            if at == theta and most_t <= table.most_t:
-                return table, tilted, sums
+    def _tilted(self, theta: float, most_t: float) -> tuple[PackedOutcomes, FloatArray, Sums]:
+        """Packed outcomes valid at theta and most_t, their tilted form, and K, K', K''."""
+        for packed, at, tilted, sums in self._kept:
+            if at == theta and most_t <= packed.most_t:
+                return packed, tilted, sums
         wider = 1.0
         while True:
-            table = self._table(theta, most_t, wider)
-            tilted = np.empty(moments.TILTED * table.copies.size // moments.LANES)
+            packed = self._packed(theta, most_t, wider)
+            tilted = np.empty(moments.TILTED * packed.copies.size // moments.LANES)
             sums = moments.moment_sums(
-                table.first,
-                table.weight,
-                table.ratio,
-                table.lost,
-                table.copies,
+                packed.first,
+                packed.weight,
+                packed.ratio,
+                packed.lost,
+                packed.copies,
                 theta,
-                np.empty(moments.SCRATCH * table.rows),
+                np.empty(moments.SCRATCH * packed.rows),
                 tilted,
             )
-            if table.cut(theta, tilted) <= _CUT:
-                self._kept = [*self._kept[-1:], (table, theta, tilted, sums)]
-                return table, tilted, sums
+            if packed.cut(theta, tilted) <= _CUT:
+                self._kept = [*self._kept[-1:], (packed, theta, tilted, sums)]
+                return packed, tilted, sums
             wider *= 1.5
 
-    def _table(self, theta: float, most_t: float, wider: float) -> Table:
-        for table in self._tables:
-            if abs(theta) <= table.most_theta and most_t <= table.most_t and wider == 1.0:
-                return table
+    def _packed(self, theta: float, most_t: float, wider: float) -> PackedOutcomes:
+        for packed in self._packs:
+            if abs(theta) <= packed.most_theta and most_t <= packed.most_t and wider == 1.0:
+                return packed
         most_theta = max(2.0 * abs(theta), _TILT / self.spread + 1.0)
         first = _FREQUENCY / self.spread
         reach = first if most_t <= first else 2.0 * most_t
-        made = packed(self.families, most_theta, reach, wider)
-        # One that serves less is kept if it is cheaper.  A new list: threads may read the old one.
+        made = pack(self.families, most_theta, reach, wider)
+        # Narrower packs stay if they are cheaper.  A new list: threads may read the old one.
         kept = [
-            table
-            for table in self._tables
-            if table.most_t > made.most_t or 2 * table.weight.size < made.weight.size
+            packed
+            for packed in self._packs
+            if packed.most_t > made.most_t or 2 * packed.weight.size < made.weight.size
         ]
-        self._tables = sorted([*kept, made], key=lambda table: table.most_t)
+        self._packs = sorted([*kept, made], key=lambda packed: packed.most_t)
         return made

@@ -1,4 +1,4 @@
-"""Outcomes of all coordinates packed for the kernels: eight coordinates to a tile."""
+"""Packing of the outcomes of all coordinates for the kernels, eight coordinates to a tile."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels import moments
-from mialeak.exact._coordinates import Family
+from mialeak.exact._coordinates import CoordinateFamily
 
-__all__ = ["DEVIATIONS", "Table", "packed"]
+__all__ = ["DEVIATIONS", "PackedOutcomes", "pack"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Standard deviations of a count that are kept: beyond lie 2 e^(-8.8^2/2) = 3e-17.
+#: Range of stored counts in standard deviations; the tail mass beyond is 2 e^(-8.8^2/2) = 3e-17.
 DEVIATIONS = 8.8
 #: A sum over every h-th count errs by e^(-a^2/2), a = 2 pi spread/h less the frequency, both in
 #: standard deviations: 1e-16 here.
 _ALIAS = 8.6
-#: Rows of tiles worked out at once.
+#: Rows of tiles computed at once.
 _ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
-class Table:
+class PackedOutcomes:
     """Tiles of eight coordinates, those with the fewest outcomes first.
 
     Attributes
     ----------
     first, weight, ratio, lost, copies : ndarray
-        As the kernels want them.
+        The arguments of the kernels.
     most_theta, most_t : float
-        ``M(theta + it)`` is right up to here; ``most_t`` is inf if every count is there.
+        ``M(theta + it)`` is accurate up to these; ``most_t`` is inf if every count is stored.
     ends : pair of (mass, ratio), each (tiles, 8) ndarray
-        At the lower and the upper end of each range of counts: about the probability left out
-        beyond it (0 if none was), and the log ratio there.
+        For the lower and the upper end of each range of counts: the approximate tail mass beyond it
+        (0 if the range is complete), and the log ratio at the end.
     """
 
     first: IntArray
@@ -51,11 +51,11 @@ class Table:
 
     @property
     def rows(self) -> int:
-        """Of the longest tile."""
+        """Rows of the longest tile."""
         return int(np.diff(self.first).max())
 
     def cut(self, theta: float, tilted: FloatArray) -> float:
-        """Largest share of a coordinate's tilted law that is left at an end of its range."""
+        """Largest relative tail mass of a tilted coordinate beyond an end of its range."""
         tiles = tilted.reshape(-1, moments.TILTED)
         shift = tiles[:, moments.SHIFT : moments.SHIFT + moments.LANES]
         total = tiles[:, moments.TOTAL : moments.TOTAL + moments.LANES]
@@ -67,10 +67,10 @@ class Table:
         return worst
 
 
-def packed(
-    families: Sequence[Family], most_theta: float, most_t: float, wider: float = 1.0
-) -> Table:
-    """The table for `abs(theta) <= most_theta` and `abs(t) <= most_t`.
+def pack(
+    families: Sequence[CoordinateFamily], most_theta: float, most_t: float, wider: float = 1.0
+) -> PackedOutcomes:
+    """Pack the outcomes for `abs(theta) <= most_theta` and `abs(t) <= most_t`.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def packed(
     pieces = [_family_tiles(family, most_theta, most_t, wider) for family in families]
     rows = np.concatenate([np.diff(piece.first) for piece in pieces])
     whole = all(piece.most_t == np.inf for piece in pieces)
-    return Table(
+    return PackedOutcomes(
         np.concatenate([[0], np.cumsum(rows)]).astype(np.int64),
         np.concatenate([piece.weight for piece in pieces]),
         np.concatenate([piece.ratio for piece in pieces]),
@@ -98,18 +98,20 @@ def packed(
     )
 
 
-def _family_tiles(family: Family, most_theta: float, most_t: float, wider: float) -> Table:
+def _family_tiles(
+    family: CoordinateFamily, most_theta: float, most_t: float, wider: float
+) -> PackedOutcomes:
     low, high = family.reach(wider * (DEVIATIONS + most_theta * family.ratio_spread))
     stride = np.ones(low.shape)
     if family.smooth and most_t < np.inf:
         inside = (low > 0.0) & (high < family.last)
-        room = 2.0 * np.pi * family.spread / (_ALIAS + most_t * family.ratio_spread)
-        stride = np.where(inside, np.maximum(np.floor(room), 1.0), 1.0)
+        longest = 2.0 * np.pi * family.spread / (_ALIAS + most_t * family.ratio_spread)
+        stride = np.where(inside, np.maximum(np.floor(longest), 1.0), 1.0)
     count = np.floor((high - low) / stride).astype(np.int64) + 1
     order = np.argsort(count, kind="stable")
     lanes = moments.LANES
     tiles = -(-order.size // lanes)
-    # A lane without a coordinate repeats the first with no outcome at all.
+    # A lane without a coordinate holds coordinate 0 with no outcomes.
     which = np.zeros(tiles * lanes, np.int64)
     which[: order.size] = order
     real = np.arange(which.size) < order.size
@@ -124,13 +126,13 @@ def _family_tiles(family: Family, most_theta: float, most_t: float, wider: float
         tile = np.repeat(np.arange(start, stop), rows[start:stop])
         lane = (lanes * tile)[:, None] + np.arange(lanes)
         number = np.arange(first[start], first[stop]) - first[tile]
-        some = number[:, None] < count[lane]
+        present = number[:, None] < count[lane]
         at = which[lane]
-        k = np.where(some, low[at] + stride[at] * number[:, None], low[at])
+        k = np.where(present, low[at] + stride[at] * number[:, None], low[at])
         w, r = family.outcomes(at, k)
-        some &= w > 0.0
-        weight[first[start] : first[stop]] = np.where(some, w, 0.0)
-        ratio[first[start] : first[stop]] = np.where(some, r, 0.0)
+        present &= w > 0.0
+        weight[first[start] : first[stop]] = np.where(present, w, 0.0)
+        ratio[first[start] : first[stop]] = np.where(present, r, 0.0)
         start = stop
     lost, kept = np.where(real, family.lost[which], 0.0), family.kept[which]
     total = np.add.reduceat(weight, first[:-1]).ravel()
@@ -140,9 +142,9 @@ def _family_tiles(family: Family, most_theta: float, most_t: float, wider: float
     for edge, limit in ((low, np.zeros(low.shape)), (high, family.last)):
         cut = real & (edge[which] != limit[which])
         w, r = family.outcomes(which, edge[which])
-        # What lies beyond an end is like a geometric series of about the spread's length.
+        # The tail beyond an end is about a geometric series with the length of the spread.
         beyond = w * (1.0 + family.spread[which])
         ends.append((np.where(cut, beyond, 0.0).reshape(tiles, lanes), r.reshape(tiles, lanes)))
     copies = np.where(real, family.copies[which], 0.0)
     whole = most_t if bool(np.any(stride > 1.0)) else np.inf
-    return Table(first, weight, ratio, lost, copies, most_theta, whole, tuple(ends))
+    return PackedOutcomes(first, weight, ratio, lost, copies, most_theta, whole, tuple(ends))

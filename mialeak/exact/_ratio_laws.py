@@ -1,4 +1,4 @@
-"""The law of the log likelihood ratio in both worlds, by whichever method suits it."""
+"""Laws of the log likelihood ratio in both worlds, one class for each method."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ from mialeak._numerics.corners import corners_of_atoms
 from mialeak._numerics.inversion import SaddlePointInversion
 from mialeak.exact._atoms import MOST_ATOMS, MOST_SMALL, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._recurrences import Returns, growth
+from mialeak.exact._recurrences import Recurrences, growth
 from mialeak.tradeoff import PiecewiseTradeOff
 
 __all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw"]
 
 _EPS = 2.0**-52
-#: Rounding of K a coordinate, as measured: it adds up like a random walk.
+#: Measured rounding error of K for one coordinate; the errors add up like a random walk.
 _ROUNDING = 4.0 * _EPS
-#: Relative error of a probability for each unit of its logarithm, of which it is the exponential.
+#: Relative error of ``e^x`` for each unit of ``|x|``.
 _EXPONENT = 8.0 * _EPS
-#: Returns left out that are more than this are looked at on every contour, and so many of their
-#: root mean squares are the error: of 2,880 tails of 40 laws, 5 were off by 1 to 1.6 of them.
-_RETURNING, _DEVIATIONS = 1e-12, 2.0
+#: Omitted recurrences above this are evaluated on every contour; the error is this multiple of
+#: their root mean square.  Of 2,880 tails of 40 laws, 5 had an error of 1 to 1.6 root mean squares.
+_RECURRING, _DEVIATIONS = 1e-12, 2.0
 #: Errors are relative to probabilities below this.
 _RELATIVE = 1e-3
-#: Mass beyond the counts that are kept, a coordinate.
+#: Tail mass of one coordinate beyond its stored counts.
 _CUT_OFF = 3e-17
-#: Moment functions of normal columns this small have fallen off.
-_GONE = 1e-10
-#: Thresholds of the table, and steps, by which a quantile of two halves is found: the last two
-#: thirds are halvings, down to the atom itself.
+#: The moment function of normal columns counts as zero below this.
+_NEGLIGIBLE = 1e-10
+#: Thresholds of the table, and steps of the search for a quantile of two halves.  The last two
+#: thirds of the steps are halvings, which end at the atom.
 _TABLE, _STEPS = 129, 90
-#: What the tangent of the curve may leave of a power, relatively.
+#: Relative error of a power that a step along the tangent of the curve may leave.
 _SECOND_ORDER = 1e-16
-#: Thresholds of the table where each takes ten times as long.
+#: Thresholds of the table where one threshold takes ten times as long.
 _COARSE = 33
-#: Up to here a delta of two halves is summed from what keeps its digits where worlds are close.
+#: Up to this epsilon, delta of two halves is computed by `Halves.excess`, which is accurate where
+#: the worlds are close.
 _SMALL_EPSILON = 1.0
 
 
@@ -55,8 +56,8 @@ class RatioArrays(NamedTuple):
     log_ratio : ndarray
         Its values, increasing.
     cdf_out, cdf_in : ndarray
-        P(l <= log_ratio) in either world; the first starts above the probability of an outcome
-        that the target makes impossible.
+        P(l <= log_ratio) in the two worlds.  `cdf_out` includes the probability of l = -inf: the
+        outcomes that the target makes impossible.
 
     Examples
     --------
@@ -73,27 +74,27 @@ class RatioArrays(NamedTuple):
 
 
 class RatioLaw(ABC):
-    """``l`` in the worlds 0 (out) and 1 (in); `lost` is the probability of -inf, out."""
+    """Law of ``l`` in the worlds 0 (out) and 1 (in); `lost` is P(l = -inf) in *out*."""
 
     method: str
     lost: float
-    #: At most so much probability, out and in, is missing from what is summed.
+    #: Upper bounds on the probability, out and in, of the outcomes that the sums omit.
     missing: tuple[float, float] = (0.0, 0.0)
-    #: The least probability, out and in, of the answers so far.
+    #: The least probability, out and in, of the results so far.
     least: tuple[float, float] = (1.0, 1.0)
 
     @property
     @abstractmethod
     def body_error(self) -> float:
-        """Error of the answers so far, were they all above 1e-3."""
+        """Error of results above 1e-3."""
 
     @property
     def error(self) -> float:
-        """Error of the answers so far: relative below 1e-3, absolute above."""
+        """Error of the results so far: relative below 1e-3, absolute above."""
         return self.error_at(*self.least)
 
     def error_at(self, out: float, inside: float) -> float:
-        """Error of answers whose least probabilities are these; of a zero that may be none, 1."""
+        """Error of results with these least probabilities; 1 for a zero that may be inexact."""
         error = self.body_error
         for least, missing in zip((out, inside), self.missing, strict=True):
             if least > 0.0:
@@ -104,7 +105,7 @@ class RatioLaw(ABC):
         return error
 
     def note(self, out: float, inside: float) -> None:
-        """Remember the least probabilities of an answer."""
+        """Record the least probabilities of a result."""
         self.least = min(self.least[0], out), min(self.least[1], inside)
 
     @abstractmethod
@@ -121,7 +122,7 @@ class RatioLaw(ABC):
 
     @abstractmethod
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        """Of either direction."""
+        """Delta of one direction, "in" or "out"."""
 
     @property
     @abstractmethod
@@ -134,34 +135,34 @@ class RatioLaw(ABC):
 
 
 class ContourLaw(RatioLaw):
-    """By inversion of the moment function."""
+    """The law by inversion of the moment function."""
 
     method = "inversion"
 
-    def __init__(self, moments: RatioMoments, returns: Returns, strip: tuple[float, float]):
-        self.moments, self.returns = moments, returns
+    def __init__(self, moments: RatioMoments, recurrences: Recurrences, strip: tuple[float, float]):
+        self.moments, self.recurrences = moments, recurrences
         self.inversion = SaddlePointInversion(
             moments,
             strip=strip,
-            windows=returns.windows,
-            reach=returns.start,
-            left=returns.left,
+            windows=recurrences.windows,
+            reach=recurrences.start,
+            omitted=recurrences.omitted,
             support=moments.support,
         )
-        # One minus the mass, kept where the mass is nearly one.
+        # 1 - mass, accurate where the mass is nearly 1.
         self.lost = -float(np.expm1(min(moments.local(0.0)[0], 0.0)))
         self._coordinates = sum(float(f.copies.sum()) for f in moments.families) + 1.0
         self._grown: dict[float, float] = {}
 
     @property
     def body_error(self) -> float:
-        """Trapezoid rule and wrap-around, returns left out, counts left out, rounding."""
+        """Trapezoid rule and wrap-around, omitted recurrences, omitted counts, rounding."""
         off = abs(self.moments.local(1.0)[0])
         rounding = _ROUNDING * np.sqrt(self._coordinates) + off + 16.0 * _EPS
-        left = self.returns.left
-        if left > _RETURNING:
-            left *= _DEVIATIONS * max(map(self._growth, self.inversion.lines), default=1.0)
-        return float(self.inversion.error + left + _CUT_OFF * self._coordinates + rounding)
+        omitted = self.recurrences.omitted
+        if omitted > _RECURRING:
+            omitted *= _DEVIATIONS * max(map(self._growth, self.inversion.lines), default=1.0)
+        return float(self.inversion.error + omitted + _CUT_OFF * self._coordinates + rounding)
 
     def _growth(self, theta: float) -> float:
         if theta not in self._grown:
@@ -178,11 +179,11 @@ class ContourLaw(RatioLaw):
         finite = self.inversion.log_tails(np.array(-np.inf))[1]
         with np.errstate(divide="ignore"):
             log_fpr = np.log(fpr)
-            rest = np.log(np.maximum((1.0 - fpr) - self.lost, 0.0))
+            log_lower = np.log(np.maximum((1.0 - fpr) - self.lost, 0.0))
         x = np.where(fpr > 0.0, -np.inf, np.inf)
         for upper, target, places in (
             (True, log_fpr, (fpr > 0.0) & (fpr <= 0.5)),
-            (False, rest, (fpr > 0.5) & (rest > -np.inf)),
+            (False, log_lower, (fpr > 0.5) & (log_lower > -np.inf)),
         ):
             places &= target < finite
             if places.any():
@@ -192,14 +193,14 @@ class ContourLaw(RatioLaw):
         fnr = np.exp(np.minimum(lower, 0.0))
         if self.moments.normal is None:
             return x, power, fnr
-        # Close to the largest ratio there is, x is too coarse for its tail: along the tangent.
-        out, slope, some = self.log_tails(x, 0), np.exp(x), np.isfinite(x)
+        # Near the largest ratio float64 cannot resolve x: follow the tangent of the curve from x.
+        out, slope, interior = self.log_tails(x, 0), np.exp(x), np.isfinite(x)
         with np.errstate(invalid="ignore", over="ignore"):
             drawn = slope * _beyond(fpr, 1.0 - fpr, np.exp(out))
             power, fnr = (
-                np.where(some, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
+                np.where(interior, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
             )
-            least = np.where(some, fpr * slope, 0.0)  # power / fpr falls from e^most, and is above
+            least = np.where(interior, fpr * slope, 0.0)  # the curve is above the tangent's slope
         most = fpr * np.exp(min(self.moments.support[1], 700.0))
         power = np.minimum(np.minimum(np.maximum(power, least), most), 1.0)
         return x, power, np.clip(fnr, 0.0, 1.0)
@@ -237,21 +238,21 @@ class ContourLaw(RatioLaw):
 
     @cached_property
     def auc(self) -> float:
-        """From ``P(l_in - l_out <= 0)``: its moment function at -1/2 + it is |M(1/2 + it)|^2."""
+        """Area under the curve, 1 - P(l_in - l_out <= 0), by inversion of |M(1/2 + it)|^2."""
         spread = self.moments.local(0.5)[2] * np.sqrt(2.0)
         step, end, total = 0.35 / spread, 1, 0.0  # all nodes but that at 0
         reach, normal = 10.0 / spread, self.moments.normal
-        while normal is not None and abs(normal.wave(0.5, np.array(reach))) > _GONE:
-            reach *= 2.0  # few normal columns fall off slowly
-        for low, high in [(0.0, reach), *self.returns.windows]:
+        while normal is not None and abs(normal.wave(0.5, np.array(reach))) > _NEGLIGIBLE:
+            reach *= 2.0  # a small number of normal columns: |M| decays slowly
+        for low, high in [(0.0, reach), *self.recurrences.windows]:
             first = max(int(np.ceil(low / step)), end)
             count = max(int(high / step) + 1 - first, 0)
             size = np.abs(self.moments.wave(0.5, first * step, step, count)) ** 2
             t = step * (first + np.arange(count))
             total += float(np.sum(size * 0.5 / (0.25 + t * t)))
             end = first + count
-        # The node at 0 counts half, which is 1: nearly what wraps around, 1/(e^period - 1), if the
-        # worlds are close.  The two together.
+        # The node at 0 has weight 1/2 and value 1.  If the worlds are close, it nearly cancels the
+        # wrap-around 1/(e^period - 1): compute the difference of the two.
         log_size, period = 2.0 * self.moments.local(0.5)[0], np.pi / step
         log_mass = self.moments.local(0.0)[0] + self.moments.local(1.0)[0]
         nodes = total * np.exp(log_size) / period
@@ -263,13 +264,13 @@ class ContourLaw(RatioLaw):
         return self.inversion.log_density(x)
 
 
-def _beyond(p: FloatArray, rest: FloatArray, tails: Any) -> FloatArray:
-    """How far p is beyond the upper tail, by whichever of that and the lower one is smaller."""
-    return np.asarray(np.where(p <= rest, p - tails[1], tails[0] - rest))
+def _beyond(p: FloatArray, complement: FloatArray, tails: Any) -> FloatArray:
+    """``p`` minus the upper tail, computed from the smaller of the two tails."""
+    return np.asarray(np.where(p <= complement, p - tails[1], tails[0] - complement))
 
 
 def _less_wrapped(a: float) -> float:
-    """``1/a - 1/(e^a - 1)``, by its series where the two nearly cancel."""
+    """``1/a - 1/(e^a - 1)``, by a series for small a, where the terms nearly cancel."""
     if a > 0.1:
         return float(1.0 / a - 1.0 / np.expm1(min(a, 700.0)))
     square = a * a
@@ -277,7 +278,7 @@ def _less_wrapped(a: float) -> float:
 
 
 class AtomLaw(RatioLaw):
-    """Every atom is known."""
+    """A law whose atoms are all enumerated."""
 
     method = "atoms"
 
@@ -293,7 +294,7 @@ class AtomLaw(RatioLaw):
 
     @property
     def body_error(self) -> float:
-        """Rounding."""
+        """Rounding error."""
         gap = abs(float(self.atoms.inside.sum()) - 1.0)
         return gap + 64.0 * _EPS
 
@@ -305,7 +306,7 @@ class AtomLaw(RatioLaw):
             return lower, np.log(above[place])
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The threshold is an atom, at which an attack has to draw lots."""
+        """Threshold, power and fnr; the threshold is an atom, where the attack randomises."""
         above = self.atoms.tails[0][1]
         place = np.searchsorted(-above, -fpr)  # the first with P(l > atom) <= fpr
         ratio = np.append(np.append(-np.inf, self.atoms.ratio), np.inf)
@@ -323,25 +324,25 @@ class AtomLaw(RatioLaw):
         return self.curve.auc
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        """There is none."""
+        """Raise TypeError: a law of atoms has no density."""
         why = "the law of its log-likelihood ratio consists of atoms"
         unsupported("density", "for this curve", why, "to_arrays() lists them", error=TypeError)
 
 
 class HalvesLaw(RatioLaw):
-    """Two halves whose atoms are known; what has no merge comes from the inversion."""
+    """The law of two halves with enumerated atoms; density and large AUC use the inversion."""
 
     method = "meet in the middle"
 
     def __init__(self, halves: Halves, contours: ContourLaw, faint: tuple[float, float]):
         self.halves, self.contours, self.lost = halves, contours, contours.lost
         self.missing = halves.missing[0] + faint[0], halves.missing[1] + faint[1]
-        # One minus that, kept where it is small.
+        # 1 - lost, accurate where small.
         self._kept = float(np.exp(min(contours.moments.local(0.0)[0], 0.0)))
 
     @property
     def body_error(self) -> float:
-        """Rounding."""
+        """Rounding error."""
         return 256.0 * _EPS
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
@@ -355,7 +356,7 @@ class HalvesLaw(RatioLaw):
         _, mean, spread = self.contours.moments.local(0.5)
         points = _TABLE if small.size <= MOST_SMALL else _COARSE
         x = mean + spread * np.linspace(-12.0, 12.0, points)
-        # Past the last atoms, however their sum is rounded where it is looked for.
+        # Beyond the extreme atoms, whatever the rounding of their sum.
         low, high = (
             large[end] + small[end] + sign * 4.0 * _EPS * (abs(large[end]) + abs(small[end]))
             for end, sign in ((0, -1.0), (-1, 1.0))
@@ -365,11 +366,11 @@ class HalvesLaw(RatioLaw):
         return x, [self.halves.tails(x, world) for world in (0, 1)]
 
     def _threshold(self, p: FloatArray, world: int) -> FloatArray:
-        """The x with P(l > x) = p in the world: the regula falsi on the log of the smaller tail.
+        """The x with P(l > x) = p in the world, by regula falsi on the log of the smaller tail.
 
-        As close as the curve, taken along its tangent from there, needs: what is between x and the
-        place looked for has ratios that differ by no more than the bracket.  An x that is beside an
-        atom is on the side of that tail, which is then at most what it should be.
+        The search stops when a step along the tangent of the curve is accurate: ratios between x
+        and the quantile differ by at most the width of the bracket.  At an atom, x is on the side
+        on which the smaller tail is at most its target.
         """
         grid, tables = self._table
         lower, upper = tables[world]
@@ -377,15 +378,15 @@ class HalvesLaw(RatioLaw):
         right = np.clip(np.searchsorted(-upper, -p, side="left"), 1, grid.size - 1)
         ends = [grid[right - 1], grid[right]]
         small = p <= 0.5 * (1.0 if world else self._kept)
-        target = np.where(small, p, 1.0 - p if world else self._rest(p))
+        target = np.where(small, p, 1.0 - p if world else self._lower_mass(p))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_target = np.log(target)
             sizes = [
                 np.log(np.where(small, upper[k], lower[k])) - log_target for k in (right - 1, right)
             ]
-        x, found = np.where(small, ends[1], ends[0]), np.zeros(p.shape, bool)
+        x, converged = np.where(small, ends[1], ends[0]), np.zeros(p.shape, bool)
         before = np.zeros(p.size, np.intp)  # the end that moved last: 1 or 2
-        at = np.arange(p.size)  # those still looked for
+        at = np.arange(p.size)  # indices not yet converged
         for step in range(_STEPS):
             low, high, f_low, f_high = ends[0][at], ends[1][at], sizes[0][at], sizes[1][at]
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -397,37 +398,37 @@ class HalvesLaw(RatioLaw):
             tail = np.where(small[at], above, below)
             with np.errstate(divide="ignore", invalid="ignore"):
                 f = np.log(tail) - log_target[at]
-            left = (tail > target[at]) == small[at]
-            # An end that stays twice counts half (the Illinois method).
-            again = before[at] == np.where(left, 1, 2)
-            before[at] = np.where(left, 1, 2)
+            short = (tail > target[at]) == small[at]  # the quantile is above x
+            # Illinois method: halve the value at an end that stays twice.
+            again = before[at] == np.where(short, 1, 2)
+            before[at] = np.where(short, 1, 2)
             weight = np.where(again, 0.5, 1.0)
-            for end, moves in ((0, left), (1, ~left)):
+            for end, moves in ((0, short), (1, ~short)):
                 ends[end][at] = np.where(moves, x[at], ends[end][at])
                 sizes[end][at] = np.where(moves, f, weight * sizes[end][at])
             width = ends[1][at] - ends[0][at]
             off = np.abs(tail - target[at]) * np.minimum(width, 1.0)
-            found[at] = off <= _SECOND_ORDER * target[at]
-            at = at[~(found[at] | (width <= 4.0 * _EPS * np.abs(ends[1][at])))]
+            converged[at] = off <= _SECOND_ORDER * target[at]
+            at = at[~(converged[at] | (width <= 4.0 * _EPS * np.abs(ends[1][at])))]
             if not at.size:
                 break
-        return np.where(found, x, np.where(small, ends[1], ends[0])).reshape(shape)
+        return np.where(converged, x, np.where(small, ends[1], ends[0])).reshape(shape)
 
-    def _rest(self, fpr: FloatArray) -> FloatArray:
-        """The finite part out, less fpr: from that of lost and kept which has the digits."""
-        rest = self._kept - fpr if self.lost > 0.5 else (1.0 - fpr) - self.lost
-        return np.maximum(rest, 0.0)
+    def _lower_mass(self, fpr: FloatArray) -> FloatArray:
+        """Mass of the finite part *out* minus fpr, from the more accurate of lost and kept."""
+        mass = self._kept - fpr if self.lost > 0.5 else (1.0 - fpr) - self.lost
+        return np.maximum(mass, 0.0)
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Between atoms, and near a threshold, the curve's slope is e^x."""
+        """Threshold, power and fnr; between atoms the curve is straight with slope e^x."""
         x = self._threshold(fpr, 0)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
         with np.errstate(over="ignore"):
-            drawn = np.exp(x) * _beyond(fpr, self._rest(fpr), out)
+            drawn = np.exp(x) * _beyond(fpr, self._lower_mass(fpr), out)
         certain = fpr >= self._kept
         power = np.where(fpr > 0.0, np.where(certain, 1.0, inside[1] + drawn), 0.0)
         fnr = np.where(fpr > 0.0, np.where(certain, 0.0, inside[0] - drawn), 1.0)
-        # Below the mass of the last atom only rounding is left of the difference.
+        # Below the mass of the last atom the difference is only rounding.
         most = np.minimum(fpr * np.exp(self._table[0][-1]), 1.0)
         return x, np.clip(power, 0.0, most), np.clip(fnr, 0.0, 1.0)
 
@@ -447,13 +448,13 @@ class HalvesLaw(RatioLaw):
         scale = 1.0 if side else -np.exp(x)
         gap[near] = scale * self.halves.excess(sign * x, side)
         x = epsilon[far]
-        paid, price = (self.halves.tails(sign * x, world)[side] for world in (side, 1 - side))
-        gap[far] = paid - np.exp(x) * price
+        first, second = (self.halves.tails(sign * x, world)[side] for world in (side, 1 - side))
+        gap[far] = first - np.exp(x) * second
         return np.maximum(gap, 0.0) + (0.0 if side else self.lost)
 
     @cached_property
     def auc(self) -> float:
-        """Of few atoms their own, else that of the inversion."""
+        """AUC of the enumerated atoms if their number allows, otherwise of the inversion."""
         large, small = self.halves.large, self.halves.small
         if large.size * small.size <= MOST_ATOMS:
             return AtomLaw(large.times(small), self.lost).auc

@@ -1,11 +1,12 @@
-"""Where the moment function returns: frequencies at which many coordinates are in step again.
+"""Recurrences of the moment function: high frequencies at which its modulus is large again.
 
-The log ratio of a coordinate lies on a slightly bent lattice: neighbouring counts differ by
-``l'(k)``.  At frequency t it is in step where ``t l'(k)`` is a multiple of 2 pi for some likely k;
-elsewhere ``|M_j|`` is rounding.  So only frequencies have to be looked at that are in step for the
-coordinates with the narrowest range of ``l'``, and there the kernel stops at a product that is
-small.  Bending makes ``|M_j| = (1 + (2 pi m b)^2)^(-1/4)`` at the m-th return, b the family's
-`bend`: with enough coordinates nothing returns at all.
+The log ratios of a coordinate form a nearly regular lattice: neighbouring counts differ by
+``l'(k)``, which varies slowly with k.  A coordinate is in phase at frequency t if ``t l'(k)`` is a
+multiple of 2 pi for a likely count k; otherwise ``|M_j|`` is below rounding.  The search therefore
+evaluates only frequencies that are in phase for the coordinates with the narrowest range of
+``l'``, and the kernel stops as soon as the product is small.  The curvature of the lattice damps
+the m-th recurrence to ``|M_j| = (1 + (2 pi m b)^2)^(-1/4)``, b the family's `curvature`: with
+enough coordinates there is no recurrence.
 """
 
 from __future__ import annotations
@@ -21,150 +22,152 @@ from scipy.special import gammaln, i0e, xlogy
 from mialeak._arrays import FloatArray
 from mialeak._kernels.moments import LANES
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._packing import Table
+from mialeak.exact._packing import PackedOutcomes
 
-__all__ = ["Returns", "find_returns", "growth"]
+__all__ = ["Recurrences", "find_recurrences", "growth"]
 
-#: Bent away for good: the product of all first returns is below e^-_BENT.
-_BENT = 45.0
-#: Standard deviation of a count from which that is so.
-_MANY = 4.0
-#: Theta at which |M(theta + it)| is looked at, and the step of t in units of one over the standard
-#: deviation.
+#: Recurrences damped below e^-_DAMPED are ignored.
+_DAMPED = 45.0
+#: The damping formula holds for counts with at least this standard deviation.
+_WIDE = 4.0
+#: Theta of the line on which the search evaluates |M(theta + it)|, and the step of t in units of
+#: one over the standard deviation.
 _TILT, _STEP = 0.5, 0.4
-#: Least t that is looked at, in the same units: every inversion covers what is before.
+#: Least t of the search, in the same units: every inversion covers smaller t.
 _START = 9.0
-#: Off step by this many standard deviations (of the count) is out of sight.
+#: Phases further than this many standard deviations (of the count) from a multiple of 2 pi
+#: contribute nothing.
 _OFF_STEP = 9.0
-#: Sizes below this do not matter, nor does a period that adds less.
+#: Moduli below the first are ignored; the search ends at a period that adds less than the second.
 _SMALL, _ENOUGH = 1e-18, 1e-17
-#: Work at most: nodes, and nodes times outcomes.  Candidates looked at in a period at most.
+#: Limits of the search: nodes, nodes times outcomes, and candidates in one period.
 _NODES, _WORK, _CANDIDATES = 1 << 15, 4e8, 1 << 23
-#: Where that leaves more than this, nodes of a second search, half a second of work: it counts if
-#: it comes to an end.  Rare values among columns that are much alike need it.
+#: If the omitted recurrences exceed the first, a second search with this many nodes (0.5 s); its
+#: result is used if it ends.  Rare values among nearly equal columns need it.
 _CLOSE, _MORE_NODES = 1e-9, 1 << 20
-#: Tiles after which the kernel gives up on a node where nothing returns.
+#: Tiles after which the kernel stops at a node without a recurrence.
 _FIRST_TILES = 6
-#: Outcomes at most of which all are listed.
+#: Largest number of outcomes that are all enumerated.
 _OUTCOMES = 1 << 25
-#: Coordinates by which frequencies are ruled out.
-_WITNESSES = 12
-#: Nodes this close are evaluated together.
+#: Coordinates that select the candidate frequencies.
+_CHOSEN = 12
+#: Nodes at most this far apart are evaluated in one call.
 _GAP = 16
 #: Largest exponent of e.
 _LARGE = 700.0
-#: Phases at most that the kernel turns to the last digit.
+#: Largest phase that the kernel evaluates to the last digit.
 _MOST_PHASE = 4e6
 
 
-class Returns(NamedTuple):
-    """Least t that was looked at, intervals of t that matter, and what these leave out.
+class Recurrences(NamedTuple):
+    """Start of the search, the intervals of t with recurrences, and the size of the omitted ones.
 
-    `left` is relative to a tail; it is inf if the law is nearly one atom and has no inversion.
+    `omitted` is relative to a tail; it is inf if the law is nearly one atom and has no inversion.
     """
 
     start: float
     windows: list[tuple[float, float]]
-    left: float
+    omitted: float
 
 
-def find_returns(moments: RatioMoments) -> Returns:
-    """The returns of the moment function; looked for longer where much would be left out."""
+def find_recurrences(moments: RatioMoments) -> Recurrences:
+    """The recurrences of the moment function; a longer search follows if it omits too much."""
     first = _search(moments, _NODES)
-    if first.left <= _CLOSE or np.isinf(first.left):
+    if first.omitted <= _CLOSE or np.isinf(first.omitted):
         return first
     longer = _search(moments, _MORE_NODES)
-    return longer if longer.left <= min(_CLOSE, first.left) else first
+    return longer if longer.omitted <= min(_CLOSE, first.omitted) else first
 
 
-def _search(moments: RatioMoments, most: int) -> Returns:
-    """Look for returns period by period until they have died away or the work is done.
+def _search(moments: RatioMoments, most: int) -> Recurrences:
+    """Search period by period until the recurrences are negligible or the work is used up.
 
-    What is left out of a tail is estimated as if |M(t)|/(pi t), summed over a period, fell as the
-    square of the period's number or faster, so that all later periods add at most `number` times
-    this one; and, for frequencies in step by chance, as if the phases there were independent: with
-    a root mean square of `floor` they add ``floor sqrt(step/t)``.
+    The omitted part of a tail is an estimate with two terms.  The first assumes that |M(t)|/(pi t),
+    summed over a period, falls at least as the square of the period's number: all later periods
+    together add at most `number` times the present one.  The second is for frequencies that are in
+    phase by chance: with independent phases and a root mean square of `floor` they add
+    ``floor sqrt(step/t)``.
     """
     if not moments.families:
-        return Returns(np.inf, [], 0.0)
-    bent = _bent_away(moments)
+        return Recurrences(np.inf, [], 0.0)
+    damping = _first_damping(moments)
     outcomes = sum(float(np.sum(f.spread)) for f in moments.families) * 20.0
-    if bent >= _BENT or outcomes > _OUTCOMES:
-        return Returns(np.inf, [], float(np.exp(-bent)))
-    table = moments.full_table()
-    witnesses = _witnesses(table)
+    if damping >= _DAMPED or outcomes > _OUTCOMES:
+        return Recurrences(np.inf, [], float(np.exp(-damping)))
+    packed = moments.all_outcomes()
+    coordinates = _narrow_coordinates(packed)
     spread = moments.local(_TILT)[2]
     step = _STEP / spread
-    period = float(2.0 * np.pi / np.median(witnesses.slope))
-    if step > period:  # nearly one atom: no frequency is without a return
-        return Returns(_START / spread, [], np.inf)
-    most_t = _MOST_PHASE / witnesses.widest
+    period = float(2.0 * np.pi / np.median(coordinates.slope))
+    if step > period:  # nearly one atom: |M| is large at every frequency
+        return Recurrences(_START / spread, [], np.inf)
+    most_t = _MOST_PHASE / coordinates.widest
     scan, work = most, _WORK
-    cheap = 8.0 * float(table.first[min(_FIRST_TILES, table.first.size - 1)])
+    cheap = 8.0 * float(packed.first[min(_FIRST_TILES, packed.first.size - 1)])
     windows: list[tuple[float, float]] = []
     start = _START / spread
-    number, begin, left = 0, start, 1.0
-    while True:  # one period, half before its return and half after
+    number, begin, omitted = 0, start, 1.0
+    while True:  # one period, centred at its recurrence
         number += 1
         end = min(max((number + 0.5) * period, begin + period), begin + _CANDIDATES * step)
         nodes = np.arange(int(begin / step), int(end / step) + 1)
-        nodes = nodes[witnesses.in_step(np.asarray(nodes * step))]
+        nodes = nodes[coordinates.in_step(np.asarray(nodes * step))]
         covered = 1.0
-        if nodes.size > scan > 0:  # more than may still be looked at: the first ones
+        if nodes.size > scan > 0:  # over the limit: take the first nodes
             nodes = nodes[:scan]
             covered = (nodes[-1] * step - begin) / (end - begin)
             end = float(nodes[-1] * step)
         if end > most_t or scan <= 0 or work < 0.0:
-            return Returns(start, _merged(windows, step), left)
+            return Recurrences(start, _merged(windows, step), omitted)
         scan -= nodes.size
         size = _sizes(moments, nodes, step)
         part = float(np.sum(size / np.maximum(nodes, 1))) / np.pi
         alive = nodes[size > _SMALL]
-        work -= cheap * nodes.size + table.weight.size * alive.size
+        work -= cheap * nodes.size + packed.weight.size * alive.size
         windows += [(k * step - step, k * step + step) for k in alive.tolist()]
-        before = left if number > 1 else 0.0  # the estimate after the last whole period
-        left = part * number + witnesses.floor * np.sqrt(step / end)
-        if covered < 1.0:  # the part seen may have been the quiet one
-            return Returns(
-                start, _merged(windows, step), max(before, left / covered, witnesses.floor)
+        before = omitted if number > 1 else 0.0  # the estimate after the last whole period
+        omitted = part * number + coordinates.floor * np.sqrt(step / end)
+        if covered < 1.0:  # the evaluated part may be the smaller one
+            return Recurrences(
+                start, _merged(windows, step), max(before, omitted / covered, coordinates.floor)
             )
-        if left < _ENOUGH:
-            return Returns(start, _merged(windows, step), left)
+        if omitted < _ENOUGH:
+            return Recurrences(start, _merged(windows, step), omitted)
         begin = end
 
 
 def growth(moments: RatioMoments, theta: float) -> float:
-    """How much larger |M| is at high frequency on a line than where returns were looked for.
+    """Ratio of |M| at high frequency on the line at theta to that on the line of the search.
 
-    By the root mean square over all frequencies, that of the probability of each outcome under the
-    law tilted by theta: far in a tail that law is narrower, and its atoms stand out more.
+    The ratio of root mean squares over all frequencies, which are those of the outcome
+    probabilities under the tilted law: far in a tail that law is narrower and |M| is larger.
     """
-    table = moments.full_table()
+    packed = moments.all_outcomes()
     floors = []
     for tilt in (theta, _TILT):
-        shift = np.repeat(_column_max(table, tilt * table.ratio), np.diff(table.first), axis=0)
-        weight = table.weight * np.exp(tilt * table.ratio - shift)
-        total = np.add.reduceat(weight, table.first[:-1])
-        weight /= np.repeat(np.where(total > 0.0, total, 1.0), np.diff(table.first), axis=0)
-        floors.append(0.5 * float(np.sum(_log_coincidence(replace(table, weight=weight)))))
+        shift = np.repeat(_column_max(packed, tilt * packed.ratio), np.diff(packed.first), axis=0)
+        weight = packed.weight * np.exp(tilt * packed.ratio - shift)
+        total = np.add.reduceat(weight, packed.first[:-1])
+        weight /= np.repeat(np.where(total > 0.0, total, 1.0), np.diff(packed.first), axis=0)
+        floors.append(0.5 * float(np.sum(_log_coincidence(replace(packed, weight=weight)))))
     return float(np.exp(min(max(floors[0] - floors[1], 0.0), _LARGE)))
 
 
-def _column_max(table: Table, values: FloatArray) -> FloatArray:
-    return np.asarray(np.maximum.reduceat(values, table.first[:-1]))
+def _column_max(packed: PackedOutcomes, values: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum.reduceat(values, packed.first[:-1]))
 
 
-def _bent_away(moments: RatioMoments) -> float:
-    """Minus the log of what bending leaves of |M| at the first return."""
-    bent = 0.0
+def _first_damping(moments: RatioMoments) -> float:
+    """Minus the log of the damping of |M| at the first recurrence."""
+    damping = 0.0
     for family in moments.families:
-        many = np.where(family.spread > _MANY, family.copies, 0.0)
-        bent += 0.25 * float(many @ np.log1p((2.0 * np.pi * family.bend) ** 2))
-    return bent
+        copies = np.where(family.spread > _WIDE, family.copies, 0.0)
+        damping += 0.25 * float(copies @ np.log1p((2.0 * np.pi * family.curvature) ** 2))
+    return damping
 
 
 def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> FloatArray:
-    """|M(_TILT + it)| at t = step * nodes, ascending; runs of near nodes in one call each."""
+    """|M(_TILT + it)| at t = step * nodes, ascending; one call for each run of near nodes."""
     size = np.zeros(nodes.size)
     starts = np.flatnonzero(np.diff(nodes, prepend=-2 * _GAP) > _GAP)
     for first, last in pairwise([*starts, nodes.size]):
@@ -175,7 +178,7 @@ def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> 
 
 
 def _merged(windows: list[tuple[float, float]], step: float) -> list[tuple[float, float]]:
-    """The same intervals, ascending, with those joined that are at most a step apart."""
+    """Union of ascending intervals, where gaps of at most a step are closed."""
     merged: list[tuple[float, float]] = []
     for low, high in windows:
         if merged and low <= merged[-1][1] + step:
@@ -185,8 +188,8 @@ def _merged(windows: list[tuple[float, float]], step: float) -> list[tuple[float
     return merged
 
 
-class _Witnesses(NamedTuple):
-    """Coordinates of narrow ``[low, high]``, the range of ``|l'|`` over likely counts."""
+class _NarrowCoordinates(NamedTuple):
+    """Coordinates whose ``|l'|`` has a narrow range ``[low, high]`` over likely counts."""
 
     low: FloatArray
     high: FloatArray
@@ -196,7 +199,7 @@ class _Witnesses(NamedTuple):
     floor: float  # root mean square of |M| over all frequencies
 
     def in_step(self, t: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether t is in step for each of them."""
+        """Whether all chosen coordinates are in phase at t."""
         good = np.ones(t.shape, bool)
         for low, high, slack in zip(self.low, self.high, self.slack, strict=True):
             first = np.ceil((t * low - slack) / (2.0 * np.pi))
@@ -204,36 +207,38 @@ class _Witnesses(NamedTuple):
         return good
 
 
-def _log_coincidence(table: Table) -> FloatArray:
-    """Log of at most sum P(outcomes)^2 of the equal coordinates of each entry, in any order.
+def _log_coincidence(packed: PackedOutcomes) -> FloatArray:
+    """Log of an upper bound on sum P(outcomes)^2, the order of equal coordinates ignored.
 
-    The m outcomes of m equal coordinates are one of up to m! orders, so the sum is at most
-    ``m! (sum w^2)^m``.  For many of few outcomes better: counts of the outcomes are multinomial,
-    independent Poisson ones given their sum, and those coincide with probability
+    The m outcomes of m equal coordinates have up to m! orders: the sum is at most
+    ``m! (sum w^2)^m``.  A better bound for large m: the counts of the outcomes are independent
+    Poisson counts given their sum, and two such counts coincide with probability
     ``e^(-2 m w) I_0(2 m w)``.
     """
-    starts = table.first[:-1]
-    many = table.copies
-    total = np.add.reduceat(table.weight, starts).ravel()
+    starts = packed.first[:-1]
+    copies = packed.copies
+    total = np.add.reduceat(packed.weight, starts).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.nan_to_num((many / total).reshape(-1, table.weight.shape[1]))
-        means = table.weight * np.repeat(scale, np.diff(table.first), axis=0)
+        scale = np.nan_to_num((copies / total).reshape(-1, packed.weight.shape[1]))
+        means = packed.weight * np.repeat(scale, np.diff(packed.first), axis=0)
         poisson = np.add.reduceat(np.log(i0e(2.0 * means)), starts).ravel()
-        poisson += 2.0 * (many * np.log(total) + gammaln(many + 1.0) + many - xlogy(many, many))
-        orders = many * np.log(np.add.reduceat(table.weight**2, starts).ravel())
-        orders += gammaln(many + 1.0)
-    return np.where(many > 0.0, np.minimum(poisson, orders), 0.0)
+        poisson += 2.0 * (
+            copies * np.log(total) + gammaln(copies + 1.0) + copies - xlogy(copies, copies)
+        )
+        orders = copies * np.log(np.add.reduceat(packed.weight**2, starts).ravel())
+        orders += gammaln(copies + 1.0)
+    return np.where(copies > 0.0, np.minimum(poisson, orders), 0.0)
 
 
-def _witnesses(table: Table) -> _Witnesses:
-    """The coordinates of narrowest range relative to their slope, and two of extreme slope."""
-    shape = table.copies.shape
+def _narrow_coordinates(packed: PackedOutcomes) -> _NarrowCoordinates:
+    """The coordinates with the narrowest relative range, and the two with extreme slopes."""
+    shape = packed.copies.shape
     low, high = np.full(shape, np.inf), np.zeros(shape)
     count_spread, ratio_spread, widest = np.zeros(shape), np.zeros(shape), 0.0
-    bounds = zip(table.first[:-1], table.first[1:], strict=True)
+    bounds = zip(packed.first[:-1], packed.first[1:], strict=True)
     for tile, (first, last) in enumerate(bounds):
         place = slice(LANES * tile, LANES * (tile + 1))
-        weight, ratio = table.weight[first:last], table.ratio[first:last]
+        weight, ratio = packed.weight[first:last], packed.ratio[first:last]
         both = (weight[1:] > 0.0) & (weight[:-1] > 0.0)
         gap = np.abs(np.diff(ratio, axis=0))
         low[place] = np.min(gap, axis=0, where=both, initial=np.inf)
@@ -245,12 +250,14 @@ def _witnesses(table: Table) -> _Witnesses:
             into[place] = np.sqrt((weight * (values - mean) ** 2).sum(axis=0) / total)
         away = np.where(weight > 0.0, np.abs(ratio - mean), 0.0)
         widest = max(widest, float(away.max(initial=0.0)))
-    floor = 0.5 * float(np.sum(_log_coincidence(table)))
-    real = (table.copies > 0.0) & (ratio_spread > 0.0) & (high > 0.0)
+    floor = 0.5 * float(np.sum(_log_coincidence(packed)))
+    real = (packed.copies > 0.0) & (ratio_spread > 0.0) & (high > 0.0)
     low, high = low[real], high[real]
     count_spread, slope = count_spread[real], ratio_spread[real] / count_spread[real]
     slack = _OFF_STEP / count_spread
     order = np.argsort((high - low) / slope)
-    narrow = order[: _WITNESSES - 2]
-    some = np.unique(np.concatenate([narrow, [slope.argmin(), slope.argmax()]]))
-    return _Witnesses(low[some], high[some], slack[some], slope, widest, min(np.exp(floor), 1.0))
+    narrow = order[: _CHOSEN - 2]
+    chosen = np.unique(np.concatenate([narrow, [slope.argmin(), slope.argmax()]]))
+    return _NarrowCoordinates(
+        low[chosen], high[chosen], slack[chosen], slope, widest, min(np.exp(floor), 1.0)
+    )

@@ -1,7 +1,7 @@
-"""Membership games, simulated: what an attack achieves on released means.
+"""Simulated membership games: the measured success of an attack on released means.
 
-Rounds are drawn from the exact laws of the means, not row by row, so that a thousand rounds of a
-release of 5000 columns take a fraction of a second.
+Rounds are drawn from the exact laws of the means, not row by row: a thousand rounds of a release of
+5000 columns take less than a second.
 """
 
 from mialeak.games._game import AverageTargetGame, FixedTargetGame

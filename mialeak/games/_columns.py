@@ -1,4 +1,4 @@
-"""Columns of one kind in a game: which targets are possible, and how their means are drawn."""
+"""Columns of one kind in a game: their possible values, and draws of their means."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, 
 
 __all__ = ["Block", "Columns", "columns_of", "laws_of"]
 
-#: How far from a value of its column a target may be, in steps of the lattice.
+#: Largest distance of a target from a value of its column, in steps of the lattice.
 _OFF = 1e-9
 
 
 class Block(NamedTuple):
-    """Some rounds to be played.
+    """A block of rounds, with the arrays that a game fills.
 
     Attributes
     ----------
     order : ndarray
-        The numbers of the rounds, those without the target among their rows first.
+        The numbers of the rounds; rounds whose rows do not include the target come first.
     out : int
-        How many those are.
+        The number of rounds whose rows do not include the target.
     releases : ndarray, shape (t, d)
-        To be filled.
+        Output: the releases.
     targets : ndarray, shape (t, d), or None
-        To be filled, if each round has a target of its own.
+        Output: the targets, if each round has a separate target.
     """
 
     order: npt.NDArray[np.int64]
@@ -44,33 +44,33 @@ class Block(NamedTuple):
     def of(
         cls, present: npt.NDArray[np.bool_], releases: FloatArray, targets: FloatArray | None
     ) -> Block:
-        """From whether each round has the target among its rows."""
+        """A block from the mask of rounds whose rows include the target."""
         order = np.argsort(present, kind="stable")
         return cls(order, present.size - int(np.count_nonzero(present)), releases, targets)
 
     def columns(self, place: slice) -> Block:
-        """Some of the columns."""
+        """The same rounds for a range of columns."""
         targets = None if self.targets is None else self.targets[:, place]
         return Block(self.order, self.out, self.releases[:, place], targets)
 
 
 class Columns(Protocol):
-    """Columns of one kind, in a game of releases with a certain number of rows."""
+    """Columns of one kind in a game with a fixed number of rows per release."""
 
     size: int
     quick: bool
 
     def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which entries of a target a row can have."""
+        """Whether each entry of a target has a positive probability."""
 
     def values(self, column: int) -> str:
-        """The values that a row can have in a column, in words."""
+        """The possible values of a column, as text for an error."""
 
     def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
-        """Play the rounds of `block` about `target`, or about targets of their own."""
+        """Play the rounds of `block` with `target`, or with a fresh target in each round."""
 
     def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
-        """Draw means of so many fresh rows: 1, or a number that was announced."""
+        """Draw means of `rows` fresh rows; `rows` is 1 or an announced number."""
 
 
 class _OnLattice:
@@ -87,9 +87,9 @@ class _OnLattice:
     rows : int
         Rows of a release.
     decimals : int or None
-        To which a mean is rounded.
+        Decimals to which a mean is rounded.
     announced : set of int
-        Other numbers of rows of which means will be drawn.
+        Further numbers of rows for :meth:`means`.
     """
 
     def __init__(
@@ -117,67 +117,67 @@ class _OnLattice:
         return (target - self._least) / self._unit
 
     def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which entries of a target a row can have."""
+        """Whether each entry of a target has a positive probability."""
         steps = self._steps(target)[:, np.newaxis]
         near = np.abs(steps - self._numbers) <= _OFF * (1.0 + np.abs(steps))
         return np.asarray((near & (self._probabilities > 0.0)).any(axis=1))
 
     def values(self, column: int) -> str:
-        """The values that a row can have in a column, in words."""
+        """The possible values of a column, as text for an error."""
         numbers = self._numbers[column][self._probabilities[column] > 0.0]
         values = self._least[column] + self._unit[column] * numbers
         shown = [f"{value:g}" for value in values[:5]] + ["..."] * (values.size > 5)
         return ", ".join(shown)
 
     def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
-        """Sums of all rows but one, and the target or a fresh row."""
+        """Draw the sums of all rows but one, and add the target or a fresh row."""
         rounds, out = block.order.size, block.out
         steps = None if target is None else np.rint(self._steps(target))
-        for some in self._some(rounds):
-            sums = self._sums[self._rows - 1](rng, some, rounds)
-            sums[:, :out] += self._sums[1](rng, some, out)
+        for part in self._column_blocks(rounds):
+            sums = self._sums[self._rows - 1](rng, part, rounds)
+            sums[:, :out] += self._sums[1](rng, part, out)
             if steps is not None:
-                sums[:, out:] += steps[some, np.newaxis]
+                sums[:, out:] += steps[part, np.newaxis]
             if block.targets is not None:
-                targets = self._sums[1](rng, some, rounds)
+                targets = self._sums[1](rng, part, rounds)
                 sums[:, out:] += targets[:, out:]
-                self._mean(targets, 1, some, block.order, block.targets)
+                self._mean(targets, 1, part, block.order, block.targets)
             rows = self._rows
             if self._decimals is not None:
                 sums, rows = _rounded(sums, rows, self._decimals)
-            self._mean(sums, rows, some, block.order, block.releases)
+            self._mean(sums, rows, part, block.order, block.releases)
 
     def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
-        """Draw means of so many fresh rows, which are not rounded."""
+        """Draw means of `rows` fresh rows, without rounding."""
         draw_means(rng, self._sums[rows], self._least, self._unit, rows, out)
 
-    def _some(self, rounds: int) -> Iterator[slice]:
-        """Columns a few at a time: their sums stay in the cache."""
+    def _column_blocks(self, rounds: int) -> Iterator[slice]:
+        """Slices of columns whose sums fit the cache."""
         return row_blocks(self.size, rounds, elements=TILE)
 
     def _mean(
         self,
         sums: FloatArray,
         rows: int,
-        some: slice,
+        part: slice,
         order: npt.NDArray[np.int64],
         out: FloatArray,
     ) -> None:
-        """What sums over so many rows make, column i of them in row ``order[i]``."""
-        least, unit = self._least[some], self._unit[some]
-        kernels.lattice_means(sums, least, unit, float(rows), order, out[:, some])
+        """Write the means from sums over `rows` rows; column i goes to row ``order[i]``."""
+        least, unit = self._least[part], self._unit[part]
+        kernels.lattice_means(sums, least, unit, float(rows), order, out[:, part])
 
 
 def _rounded(sums: FloatArray, rows: int, decimals: int) -> tuple[FloatArray, int]:
-    """Digits whose quotient by the power of ten is the rounded mean, in integers: ties to even."""
+    """Rounded means as integers and their denominator, the power of ten; ties to even."""
     ten = 10**decimals
-    digits, rest = np.divmod(sums.astype(np.int64) * ten, rows)
-    digits += (2 * rest > rows) | ((2 * rest == rows) & (digits % 2 == 1))
+    digits, remainder = np.divmod(sums.astype(np.int64) * ten, rows)
+    digits += (2 * remainder > rows) | ((2 * remainder == rows) & (digits % 2 == 1))
     return digits.astype(np.float64), ten
 
 
 class _Normal:
-    """Normal columns."""
+    """Columns with a normal law."""
 
     quick = True
 
@@ -186,11 +186,11 @@ class _Normal:
         self._mean, self._std, self._rows = law.mean, law.std, rows
 
     def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
-        """All are."""
+        """All finite entries are possible."""
         return np.isfinite(target)
 
     def values(self, column: int) -> str:
-        """The values that a row can have in a column, in words."""
+        """The possible values of a column, as text for an error."""
         return "every number"
 
     def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
@@ -207,12 +207,12 @@ class _Normal:
         block.releases[...] = draws
 
     def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
-        """Draw means of so many fresh rows."""
+        """Draw means of `rows` fresh rows."""
         out[...] = self._mean + self._std * rows**-0.5 * rng.standard_normal(out.shape)
 
 
 def laws_of(law: Marginal) -> list[Marginal]:
-    """The laws that stand side by side in `law`."""
+    """The parts of `law`, joint laws expanded."""
     if isinstance(law, Joint):
         return [simple for part in law.parts for simple in laws_of(part)]
     return [law]

@@ -1,4 +1,4 @@
-"""Membership games: a coin, a release with or without the target, and an attack on it."""
+"""Membership games: releases with or without the target at random, and an attack on them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from mialeak.laws import as_joint
 
 __all__ = ["AverageTargetGame", "FixedTargetGame"]
 
-#: Entries of a block of rounds: 16 MB, 20 to 50 ms of work.  The table of a column is fetched from
-#: memory once a block, which many rounds have to pay for.  Fewer where they take longer, for Ctrl-C
-#: waits for a block: if noise is correlated, which takes a matrix product, or NumPy draws the sums.
+#: Entries of a block of rounds: 16 MB, 20 to 50 ms of work.  A block fetches the table of each
+#: column from memory once, a cost that is spread over its rounds.  Blocks are smaller where rounds
+#: are slow (correlated noise, or sums drawn by NumPy), since Ctrl-C takes effect after a block.
 _BLOCK, _SLOW_BLOCK = 2**21, 2**18
 
-#: A covariance may have negative eigenvalues of this share of the largest: rounding.
+#: A covariance may have negative eigenvalues up to this share of the largest: rounding.
 _SEMIDEFINITE = 1e-10
 
 
 class _Game:
-    """What both games have in common."""
+    """The base class of both games."""
 
-    #: The one of all rounds, unless each draws its own.
+    #: The target of all rounds; None if each round draws a target.
     _target: FloatArray | None = None
 
     def __init__(
@@ -81,12 +81,12 @@ class _Game:
 
     @property
     def _drawn(self) -> list[str]:
-        """What is drawn in each round, in the order in which an attack is given it."""
+        """Names of the arrays drawn in each round, in the order of the attack's arguments."""
         targets = ["targets"] * (self._target is None)
         return ["releases", *targets, *["references"] * (self._n_reference is not None)]
 
     def _possible(self, target: Any) -> FloatArray:
-        """The target as floats, each a value that a row can have."""
+        """The target as floats; raises if a value has probability 0."""
         row = np.array(as_floats(target, "target", finite=True))
         if row.shape != (self._size,):
             invalid("target", f"have {self._size} entries; its shape is {row.shape}")
@@ -117,24 +117,24 @@ class _Game:
         Parameters
         ----------
         rounds : int
-            How many; each is in the world *in* with probability 1/2.
+            Number of rounds; each is in the world *in* with probability 1/2.
         score : callable, optional
-            The attack.  It is given the releases of some rounds, shape (t, d), then their targets
-            if each round has one of its own, then the means of their reference rows if the game
-            has them, in this order and shape, and returns a score for each round, shape (t,), or
-            several, shape (t, s); larger means more likely *in*, and -inf is allowed.  Only scores
-            are kept then, so that memory stays flat.
+            The attack.  Its arguments are arrays of shape (t, d) for a block of rounds: the
+            releases, then the targets if each round has a separate target, then the means of the
+            reference rows if the game has them.  It returns a score for each round, shape (t,), or
+            several, shape (t, s); larger means more likely *in*, and -inf is allowed.  With `score`
+            only the scores are stored, and the memory does not grow with d.
         rng : None, int or numpy.random.Generator, optional
-            As ``np.random.default_rng`` takes it.
+            Argument of ``np.random.default_rng``.
         workers : int, optional
-            Threads; -1 for all CPUs.  `score` has to be safe in threads if there are several.
+            Threads; -1 for all CPUs.  With several threads `score` must be thread-safe.
         progress : bool, optional
             Show a progress bar (by tqdm, the extra ``progress``).
 
         Returns
         -------
         Rounds
-            With member and scores, or else with member, releases and whatever else was drawn.
+            With member and scores, or without `score` with member and all drawn arrays.
 
         Raises
         ------
@@ -143,14 +143,14 @@ class _Game:
 
         Notes
         -----
-        Rounds are played in blocks that depend on the game alone, each with a random stream of its
-        own: the results are the same for any `workers`, and the first rounds of a longer game are
-        those of a shorter one, up to whole blocks.  BLAS has one thread meanwhile.  A generator as
-        `rng` has spawned one child afterwards.  Bits and genotypes
-        without noise have the same bits on every machine, as long as they are drawn from tables.
+        Rounds are played in blocks that depend on the game alone, each with a separate random
+        stream: the results are the same for any `workers`, and a longer game begins with the rounds
+        of a shorter one, up to whole blocks.  BLAS uses one thread during the game.  A generator
+        passed as `rng` spawns one child.  Releases of bits and genotypes without noise have the
+        same bits on every machine if they are drawn from tables.
 
-        Ctrl-C ends the game within a block (some hundredths of a second, and what `score` takes);
-        nothing is returned then.
+        Ctrl-C ends the game within a block (20 to 50 ms plus the time of `score`), without a
+        result.
         """
         rounds = as_count(rounds, "rounds")
         workers = resolve_workers(workers)
@@ -168,12 +168,12 @@ class _Game:
         def play_block(job: tuple[slice, np.random.Generator]) -> tuple[int, FloatArray | None]:
             block, stream = job
             count = block.stop - block.start
-            some = {
+            arrays = {
                 name: whole[name][block] if whole else np.empty((count, self._size))
                 for name in self._drawn
             }
-            member[block] = self._play(stream, **some)
-            return count, _checked(score(*some.values()), block) if score else None
+            member[block] = self._play(stream, **arrays)
+            return count, _checked(score(*arrays.values()), block) if score else None
 
         scores: list[FloatArray] = []
         with progress_bar(progress, rounds, "round") as done, one_blas_thread():
@@ -195,7 +195,7 @@ class _Game:
         targets: FloatArray | None = None,
         references: FloatArray | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Play a block of rounds into the arrays; whether each is in the world *in*."""
+        """Play a block of rounds into the arrays; return the mask of rounds in the world *in*."""
         count = releases.shape[0]
         member = np.asarray(rng.integers(0, 2, count) == 1)
         present = member
@@ -214,7 +214,7 @@ class _Game:
 
 
 def _checked(result: Any, block: slice) -> FloatArray:
-    """The scores of a block of rounds: no NaN, one row for each."""
+    """The scores of a block of rounds; raises for NaN or a wrong shape."""
     scores = np.array(as_floats(result, "score"))
     count = block.stop - block.start
     if scores.ndim not in (1, 2) or scores.shape[0] != count:
@@ -254,13 +254,13 @@ def _noise_factor(cov: Any, columns: int) -> FloatArray:
 class FixedTargetGame(_Game):
     """The membership game of one target: is it among the rows of a released mean?
 
-    In each round a coin decides between the worlds *out*, in which n fresh rows are drawn, and
-    *in*, in which the target and n - 1 fresh rows are; the mean of the rows is released.
+    Each round is, with probability 1/2 each, in the world *out* (n fresh rows are drawn) or in the
+    world *in* (the target and n - 1 fresh rows); the mean of the rows is released.
 
     Parameters
     ----------
     target : array_like, shape (d,)
-        A row that the law can give.
+        A row of positive probability.
     marginals : Marginal or list of Marginal
         The law of the rows.
     n : int
@@ -270,39 +270,40 @@ class FixedTargetGame(_Game):
         replacement; k must be an integer, at least 2.  In the world *in* the target is among them
         with probability sampling_rate.
     release_noise_cov : array_like, optional
-        Covariance of normal noise added to the released mean itself: a variance, variances (d,) or
-        a matrix (d, d).
+        Covariance of normal noise added to the released mean: a variance, variances (d,) or a
+        matrix (d, d).
     n_reference : int, optional
-        In each round so many fresh rows are drawn beside, and the attack is given their mean.
-        (References that stay the same are rows that the law's ``draw`` gave the attack.)
+        Number of further fresh rows in each round, whose mean is an argument of the attack.
+        (For reference rows that do not change, use the ``draw`` of the law once.)
 
     Raises
     ------
     TypeError, ValueError
-        If the target is impossible (the message names the coordinate), ``sampling_rate * n`` is no
-        integer of at least 2 (it names the nearest rates), or anything is NaN or out of range.
+        If the target is impossible (the message states the coordinate), ``sampling_rate * n`` is
+        not an integer of at least 2 (it states the nearest rates), or a value is NaN or out of
+        range.
 
     See Also
     --------
-    mean_tradeoff : what the best attack achieves, in theory.
+    mean_tradeoff : the trade-off of the best attack, in theory.
     AverageTargetGame : a fresh target in each round.
 
     Notes
     -----
-    Algorithms 1 and 2 of [AB25].  An attacker with the wrong target in mind is a score built for
+    Algorithms 1 and 2 of [AB25].  To play an attacker who has the wrong target, pass a `score` for
     another target than the game's.
 
-    **Method.**  Means have laws of their own, from which they are drawn: the sum of the n - 1 other
-    rows is binomial for bits and genotypes, a convolution for lattice columns, and the row that is
-    the target's or a fresh one is added; normal columns are drawn as their mean.  No row but that
-    one is drawn, so that the cost does not depend on n.
+    **Method.**  Means are drawn from their laws: the sum of the n - 1 other rows is binomial for
+    bits and genotypes, a convolution for lattice columns; the target or a fresh row is added.
+    Means of normal columns are drawn directly.  The cost does not depend on n, since at most one
+    row is drawn.
 
-    **Accuracy.**  The laws are exact but for rounding: within 2e-12 in total variation for each
-    column.  Sums that are 2^-70 times as likely as the likeliest, or less, are never drawn.
+    **Accuracy.**  The laws are exact up to rounding: within 2e-12 in total variation for each
+    column.  Sums whose probability is at most 2^-70 times that of the mode are never drawn.
 
-    **Cost.**  About 20 ns a round and column on one core, and as much for each number that a
-    column's sum may be (300 for bits at n = 1000), once.  Where tables would have more than 2^25
-    numbers in all (n = 1000: d = 100,000; n = 10^6: d = 3000), NumPy draws the sums: 100 ns each.
+    **Cost.**  About 20 ns a round and column on one core, plus 20 ns for each possible value of a
+    column's sum (300 for bits at n = 1000), once.  If the tables would have more than 2^25 numbers
+    (n = 1000: d = 100,000; n = 10^6: d = 3000), NumPy draws the sums: 100 ns each.
 
     Examples
     --------
@@ -355,7 +356,7 @@ class AverageTargetGame(_Game):
     Raises
     ------
     ValueError
-        As :class:`FixedTargetGame`, which also says when a TypeError is raised.
+        As :class:`FixedTargetGame`, also for TypeError.
 
     See Also
     --------
@@ -364,11 +365,11 @@ class AverageTargetGame(_Game):
     Notes
     -----
     Algorithms 5 and 6 of [AB25].  The attack is called as ``score(releases, targets)``, with a
-    target for each release.  What it achieves is what is achieved against a member of the
-    population at random; single members may fare far worse.
+    target for each release.  The measured trade-off is an average over members of the population;
+    the risk of a single member may be far larger.
 
-    **Method, accuracy and cost** as of :class:`FixedTargetGame`; the targets cost about as much
-    again as the releases.
+    **Method, accuracy and cost** as of :class:`FixedTargetGame`; the targets take about the time of
+    the releases again.
 
     Examples
     --------

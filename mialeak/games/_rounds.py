@@ -1,4 +1,4 @@
-"""What a game that was played gives back."""
+"""The rounds of a membership game, as a result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rounds(Result):
     member : ndarray of bool, shape (T,)
         Whether each round was played in the world *in*.
     scores : ndarray, shape (T,) or (T, s), or None
-        What the attack made of each release, if there was one.
+        Scores of the attack, if there was one.
     releases : ndarray, shape (T, d), or None
         The releases, if there was no attack.
     targets : ndarray, shape (T, d), or None
@@ -73,7 +73,7 @@ class Rounds(Result):
         Raises
         ------
         ValueError
-            If there was no attack, or it gave several scores a round: choose one first.
+            If there was no attack, or the attack returned several scores a round.
         """
         if self._scored().ndim != 1:
             rule = f"be one for each round; its shape is {self._scored().shape}"
@@ -94,5 +94,5 @@ class Rounds(Result):
         return f"Rounds({worlds}; {shapes})" if shapes else f"Rounds({worlds})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values of what is there."""
+        """Plain Python values of the fields that are not None."""
         return {name: value for name, value in super().to_dict().items() if value is not None}

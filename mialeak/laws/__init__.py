@@ -1,7 +1,7 @@
 """Laws of the coordinates of a row, and the exact likelihood ratio of a released mean of each.
 
-A law holds the coordinates of all columns of its kind, as arrays; a list of laws stands for their
-columns side by side.
+A law stores the parameters of all columns of its kind as arrays; a list of laws is the law of the
+columns of all parts in turn.
 """
 
 from mialeak.laws._base import Joint, Marginal, as_joint

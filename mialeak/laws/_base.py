@@ -1,4 +1,4 @@
-"""What all laws of coordinates have in common, and laws side by side."""
+"""The base class of all laws of coordinates, and the joint law of several laws."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows"]
 
 
 class _Given:
-    """Releases as they were handed in; columns from `start` of those the caller knows."""
+    """Releases of the caller, or a range of their columns that begins at column `start`."""
 
     def __init__(self, rows: FloatArray, single: bool, start: int = 0):
         self.rows = rows
@@ -32,7 +32,7 @@ class _Given:
             invalid("releases", rule, index=index, value=self.rows[row, column], remedy=remedy)
 
     def columns(self, place: slice) -> _Given:
-        """Some of the columns."""
+        """The releases of a range of columns."""
         return _Given(self.rows[:, place], self.single, place.start)
 
 
@@ -78,7 +78,7 @@ class Marginal(ABC):
         Returns
         -------
         ndarray, shape (T, d) or (d,)
-            Exact; -inf where the target cannot be in.
+            Exact; -inf where the release is impossible with the target.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Marginal(ABC):
 
     @abstractmethod
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
-        """The same for :class:`Releases` with finite rows (t, d), and checked arguments."""
+        """Log ratios for :class:`Releases` with finite rows (t, d) and checked arguments."""
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
@@ -131,7 +131,7 @@ class Marginal(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Joint(Marginal):
-    """Laws side by side: the columns of the first, then those of the next.
+    """The law of consecutive columns: those of the first part, then those of the next.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def as_joint(marginals: Any) -> Marginal:
     Parameters
     ----------
     marginals : Marginal or sequence of Marginal
-        Laws of columns that stand side by side.
+        Laws of consecutive columns.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def as_joint(marginals: Any) -> Marginal:
     TypeError
         For anything else.
     ValueError
-        For no law.
+        If the list is empty.
 
     Examples
     --------
@@ -221,17 +221,17 @@ def as_joint(marginals: Any) -> Marginal:
 
 
 def as_parameter(values: Any, name: str) -> FloatArray:
-    """A parameter of each coordinate: finite, shape (d,), the caller's array left alone."""
+    """A parameter of each coordinate as a read-only copy: finite, shape (d,)."""
     array = as_floats(values, name, finite=True)
     if array.ndim > 1 or not array.size:
         invalid(name, f"have one entry for each coordinate; its shape is {array.shape}")
-    own = np.array(array, ndmin=1)
-    own.flags.writeable = False
-    return own
+    copy = np.array(array, ndmin=1)
+    copy.flags.writeable = False
+    return copy
 
 
 def as_rows(rows: Any, least: int, allowed: tuple[float, ...] = ()) -> FloatArray:
-    """Data to estimate from: at least `least` rows, finite, of the allowed values if any."""
+    """Data for an estimate: at least `least` rows, finite, with `allowed` values if given."""
     array = as_floats(rows, "rows", ndim=2, finite=True)
     if array.shape[0] < least or not array.shape[1]:
         rule = f"have at least {least} row{'s' * (least > 1)} and one column"

@@ -1,4 +1,4 @@
-"""Coordinates that count: bits, genotypes, and whether an allele is present."""
+"""Laws of coordinates that are counts: bits, genotypes, and presence of an allele."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
     "Presence",
 ]
 
-#: Two factors 1/p overflow where p is far below; they are taken of p times the second number.
+#: 1/p**2 overflows for p < 2**-500; such p are scaled by 2**500 first.
 _RARE, _RAISED = 2.0**-500, 2.0**500
 
 
 class _Probability(Marginal):
-    """A law with one probability a coordinate."""
+    """A law whose parameter is one probability per coordinate."""
 
     p: Any
 
@@ -56,7 +56,7 @@ def _draw_counts(rng: np.random.Generator, trials: int, p: FloatArray, out: Floa
 
 
 def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
-    """Skewness and excess kurtosis of Binomial(draws, one), zero = 1 - one; NaN if it is fixed."""
+    """Skewness and excess kurtosis of Binomial(draws, one), zero = 1 - one; NaN if constant."""
     variance = one * zero
     with np.errstate(divide="ignore", invalid="ignore"):
         safe = np.where(variance > 0.0, variance, np.nan)
@@ -66,7 +66,7 @@ def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[Floa
 def _bit_log_ratio(
     releases: Releases, target: FloatArray, one: FloatArray, zero: FloatArray, p: FloatArray
 ) -> FloatArray:
-    """Log of release/one or (1 - release)/zero, `one` and `zero` the probabilities of the bit."""
+    """Log of release/one or (1 - release)/zero, with the probabilities `one` and `zero`."""
     require_counts(target, 1)
     chance = np.where(target == 1.0, one, zero)
     require_possible_target(chance > 0.0, target, p)
@@ -116,11 +116,11 @@ class Bernoulli(_Probability):
 
     @classmethod
     def from_data(cls, rows: Any) -> Bernoulli:
-        """Frequencies of ones in `rows`, shape (n0, d), taken for the probabilities.
+        """Bits with the frequencies of ones in `rows`, shape (n0, d), as probabilities.
 
-        What is exact for the true law is so for estimated ones only in the limit of many rows:
-        scores shift by about d/n0, and a column that does not vary in the rows makes every other
-        value look impossible.  The rows must not be those of the release.
+        Results that are exact for the true law hold for the estimated law only as n0 grows: scores
+        shift by about d/n0, and in a column that is constant in the rows every other value counts
+        as impossible.  The rows must not be those of the release.
         """
         return cls(as_rows(rows, 1, (0.0, 1.0)).mean(axis=0))
 
@@ -164,7 +164,7 @@ class Bernoulli(_Probability):
 
 @dataclass(frozen=True, eq=False)
 class Presence(_Probability):
-    """Bits that say whether a person has at least one alternate allele in two draws.
+    """Indicators of at least one alternate allele in a diploid genotype.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Presence(_Probability):
 
     @classmethod
     def from_data(cls, rows: Any) -> Presence:
-        """Allele frequencies that fit the frequencies of ones in `rows`, shape (n0, d).
+        """Indicators with allele frequencies from the frequencies of ones in `rows` (n0, d).
 
         With the caveat of ``Bernoulli.from_data``.
         """
@@ -226,7 +226,7 @@ class Presence(_Probability):
 
     @property
     def _zero(self) -> FloatArray:
-        """Probability of a zero, with all its digits where it is small."""
+        """Probability of a zero, relatively accurate where small."""
         return np.asarray((1.0 - self.p) ** 2)
 
 
@@ -240,7 +240,7 @@ class Genotype(_Probability):
         Frequency of the alternate allele in the population.
     decimals : int, optional
         Decimals to which a released mean count (twice the allele frequency) is rounded, ties to
-        the even digit; by default it is not.
+        the even digit; by default it is not rounded.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class Genotype(_Probability):
 
     @classmethod
     def from_data(cls, rows: Any, *, decimals: int | None = None) -> Genotype:
-        """Allele frequencies of genotypes `rows`, shape (n0, d), taken for the population's.
+        """Genotypes with the allele frequencies of `rows`, shape (n0, d).
 
         With the caveat of ``Bernoulli.from_data``.
         """
@@ -345,9 +345,9 @@ class Genotype(_Probability):
     def _mean_ratio(
         self, low: FloatArray, high: FloatArray, target: FloatArray, n: int
     ) -> FloatArray:
-        """Likelihood ratio averaged over the counts low..high, by their probabilities out.
+        """Mean likelihood ratio over the counts low..high, weighted by their probabilities out.
 
-        Of 2 copies of a very rare allele, that with both factors raised.
+        For a target with 2 copies of a very rare allele, the ratio over ``_RAISED**2``.
         """
         p = np.where((self.p > 0.0) & (self.p < 1.0), self.p, 0.5)
         chance = np.where(self._twice_rare(target), p * _RAISED, p)
@@ -369,5 +369,5 @@ class Genotype(_Probability):
 def _draw_ratio(k: FloatArray, target: FloatArray, p: FloatArray, draws: float) -> FloatArray:
     """P(k - z; draws - 2)/P(k; draws), of binomial laws."""
     first = np.where(target > 0.0, k, draws - k) / (draws * np.where(target > 0.0, p, 1.0 - p))
-    left = np.where(target == 2.0, k - 1.0, np.where(target == 1.0, draws - k, draws - k - 1.0))
-    return np.asarray(first * (left / ((draws - 1.0) * np.where(target > 1.0, p, 1.0 - p))))
+    second = np.where(target == 2.0, k - 1.0, np.where(target == 1.0, draws - k, draws - k - 1.0))
+    return np.asarray(first * (second / ((draws - 1.0) * np.where(target > 1.0, p, 1.0 - p))))

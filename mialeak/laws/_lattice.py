@@ -1,4 +1,4 @@
-"""Coordinates with finitely many evenly spaced values."""
+"""Laws of coordinates with a finite number of values on a lattice."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = [
 
 #: Tolerance for a value of the target, in steps.
 _OFF = 1e-9
-#: How far from a point of the lattice a released mean may be, in steps over n.
+#: Largest distance of a released mean from the lattice, in steps over n.
 _STRAY = 1e-6
-#: Probabilities below this are taken from the law tilted towards the release.
+#: Probabilities below this are computed from the law tilted towards the release.
 _RARE = 1e-250
-#: A tilt at most, in exponents a step: beyond it only the outermost value is left, for no two
+#: Largest tilt, in exponents a step: beyond it only the outermost value has mass, since no two
 #: probabilities differ by more than e^745.
 _MOST_TILT = 800.0
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice(Marginal):
-    """Independent coordinates with finitely many values, all multiples of a step from the least.
+    """Independent coordinates with values on a lattice, given with their probabilities.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class Lattice(Marginal):
 
     @classmethod
     def from_data(cls, rows: Any) -> Lattice:
-        """Values and frequencies of `rows`, shape (n0, d), taken for the laws.
+        """The law with the values and frequencies of `rows`, shape (n0, d).
 
-        What is exact for the true law is so for estimated ones only in the limit of many rows:
-        scores shift by about d/n0, and values that do not occur in a column count as impossible.
-        The rows must not be those of the release.
+        Results that are exact for the true law hold for the estimated law only as n0 grows: scores
+        shift by about d/n0, and values that do not occur in a column count as impossible.  The rows
+        must not be those of the release.
         """
         data = as_rows(rows, 1)
         values = np.unique(data)
@@ -149,7 +149,7 @@ class Lattice(Marginal):
             return np.asarray(fourth / variance / variance - 3.0)
 
     def _central(self) -> list[FloatArray]:
-        """Second to fourth central moment in steps: from the least value, however far it is."""
+        """Second to fourth central moment in steps, computed from the least value."""
         places = (self.values - self.values[:, :1]) / self._unit[:, None]
         places -= np.vecdot(places, self.probabilities)[:, None]
         return [np.vecdot(places**power, self.probabilities) for power in (2, 3, 4)]
@@ -178,9 +178,9 @@ class Lattice(Marginal):
             k, where = np.unique(counts[:, j].astype(np.int64), return_inverse=True)
             ratio = _ratios(dense, k, int(place[j]), n)
             possible = ~np.isnan(ratio)[where]
-            blame = np.ones(rows.shape, bool)
-            blame[:, j] = possible
-            releases.require(blame, f"be the mean of {n} of the values")
+            matches = np.ones(rows.shape, bool)
+            matches[:, j] = possible
+            releases.require(matches, f"be the mean of {n} of the values")
             result[:, j] = ratio[where]
         return result
 
@@ -191,9 +191,9 @@ class Lattice(Marginal):
 
 
 def _frozen(array: FloatArray) -> FloatArray:
-    own = np.array(array)
-    own.flags.writeable = False
-    return own
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
 
 
 def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) -> FloatArray:
@@ -212,11 +212,11 @@ def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) 
         tilted = np.exp(exponent - shift)
         mass = float(tilted.sum())
         tilted /= mass
-        rest = sum_law(tilted, n - 1)
-        chance = _at(np.convolve(rest, tilted), k)
+        partial = sum_law(tilted, n - 1)
+        chance = _at(np.convolve(partial, tilted), k)
         if chance > 0.0:
             scale = tilt * place - shift - math.log(mass)
-            result[i] = _log(_at(rest, k - place) / chance) + scale
+            result[i] = _log(_at(partial, k - place) / chance) + scale
     return result
 
 
@@ -229,7 +229,7 @@ def _log(x: float) -> float:
 
 
 def _tilt(law: FloatArray, mean: float) -> float:
-    """The t with which e^(t k) law(k) has about this mean, by bisection."""
+    """The t for which the law tilted by e^(t k) has nearly this mean, by bisection."""
     k = np.arange(law.size)
     low, high = -_MOST_TILT, _MOST_TILT
     for _ in range(80):

@@ -1,4 +1,4 @@
-"""Normal coordinates."""
+"""Laws of normal coordinates."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Normal(Marginal):
 
     @classmethod
     def from_data(cls, rows: Any) -> Normal:
-        """Means and standard deviations of `rows`, shape (n0, d), n0 >= 2.
+        """Normal laws with the means and standard deviations of `rows`, shape (n0, d), n0 >= 2.
 
-        What is exact for the true law is so for estimated ones only in the limit of many rows, and
+        Results that are exact for the true law hold for the estimated law only as n0 grows, and
         only if the columns are normal: scores shift by about d/n0.  The rows must not be those of
         the release.
         """

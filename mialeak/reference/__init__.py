@@ -1,9 +1,9 @@
-"""A NumPy twin of every kernel, by the same name: the literal formula, as one would write it.
+"""A NumPy twin of every kernel, of the same name: the literal formula.
 
-Those of discrete data are here, those of other families in the modules of this package.  Tests and
-benchmarks hold the kernels against them; nothing in mialeak imports them, and they are no fallback.
-They are right where float64 arithmetic on the formula is right, and no further: each docstring says
-where that ends.
+The package exports the twins of discrete data; the modules have those of the other families.  Tests
+and benchmarks compare the kernels with the twins; no other room imports the twins, which are not a
+fallback.  A twin is as accurate as the formula in float64 arithmetic: the docstring states where
+that fails.
 """
 
 from __future__ import annotations

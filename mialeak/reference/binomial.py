@@ -1,4 +1,4 @@
-"""Binomial deviations and the leakage of discrete data, as their formulas are printed.
+"""Binomial deviations and the leakage of discrete data by the printed formulas.
 
 ========  =========================================================
 Symbol    Meaning
@@ -87,8 +87,8 @@ def _deviation(c: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike, *, above: b
 def binom_excess(c: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
     """E (B - c)+ = n p P(B' >= c) - c P(B > c) with B' ~ Binomial(n-1, p) + 1, for finite c.
 
-    Two nearly equal numbers are subtracted: nothing is left of the tails beyond a few standard
-    deviations, and near the mean the relative error is eps * sqrt(n).
+    The subtraction of nearly equal numbers loses the tails beyond several standard deviations; near
+    the mean the relative error is eps * sqrt(n).
     """
     return _deviation(c, n, p, above=True)
 
@@ -96,7 +96,7 @@ def binom_excess(c: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
 def binom_shortfall(c: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
     """E (c - B)+ = c P(B <= c) - n p P(B' <= c) with B' ~ Binomial(n-1, p) + 1, for finite c.
 
-    Subtracts as :func:`binom_excess` does, and P(B <= c) itself is 1 minus a tail.
+    The same cancellation as in :func:`binom_excess`, and P(B <= c) is 1 minus a tail.
     """
     return _deviation(c, n, p, above=False)
 

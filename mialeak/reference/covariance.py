@@ -1,4 +1,4 @@
-"""Covariance and Mahalanobis distances, literally: two passes and an explicit inverse."""
+"""Covariance and Mahalanobis distances by the literal formulas: two passes, explicit inverse."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = [
 ]
 
 
-def column_powers(x: Any, centre: Any, rest: Any, orders: int = 2) -> Any:
-    """Twin of the kernel."""
-    v = (x - centre) - rest
+def column_powers(x: Any, centre: Any, low: Any, orders: int = 2) -> Any:
+    """Twin of the kernel: sums of powers of the deviations from ``centre + low``."""
+    v = (x - centre) - low
     return np.stack([(v**k).sum(axis=0) for k in range(1, orders + 1)])
 
 
-def centre_rows(x: Any, centre: Any, rest: Any) -> Any:
-    """Twin of the kernel: deviations, and sums of their first two powers."""
-    v = (x - centre) - rest
+def centre_rows(x: Any, centre: Any, low: Any) -> Any:
+    """Twin of the kernel: deviations, and sums of the first two powers."""
+    v = (x - centre) - low
     return v, np.stack([v.sum(axis=0), (v * v).sum(axis=0)])
 
 
-def row_norms(x: Any, centre: Any, rest: Any, weights: Any) -> Any:
-    """Twin of the kernel."""
-    return (((x - centre) - rest) ** 2 * weights).sum(axis=1)
+def row_norms(x: Any, centre: Any, low: Any, weights: Any) -> Any:
+    """Twin of the kernel: weighted squared norms of the deviations of the rows."""
+    return (((x - centre) - low) ** 2 * weights).sum(axis=1)
 
 
 def covariance(x: Any, shrinkage: float = 0.0, ridge: float = 0.0) -> Any:
@@ -60,7 +60,7 @@ def ledoit_wolf(x: Any) -> float:
 
 
 def ledoit_wolf_diagonal(x: Any) -> float:
-    """The same among diagonal matrices: only the variances are estimated, and shrunk."""
+    """Intensity of Ledoit and Wolf for diagonal matrices: the variances are shrunk."""
     v = x - x.mean(axis=0)
     n, s = len(v), v.var(axis=0)
     spread = np.sum((s - s.mean()) ** 2)

@@ -1,4 +1,4 @@
-"""Leakage of estimates, as the formulas are printed (corrected where they are wrong).
+"""Leakage of estimates by the printed formulas, corrected where they are wrong.
 
 ========  ===================================================================
 Symbol    Meaning
@@ -22,10 +22,10 @@ __all__ = ["leakage_scores", "logistic_leakage_scores", "printed_score", "z_scor
 
 
 def leakage_scores(
-    influence: Any, left_out: Any, n: int | None = None, noise: Any = 0.0
+    influence: Any, leave_one_out: Any, n: int | None = None, noise: Any = 0.0
 ) -> npt.NDArray[np.float64]:
     """``L^T (Sigma_others + n R)^-1 L / n``, the covariance of the others computed for each row."""
-    influence, left_out = np.asarray(influence), np.asarray(left_out)
+    influence, leave_one_out = np.asarray(influence), np.asarray(leave_one_out)
     rows, d = influence.shape
     n = rows if n is None else n
     added = n * (noise * np.eye(d) if np.ndim(noise) < 2 else np.asarray(noise))
@@ -33,7 +33,7 @@ def leakage_scores(
     for i in range(rows):
         others = np.delete(influence, i, axis=0)
         cov = np.atleast_2d(np.cov(others, rowvar=False)) + added
-        result[i] = left_out[i] @ np.linalg.inv(cov) @ left_out[i] / n
+        result[i] = leave_one_out[i] @ np.linalg.inv(cov) @ leave_one_out[i] / n
     return result
 
 

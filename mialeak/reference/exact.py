@@ -1,4 +1,4 @@
-"""The exact law of a released mean of bits in plain NumPy: what the kernels must agree with."""
+"""The exact law of a released mean of bits in plain NumPy."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["BitMoments", "bit_outcomes", "moment_sums", "moment_wave", "ratio_at
 def bit_outcomes(target: Any, p: Any, n: int, stride: float = 0.6) -> tuple[Any, Any]:
     """Probabilities and log ratios of every h-th count, h = `stride` standard deviations.
 
-    Shape (d, m); counts within 8.8 standard deviations, ``n p (1 - p)`` large and alike.
+    Shape (d, m); counts within 8.8 standard deviations, for large and similar ``n p (1 - p)``.
     """
     from scipy.stats import binom
 
-    own = np.where(np.asarray(target) == 1, p, 1.0 - np.asarray(p))
-    spread = np.sqrt(n * own * (1.0 - own))
+    p_target = np.where(np.asarray(target) == 1, p, 1.0 - np.asarray(p))
+    spread = np.sqrt(n * p_target * (1.0 - p_target))
     step = np.maximum(np.floor(stride * spread), 1.0)[:, None]
     reach = int(np.ceil(8.8 * spread.max() / step.min()))
-    k = np.rint(n * own)[:, None] + step * np.arange(-reach, reach + 1)
-    weight = np.asarray(binom.pmf(k, n, own[:, None]))
-    ratio = np.log(np.where(weight > 0.0, k, 1.0) / (n * own[:, None]))
+    k = np.rint(n * p_target)[:, None] + step * np.arange(-reach, reach + 1)
+    weight = np.asarray(binom.pmf(k, n, p_target[:, None]))
+    ratio = np.log(np.where(weight > 0.0, k, 1.0) / (n * p_target[:, None]))
     return weight / weight.sum(axis=1, keepdims=True), ratio
 
 
@@ -44,7 +44,7 @@ def moment_wave(weight: Any, ratio: Any, theta: float, t: Any) -> Any:
 
 
 class BitMoments:
-    """The moment function of a mean of bits, as an inversion asks for it."""
+    """The moment function of a mean of bits, with the interface of an inversion."""
 
     def __init__(self, target: Any, p: Any, n: int):
         self.weight, self.ratio = bit_outcomes(target, p, n)
@@ -55,7 +55,7 @@ class BitMoments:
         return k, first, float(np.sqrt(second))
 
     def wave(self, theta: float, start: float, step: float, count: int) -> Any:
-        """Along the line theta + it."""
+        """Normalised M on the line theta + it."""
         return moment_wave(self.weight, self.ratio, theta, start + step * np.arange(count))
 
 
@@ -66,8 +66,8 @@ def ratio_atoms(target: Any, p: Any, n: int) -> tuple[Any, Any, Any]:
     ratio, out = np.zeros(1), np.ones(1)
     k = np.arange(n + 1)
     for z, share in zip(target, p, strict=True):
-        own = share if z == 1 else 1.0 - share
+        p_target = share if z == 1 else 1.0 - share
         with np.errstate(divide="ignore"):
-            ratio = np.add.outer(ratio, np.log(k / (n * own))).ravel()
-        out = np.multiply.outer(out, binom.pmf(k, n, own)).ravel()
+            ratio = np.add.outer(ratio, np.log(k / (n * p_target))).ravel()
+        out = np.multiply.outer(out, binom.pmf(k, n, p_target)).ravel()
     return ratio, out, out * np.exp(ratio)

@@ -1,4 +1,4 @@
-"""Membership games, literally: rows drawn one by one, and tables filled and read in Python."""
+"""Membership games row by row, and alias tables in plain Python."""
 
 from __future__ import annotations
 

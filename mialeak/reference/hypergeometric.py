@@ -1,10 +1,10 @@
-"""Deviations and probabilities of hypergeometric laws, as their formulas are printed.
+"""Deviations and probabilities of hypergeometric laws by the printed formulas.
 
 ========  =========================================================
 Symbol    Meaning
 ========  =========================================================
 N, K, n   a population, the marked ones among them, those drawn
-H         how many of the drawn are marked
+H         number of marked ones among the drawn
 m         floor(n K / N) + 1
 ========  =========================================================
 """
@@ -27,7 +27,7 @@ def _log_choose(n: Any, k: Any) -> Any:
 def hypergeom_logpmf(h: npt.ArrayLike, N: npt.ArrayLike, K: npt.ArrayLike, n: npt.ArrayLike) -> Any:
     """Log of C(K, h) C(N - K, n - h) / C(N, n), from log-factorials.
 
-    They cancel: the absolute error grows as eps * N log N.
+    The log-factorials cancel: the absolute error grows as eps * N log N.
     """
     h, N, K, n = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (h, N, K, n)))
     inside = (h >= np.maximum(0, K - (N - n))) & (h <= np.minimum(K, n))
@@ -42,7 +42,7 @@ def hypergeom_mad(N: npt.ArrayLike, K: npt.ArrayLike, n: npt.ArrayLike) -> Any:
     The error is that of :func:`hypergeom_logpmf`, and a rounded n K / N may have the wrong floor.
     """
     N, K, n = (np.asarray(x, np.float64) for x in (N, K, n))
-    whole = np.maximum(N, 1)  # no population: K = n = 0, and nothing deviates
+    whole = np.maximum(N, 1)  # N = 0: K = n = 0, and the deviation is 0
     m = np.floor(n * K / whole) + 1
     factor = 2 * m * (N - K - n + m) / whole
     return (factor * np.exp(hypergeom_logpmf(m, N, K, n)))[()]

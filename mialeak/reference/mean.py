@@ -1,4 +1,4 @@
-"""Leakage of a released mean, as the formulas are printed (corrected where they are wrong).
+"""Leakage of a released mean by the printed formulas, corrected where they are wrong.
 
 ========  ===================================================================
 Symbol    Meaning
@@ -48,7 +48,7 @@ def mean_shift(
     noise: Any = 0.0,
     n_reference: float = np.inf,
 ) -> Any:
-    """|mu| of the Gaussian curve of k rows, for an attacker who takes z for t."""
+    """|mu| of the Gaussian curve of k rows, for an attacker who uses t for the target z."""
     v, a = np.asarray(z, np.float64) - mu, np.asarray(t, np.float64) - mu
     d = v.shape[-1]
     inverse = np.linalg.inv((1.0 + k / n_reference) * _matrix(cov, d) + k * _matrix(noise, d))
@@ -97,7 +97,7 @@ def noise_for_leakage(z: Any, mu: Any, cov: Any, n: int, leakage: float) -> floa
 
 
 def row_leakage_scores(table: Any, structure: str = "full", noise: Any = 0.0) -> Any:
-    """Every row against mean and covariance of the others, each computed anew."""
+    """Scores of the rows, with mean and covariance of the other rows computed for each."""
     table = np.asarray(table, np.float64)
     n, d = table.shape
     scores = np.empty(n)
@@ -111,7 +111,7 @@ def row_leakage_scores(table: Any, structure: str = "full", noise: Any = 0.0) ->
 
 
 def margin_leakage_scores(codes: Any, margins: Sequence[Sequence[int]]) -> Any:
-    """Scores against the table's own frequencies, by the pseudo-inverse of the indicators."""
+    """Scores with the frequencies of the table, by the pseudo-inverse of the indicators."""
     codes = np.asarray(codes)
     columns = []
     for margin in margins:

@@ -1,6 +1,6 @@
-"""Enumeration of count vectors, literally, and what mechanisms make of single counts.
+"""Enumeration of count vectors by the literal formulas, and mechanisms on single counts.
 
-Right where float64 is on these formulas: log-factorials lose n eps of each probability.
+Log-factorials in float64 have a relative error of n eps in each probability.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def poisson_pmf(k: Any, mean: Any) -> Any:
 
 
 def count_vectors(n: int, cells: int) -> npt.NDArray[np.int64]:
-    """All ways to share n rows among the cells, in lexicographic order: stars and bars."""
+    """All count vectors of n rows in the cells, in lexicographic order, by stars and bars."""
     bars = np.array(list(combinations(range(n + cells - 1), cells - 1)), np.int64)
     bars = bars.reshape(-1, cells - 1)
     return np.diff(bars, axis=1, prepend=-1, append=n + cells - 1) - 1
@@ -45,7 +45,7 @@ def weights(counts: Any, p: Any) -> Any:
 
 
 def enumerate_labels(counts: Any, weight: Any, offset: Any, labels: Any, outcomes: int) -> Any:
-    """Twin of the kernel: one weighted histogram of the labels a cell."""
+    """Twin of the kernel: one weighted histogram of the labels per cell."""
     x = counts - offset
     columns = [np.bincount(labels, weight * column, outcomes) for column in x.T]
     return np.stack(columns, axis=1)
@@ -57,7 +57,7 @@ def enumerate_kernel(counts: Any, weight: Any, offset: Any, kernel: Any) -> Any:
 
 
 def mechanism_leakage(labels: Any, counts: Any, p: Any, gamma: float = 1.0) -> float:
-    """Lemma 5.2 of [AGP23] as it is printed, for one label a count vector."""
+    """Lemma 5.2 of [AGP23] as printed, for one label per count vector."""
     p, n = np.asarray(p), counts[0].sum()
     sums = enumerate_labels(counts, weights(counts, p), gamma * n * p, labels, labels.max() + 1)
     inner = np.abs(sums).sum() / n / (2 * gamma) - abs(1 - 1 / gamma) / 2
@@ -65,7 +65,7 @@ def mechanism_leakage(labels: Any, counts: Any, p: Any, gamma: float = 1.0) -> f
 
 
 def geometric_blur(alpha: float, values: Any) -> Any:
-    """Twin of the kernel: a matrix of noise, the ends gathering what lies beyond."""
+    """Twin of the kernel: a matrix of noise, with the tail mass added to the ends."""
     width = values.shape[1]
     place = np.arange(width)
     noise = (1 - alpha) / (1 + alpha) * alpha ** np.abs(place[:, None] - place)
@@ -81,7 +81,7 @@ def cut_layer(groups: int, cost: Any, before: Any) -> tuple[Any, Any]:
 
 
 def cut_path(cumulative: Any, n: int, reward: float) -> tuple[Any, Any]:
-    """Twin of the kernel: without passing over anything."""
+    """Twin of the kernel: all cuts are evaluated."""
     x = np.asarray(cumulative)
     cost, last_cut = np.zeros(len(x)), np.zeros(len(x), np.int64)
     for j in range(1, len(x)):

@@ -1,4 +1,4 @@
-"""Attack scores, literally: one array expression over all releases and columns.
+"""Attack scores by the literal formulas, one array expression over releases and columns.
 
 ========  ==========================================================================
 Symbol    Meaning
@@ -47,7 +47,7 @@ def log_linear_sums(releases: Any, by_column: Any) -> Any:
 
 
 def log_quadratic_sums(releases: Any, counts: float, by_column: Any) -> Any:
-    """Twin of the kernel, but for its tolerance."""
+    """Twin of the kernel, without a tolerance."""
     u, v, w, u2, v2, w2 = by_column
     k = np.rint(counts * np.asarray(releases, np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -57,7 +57,7 @@ def log_quadratic_sums(releases: Any, counts: float, by_column: Any) -> Any:
 def edgeworth_terms(
     r: Any, z: Any, mu: Any, std: Any, l3: Any, l4: Any, n: int, order: int = 3
 ) -> Any:
-    """Per-coordinate terms as they are printed in [AB25] Appendix C, corrected."""
+    """Per-coordinate terms of [AB25] Appendix C, corrected."""
     x, a, s = np.sqrt(n) * (r - mu) / std, (z - mu) / std, 1.0 / np.sqrt(n)
     terms = s * a * x
     if order >= 2:
@@ -66,8 +66,8 @@ def edgeworth_terms(
     if order >= 3:
         cube = square * x
         skew = l3 * (cube / 3 - x / 2) + l3 * a * a * x / 2
-        rest = a * (l3 * l3 * (x - cube / 2) + l4 * (cube - 3 * x) / 6)
-        terms = terms + s * s * s * (a * x + skew - rest)
+        correction = a * (l3 * l3 * (x - cube / 2) + l4 * (cube - 3 * x) / 6)
+        terms = terms + s * s * s * (a * x + skew - correction)
     return terms
 
 
@@ -97,7 +97,7 @@ def scalar_product_score(r: Any, z: Any, reference: Any) -> Any:
 
 
 def glir_score(r: Any, z: Any, mu: Any, cov: Any, n: int) -> Any:
-    """``-log F`` by SciPy; infinite where its cdf underflows."""
+    """``-log F`` by SciPy; infinite where the cdf underflows."""
     inverse = np.linalg.inv(_matrix(cov, np.size(mu)))
     v, y = np.asarray(z, np.float64) - mu, np.asarray(r) - z
     squared = np.einsum("...i,ij,...j->...", y, inverse, y)

@@ -1,7 +1,7 @@
-"""Attack scores: how much more likely a released mean is with the target among its rows.
+"""Attack scores of released means: the evidence that the target is among the rows.
 
-Every function takes one release or many, in memory, memory-mapped or as an iterator of blocks, and
-gives a score for each: larger means more likely *in*, always.
+Every function takes one release or an array of releases, in memory, memory-mapped or as an iterator
+of blocks, and returns a score for each release.  Larger scores mean more likely *in*.
 """
 
 from mialeak.scores._edgeworth import edgeworth_score

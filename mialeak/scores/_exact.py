@@ -1,4 +1,4 @@
-"""Exact scores where the released mean has a law on a lattice: bits and genotypes."""
+"""Exact scores of means of bits and of genotypes, whose laws are on a lattice."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from mialeak.scores._releases import Piece, map_releases, padded
 
 __all__ = ["bernoulli_score", "genotype_score"]
 
-#: u, v, w of a factor that is 1 whatever is released, and of two.
+#: u, v, w of a factor that is 1 for every release, and of two such factors.
 _ONE = np.array([[1.0], [0.0], [1.0]])
 _ONES = np.concatenate([_ONE, _ONE])
-#: The two factors of a genotype's ratio, of one allele each: draws taken before it.  For genotypes
-#: 0, 1 and 2: u, v and, in place of w, whether this allele is not the alternate one; what of them
-#: is to be multiplied by the draws, and what is to be added.
+#: The ratio of a genotype has two factors, one for each allele.  `_BEFORE`: alleles drawn before.
+#: For genotypes 0, 1 and 2, the rows u, v and (in place of w) 1 if the allele is not the alternate
+#: one are `_OF_DRAWS` times the number of draws plus `_ADDED`.
 _BEFORE = np.array([[0.0], [1.0]])
 _OF_DRAWS = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0]], float)
 _ADDED = np.array([[0, 0, 0], [-1, 1, 1], [1, 0, 0], [-1, 0, -1], [-1, -1, 1], [1, 1, 0]], float)
@@ -47,14 +47,14 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     p : array_like, shape (d,) or a number
         Probability of a one in each column.
     n : int
-        Rows of the release, the target included; at least 2.  The score is the same for all.
+        Rows of the release, the target included; at least 2.  The score does not depend on n.
 
     Returns
     -------
     float or ndarray, shape (T,)
         The sum of ``log(release/p)`` over the ones of the target and of
-        ``log((1 - release)/(1 - p))`` over its zeros: larger means more likely in, and -inf that
-        the target cannot be in.
+        ``log((1 - release)/(1 - p))`` over its zeros: larger means more likely in; -inf means that
+        the release is impossible with the target.
 
     Raises
     ------
@@ -69,15 +69,15 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
 
     Notes
     -----
-    The count is Binomial(n, p) out, and the target's bit more than Binomial(n - 1, p) in: the
-    ratio of their probabilities is release/p or (1 - release)/(1 - p) [AB25].  The score is most
-    powerful at every false-positive rate.
+    The count is Binomial(n, p) out, and the target's bit plus Binomial(n - 1, p) in: the ratio of
+    the probabilities is release/p or (1 - release)/(1 - p) [AB25].  The score is most powerful at
+    every false-positive rate.
 
-    **Method.**  One logarithm for each eight columns, of the product of their ratios.
+    **Method.**  One logarithm for every eight columns, of the product of eight ratios.
 
     **Accuracy.**  Absolute error at most 3 eps for each column.  The same bits on every processor.
 
-    **Cost.**  A few times that of ``releases @ w``.
+    **Cost.**  Several times that of ``releases @ w``.
 
     Examples
     --------
@@ -107,15 +107,15 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
             _require_fixed(piece, fixed, p)
         return out
 
-    def blame(piece: Piece, scores: FloatArray) -> None:
+    def explain_failure(piece: Piece, scores: FloatArray) -> None:
         if np.isnan(scores).any():
             piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
 
-    return map_releases(releases, target.size, score, blame)
+    return map_releases(releases, target.size, score, explain_failure)
 
 
 def _require_fixed(piece: Piece, fixed: npt.NDArray[np.intp], value: FloatArray) -> None:
-    """Columns of which only one value is possible have it."""
+    """Require that columns with only one possible value have that value."""
     good = np.ones(piece.rows.shape, bool)
     given = piece.rows[:, fixed]
     good[:, fixed] = (given == value[fixed]) | np.isnan(given)
@@ -138,18 +138,18 @@ def genotype_score(
     n : int
         Persons in the release, the target included; at least 2.
     decimals : int, optional
-        Decimals to which the released means were rounded; by default they were not.
+        Decimals to which the released means were rounded; by default they are not rounded.
 
     Returns
     -------
     float or ndarray, shape (T,)
-        Larger means more likely in, and -inf that the target cannot be in.
+        Larger means more likely in; -inf means that the release is impossible with the target.
 
     Raises
     ------
     ValueError
         If shapes do not match, a target is not 0, 1 or 2 or has probability 0, or a release is not
-        the mean of n counts, or with `decimals` no rounded one.
+        the mean (with `decimals` the rounded mean) of n counts.
 
     See Also
     --------
@@ -157,16 +157,16 @@ def genotype_score(
 
     Notes
     -----
-    The sum of counts k is Binomial(2n, p) out and z more than Binomial(2n - 2, p) in.  With
-    q = 1 - p the ratio of their probabilities is, for z = 0, 1 and 2,::
+    The sum of counts k is Binomial(2n, p) out and z plus Binomial(2n - 2, p) in.  With q = 1 - p
+    the ratio of the probabilities is, for z = 0, 1 and 2,::
 
         (2n-k)(2n-k-1)/(2n(2n-1)q^2)   k(2n-k)/(2n(2n-1)pq)   k(k-1)/(2n(2n-1)p^2)
 
-    Rounded releases have the sums of these probabilities over the counts that round to them, ties
-    to the even digit.
+    The probability of a rounded release is the sum over the counts that round to it, ties to the
+    even digit.
 
-    **Accuracy.**  Absolute error at most 6 eps for each column; with `decimals` 20 eps.  Without,
-    the same bits on every processor.
+    **Accuracy.**  Absolute error at most 6 eps for each column; with `decimals` 20 eps.  The same
+    bits on every processor, except with `decimals`.
 
     **Cost.**  About twice :func:`bernoulli_score`; with `decimals`, about 0.1 us for each
     count that rounds to a release.
@@ -206,15 +206,15 @@ def genotype_score(
             _require_fixed(piece, fixed, 2.0 * p)
         return out
 
-    def blame(piece: Piece, scores: FloatArray) -> None:
+    def explain_failure(piece: Piece, scores: FloatArray) -> None:
         if np.isnan(scores).any():
             require_genotype_means(piece, n)
 
-    return map_releases(releases, target.size, score, blame)
+    return map_releases(releases, target.size, score, explain_failure)
 
 
 def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:
-    """u, v, w of the two factors: draws with and without the allele, less those taken already."""
+    """Fill u, v, w of the two factors: remaining draws with and without the allele."""
     draws = 2.0 * n
     factors[:] = (draws * _OF_DRAWS + _ADDED).take(target.astype(np.intp), axis=1)
     chance = np.abs(factors[2::3] - p)

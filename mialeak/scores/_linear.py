@@ -22,7 +22,7 @@ __all__ = ["as_target", "by_rows", "covariance_score", "outside_range", "scalar_
 
 
 def as_target(target: Any, *, columns: int | None = None) -> FloatArray:
-    """One row, finite, of at least one column."""
+    """The target as one finite row of at least one column."""
     row = as_floats(target, "target", ndim=1, finite=True)
     if not row.size:
         invalid("target", "have at least one column")
@@ -68,9 +68,9 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
 
     Notes
     -----
-    [AB25] equation 5.  Its law is nearly N(-m/2, m) if the target is out and N(m/2, m) if it is in.
+    [AB25] equation 5.  The score is nearly N(-m/2, m) out and N(m/2, m) in.
 
-    **Accuracy.**  A few eps of the sum of the absolute terms; with a matrix, times its condition.
+    **Accuracy.**  Several eps of the sum of the absolute terms; with a matrix, times its condition.
     The same bits on every processor for variances.
 
     **Cost.**  One pass over the releases at the speed of memory, after one Cholesky factor of a
@@ -108,12 +108,12 @@ def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: White
     """The squared distance of the target, as the score of a release that equals it."""
     distance: float = cubic_sums(contiguous(target)[None], table, 0.0).item()
     if not math.isfinite(distance):
-        squared_distances(target, mean, by, "target")  # says why
+        squared_distances(target, mean, by, "target")  # raises
     return distance
 
 
 def by_rows(piece: Piece, by: Whitening, function: Any) -> FloatArray:
-    """`function` of blocks of rows as float64; a row outside the range of cov is refused."""
+    """`function` of blocks of float64 rows; raises for a row outside the range of cov."""
     result = np.empty(piece.rows.shape[0])
     for block in kernel_blocks(piece.rows, matrix=not isinstance(by, Diagonal)):
         try:
@@ -125,7 +125,7 @@ def by_rows(piece: Piece, by: Whitening, function: Any) -> FloatArray:
 
 
 def outside_range(piece: Piece, start: int, outside: Outside) -> None:
-    """Refuse a release that no rows have as their mean."""
+    """Raise for a release that no rows have as their mean."""
     piece.require(np.isfinite(piece.rows), "be finite")
     rule = "differ from mean only within the range of cov"
     piece.refuse(
@@ -138,7 +138,7 @@ def outside_range(piece: Piece, start: int, outside: Outside) -> None:
 
 
 def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | FloatArray:
-    """Scalar product of a released mean with a target less a reference point.
+    """Scalar product of a released mean with the target minus a reference point.
 
     Parameters
     ----------
@@ -161,12 +161,12 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
 
     See Also
     --------
-    covariance_score : knows the covariance, and how many rows there are.
+    covariance_score : uses the covariance and the number of rows.
 
     Notes
     -----
-    The attack of Dwork et al. (2015).  Its threshold has to be calibrated.  [AB24] Section 3 calls
-    it equivalent to the likelihood ratio where all variances are equal; it is so only if the
+    The attack of Dwork et al. (2015).  The threshold has to be calibrated.  [AB24] Section 3 calls
+    the score equivalent to the likelihood ratio if all variances are equal; this holds only if the
     reference is the mean.  Against one fresh row as reference, the advantage is that of a mean
     with score ``m^2 / (m + m_ref)``, m_ref the score of that row: 0.28 in place of 0.38 where both
     are 1.

@@ -1,4 +1,4 @@
-"""Releases in, scores out: one matrix, a memory map or an iterator of blocks, a piece at a time."""
+"""Maps a score function over releases: a matrix, a memory map or an iterator, piece by piece."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from mialeak._kernels import scores as kernels
 
 __all__ = ["Piece", "as_columns", "cubic_sums", "cubic_table", "map_releases", "padded"]
 
-#: Entries of a piece: what a strided or memory-mapped matrix is copied by, and how long Ctrl-C
-#: waits (a millisecond or two).
+#: Entries of a piece: the unit in which a strided or memory-mapped matrix is copied, and after
+#: which Ctrl-C takes effect (1 to 2 ms).
 _PIECE = 1 << 20
 _FLOAT32 = np.dtype(np.float32)
 
 
 class Piece:
-    """Some rows of the releases, float64 or float32, C-contiguous, that know where they stand."""
+    """Consecutive rows of the releases (float64 or float32, C-contiguous) and their position."""
 
     def __init__(self, rows: npt.NDArray[Any], start: int, single: bool):
         self.rows = rows
@@ -43,37 +43,37 @@ class Piece:
             self.refuse(row, column, rule, remedy)
 
     def refuse(self, row: int, column: int, rule: str, remedy: str = "") -> None:
-        """Raise for one entry."""
+        """Raise for the entry at (row, column) of the piece."""
         index = (column,) if self._single else (self._start + row, column)
         invalid("releases", rule, index=index, value=self.rows[row, column], remedy=remedy)
 
 
-#: The results of a piece, and what refuses it if one of them is not finite.
+#: Computes the results of a piece; raises for a piece that has results that are not finite.
 Function = Callable[[Piece], FloatArray]
-Blame = Callable[[Piece, FloatArray], None]
+ExplainFailure = Callable[[Piece, FloatArray], None]
 
 
 def map_releases(
-    releases: Any, columns: int, function: Function, blame: Blame | None = None
+    releases: Any, columns: int, function: Function, explain_failure: ExplainFailure | None = None
 ) -> float | FloatArray:
-    """``function`` of every piece, put together.
+    """The concatenated results of `function` for every piece.
 
-    One release (d,) gives one result, a matrix or an iterator a row of results for each.  Where a
-    result is not finite `blame` may refuse the piece; then entries that are not finite are refused.
+    One release (d,) has one result; a matrix or an iterator has one result for each release.  If a
+    result is not finite, `explain_failure` may raise; then entries that are not finite are refused.
     """
     if hasattr(releases, "__next__"):
         parts, start = [], 0
         for block in releases:
             matrix = np.atleast_2d(_as_releases(block, columns))
-            parts += _results(matrix, start, False, function, blame)
+            parts += _results(matrix, start, False, function, explain_failure)
             start += matrix.shape[0]
         return _joined(parts, columns, function)
     array = _as_releases(releases, columns)
     if array.ndim == 1:
-        (part,) = _results(array[None], 0, True, function, blame)
+        (part,) = _results(array[None], 0, True, function, explain_failure)
         one: float | FloatArray = part[0]
         return one
-    return _joined(_results(array, 0, False, function, blame), columns, function)
+    return _joined(_results(array, 0, False, function, explain_failure), columns, function)
 
 
 def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
@@ -93,7 +93,11 @@ def _as_releases(values: Any, columns: int) -> npt.NDArray[Any]:
 
 
 def _results(
-    matrix: npt.NDArray[Any], start: int, single: bool, function: Function, blame: Blame | None
+    matrix: npt.NDArray[Any],
+    start: int,
+    single: bool,
+    function: Function,
+    explain_failure: ExplainFailure | None,
 ) -> list[FloatArray]:
     rows, columns = matrix.shape
     step = block_rows(columns, elements=_PIECE)
@@ -103,8 +107,8 @@ def _results(
         piece = Piece(block, start + first, single)
         result = function(piece)
         if not all_finite(result):
-            if blame:
-                blame(piece, result)
+            if explain_failure:
+                explain_failure(piece, result)
             piece.require(np.isfinite(block), "be finite")
             lost = np.isnan(result)
             if lost.any():
@@ -117,14 +121,14 @@ def _results(
 
 
 def _joined(parts: list[FloatArray], columns: int, function: Function) -> FloatArray:
-    """The results of all pieces; of none, what has the right shape."""
+    """The results of all pieces; an empty array of the right shape if there are none."""
     if not parts:
         return function(Piece(np.empty((0, columns)), 0, False))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def as_columns(values: Any, name: str, columns: int) -> FloatArray:
-    """A number for each column, or one for all: finite, shape (columns,)."""
+    """A number for each column from one for each or one for all: finite, shape (columns,)."""
     array = as_floats(values, name, finite=True)
     if array.shape not in ((), (columns,)):
         invalid(
@@ -136,16 +140,16 @@ def as_columns(values: Any, name: str, columns: int) -> FloatArray:
 
 
 def padded(neutral: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
-    """What a kernel reads of the columns, to be filled, and beyond them `neutral`, shape (k, 1).
+    """A table of column parameters for a kernel, and the view of it that the caller fills.
 
-    The first array is for the kernel, the second its part for the columns, shape (k, columns).
+    The table has `neutral`, shape (k, 1), in its padding; the view has shape (k, columns).
     """
     table = neutral.repeat(kernels.padded_columns(columns), axis=1)
     return table, table[:, :columns]
 
 
 def cubic_table(rows: list[Any], columns: int) -> FloatArray:
-    """What :func:`cubic_sums` knows of columns: mean, scale, c1 and, if not 0, c2 and c3."""
+    """The column parameters of :func:`cubic_sums`: mean, scale, c1 and, if not 0, c2 and c3."""
     table = np.zeros((5, kernels.padded_columns(columns)))
     for row, values in enumerate(rows):
         table[row, :columns] = values

@@ -1,4 +1,4 @@
-"""Scores made of other quantities: GLiR's p-value, and the score under sub-sampling."""
+"""Scores computed from other quantities: GLiR's p-value, and the score under sub-sampling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mialeak.scores._releases import Piece, map_releases
 
 __all__ = ["glir_score", "mixture_score"]
 
-#: From here on e^score is of no use: it nears overflow.
+#: Above this e^score would overflow and is not computed.
 _LARGE = 700.0
 
 
@@ -49,19 +49,20 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
 
     See Also
     --------
-    covariance_score : for the same purpose, and cheaper.
+    covariance_score : the limit for large n, at a lower cost.
 
     Notes
     -----
-    Leemann et al. (2023), "Gaussian membership inference privacy".  ``exp(-score)`` is exactly
-    uniform out if the rows are Gaussian, so that scores of different targets compare.  For one
-    target it ranks releases as the exact Gaussian likelihood ratio.  [AB25] Appendix D.3 prints
-    the inverse of F for F, the distance for its square and n - 1 for n; neither has this law.
+    Leemann et al. (2023), "Gaussian membership inference privacy".  If the rows are Gaussian,
+    ``exp(-score)`` is exactly uniform out: scores of different targets are comparable.  For one
+    target the score ranks releases as the exact Gaussian likelihood ratio does.  [AB25] Appendix
+    D.3 prints the inverse of F for F, the distance for its square and n - 1 for n; none of these
+    forms is uniform out.
 
-    **Accuracy.**  log F has an absolute error below 3e-13, besides what the rounding of the
-    distance makes of it, in tails of any depth: where SciPy's ``logcdf`` is -inf as well.
+    **Accuracy.**  log F has an absolute error below 3e-13, plus the effect of the rounding of the
+    distance, in tails of any depth, including those where SciPy's ``logcdf`` is -inf.
 
-    **Cost.**  About 5 us a release besides the distance.
+    **Cost.**  About 5 us a release, plus the distance.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
 
 
 def mixture_score(score: Any, rate: float) -> float | FloatArray:
-    """Log likelihood ratio when the target's rows are drawn with probability `rate` only.
+    """Log likelihood ratio if the target is in the sample with probability `rate` only.
 
     Parameters
     ----------
@@ -111,11 +112,11 @@ def mixture_score(score: Any, rate: float) -> float | FloatArray:
 
     Notes
     -----
-    An increasing function of the score, so that it ranks one release as the score does; it is what
-    has to be *added* over releases that are sub-sampled independently.
+    The result is an increasing function of the score and ranks releases as the score does.  For
+    releases that are sub-sampled independently, the results *add*; the scores do not.
 
-    **Accuracy.**  Relative error of a few eps times the conditioning of the formula; nothing
-    overflows, and a rate of 1 gives the score itself.
+    **Accuracy.**  Relative error of several eps times the conditioning of the formula, without
+    overflow; a rate of 1 returns the score.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Trade-off curves: the power of the best attack at each false-positive rate.
 
-The one currency that every other room pays in: a curve answers for accuracy, advantage, and every
-(epsilon, delta) in both directions.
+The common result of all rooms: a curve determines accuracy, advantage, and every (epsilon, delta)
+in both directions.
 """
 
 from mialeak.tradeoff._base import TradeOff

@@ -1,4 +1,4 @@
-"""What every trade-off curve answers, and the checks that come before the answer."""
+"""The methods of every trade-off curve, and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ from mialeak._results import Direction, Kind, Result
 __all__ = ["TradeOff", "weakest"]
 
 
-#: From the strongest claim to the weakest; a result made of two is no better than the weaker.
+#: Kinds from the strongest claim to the weakest; a result from several has the weakest kind.
 _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
 
 
 def weakest(*kinds: Kind) -> Kind:
-    """The kind of a result that is made of several."""
+    """The kind of a result computed from results of several kinds."""
     return max(kinds, key=_STRENGTH.index)
 
 
 class TradeOff(Result, ABC):
-    """What the best attack on a release achieves: its power at each false-positive rate.
+    """The power of the best attack on a release at each false-positive rate.
 
-    Two worlds are told apart.  *Out*: n fresh rows; *in*: the target and n - 1 fresh rows.  Both
-    have n rows: an epsilon here is one of substitution, not of adding or removing a row.
+    The attack distinguishes two worlds.  *Out*: n fresh rows; *in*: the target and n - 1 fresh
+    rows.  Both have n rows: epsilon is for substitution, not for adding or removing a row.
     ``fpr`` is P(guess "in" | out) and ``power`` is P(guess "in" | in).
 
-    The curve holds all there is to know: accuracy, advantage, and every (epsilon, delta).
-    Objects are immutable; parameters and arguments broadcast together, and an answer is a float
-    where all of them are scalars.
+    The curve determines accuracy, advantage, and every (epsilon, delta).  Objects are immutable;
+    parameters and arguments broadcast together, and a result is a float if all of them are scalars.
 
     See Also
     --------
@@ -49,10 +48,10 @@ class TradeOff(Result, ABC):
 
     Notes
     -----
-    A kind of its own subclasses this as a frozen dataclass and gives ``_power``, ``_delta`` and
-    ``auc``.  Arguments reach these checked, as float64 arrays.  It should give ``_fnr`` too, since
-    ``1 - power`` loses the digits of a small one, and may give ``_fpr`` and ``_epsilon``, which are
-    found by a search otherwise (about ten evaluations, to the last bit of the curve as computed).
+    A new kind of curve is a frozen dataclass that inherits this class and defines ``_power``,
+    ``_delta`` and ``auc``, whose arguments are checked float64 arrays.  It should define ``_fnr``,
+    since ``1 - power`` is inaccurate where small, and may define ``_fpr`` and ``_epsilon``; the
+    default is a search (about ten evaluations, to the last bit of the curve as computed).
 
     Examples
     --------
@@ -65,8 +64,8 @@ class TradeOff(Result, ABC):
     #: Whether delta in direction "in" is never below that in direction "out" (epsilon >= 0).
     _in_leads: bool = False
 
-    #: Makes the curve of a subsample; set by the module of :class:`SubsampledTradeOff`, which needs
-    #: this class first.
+    #: Constructor of the curve of a subsample; set by the module of :class:`SubsampledTradeOff`,
+    #: which imports this class.
     _subsampled: ClassVar[Callable[[TradeOff, Any], TradeOff]]
 
     def power(self, fpr: Any) -> float | FloatArray:
@@ -123,7 +122,7 @@ class TradeOff(Result, ABC):
         return plain(self._fnr(as_probability(fpr, "fpr")))
 
     def fpr(self, power: Any) -> float | FloatArray:
-        """The least false-positive rate with which an attack reaches this power.
+        """The least false-positive rate of an attack with this power.
 
         Parameters
         ----------
@@ -225,10 +224,10 @@ class TradeOff(Result, ABC):
         """Area under the curve of power against fpr."""
 
     def subsample(self, rate: Any) -> TradeOff:
-        """The curve if only a share `rate` of the rows, drawn together, goes into the release.
+        """The curve of a release of a random share `rate` of the rows, drawn together.
 
-        `self` is the curve of the release of the drawn rows when the target is known to be among
-        them; see :class:`SubsampledTradeOff`.
+        `self` is the curve of the release of the drawn rows if the target is one of them; see
+        :class:`SubsampledTradeOff`.
 
         Parameters
         ----------
@@ -260,8 +259,8 @@ class TradeOff(Result, ABC):
         Raises
         ------
         TypeError
-            Where there is no exact answer.  There is one for Gaussian with Gaussian (the squares
-            of mu add) and for piecewise linear with piecewise linear curves that are not too long.
+            If there is no exact result.  There is one for two Gaussian curves (the squares of mu
+            add) and for two piecewise linear curves with up to 4,194,304 pairs of segments.
         """
         self._cannot_compose(other)
 
@@ -278,8 +277,8 @@ class TradeOff(Result, ABC):
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         return 1.0 - self._power(fpr)
 
-    def _delta_near(self, epsilon: FloatArray, rest: FloatArray, direction: str) -> FloatArray:
-        """Delta at ``epsilon + rest``, for the kinds whose tail is so steep that it matters."""
+    def _delta_near(self, epsilon: FloatArray, low: FloatArray, direction: str) -> FloatArray:
+        """Delta at ``epsilon + low``; kinds with a steep tail use the low word."""
         return self._delta(epsilon, direction)
 
     def _fpr(self, power: FloatArray) -> FloatArray:
@@ -288,8 +287,8 @@ class TradeOff(Result, ABC):
             return positive_where(np.log(reached / power), reached >= power)
 
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = increasing_root(excess, 0.0, 1.0)
-        return np.where(power > 0.0, found, 0.0)
+            root = increasing_root(excess, 0.0, 1.0)
+        return np.where(power > 0.0, root, 0.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return least_epsilon(lambda epsilon: self._delta(epsilon, direction), delta)

@@ -1,4 +1,4 @@
-"""Measured curves: from the scores of an attack in the two worlds to what it achieved."""
+"""Measured trade-off curves, from the scores of an attack in the two worlds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = [
     "Roc",
 ]
 
-#: Passes over all points that :func:`_upper_hull` makes before it walks along what is left, and the
-#: share that a pass has to remove to be worth another.
+#: Largest number of passes of :func:`_upper_hull` over all points before it walks along the
+#: remaining ones, and the least share of the points that a pass removes if another pass follows.
 _PASSES, _WORTH_IT = 60, 0.02
 #: So many scores of a world that are 0 and 1 only are flags, if those of the other are not.
 _FLAGS = 10
 
 
 class Roc(NamedTuple):
-    """The points of a measured curve: the attack that guesses "in" for scores >= threshold."""
+    """Points of a measured curve, for attacks that guess "in" for scores >= threshold."""
 
     fpr: FloatArray
     power: FloatArray
@@ -37,7 +37,7 @@ class Roc(NamedTuple):
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class EmpiricalTradeOff(TradeOff):
-    """The trade-off that an attack's scores achieved in the two worlds: a receiver operating curve.
+    """The measured trade-off of an attack, its receiver operating characteristic (ROC).
 
     Parameters
     ----------
@@ -61,21 +61,22 @@ class EmpiricalTradeOff(TradeOff):
 
     Notes
     -----
-    `power`, `fnr`, `fpr` and `auc` speak of the plain curve: one point for each distinct score
-    (:attr:`roc`), straight between points, so that ties are broken at random, and `auc` is the
+    `power`, `fnr`, `fpr` and `auc` are those of the plain curve: one point for each distinct score
+    (:attr:`roc`), linear between points, which means that ties are broken at random.  `auc` is the
     Mann-Whitney statistic with ties counted half.  The plain curve need not be concave.
-    :attr:`hull` is the least concave curve above it, what attacks reach that guess at random
-    between two thresholds; its area is :attr:`hull_auc`.  `advantage`, `delta` and `epsilon` are
-    the same for both.
+    :attr:`hull` is the least concave curve above it: the curve of attacks that randomise between
+    two thresholds.  Its area is :attr:`hull_auc`.  `advantage`, `delta` and `epsilon` are the same
+    for the plain curve and its hull.
 
-    These are statistics of the scores at hand, without a claim about the laws behind them: the
-    hull of few scores lies well above the true curve, and epsilon at delta = 0 is often infinite.
+    The results are statistics of the scores and claim nothing about the laws of the scores: the
+    hull of a small number of scores lies well above the true curve, and epsilon at delta = 0 is
+    often infinite.
 
-    **Accuracy.**  Points are ratios of counts, rounded once; ties are exact; the hull is found in
-    integers (up to 3e9 scores in either world).
+    **Accuracy.**  Points are ratios of counts, rounded once; ties are exact; the hull is computed
+    in integers (up to 3e9 scores in either world).
 
-    **Cost.**  O(n log n): 0.2 s for a million scores in each world; the hull as much again, when
-    first asked for.
+    **Cost.**  O(n log n): 0.2 s for a million scores in each world; the hull takes the same time
+    again, at its first use.
 
     Examples
     --------
@@ -109,7 +110,7 @@ class EmpiricalTradeOff(TradeOff):
 
     @cached_property
     def roc(self) -> Roc:
-        """``(fpr, power, threshold)`` of the plain curve, from (0, 0, inf), never, to (1, 1)."""
+        """``(fpr, power, threshold)`` of the plain curve, by ascending fpr."""
         return Roc(self._false / self.n_out, self._hits / self.n_in, self._threshold)
 
     @cached_property
@@ -192,7 +193,7 @@ def _refuse_flags(scores: FloatArray, others: FloatArray, name: str) -> None:
 def _count_above(
     inside: FloatArray, outside: FloatArray
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]:
-    """How many scores of each kind reach each distinct score, in falling order, after none."""
+    """Counts of the scores at or above each distinct score, in descending order, after 0."""
     runs = np.concatenate([np.sort(inside), np.sort(outside)])
     order = np.argsort(runs, kind="stable")  # merges the two runs, linear in their length
     values = runs[order]
@@ -209,8 +210,8 @@ def _count_above(
 def _upper_hull(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """Indices of the corners of the least concave curve above points with rising x and y.
 
-    A point on or below the chord of its neighbours is no corner, whichever of them are: all such
-    points go in one pass, about half each time on a measured curve, until few are left to walk.
+    A point on or below the chord of its neighbours is not a corner.  One pass removes all such
+    points, about half of them on a measured curve; a final walk checks the remaining points.
     """
     keep = np.arange(x.size)
     for _ in range(_PASSES):

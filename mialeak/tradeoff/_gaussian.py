@@ -19,7 +19,7 @@ __all__ = ["GaussianTradeOff"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class GaussianTradeOff(TradeOff):
-    """The trade-off between N(0, 1) and N(mu, 1): mu-Gaussian differential privacy, met exactly.
+    """The trade-off between N(0, 1) and N(mu, 1), the curve of mu-Gaussian differential privacy.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class GaussianTradeOff(TradeOff):
         Distance of the two normals in standard deviations, at least 0; the square root of the
         leakage score of a released mean.  0 reveals nothing, inf everything.
     kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
-        What the curve is for whoever made it; it does not change a number.
+        Kind of the curve as a result, set by its author; it changes no number.
 
     Raises
     ------
@@ -47,9 +47,9 @@ class GaussianTradeOff(TradeOff):
 
     **Accuracy.**  Relative errors against 60-digit arithmetic, mu in [1e-8, 60]: `power`, `fnr` and
     `fpr` below 7e-14 for arguments from 1e-300 to 1 - 1e-16; `delta` below 2e-14 wherever it is a
-    normal number, for epsilon up to 700 and at epsilon = mu = 1e-6, where the difference above
-    loses nine digits; `epsilon` below 1e-14, or what a change of 3e-15 in delta makes of it where
-    that is more (delta close to `advantage`).
+    normal number, for epsilon up to 700 and at epsilon = mu = 1e-6, where the formula above loses
+    nine digits; `epsilon` below the larger of 1e-14 and the effect of a change of 3e-15 in delta
+    (which is larger for delta close to `advantage`).
 
     **Cost.**  About 70 ns a point for `power`, `fnr` and `fpr`, up to three times as much for
     `delta` and far in the tails (below 1e-9); 1 us for `epsilon`.
@@ -106,7 +106,7 @@ class GaussianTradeOff(TradeOff):
         Raises
         ------
         TypeError
-            For any other kind: there is no exact answer.
+            For any other kind: there is no exact result.
 
         Examples
         --------
@@ -140,8 +140,8 @@ class GaussianTradeOff(TradeOff):
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         return self._delta_near(epsilon, np.zeros(()), direction)
 
-    def _delta_near(self, epsilon: FloatArray, rest: FloatArray, direction: str) -> FloatArray:
-        return blockwise(call, epsilon, rest, np.asarray(self.mu))
+    def _delta_near(self, epsilon: FloatArray, low: FloatArray, direction: str) -> FloatArray:
+        return blockwise(call, epsilon, low, np.asarray(self.mu))
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return blockwise(call_strike, delta, np.asarray(self.mu))

@@ -1,4 +1,4 @@
-"""Curves with corners: the trade-offs of discrete laws."""
+"""Piecewise linear curves: the trade-offs of discrete laws."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from mialeak.tradeoff._base import TradeOff, weakest
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
 
-#: Log ratios that agree to this share of the largest are one.
+#: Log ratios that differ by less than this times the largest are equal.
 _SAME = 4e-15
-#: Pairs of segments that `compose` sorts at most: 2 s and 0.5 GB.
+#: Largest number of pairs of segments that `compose` sorts: 2 s and 0.5 GB.
 _PAIRS = 2**22
 
 
@@ -43,24 +43,24 @@ class Vertices(NamedTuple):
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class PiecewiseTradeOff(TradeOff):
-    """A concave curve, straight between its vertices: the trade-off of two discrete laws.
+    """A concave piecewise linear curve: the trade-off of two discrete laws.
 
-    Between two vertices the best attack guesses at random between the tests that they stand for.
+    Between two vertices the best attack randomises between the tests of the vertices.
 
     Parameters
     ----------
     fpr, power : (K,) array_like
         The vertices from left to right: both coordinates nondecreasing, slopes nonincreasing.
         (0, 0) and (1, 1), the tests that never and always guess "in", belong to every curve and
-        are added where they are missing.
+        are added if missing.
     kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
-        What the curve is for whoever made it; it does not change a number.
+        Kind of the curve as a result, set by its author; it changes no number.
 
     Raises
     ------
     ValueError
-        For vertices outside the unit square, of different lengths, or that are not nondecreasing
-        and concave, with the index of the first offender.
+        If vertices are outside the unit square, have different lengths, or are not nondecreasing
+        and concave; the message states the index of the first offender.
 
     See Also
     --------
@@ -74,12 +74,12 @@ class PiecewiseTradeOff(TradeOff):
         delta(eps), "in"  = max over i of power_i - e^eps fpr_i
         delta(eps), "out" = max over i of (1 - fpr_i) - e^eps (1 - power_i)
 
-    The slopes fall along the curve, so that a binary search finds the vertex: O(log K) a point for
-    every method.  The terms are evaluated as ``(power_i - fpr_i) - (e^eps - 1) fpr_i``, which keeps
-    the digits where the two laws are close.  A vertex may lie below the chord of its neighbours by
-    as much as rounding puts it there, 4e-15 of its coordinates.
+    The slopes decrease along the curve: a binary search locates the vertex, O(log K) a point for
+    every method.  The terms are evaluated as ``(power_i - fpr_i) - (e^eps - 1) fpr_i``, which is
+    accurate where the two laws are close.  A vertex may lie below the chord of its neighbours by
+    rounding, 4e-15 of its coordinates.
 
-    **Accuracy.**  A few units in the last place of the vertices.
+    **Accuracy.**  Several units in the last place of the vertices.
 
     Examples
     --------
@@ -126,8 +126,8 @@ class PiecewiseTradeOff(TradeOff):
 
         Notes
         -----
-        Sorts the outcomes by likelihood ratio and sums from both ends, so that small power, small
-        1 - power and small power - fpr all keep their digits.  O(K log K).
+        The outcomes are sorted by likelihood ratio and summed from both ends: small power, small
+        1 - power and small power - fpr are all relatively accurate.  O(K log K).
 
         Examples
         --------
@@ -143,8 +143,8 @@ class PiecewiseTradeOff(TradeOff):
         if p_out.shape != p_in.shape:
             rule = f"have as many elements as p_out; it has {p_in.size} and p_out {p_out.size}"
             invalid("p_in", rule)
-        some = (p_out > 0.0) | (p_in > 0.0)
-        p_out, p_in = p_out[some], p_in[some]
+        possible = (p_out > 0.0) | (p_in > 0.0)
+        p_out, p_in = p_out[possible], p_in[possible]
         with np.errstate(divide="ignore"):
             log_ratio = np.log(p_in) - np.log(p_out)
         return cls._of(corners_of_atoms(p_out, p_in, log_ratio), kind)
@@ -178,7 +178,7 @@ class PiecewiseTradeOff(TradeOff):
         return 1.0 - 0.5 * float(np.sum(np.diff(fpr) * (fnr[1:] + fnr[:-1])))
 
     def subsample(self, rate: Any) -> TradeOff:
-        """The curve if only a share `rate` of the rows, drawn together, goes into the release.
+        """The curve of a release of a random share `rate` of the rows, drawn together.
 
         Parameters
         ----------
@@ -209,15 +209,15 @@ class PiecewiseTradeOff(TradeOff):
         Raises
         ------
         TypeError
-            For any other kind, and for more than 4,194,304 pairs of segments: there is no exact
-            answer, or none of reasonable size.
+            For any other kind, which has no exact result, and for more than 4,194,304 pairs of
+            segments.
 
         Notes
         -----
-        A segment is an outcome with a known probability in each world; the outcomes of both
-        releases are all pairs, of which those of equal likelihood ratio (to 4e-15 of the largest
-        logarithm) are one.  A release of which k copies are composed one after another, such as
-        randomised response, then has k + 1 outcomes and not 2**k.
+        A segment is an outcome with a known probability in each world.  The outcomes of both
+        releases are all pairs; pairs of equal likelihood ratio (to 4e-15 of the largest logarithm)
+        merge into one.  k composed copies of a release with two outcomes, such as randomised
+        response, then have k + 1 outcomes and not 2**k.
 
         Examples
         --------
@@ -238,8 +238,8 @@ class PiecewiseTradeOff(TradeOff):
         with np.errstate(invalid="ignore"):  # impossible in the one and certain in the other
             log_ratio = np.add.outer(ours[2], theirs[2]).ravel()
         ends = (log_ratio == np.nanmax(log_ratio)) | (log_ratio == np.nanmin(log_ratio))
-        some = (p_out > 0.0) | (p_in > 0.0) | ends
-        atoms = _merged(p_out[some], p_in[some], log_ratio[some])
+        possible = (p_out > 0.0) | (p_in > 0.0) | ends
+        atoms = _merged(p_out[possible], p_in[possible], log_ratio[possible])
         curve = self._of(corners_of_atoms(*atoms), weakest(self.kind, other.kind))
         object.__setattr__(curve, "_outcomes", atoms)
         return curve
@@ -255,7 +255,7 @@ class PiecewiseTradeOff(TradeOff):
 
     @cached_property
     def _outcomes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What :meth:`compose` takes pairs of; of a composed curve those that it was made of."""
+        """The outcomes that :meth:`compose` pairs; a composed curve stores its outcomes."""
         return _atoms(self._corners)
 
     @cached_property
@@ -267,9 +267,9 @@ class PiecewiseTradeOff(TradeOff):
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         corners = self._corners
-        left = between(fpr, corners.fpr, corners.fnr, rightmost=True)
-        right = between(1.0 - fpr, corners.tnr[::-1], corners.fnr[::-1], rightmost=False)
-        return np.where(fpr < 0.5, left, right)
+        by_fpr = between(fpr, corners.fpr, corners.fnr, rightmost=True)
+        by_tnr = between(1.0 - fpr, corners.tnr[::-1], corners.fnr[::-1], rightmost=False)
+        return np.where(fpr < 0.5, by_fpr, by_tnr)
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         corners = self._corners
@@ -285,9 +285,9 @@ class PiecewiseTradeOff(TradeOff):
 
 
 def _atoms(corners: Corners) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """``(p_out, p_in, log_ratio)`` of the outcomes that a curve stands for.
+    """``(p_out, p_in, log_ratio)`` of the outcomes of a curve.
 
-    Steps are differences of the coordinate that is smaller there, which has more digits.
+    A probability is a difference of the smaller coordinate (fpr or tnr), which is more accurate.
     """
     fpr, power, tnr, fnr, _, log_slope = corners
     p_out = np.where(fpr[1:] < 0.5, np.diff(fpr), -np.diff(tnr))
@@ -301,7 +301,7 @@ def _atoms(corners: Corners) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _merged(
     p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The outcomes by falling ratio, those of equal ratio taken together."""
+    """The outcomes by descending ratio, where equal ratios are one outcome."""
     order = np.argsort(-log_ratio, kind="stable")
     p_out, p_in, log_ratio = p_out[order], p_in[order], log_ratio[order]
     scale = np.max(np.abs(log_ratio), where=np.isfinite(log_ratio), initial=0.0)

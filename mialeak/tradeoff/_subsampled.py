@@ -1,4 +1,4 @@
-"""The curve of a release that is made from a random share of the rows."""
+"""The trade-off curve of a release of a random share of the rows."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from mialeak.tradeoff._base import TradeOff
 
 __all__ = ["SubsampledTradeOff"]
 
-#: Beyond this e^epsilon - 1 is taken for e^epsilon, of which it differs by 1e-217; beyond 709
-#: neither has a float64.
+#: Above this e^epsilon - 1 is replaced by e^epsilon, a relative difference of 1e-217; above 709
+#: both overflow.
 _LARGE = 500.0
-#: Logarithms of ratios this small are rounding.
+#: Logarithms of ratios below this are rounding error.
 _ROUNDING = 2.0**-51
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SubsampledTradeOff(TradeOff):
-    """The trade-off when a share `rate` of the rows, drawn together, goes into the release.
+    """The trade-off of a release of a random share `rate` of the rows, drawn together.
 
-    The target, if in the data, is among the rows drawn with probability `rate`; otherwise the
-    release says nothing about it.  So *in* is a mixture of the base curve's *in* and *out*.
+    A target in the data is among the drawn rows with probability `rate`; otherwise the release does
+    not depend on the target.  The world *in* is a mixture of the base curve's *in* and *out*.
 
     Parameters
     ----------
     base : TradeOff
-        The curve of the release of the drawn rows, the target known to be one of them: for a mean
-        over n rows, that of ``rate * n`` rows.
+        The curve of the release of the drawn rows if the target is one of them: for a mean over n
+        rows, the curve of ``rate * n`` rows.
     rate : array_like
         In [0, 1].  0 reveals nothing; 1 is `base`.
 
@@ -56,15 +56,15 @@ class SubsampledTradeOff(TradeOff):
         delta(eps), "in"     = rate delta_f(log(1 + (e^eps - 1)/rate))
         delta(eps), "out"    = q delta_f(log(1 + (e^eps - 1)/q)),   q = 1 - (1 - rate) e^eps
 
-    each with the base's delta of the same direction, and 0 in direction "out" once q <= 0, at
-    eps = -log(1 - rate).  The advantage is `rate` times that of the base, and so never above
-    `rate`.  The formula of [AB25] Theorem 4.2 and [AB24] Theorem 4.3, ``2 Phi(sqrt(rate m)/2) - 1``
-    for a score m at full size, treats the columns as drawn independently and exceeds `rate`; the
+    each with the base's delta of the same direction, and 0 in direction "out" if q <= 0, which is
+    for eps >= -log(1 - rate).  The advantage is `rate` times that of the base, at most `rate`.  The
+    formula of [AB25] Theorem 4.2 and [AB24] Theorem 4.3, ``2 Phi(sqrt(rate m)/2) - 1`` for a score
+    m at full size, treats the columns as drawn independently and exceeds `rate`; the
     sqrt(rate m)-Gaussian curve of [AB24] Remark 4.4 is not a bound.
 
-    **Accuracy.**  As that of the base: 1e-13 for a Gaussian one, for rates down to 1e-12 and
-    epsilon up to 700, where `numpy.longdouble` is more than a double (on Windows and on Apple
-    silicon delta is off by up to 1e-12 where it is below 1e-200).
+    **Accuracy.**  As that of the base: 1e-13 for a Gaussian base, for rates down to 1e-12 and
+    epsilon up to 700, where `numpy.longdouble` has more digits than a double (on Windows and on
+    Apple silicon deltas below 1e-200 have errors of up to 1e-12).
 
     **Cost.**  That of the base; `fpr`, and `epsilon` in direction "out", evaluate it ten to forty
     times.
@@ -105,7 +105,7 @@ class SubsampledTradeOff(TradeOff):
         return result
 
     def subsample(self, rate: Any) -> TradeOff:
-        """The curve after a second drawing among the drawn rows: the rates multiply.
+        """The curve after a second sampling of the drawn rows: the rates multiply.
 
         Parameters
         ----------
@@ -125,19 +125,21 @@ class SubsampledTradeOff(TradeOff):
         return np.asarray(self.rate * self.base._fnr(fpr) + (1.0 - self.rate) * (1.0 - fpr))
 
     def _fpr(self, power: FloatArray) -> FloatArray:
-        # This curve is below the base's, whose power is at most 1, and above the diagonal: so the
-        # root is at least the base's fpr and (power - rate) / (1 - rate), and at most power.
+        # The subsampled curve is below the base's curve, whose power is at most 1, and above the
+        # diagonal: the root is between max(base's fpr, (power - rate) / (1 - rate)) and power.
         rate = np.asarray(self.rate)
-        rest = np.where(rate < 1.0, 1.0 - rate, 1.0)
-        low = np.maximum(self.base._fpr(power), np.where(rate < 1.0, (power - rate) / rest, 0.0))
+        complement = np.where(rate < 1.0, 1.0 - rate, 1.0)
+        low = np.maximum(
+            self.base._fpr(power), np.where(rate < 1.0, (power - rate) / complement, 0.0)
+        )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = increasing_root(
+            root = increasing_root(
                 lambda fpr: np.log(self._power(fpr) / power),
                 np.minimum(low, power),
                 power,
                 tolerance=_ROUNDING,
             )
-        return np.where(power > 0.0, found, 0.0)
+        return np.where(power > 0.0, root, 0.0)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         # In extended precision: the base multiplies an error of its epsilon by up to 1500.
@@ -157,40 +159,41 @@ class SubsampledTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         rate = np.asarray(self.rate)
-        some = rate > 0.0
+        positive = rate > 0.0
         with np.errstate(over="ignore"):
-            share = np.minimum(np.where(some, delta / np.where(some, rate, 1.0), 1.0), 1.0)
+            share = np.minimum(np.where(positive, delta / np.where(positive, rate, 1.0), 1.0), 1.0)
         inner = self.base._epsilon(share, direction)
         if direction == "out":
             return _shrink(self._inner_out(delta, rate, inner), rate)
         with np.errstate(over="ignore"):
             near = np.log1p(rate * np.expm1(np.minimum(inner, _LARGE)))
-            far = inner + np.log(np.where(some, rate + (1.0 - rate) * np.exp(-inner), 1.0))
+            far = inner + np.log(np.where(positive, rate + (1.0 - rate) * np.exp(-inner), 1.0))
         return np.where(inner > _LARGE, far, near)
 
     def _inner_out(self, delta: FloatArray, rate: FloatArray, above: FloatArray) -> FloatArray:
         """The base's epsilon y at which ``q delta_f(y) = delta``; q = rate/(1 + (1-rate)(e^y - 1)).
 
-        Since q <= rate it is at most the y at which ``rate delta_f(y) = delta``, and since
-        delta_f <= 1 at most the one at which q = delta; with q at either for q it is at least that.
+        Upper bounds on y: the solution of ``rate delta_f(y) = delta``, since q <= rate, and that of
+        q = delta, since delta_f <= 1.  With q at an upper bound in place of q, the solution is a
+        lower bound.
         """
-        rest = np.where(rate < 1.0, 1.0 - rate, 1.0)
+        complement = np.where(rate < 1.0, 1.0 - rate, 1.0)
         bound = (rate < 1.0) & (delta > 0.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             ratio = np.where(bound, rate / delta - 1.0, 0.0)
-            high = np.where(bound, np.log1p(np.maximum(ratio, 0.0) / rest), np.inf)
+            high = np.where(bound, np.log1p(np.maximum(ratio, 0.0) / complement), np.inf)
             high = np.minimum(above, high)
             solve = bound & (high > 0.0) & (high < np.inf)
             start = np.where(solve, high, 0.0)
             fraction = np.where(solve, delta / _share(start, rate), 1.0)
             low = np.minimum(self.base._epsilon(np.minimum(fraction, 1.0), "out"), start)
-            found = increasing_root(
+            root = increasing_root(
                 lambda y: -np.log(_share(y, rate) * self.base._delta(y, "out") / delta),
                 low * (1.0 - 1e-9),
                 start,
                 tolerance=_ROUNDING,
             )
-        return np.where(solve, found, high)
+        return np.where(solve, root, high)
 
 
 def _share(inner: FloatArray, rate: FloatArray) -> FloatArray:
@@ -200,7 +203,7 @@ def _share(inner: FloatArray, rate: FloatArray) -> FloatArray:
 
 
 def _shrink(inner: FloatArray, rate: FloatArray) -> FloatArray:
-    """The epsilon that `inner` belongs to in direction "out", -log(1 - rate + rate e^-inner)."""
+    """Epsilon in direction "out" for the base's `inner`, -log(1 - rate + rate e^-inner)."""
     fall = np.expm1(-inner)
     with np.errstate(divide="ignore"):
         near = -np.log1p(rate * fall)

@@ -1,4 +1,4 @@
-"""What an inversion asks of a law, and how a plain function answers."""
+"""The interface of a moment function, and its implementation from a callable K."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Function", "LogMoment", "MomentFunction"]
 ComplexArray = npt.NDArray[np.complex128]
 LogMoment = Callable[[ComplexArray], ComplexArray]
 
-#: Trials at most for the t at which K has fallen by about 0.02, from which its curvature is read.
+#: Largest number of trials for the t at which K has fallen by about 0.02, for its curvature.
 _STEPS = 100
 
 
 class MomentFunction(Protocol):
-    """What is asked of a law."""
+    """A moment function, as :class:`SaddlePointInversion` evaluates it."""
 
     def local(self, theta: float) -> tuple[float, float, float]:
         """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""
@@ -28,7 +28,7 @@ class MomentFunction(Protocol):
 
 
 class Function:
-    """The same from a vectorised K; the first two derivatives from how it falls."""
+    """A :class:`MomentFunction` from a vectorised K, with numerical derivatives."""
 
     def __init__(self, log_moment: LogMoment):
         self._log_moment = log_moment

@@ -13,9 +13,9 @@ __all__ = ["Contour", "cosine_and_sine", "option", "tail_and_density"]
 
 ComplexArray = npt.NDArray[np.complex128]
 
-#: Points times nodes worked on at once.
+#: Points times nodes evaluated at once.
 _BLOCK = 1 << 16
-#: Exponents at most: what would overflow is of no use.
+#: Exponents are clipped to this, below overflow.
 _LARGE = 700.0
 
 
@@ -34,7 +34,7 @@ class Contour:
 
 
 def tail_and_density(contour: Contour, x: FloatArray, anchor: float, known: float) -> FloatArray:
-    """Log of the tail and, whatever the anchor, log of the density."""
+    """Log of the tail relative to `anchor`, and log of the density."""
     gap, plain = contour.theta - anchor, _weights(contour)
     poles = plain * np.sign(gap) / (gap + 1j * contour.nodes)
     total = _sum(contour, x, np.stack([poles, plain], axis=1))
@@ -44,22 +44,22 @@ def tail_and_density(contour: Contour, x: FloatArray, anchor: float, known: floa
 
 
 def option(contour: Contour, x: FloatArray, held: float, sold: float, gap: float) -> FloatArray:
-    """Log of the option that belongs to the contour: call, put or the smaller of the two laws.
+    """Log of the option of the contour: call, put, or the minimum of the two laws.
 
-    `held` and `sold` are logs of what the periods add to the mass and the price, `gap` is ``sold -
-    held`` if known better than by subtraction.
+    `held` and `sold` are logs of the wrap-around of the laws at the poles 0 and 1; `gap` is
+    ``sold - held``, accurate where the subtraction is not.
     """
     theta = contour.theta
     s = theta + 1j * contour.nodes
     middle = 0.0 < theta < 1.0
     weights = _weights(contour) / (s * (s - 1.0)) * (-1.0 if middle else 1.0)
     depth = contour.log_moment - theta * x
-    mass = np.exp(np.minimum(held - depth, _LARGE))
-    price = np.exp(np.minimum(sold - x - depth, _LARGE))
+    mass_out = np.exp(np.minimum(held - depth, _LARGE))
+    mass_in = np.exp(np.minimum(sold - x - depth, _LARGE))
     if middle:
-        return _log(_sum(contour, x, weights) - (mass + price)) + depth
-    near = np.abs(gap - x) < 1.0  # nearly equal worlds: the two nearly cancel
-    known = np.where(near, mass * np.expm1(np.where(near, gap - x, 0.0)), price - mass)
+        return _log(_sum(contour, x, weights) - (mass_out + mass_in)) + depth
+    near = np.abs(gap - x) < 1.0  # nearly equal worlds: the two masses nearly cancel
+    known = np.where(near, mass_out * np.expm1(np.where(near, gap - x, 0.0)), mass_in - mass_out)
     known *= 1.0 if theta > 1.0 else -1.0
     return _log(_sum(contour, x, weights) - known) + depth
 
@@ -87,7 +87,10 @@ def _sum(contour: Contour, x: FloatArray, weights: ComplexArray) -> FloatArray:
 
 
 def cosine_and_sine(phase: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """By the tangent of half the angle, for which NumPy has vector code: 8 times as fast, 4 ulp."""
+    """Cosine and sine from the tangent of half the angle: 8 times as fast, error 4 ulp.
+
+    NumPy has vector code for the tangent only.
+    """
     half = np.tan(0.5 * phase)
     square = half * half
     below = 1.0 / (1.0 + square)

@@ -1,4 +1,4 @@
-"""The ladder of contours and what is read off them."""
+"""The inversion of a moment function on a sequence of saddle-point contours."""
 
 from __future__ import annotations
 
@@ -17,52 +17,53 @@ __all__ = ["SaddlePointInversion"]
 
 ComplexArray = npt.NDArray[np.complex128]
 
-#: Relative error asked of the trapezoid rule.
+#: Target for the relative error of the trapezoid rule.
 _TOLERANCE = 1e-15
-#: The integrand counts as gone below this share of its largest value.
-_GONE = 1e-18
-#: First step, in units of one over the standard deviation: half of it has an error below 1e-16 for
-#: a normal law, anywhere between two contours.
+#: The integrand is negligible below this share of its largest value.
+_NEGLIGIBLE = 1e-18
+#: First step, in units of one over the standard deviation.  For a normal law half this step has an
+#: error below 1e-16 anywhere between two contours.
 _FIRST_STEP = 0.8
-#: Distance of the first contours from the pole at 0, of any from the one at 1, and of neighbours,
-#: in the same units.
+#: Distance of the first contours from the pole at 0, least distance from the pole at 1, and
+#: distance of neighbouring contours, in the same units.
 _START, _APART, _LADDER = 0.5, 0.1, 2.5
-#: If the saddle is nearer to the mean than this share of a period, f has reached its limit, all the
-#: mass, a period away: that is subtracted.
+#: If the saddle is within this share of a period of the mean, f(x + period) is the total mass: the
+#: wrap-around is the mass, and is subtracted.
 _NEAR = 0.7
-#: Nodes of a chunk, how many of its last must be gone, and nodes at most on a contour.
+#: Nodes of a chunk, number of its last nodes that must be negligible, and most nodes of a contour.
 _CHUNK, _LAST, _MOST_NODES = 16, 4, 1 << 18
-#: Tails below exp(_FLOOR - |x|) are zero (a log ratio multiplies them by e^x).  Contours at most.
+#: Tails below exp(_FLOOR - |x|) are zero (a log ratio multiplies them by e^x); most contours.
 _FLOOR, _MOST_CONTOURS = -1100.0, 4096
-#: Bisections and Newton steps for a quantile, and points of the table that it starts from.
+#: Largest number of steps for a quantile, and points of its starting table.
 _STEPS, _TABLE = 100, 65
-#: Relative error of a tail from which Newton's last step is taken: its square is below rounding.
+#: Relative error of a tail below which the next Newton step is the last: its square is rounding.
 _CLOSE = 1e-8
 _EPS = 4.0 * 2.0**-52
 
 
 class SaddlePointInversion:
-    """A real law by its log moment function.
+    """Tails, density, quantiles and options of a real law from its log moment function.
 
     Parameters
     ----------
     law : MomentFunction or callable
         As a callable ``K(s)`` of an array of complex s; away from the real axis its imaginary part
-        may be off by multiples of 2 pi.  ``e^K(0)`` below 1 means that the rest is at l = -inf.
+        may be off by multiples of 2 pi.  If ``e^K(0)`` is below 1, l = -inf has the residual mass.
     strip : tuple of float, optional
         Open interval of real s, 0 within, where K is finite.
     windows : sequence of (float, float), optional
-        Intervals of t where ``|M(theta + it)|`` matters although it vanished before.
+        Intervals of t beyond the first range where ``|M(theta + it)|`` is not negligible.
     reach : float, optional
-        Where the first range of t ends at the latest: windows hold all that matters beyond.
-    left : float, optional
-        Relative size of what the windows leave out: a step whose halving changes less will do.
+        Upper limit of the first range of t; beyond it only the windows are evaluated.
+    omitted : float, optional
+        Relative size of the integrand outside the windows: the tolerance of the step.
     support : tuple of float, optional
         Interval that holds all l.
 
     Notes
     -----
-    Relative accuracy 1e-13 if K is exact.  An absolute error of K is a relative one of the result.
+    Relative accuracy 1e-13 if K is exact.  An absolute error of K is a relative error of the
+    result.
     """
 
     def __init__(
@@ -72,12 +73,12 @@ class SaddlePointInversion:
         strip: tuple[float, float] = (-np.inf, np.inf),
         windows: Sequence[tuple[float, float]] = (),
         reach: float = np.inf,
-        left: float = 0.0,
+        omitted: float = 0.0,
         support: tuple[float, float] = (-np.inf, np.inf),
     ):
         self._law: MomentFunction = Function(law) if callable(law) else law
         self._strip, self._support = strip, support
-        self._windows, self._reach_of_base, self._left = windows, reach, left
+        self._windows, self._reach_of_base, self._omitted = windows, reach, omitted
         self._contours: list[Contour] = []
         self._known: dict[float, tuple[float, float, float]] = {}
 
@@ -92,7 +93,7 @@ class SaddlePointInversion:
         return [contour.theta for contour in self._contours]
 
     def log_tails(self, x: Any, *, tilt: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """``log E[e^(tilt l); l <= x]`` and the same for ``l > x``.
+        """``log E[e^(tilt l); l <= x]`` and ``log E[e^(tilt l); l > x]``.
 
         If l is a log likelihood ratio, ``tilt=1`` gives the tails under the other law.
         """
@@ -118,36 +119,36 @@ class SaddlePointInversion:
         return self._log_option(np.asarray(x, np.float64), -1.0)
 
     def _log_option(self, x: FloatArray, sign: float) -> FloatArray:
-        """Directly on contours beyond the poles, by parity from where another option is known."""
+        """Log of the call (sign 1) or the put (-1), directly or by parity from another option."""
         part, theta = self._evaluate(x, 0.0, option)
-        mass, price = self._local(0.0)[0], self._local(1.0)[0] - x
-        paid, lost = (price, mass) if sign > 0.0 else (mass, price)
-        own = theta > 1.0 if sign > 0.0 else theta < 0.0
+        mass_out, mass_in = self._local(0.0)[0], self._local(1.0)[0] - x
+        paid, lost = (mass_in, mass_out) if sign > 0.0 else (mass_out, mass_in)
+        direct = theta > 1.0 if sign > 0.0 else theta < 0.0
         middle = (theta > 0.0) & (theta < 1.0)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             other = np.exp(part - paid) * np.where(middle, -1.0, 1.0)
             whole = np.where(middle, 1.0, -np.expm1(lost - paid))
             far = np.log(np.maximum(whole + other, 0.0)) + paid
-        return np.where(own, part, far)
+        return np.where(direct, part, far)
 
     def quantile(self, log_p: Any, *, upper: bool = False, tilt: float = 0.0) -> FloatArray:
-        """Where the lower (upper) tail is `log_p`: Newton's method inside a shrinking bracket."""
+        """The x whose lower (upper) log tail is `log_p`, by Newton's method within a bracket."""
         target = np.asarray(log_p, np.float64)
-        some = (target < self._local(tilt)[0]) & (target > -np.inf)
-        require(some, target, "log_p", "be below the log of the mass, and finite")
+        proper = (target < self._local(tilt)[0]) & (target > -np.inf)
+        require(proper, target, "log_p", "be below the log of the mass, and finite")
         if not target.size:
             return np.empty(target.shape)
         side, sign = int(upper), -1.0 if upper else 1.0
         low, high, x = self._bracket(target, side, tilt)
-        at = np.arange(target.size)  # those still moving
+        at = np.arange(target.size)  # indices not yet converged
         low, high, x, wanted = low.ravel(), high.ravel(), x.ravel(), target.ravel()
         for _ in range(_STEPS):
             (tail, density), theta = self._evaluate(x[at], tilt, tail_and_density)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 other = (theta > tilt) != upper
                 log_mass = self._local(tilt)[0]
-                rest = log_mass + np.log(-np.expm1(np.minimum(tail - log_mass, 0.0)))
-                excess = sign * (np.where(other, rest, tail) - wanted[at])
+                complement = log_mass + np.log(-np.expm1(np.minimum(tail - log_mass, 0.0)))
+                excess = sign * (np.where(other, complement, tail) - wanted[at])
                 slope = np.exp(density + tilt * x[at] - wanted[at] - sign * excess)
                 moved = x[at] - excess / slope
             high[at] = np.where(excess > 0.0, x[at], high[at])
@@ -166,11 +167,9 @@ class SaddlePointInversion:
     def _bracket(
         self, target: FloatArray, side: int, tilt: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Two points around each quantile and one between, from a table."""
+        """Lower bound, upper bound and start for each quantile, from a table of tails."""
         _, mean, spread = self._local(tilt)
-        reach = np.array(
-            [spread, spread]
-        )  # towards the small tails, and away: no further than asked
+        reach = np.array([spread, spread])  # towards the small tails, and towards the large ones
         while True:
             ends = reach[::-1] if side else reach
             x = np.linspace(mean - ends[0], mean + ends[1], _TABLE)
@@ -220,14 +219,14 @@ class SaddlePointInversion:
         return result.reshape(rows + x.shape), theta.reshape(x.shape)
 
     def _in_reach(self, contour: Contour, x: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether the bound that the contour gives on the tail at x is above the floor."""
+        """Whether the Chernoff bound of the contour on the tail at x is above the floor."""
         bound = contour.log_moment - self._local(0.0)[0] - contour.theta * x
         return np.asarray(bound > _FLOOR - np.abs(x))
 
     def _reach(self, x: FloatArray) -> list[Contour]:
-        """Contours outward from 0 until each x has its own or is out of reach.
+        """The contours, extended outward from 0 until each x has a near saddle or a zero tail.
 
-        The list is a new one: another thread may be at work with that which there was.
+        A new list replaces the old one, which another thread may be reading.
         """
         contours = list(self._contours)
         if not contours:
@@ -250,11 +249,11 @@ class SaddlePointInversion:
         return contours
 
     def _next(self, theta: float, direction: int, step: float) -> float:
-        """`step` outward and not onto the pole at 1, or half the way to the end of the strip."""
-        room = abs(self._strip[1 if direction > 0 else 0] - theta)
-        moved = theta + direction * min(step, 0.5 * room)
+        """Theta plus `step` outward: off the pole at 1, at most half the way to the strip's end."""
+        distance = abs(self._strip[1 if direction > 0 else 0] - theta)
+        moved = theta + direction * min(step, 0.5 * distance)
         apart = _APART * step
-        if abs(moved - 1.0) < apart < 0.5 * room:
+        if abs(moved - 1.0) < apart < 0.5 * distance:
             moved = 1.0 + apart
         return moved
 
@@ -271,28 +270,28 @@ class SaddlePointInversion:
             now = self._integral(contour, probes, tail_and_density, 0.0)[0]
             seen = np.all(np.isfinite(now) & np.isfinite(before))
             error = min(float(np.max(np.abs(now - before))), 1.0) ** 2 if seen else 1.0
-            if error <= max(_TOLERANCE, self._left**2):
+            if error <= max(_TOLERANCE, self._omitted**2):
                 return Contour(*given, error)
             if 2 * places.size > _MOST_NODES:
-                if self._left == 0.0:
+                if self._omitted == 0.0:
                     _refuse(theta)
                 return Contour(*given, float(np.sqrt(error)))
             before, step = now, 0.5 * step
             places, values = self._halved(theta, step, places, values)
 
     def _places(self, theta: float, step: float) -> tuple[npt.NDArray[np.int64], ComplexArray]:
-        """Multiples of the step from 0 until the last of a chunk are gone, and in the windows."""
+        """Nodes as multiples of the step, and M there: the first range, then the windows."""
         values, start = [], 0
         while start < _MOST_NODES:
             values.append(self._law.wave(theta, start * step, step, _CHUNK))
             start += _CHUNK
-            gone = np.abs(values[-1][-_LAST:]).max() < _GONE
-            if gone or start * step >= self._reach_of_base:
+            vanished = np.abs(values[-1][-_LAST:]).max() < _NEGLIGIBLE
+            if vanished or start * step >= self._reach_of_base:
                 break
         else:
             _refuse(theta)
         base = np.concatenate(values)
-        kept = min(int(np.flatnonzero(np.abs(base) >= _GONE)[-1]) + 2, base.size)
+        kept = min(int(np.flatnonzero(np.abs(base) >= _NEGLIGIBLE)[-1]) + 2, base.size)
         pieces, values = [np.arange(kept)], [base[:kept]]
         for low, high in self._windows:
             first = max(int(np.ceil(low / step)), int(pieces[-1][-1]) + 1)
@@ -305,7 +304,7 @@ class SaddlePointInversion:
     def _halved(
         self, theta: float, step: float, places: npt.NDArray[np.int64], values: ComplexArray
     ) -> tuple[npt.NDArray[np.int64], ComplexArray]:
-        """The nodes of half the step: those there are, and new ones after each."""
+        """Nodes of half the step, and M there: each old node is followed by a new one."""
         both = np.empty(2 * places.size, np.complex128)
         both[::2] = values
         runs = np.flatnonzero(np.diff(places, prepend=-2, append=places[-1] + 2) > 1)
@@ -322,7 +321,7 @@ class SaddlePointInversion:
         period = 2.0 * np.pi / contour.step
 
         def known(pole: float) -> float:
-            """Log of what the periods that f is constant in add, for a value of 1 there."""
+            """Log of the wrap-around from the periods in which f is its limit at the pole."""
             log_mass, mean, _ = self._local(pole)
             if abs(contour.saddle - mean) > _NEAR * period:
                 return -np.inf
@@ -335,9 +334,9 @@ class SaddlePointInversion:
             if np.isfinite(gap) and not 0.0 <= contour.theta <= 1.0:
                 # (e^nearer - 1)/(e^far - 1) without an exponential that overflows
                 nearer, far = float(np.copysign(period, contour.theta)), period * abs(contour.theta)
-                rest = np.expm1(-period) / np.expm1(-far) * np.exp(max(nearer, 0.0) - far)
-                rest = float(np.copysign(rest, nearer))
-                gap = self._local(1.0)[0] - self._local(0.0)[0] + nearer - float(np.log1p(-rest))
+                ratio = np.expm1(-period) / np.expm1(-far) * np.exp(max(nearer, 0.0) - far)
+                ratio = float(np.copysign(ratio, nearer))
+                gap = self._local(1.0)[0] - self._local(0.0)[0] + nearer - float(np.log1p(-ratio))
             return option(contour, x, held, sold, gap)
         return kernel(contour, x, anchor, known(anchor))
 
@@ -346,6 +345,6 @@ def _refuse(theta: float) -> NoReturn:
     invalid(
         "log_moment",
         f"fall off along the line Re s = {theta:.6g}: it did not within {_MOST_NODES} nodes",
-        remedy="A law of few atoms has to be enumerated",
+        remedy="Enumerate a law that has a small number of atoms",
         error=ArithmeticError,
     )
