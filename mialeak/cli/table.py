@@ -161,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
     return _output.give(
         options,
         document,
-        schema="mialeak.table/1",
+        schema="mialeak.table/2",
         content=content,
         draw=lambda: _figure(report, options),
         title=f"What publishing counts of {options.example or file.name} leaks",
