@@ -213,50 +213,29 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
+    check_population(population, margins=margins, protect=protect, coarsen=coarsen)
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
     if counts is not None and not isinstance(counts, Hashable):
         invalid("counts", "be the name of a column", value=counts, error=TypeError)
-    columns = [columns] if isinstance(columns, str) else columns
-    named = None if margins is None else as_margins(margins, columns)
-    if named is None and independent:
-        invalid("independent", "be left out without margins", remedy="Name the margins published")
-    if named is not None and columns is None:
-        columns = list(dict.fromkeys(name for margin in named for name in margin))
-    if population is not None:
-        check_population(population, margins=margins, protect=protect, coarsen=coarsen)
     given, counts = counts, counts_of_table(frame, population, counts)
+    columns = [columns] if isinstance(columns, str) else columns
+    named, columns = _margins(margins, columns, independent)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
-    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
-    n_missing = _persons(absent, persons)
-    if absent.any() and na == "error":
-        _refuse_missing(factors)
-    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
-    if persons is not None:
-        kept &= persons > 0
+    kept, n_missing = _kept(factors, persons, na)
     places = np.flatnonzero(kept)
     rows = _persons(kept, persons)
     if not rows:
         invalid("frame", "have at least one row without a missing value")
     cells = _cells(factors, places, persons)
-    row_cells = np.full(len(absent), -1)
+    row_cells = np.full(len(kept), -1)
     row_cells[places] = cells.of_row
 
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
-    register = None
-    if population is not None:
-        register = population_report(
-            population,
-            values,
-            cells,
-            row_cells=row_cells,
-            n=n,
-            counts=given,
-            na=na,
-            missing=missing,
-        )
+    options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
+    register = population_report(population, values, cells, **options)
     n = rows if n is None else n
     report = None
     if named is not None:
@@ -294,6 +273,19 @@ def table_leakage(
     )
 
 
+def _margins(margins: Any, columns: Any, independent: bool) -> tuple[Any, Any]:
+    """The margins, None if there are none, and the columns: theirs, if none are named."""
+    if margins is None:
+        if independent:
+            rule = "be left out without margins"
+            invalid("independent", rule, remedy="Name the margins published")
+        return None, columns
+    named = as_margins(margins, columns)
+    if columns is None:
+        columns = list(dict.fromkeys(name for margin in named for name in margin))
+    return named, columns
+
+
 def _read(
     frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
 ) -> tuple[dict[Any, Factor], IntArray | None]:
@@ -314,6 +306,19 @@ def _read(
     if not factors:
         invalid("frame", "have at least one column beside the counts")
     return factors, as_cell_counts(counts, given, factors)
+
+
+def _kept(
+    factors: dict[Any, Factor], persons: IntArray | None, na: str
+) -> tuple[npt.NDArray[np.bool_], int]:
+    """Which rows count, and the number of persons with a missing value."""
+    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    if absent.any() and na == "error":
+        _refuse_missing(factors)
+    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
+    if persons is not None:
+        kept &= persons > 0
+    return kept, _persons(absent, persons)
 
 
 def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
