@@ -59,8 +59,9 @@ With --protect round:5 --protect suppress:10 usual protections are compared.
 _EPILOG = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of
 the range of the leakage of a random row (the average) is above X, with 0 if
-not.  --max-row-leakage X is the same for the riskiest row.  The last lines say
-which was judged.  An error, usage included, exits with 1.
+not; with --population, if the exact number is.  --max-row-leakage X is the
+same for the riskiest row.  The last lines say which was judged.  An error,
+usage included, exits with 1.
 
 Examples:
   mialeak table --example adult
