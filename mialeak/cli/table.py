@@ -66,7 +66,6 @@ usage included, exits with 1.
 Examples:
   mialeak table --example adult
   mialeak table counts.csv --counts n --max-leakage 0.05
-  mialeak table sample.csv --population register.csv --max-leakage 0.3
   mialeak table microdata.csv --margins 'sex,age,sex*age' --html report.html
 """
 
