@@ -131,7 +131,7 @@ def test_json_says_what_the_report_says(capsys):
     columns = ["age", "education", "marital_status", "race", "sex"]
     report = table_leakage(load_adult().columns, columns)
     expected = {
-        "schema": "mialeak.table/1",
+        "schema": "mialeak.table/2",
         "mialeak": mialeak.__version__,
         **report.to_dict(top=2),
         "samples": {**report.samples_for(0.05).to_dict(), "margins": None},

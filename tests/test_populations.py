@@ -15,7 +15,8 @@ from scipy import stats
 from mialeak import Register, atom_leakage, discrete_tradeoff, max_leakage, min_samples
 from mialeak.datasets import load_adult
 from mialeak.discrete import gini_simpson, max_leakage_bounds
-from mialeak.tables import table_leakage
+from mialeak.mechanisms import Round, mechanism_leakage
+from mialeak.tables import estimate_max_leakage, table_leakage
 
 REGISTERS = [(1, 1), (2, 1), (3, 3), (6, 3, 1), (5, 0, 2), (2, 2, 2, 1), (8,)]
 GAMMAS = [1.0, 1.5, 0.5, 3.0, 0.9, 1 / 3, 7.25, 1.0000001, 100.0, 0.01, 1e300, 1e-300]
@@ -330,11 +331,17 @@ def test_a_register_is_a_copy_that_cannot_be_written_to():
             "p must be a Register that holds its cells",
         ),
         (lambda: min_samples(Register([3, 3]), 0.5), TypeError, "does not fall with n. Call max"),
-        (lambda: gini_simpson(Register([3, 3])), TypeError, "not a Register. max_leakage, atom"),
+        (lambda: gini_simpson(Register([3, 3])), TypeError, "(a Register holds people; max_leak"),
+        (lambda: estimate_max_leakage(Register([3, 3]), 2), TypeError, "(a Register holds people"),
+        (
+            lambda: mechanism_leakage(Round(5), Register([3, 3]), 2),
+            TypeError,
+            "p must be an array of numbers (a Register holds people; max_leakage, atom_leakage",
+        ),
         (
             lambda: max_leakage_bounds(Register([3, 3]), 2),
             TypeError,
-            "p must be probabilities or a law here, not a Register",
+            "p must be an array of numbers (a Register holds people; max_leakage, atom_leakage",
         ),
     ],
 )

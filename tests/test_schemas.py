@@ -39,12 +39,15 @@ BOTH_LIMITS = (
 
 #: Every way in which a subcommand answers.
 OUTPUTS = {
-    "table-1": [
+    "table-2": [
         "table CSV",
         BOTH_LIMITS + " --show-rows",
         "table GAPS --na category --top 100 --show-rows",
         "table CSV --max-row-leakage 0.5",
         "table COUNTS --counts n",
+        "table SAMPLE --population CSV --top 100 --show-rows --max-leakage 0 --max-row-leakage 1",
+        "table SAMPLE --population CSV --top 1",
+        "table SPARSE --population GAPS --na category --show-rows --top 100",
         "table GAPS --na drop --top 0 --max-leakage 0",
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
         "table NPZ --na category --top 100 --show-rows",
@@ -87,10 +90,11 @@ CASES = [(name, line) for name, lines in OUTPUTS.items() for line in lines]
 #: Those with most fields.
 RICHEST = [
     (
-        "table-1",
+        "table-2",
         BOTH_LIMITS + " --show-rows",
     ),
-    ("table-1", "table --example adult --columns age --protect round:5 --coarsen 0.005"),
+    ("table-2", "table SPARSE --population GAPS --na category --show-rows --top 100"),
+    ("table-2", "table --example adult --columns age --protect round:5 --coarsen 0.005"),
     ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
     ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows"),
     (
@@ -114,6 +118,8 @@ def tables(tmp_path_factory):
     csv = "sex,age\n" + "\n".join(rows) + "\n"
     (folder / "t.csv").write_text(csv + "x,30\n")  # alone in its kind: an infinite score
     (folder / "gaps.csv").write_text(csv + "f,\n")
+    (folder / "sample.csv").write_text("\n".join(["sex,age", *rows[:20]]) + "\n")
+    (folder / "sparse.csv").write_text("\n".join(["sex,age", *rows[:20], "f,"]) + "\n")
     (folder / "counts.csv").write_text("sex, age,n\nf,30, 12\nf,41,7\nm,30,0\nm,41,9\n")
     np.savez(
         folder / "t.npz",
@@ -130,6 +136,7 @@ def tables(tmp_path_factory):
     ):
         np.save(folder / f"{name}.npy", scores)
     files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
+    files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
     files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
     return {word: str(folder / file) for word, file in files.items()}
 

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, contiguous, invalid, refuse_masked
 from mialeak._blocks import row_blocks
-from mialeak.populations import Register
 
 if TYPE_CHECKING:
     from mialeak.discrete._countable import CountableLaw
@@ -44,10 +43,6 @@ def as_law(p: Any) -> Law:
     if isinstance(p, np.ndarray):
         refuse_masked(p, "p")
         array = np.asarray(p)  # a memory map becomes a plain view of itself
-    elif isinstance(p, Register):
-        rule = "be probabilities or a law here, not a Register"
-        remedy = "max_leakage, atom_leakage and discrete_tradeoff take one"
-        invalid("p", rule, remedy=remedy, error=TypeError)
     elif hasattr(p, "__next__"):
         blocks: Iterator[Any] = iter(p)
         return blocks

@@ -141,7 +141,7 @@ def cell_leakage(sample: Sample, size: FloatArray, gamma: float) -> FloatArray:
     return np.clip(values, 0.0, 1.0)
 
 
-def register_leakage(register: Register, n: Any, gamma: float, workers: int) -> Any:
+def register_leakage(register: Register, n: Any, gamma: float, workers: int) -> float | FloatArray:
     """The leakage of a random person of the register, for each of the sizes `n` of the sample."""
     if n is None or isinstance(n, int) or not (hasattr(n, "__len__") or hasattr(n, "__array__")):
         return _sums(register, [Sample(register, n)], gamma, workers)[0]
@@ -242,7 +242,8 @@ def _outcomes(
         mass = people / register.people * np.exp(sample.logpmf(h, size))
         p_in, p_out = mass * (h / size) / share, mass * ((size - h) / size) / others
     order = np.argsort(h / size, kind="stable")
-    h, size, p_in, p_out = (each[order] for each in (h, size, p_in, p_out))
+    h, size = h[order], size[order]
+    p_in, p_out = p_in[order], p_out[order]
     starts = np.flatnonzero(np.append(True, np.diff(h / size) > 0.0))
     p_in, p_out = np.add.reduceat(p_in, starts), np.add.reduceat(p_out, starts)
     h, size = h[starts], size[starts]

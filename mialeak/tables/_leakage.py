@@ -8,14 +8,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import (
-    as_choice,
-    as_count,
-    as_share,
-    invalid,
-    listed,
-    unsupported,
-)
+from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, frame_factors, near
 from mialeak.tables._cautions import cautions_of
 from mialeak.tables._cells import Cells, count_cells
@@ -220,38 +213,39 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
+    check_population(population, margins=margins, protect=protect, coarsen=coarsen)
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
     if counts is not None and not isinstance(counts, Hashable):
         invalid("counts", "be the name of a column", value=counts, error=TypeError)
+    given, counts = counts, counts_of_table(frame, population, counts)
     columns = [columns] if isinstance(columns, str) else columns
     named, columns = _margins(margins, columns, independent)
-    if population is not None:
-        check_population(population, margins=margins, protect=protect, coarsen=coarsen)
-    given, counts = counts, counts_of_table(frame, population, counts)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     kept, n_missing = _kept(factors, persons, na)
-    places, rows = np.flatnonzero(kept), _persons(kept, persons)
+    places = np.flatnonzero(kept)
+    rows = _persons(kept, persons)
+    if not rows:
+        invalid("frame", "have at least one row without a missing value")
     cells = _cells(factors, places, persons)
     row_cells = np.full(len(kept), -1)
     row_cells[places] = cells.of_row
 
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
-    register = None
-    if population is not None:
-        options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-        register = population_report(population, values, cells, **options)
+    options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
+    register = population_report(population, values, cells, **options)
     n = rows if n is None else n
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
         codes = {name: codes_of(factor, every) for name, factor in factors.items()}
+        whole = cells if persons is None else count_cells(codes.values(), rows)
         report = margin_report(
             named,
             codes,
-            cells if persons is None else count_cells(codes.values(), rows),
+            whole,
             values,
             row_cells=row_cells,
             n=n,
@@ -316,15 +310,13 @@ def _read(
 def _kept(
     factors: dict[Any, Factor], persons: IntArray | None, na: str
 ) -> tuple[npt.NDArray[np.bool_], int]:
-    """The rows that are counted, and the number of persons with a missing value."""
+    """Which rows count, and the number of persons with a missing value."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     if absent.any() and na == "error":
         _refuse_missing(factors)
     kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
     if persons is not None:
         kept &= persons > 0
-    if not _persons(kept, persons):
-        invalid("frame", "have at least one row without a missing value")
     return kept, _persons(absent, persons)
 
 

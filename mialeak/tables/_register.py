@@ -224,7 +224,9 @@ class PopulationReport(Result):
 
 
 def check_population(population: Any, **others: Any) -> None:
-    """Refuse what has no answer beside a register, before anything is read."""
+    """Refuse what has no answer beside a register, if there is one, before anything is read."""
+    if population is None:
+        return
     if isinstance(population, (int, float, np.number)):
         rule = "be the register as a table; from its size alone nothing exact is known"
         remedy = (
@@ -268,8 +270,10 @@ def population_report(
     counts: Any,
     na: str,
     missing: Any,
-) -> PopulationReport:
+) -> PopulationReport | None:
     """The report for a table whose cells have `values`, sampled from the register `population`.
+
+    None without a register.
 
     Raises
     ------
@@ -277,6 +281,8 @@ def population_report(
         If the register lacks a column, has missing values and ``na="error"``, fewer people in a
         cell than the table has rows, or not more people than the release has rows.
     """
+    if population is None:
+        return None
     factors, persons = _read(population, list(values), counts, missing)
     places = _places(factors, persons, na)
     register, place = _matched(factors, persons, places, values)
