@@ -148,6 +148,14 @@ class TestExchanged:
             with pytest.raises(ValueError, match=message):
                 call()
 
+    def test_a_training_is_not_begun_with_them(self):
+        def train(member):
+            raise AssertionError
+
+        for options in ({"confidence": 95}, {"delta": 2.0}, {"guesses": (90, 90)}):
+            with pytest.raises(ValueError, match=f"{next(iter(options))}"):
+                dp_sgd_audit(train, 100, rng=0, **options)
+
     def test_delta_in_place_of_epsilon(self):
         scores, member = of_one_run()
         message = r"exchanged; .* has epsilon 0\.9 and delta 1e-05"
