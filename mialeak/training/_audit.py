@@ -153,7 +153,9 @@ def dp_sgd_audit(
         "claimed_epsilon": claimed_epsilon,
         "allow_reversed": True,
     }
-    one_run_audit(np.arange(count) + 0.5, member, **options)  # refuses before the training, not after
+    one_run_audit(
+        np.arange(count) + 0.5, member, **options
+    )  # refuses before the training, not after
     scores = as_floats(train(member.copy()), "train(member)", ndim=1)
     if scores.size != count:
         invalid("train(member)", f"be {count} scores, one a canary; its shape is {scores.shape}")
