@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
 from mialeak.cli import main
 from mialeak.tradeoff import GaussianTradeOff
@@ -394,6 +395,13 @@ class TestControl:
 
         bounds = {run(seed).bound.epsilon_lower for seed in range(60)}
         assert bounds == {0.0}
+
+    def test_what_is_proved_below_the_claim_is_stated(self):
+        noise = np.random.default_rng(0).normal(size=1000)
+        result = dp_sgd_audit(lambda member: member + noise, 1000, claimed_epsilon=2.0, rng=0)
+        assert result.verdict == "untested"
+        assert 0 < result.bound.epsilon_lower < 2
+        assert f"Proved is an epsilon of {at_most(result.bound.epsilon_lower)}." in result.statement
 
     def test_coins_on_one_side_cost_no_training(self):
         def train(member):

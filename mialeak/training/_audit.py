@@ -190,6 +190,8 @@ def _judge(
         "broken on purpose, without noise for instance, must prove more."
     ]
     right, made = bound.correct, int(np.count_nonzero(guesses))
+    if epsilon > 0.0:
+        sentences.append(f"Proved is an epsilon of {at_most(epsilon)}.")
     if bdtr(right, made, 0.5) <= _REVERSED:
         sentences.append(
             f"The scores point the other way: {right} of {made} guesses are right. A score has to "
