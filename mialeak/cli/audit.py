@@ -135,12 +135,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what is proved; 2 if it is over the limit."""
     if options.plot and options.one_run:
         raise ValueError("--plot draws the scores of separate runs; leave out --one-run")
-    if options.max_epsilon is not None and options.max_epsilon <= 0.01 and options.delta >= 0.1:
-        limit, delta = options.max_epsilon, options.delta
-        raise ValueError(
-            f"--max-epsilon must be an epsilon; with --delta {delta:g} the two look exchanged. For "
-            f"a limit of ({delta:g}, {limit:g}) pass --max-epsilon {delta:g} --delta {limit:g}"
-        )
+    _refuse_exchanged(options.max_epsilon, options.delta)
     from mialeak.auditing import audit, one_run_audit
 
     options.typed = {
@@ -198,6 +193,15 @@ def run(options: argparse.Namespace) -> int:
         compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
     )
     return code if over or result.verdict != "not testable" else _NOT_TESTABLE
+
+
+def _refuse_exchanged(limit: float | None, delta: float) -> None:
+    """Refuse a delta as the limit beside an epsilon as delta."""
+    if limit is not None and limit <= 0.01 and delta >= 0.1:
+        raise ValueError(
+            f"--max-epsilon must be an epsilon; with --delta {delta:g} the two look exchanged. For "
+            f"a limit of ({delta:g}, {limit:g}) pass --max-epsilon {delta:g} --delta {limit:g}"
+        )
 
 
 def _reach(result: AuditResult | OneRunResult) -> str:
