@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
 from mialeak.cli import main
 from mialeak.tradeoff import GaussianTradeOff
@@ -147,6 +148,14 @@ class TestExchanged:
         ):
             with pytest.raises(ValueError, match=message):
                 call()
+
+    def test_a_training_is_not_begun_with_them(self):
+        def train(member):
+            raise AssertionError
+
+        for options in ({"confidence": 95}, {"delta": 2.0}, {"guesses": (90, 90)}):
+            with pytest.raises(ValueError, match=f"{next(iter(options))}"):
+                dp_sgd_audit(train, 100, rng=0, **options)
 
     def test_delta_in_place_of_epsilon(self):
         scores, member = of_one_run()
@@ -386,6 +395,13 @@ class TestControl:
 
         bounds = {run(seed).bound.epsilon_lower for seed in range(60)}
         assert bounds == {0.0}
+
+    def test_what_is_proved_below_the_claim_is_stated(self):
+        noise = np.random.default_rng(0).normal(size=1000)
+        result = dp_sgd_audit(lambda member: member + noise, 1000, claimed_epsilon=2.0, rng=0)
+        assert result.verdict == "untested"
+        assert 0 < result.bound.epsilon_lower < 2
+        assert f"Proved is an epsilon of {at_most(result.bound.epsilon_lower)}." in result.statement
 
     def test_coins_on_one_side_cost_no_training(self):
         def train(member):

@@ -257,3 +257,45 @@ class TestClassWeights:
         weighted(model(x), y).backward()
         batch = torch.cat([model.weight.grad.flatten(), model.bias.grad]).numpy()
         np.testing.assert_allclose(found.mean(axis=0), batch, atol=1e-6)
+
+
+class TestExamplesApart:
+    """Losses and models that no kind or name gives away: examples are compared with a batch."""
+
+    @pytest.mark.parametrize("function", [per_sample_gradients, layer_gradients])
+    def test_a_weighted_mean_in_a_function(self, function):
+        weight = torch.tensor([1.0, 5.0, 20.0])
+
+        def loss(output, target):
+            return torch.nn.functional.cross_entropy(output, target, weight=weight)
+
+        with pytest.raises(ValueError, match=r"loss must be the mean or the sum .*reduction='sum'"):
+            function(line(), loss, *rows())
+
+    @pytest.mark.parametrize("function", [per_sample_gradients, layer_gradients])
+    def test_a_forward_that_takes_the_mean_of_a_batch(self, function):
+        class Centred(torch.nn.Linear):
+            def forward(self, x):
+                return super().forward(x - x.mean(0))
+
+        model = torch.nn.Sequential(Centred(20, 20), torch.nn.Linear(20, 3))
+        loss = torch.nn.CrossEntropyLoss()
+        with pytest.raises(ValueError, match="its output for one depends on the others"):
+            function(model, loss, *rows())
+
+    @pytest.mark.filterwarnings("ignore:Using a target size")
+    def test_targets_that_are_broadcast(self):
+        x, _ = rows()
+        model, loss = torch.nn.Linear(20, 1), torch.nn.MSELoss()
+        y = torch.linspace(-3, 3, len(x))
+        with pytest.raises(ValueError, match="shapes of output and target have to agree"):
+            per_sample_gradients(model, loss, x, y)
+        assert per_sample_gradients(model, loss, x, y[:, None]).shape == (32, 21)
+
+    @pytest.mark.parametrize("reduction", ["mean", "sum"])
+    @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.bfloat16])
+    def test_what_is_apart_is_taken(self, reduction, kind):
+        x, y = rows()
+        loss = torch.nn.CrossEntropyLoss(reduction=reduction)
+        assert per_sample_gradients(line().to(kind), loss, x.to(kind), y).shape == (32, 63)
+        assert layer_gradients(line().to(kind), loss, x.to(kind), y).columns == 63

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -266,3 +267,15 @@ def test_gradients_whose_squares_overflow_are_clipped_to_the_norm(scale):
     np.testing.assert_allclose(far.update([scale * rows[0], rows[1]], ROWS[0]), want, rtol=1e-12)
     layer = LayerGradients([[3.0 * scale, 4.0 * scale]], [[0.0, 1.0]]).clip(5.0)
     np.testing.assert_allclose(layer.errors, np.sqrt([[4.5, 8.0]]), rtol=1e-14)
+
+
+def test_the_sum_of_a_batch_is_named():
+    rng = np.random.default_rng(0)
+    reference = StreamingCovariance().fit(rng.normal(size=(500, 6)))
+    targets, batch = rng.normal(size=(3, 6)), rng.normal(size=(32, 6))
+    with pytest.warns(UserWarning, match=r"batch_size=32 .* may be their sum \(reduction='sum'"):
+        CovarianceAttack(reference, 32).update(targets, batch.sum(axis=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for batch_gradient in (batch.mean(axis=0), batch[0], batch.mean(axis=0) + 3.0):
+            CovarianceAttack(reference, 32).update(targets, batch_gradient)

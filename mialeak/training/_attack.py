@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +20,10 @@ Participation = Literal["every-step", "one-step", "poisson"]
 
 #: Entries of deviations worked on at once: 32 MB, enough rows to keep matrix kernels busy.
 _BLOCK = 1 << 22
+
+
+#: Means of fewer gradients are not told from their sum.
+_LEAST_BATCH = 8
 
 
 class CovarianceAttack:
@@ -170,6 +175,11 @@ class CovarianceAttack:
         ValueError
             If shapes do not match the reference, each other or earlier steps, or anything is NaN
             or infinite.
+
+        Warns
+        -----
+        UserWarning
+            If the first batch gradient is as far from the reference as the sum of a batch.
         """
         metric = self._metric if reference is None else self._metric_of(reference)
         batch = as_floats(batch_gradient, "batch_gradient", finite=True)
@@ -197,6 +207,8 @@ class CovarianceAttack:
         if metric is not self._metric:
             self._metric, self._plan = metric, None
         table = batch.reshape(-1, columns)
+        if not self.n_steps_seen_ and len(table):
+            self._compare(table[:1])
         with np.errstate(over="ignore", invalid="ignore"):
             if targets is None:
                 scores = self._score_factors(target_gradients, table)
@@ -209,6 +221,25 @@ class CovarianceAttack:
             invalid("target_gradients", rule)
         self._combine(scores)
         return shaped
+
+    def _compare(self, batch: FloatArray) -> None:
+        """Warn if a batch gradient is too far from the reference for a mean of `batch_size`.
+
+        Its squared distance is then about d/b; that of a sum is larger by b^2 at least.
+        """
+        if self.batch_size < _LEAST_BATCH:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            squared = float(self._metric.squared(batch - self._metric.mean)[0])
+        ratio = squared * self.batch_size / self._metric.columns
+        if np.isfinite(ratio) and ratio > self.batch_size**2 / 2:
+            warnings.warn(
+                f"the first batch_gradient is {np.sqrt(ratio):.3g} times as far from the mean of "
+                f"reference as the mean of batch_size={self.batch_size} gradients is: it may be "
+                "their sum (reduction='sum', or gradients that were accumulated), or reference is "
+                "of another layer, loss or model",
+                stacklevel=3,
+            )
 
     def scores(self) -> float | FloatArray:
         """Score of each target over all steps so far: larger means more likely in.

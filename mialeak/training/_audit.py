@@ -112,8 +112,8 @@ def dp_sgd_audit(
     TypeError
         If train is no function.
     ValueError
-        If train returns other than m numbers, or a NaN, or one_run_audit refuses its parameters;
-        before the training, if the coins of so few canaries fell on one side.
+        If train returns other than m numbers, or a NaN; before the training, if one_run_audit
+        refuses its parameters, or the coins of so few canaries fell on one side.
 
     See Also
     --------
@@ -146,6 +146,16 @@ def dp_sgd_audit(
     if member.all() or not member.any():
         remedy = "Of 20 canaries all are on one side twice in a million runs"
         invalid("n_canaries", f"be more; the coins of all {count} fell on one side", remedy=remedy)
+    options: dict[str, Any] = {
+        "delta": delta,
+        "confidence": confidence,
+        "guesses": guesses,
+        "claimed_epsilon": claimed_epsilon,
+        "allow_reversed": True,
+    }
+    one_run_audit(
+        np.arange(count) + 0.5, member, **options
+    )  # refuses before the training, not after
     scores = as_floats(train(member.copy()), "train(member)", ndim=1)
     if scores.size != count:
         invalid("train(member)", f"be {count} scores, one a canary; its shape is {scores.shape}")
@@ -154,15 +164,7 @@ def dp_sgd_audit(
     order = shuffled[np.argsort(scores[shuffled], kind="stable")]
     ranks = np.empty(count)
     ranks[order] = np.arange(count) + 0.5  # never the flags themselves
-    bound = one_run_audit(
-        ranks,
-        member,
-        delta=delta,
-        confidence=confidence,
-        guesses=guesses,
-        claimed_epsilon=claimed_epsilon,
-        allow_reversed=True,
-    )
+    bound = one_run_audit(ranks, member, **options)
     if scores.min() == scores.max():  # their ranks are coins of this function
         bound = replace(bound, epsilon_lower=0.0)
     plus, minus = bound.guesses
@@ -188,6 +190,8 @@ def _judge(
         "broken on purpose, without noise for instance, must prove more."
     ]
     right, made = bound.correct, int(np.count_nonzero(guesses))
+    if epsilon > 0.0:
+        sentences.append(f"Proved is an epsilon of {at_most(epsilon)}.")
     if bdtr(right, made, 0.5) <= _REVERSED:
         sentences.append(
             f"The scores point the other way: {right} of {made} guesses are right. A score has to "

@@ -27,6 +27,8 @@ Array = npt.NDArray[Any]
 
 #: Examples whose gradients are held at once.
 _BLOCK = 256
+#: Examples that are compared with their batch, and the share that rounding (to halves) may change.
+_PROBES, _ROUNDING = 8, 0.02
 
 
 def per_sample_gradients(
@@ -57,10 +59,11 @@ def per_sample_gradients(
     Raises
     ------
     ValueError
-        If x and y differ in length, a name is unknown, the loss is more than a number or divides
-        by class weights, or a layer
-        has no gradient of one example: it mixes a batch (batch normalisation), draws at random
-        (dropout in training mode) or is beyond ``torch.func`` (as GRU is).  The layer is named.
+        If x and y differ in length, a name is unknown, the loss is more than a number, divides by
+        class weights or is neither the mean nor the sum over examples (eight of them are compared
+        with their batch), the output for one of these depends on the others, or a layer has
+        no gradient of one example: it mixes a batch (batch normalisation), draws at random (dropout
+        in training mode) or is beyond ``torch.func`` (as GRU is).  The layer is named.
     ModuleNotFoundError
         Without torch.
 
@@ -133,6 +136,7 @@ def gradient_blocks(
     refuse_mixing(model)
     x, y = _same_length(x, y)
     _refuse_class_weights(loss, y)
+    _require_apart(model, loss, x, y)
     fixed = {name: value.detach() for name, value in model.named_parameters()}
     fixed |= {name: value.detach() for name, value in model.named_buffers()}
     moving = {name: fixed.pop(name) for name in chosen}
@@ -199,6 +203,7 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
     refuse_mixing(model)
     x, y = _same_length(x, y)
     _refuse_class_weights(loss, y)
+    _require_apart(model, loss, x, y)
     seen: list[tuple[Any, Any]] = []
 
     def cut(layer: Any, given: Any, output: Any) -> Any:
@@ -296,6 +301,58 @@ def _refuse_class_weights(loss: Any, y: Any) -> None:
         "divided by the sum of its weights"
     )
     invalid("loss", rule, remedy=remedy)
+
+
+def _require_apart(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> None:
+    """Compare a few examples by themselves with the same in one batch.
+
+    The outputs have to agree, and the loss of the batch has to be the mean or the sum of theirs.
+    """
+    import torch
+
+    if len(x) < 2:
+        return
+    chosen = torch.linspace(0, len(x) - 1, min(_PROBES, len(x))).long()
+    x, y = x[chosen.to(x.device)], y[chosen.to(y.device)]
+    values = {name: value.detach() for name, value in model.named_parameters()}
+    values |= {name: value.detach().clone() for name, value in model.named_buffers()}
+
+    def output_of(rows: Any) -> Any:
+        return torch.func.functional_call(model, values, (rows,))
+
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        state = _random_state(x)
+        together, apart = output_of(x), [output_of(one[None]) for one in x]
+        if not torch.equal(state, _random_state(x)):
+            return  # it draws at random, which is refused where gradients are taken
+        if isinstance(together, torch.Tensor) and not _near(torch.cat(apart), together):
+            rule = "treat the examples of a batch apart; its output for one depends on the others"
+            remedy = "An example then has no gradient; leave out what mixes them (a batch's mean)"
+            invalid("model", rule, remedy=remedy)
+        losses = torch.stack([_loss_of_one(loss, *one) for one in zip(apart, y, strict=True)])
+        total = loss(together, y)
+    if total.ndim == 0 and not (_near(losses.mean(), total) or _near(losses.sum(), total)):
+        rule = (
+            f"be the mean or the sum over the examples of a batch; of {len(losses)} it is "
+            f"{total.item():.6g}, and their mean is {losses.mean().item():.6g}"
+        )
+        remedy = (
+            "Class weights take reduction='sum', and the shapes of output and target have to agree"
+        )
+        invalid("loss", rule, remedy=remedy)
+
+
+def _near(one: Any, other: Any) -> bool:
+    """Whether two tensors agree but for rounding, or are not finite."""
+    import torch
+
+    if one.shape != other.shape or not one.is_floating_point():
+        return bool(one.shape == other.shape)
+    one, other = one.double(), other.double()
+    if not bool(torch.isfinite(one).all() and torch.isfinite(other).all()):
+        return True
+    scale = max(float(other.abs().max()), float(one.abs().max())) if one.numel() else 0.0
+    return bool((one - other).abs().le(_ROUNDING * scale + _ROUNDING**2).all())
 
 
 def _same_length(x: Any, y: Any) -> tuple[Any, Any]:
