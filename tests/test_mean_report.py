@@ -112,7 +112,8 @@ def test_structures(frame):
     [
         ({"structure": "block"}, 'structure must be "auto", "full", "shrunk" or "diagonal"; got'),
         ({"na": "category"}, 'na must be "error" or "drop"; got'),
-        ({"noise_std": -0.1}, "noise_std must be at least 0; got noise_std = -0.1"),
+        ({"noise_std": 1e200}, "noise_std must be between 0 and 1e+100; got noise_std = 1e+200"),
+        ({"noise_std": -0.1}, "noise_std must be between 0 and 1e+100; got noise_std = -0.1"),
         ({"sampling_rate": 0.33}, "sampling_rate must draw an integer number of rows"),
         ({"columns": "agee"}, "columns must be columns of the table; got columns[0] = 'agee'"),
         ({"labels": ["name"]}, "labels must be columns of the table; got labels[0] = 'name'"),

@@ -165,6 +165,55 @@ MEANS = [
         },
         cautioned=True,
     ),
+    Shell(
+        "genotypes with a space between the alleles",
+        "mean t.csv",
+        ["Genotypes are text in column 'a'"],
+        {"t.csv": csv(["a", "b"], ["A A", "A G", "G G"] * 9, range(0, 54, 2))},
+        cautioned=True,
+    ),
+    Shell(
+        "genotypes with a slash, and '--' for a missing one",
+        "mean t.csv",
+        ["Genotypes are text in column 'a'", "pass --missing=' --'"],
+        {"t.csv": csv(["a", "b"], ["A/A", "A/G", "--"] * 9, range(0, 54, 2))},
+        cautioned=True,
+    ),
+    Shell(
+        "haplotypes in letters, N for a missing base",
+        "mean t.csv",
+        ["'N' is counted as a value like A, C, G and T, in 1 row of column 'g0'", "--missing N"],
+        {
+            "t.csv": csv(
+                [f"g{k}" for k in range(12)],
+                *(
+                    "".join("N" if j == k else "AG"[v > 0] for j, v in enumerate(GENOTYPES[k]))
+                    for k in range(12)
+                ),
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "allele counts of sites",
+        "mean t.csv",
+        ["columns 'AC', 'AN' describe variants", "mean_tradeoff("],
+        {"t.csv": csv(["AC", "AN"], range(30), [60] * 30)},
+    ),
+    Shell(
+        "minor allele frequencies in per cent",
+        "mean t.csv",
+        ["Column 'MAF (%)' seems to hold frequencies"],
+        {"t.csv": csv(["MAF (%)"], [100 * p / 2 for p in FREQUENCIES])},
+        cautioned=True,
+    ),
+    Shell(
+        "dosages with a decimal comma",
+        "mean t.csv --delimiter ;",
+        ["Numbers like '0,5' in column 'a'", "decimal point"],
+        {"t.csv": csv(["a", "b"], ["0,5", "1", "0"] * 9, range(0, 54, 2), comma=";")},
+        cautioned=True,
+    ),
 ]
 
 AUDITS = [

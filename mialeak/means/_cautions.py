@@ -29,13 +29,20 @@ _VARIANT = re.compile(
 _OF_VARIANTS = [
     ({"chrom", "#chrom", "chr", "chromosome"}, {"pos", "bp", "position"}),
     ({"ref"}, {"alt"}),
+    ({"ac"}, {"an"}),
 ]
 #: Names of columns of allele frequencies, in small letters.
-_FREQUENCIES = re.compile(r"(.*_)?(af|maf|eaf|raf|freq|freqs|frequency|frequencies)", re.IGNORECASE)
+_FREQUENCIES = re.compile(
+    r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
+)
 #: A genotype: two letters with or without a sign between them, as in a VCF, or a count as text.
 _ALLELE = "[ACGTBIDN0-9.-]"
-_GENOTYPE = re.compile(rf"{_ALLELE}[/|]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
-_HOMOZYGOTE = re.compile(r"([ACGTBID])\1|(\d)[/|]\2(:.*)?|[02]")
+_GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
+_HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
+#: Single letters of a sequence: those of one base, of two, and that of none.
+_BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
+#: A number with a decimal comma, commas between thousands, or a sign of per cent.
+_FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
 #: Codes of a missing genotype that are not far off, and what share of the rows they have at most.
 _CODES, _RARE = (3.0, 9.0), 0.05
 #: So many columns of genotypes make a table one of genotypes.
@@ -82,8 +89,19 @@ def cautions_of(
     cautions = marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(words)]
+    bases = [name for name, words in texts.items() if _are_bases(words)]
+    if len(bases) >= _SITES:
+        letters += [name for name in bases if not _TWO_BASES.isdisjoint(texts[name])]
+        cautions += _of_no_base(factors, bases)
     if letters:
         cautions.append(_of_letters(letters, texts))
+    foreign = [name for name, words in texts.items() if _are_foreign_numbers(words)]
+    if foreign:
+        word = next(word for word in texts[foreign[0]] if not is_number(word))
+        cautions.append(
+            f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
+            "the share of each is published. Write them with a decimal point and no other sign."
+        )
     counts = [name for name, each in numbers.items() if each is not None and _are_counts(each)]
     if len(counts) >= _SITES:
         cautions += _of_codes(factors, {name: numbers[name] for name in counts})
@@ -92,7 +110,7 @@ def cautions_of(
         cautions += _of_company([*counts, *letters], published)
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        if name not in letters and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+        if name not in {*letters, *foreign} and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
                 "is published. The report is about rows: if rows share a person, add these up "
@@ -151,13 +169,34 @@ def _of_codes(factors: Mapping[Any, Factor], counts: Mapping[Any, Any]) -> list[
                 places.clear()
                 break
             if rows:
-                places.append(f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}")
+                places.append(_where(name, rows))
         if places:
             cautions.append(
                 f"'{code:g}' is counted as a value like 0, 1 and 2, {listed(places, show=str)}. If "
                 f"it marks a missing value, pass missing=['{code:g}']."
             )
     return cautions
+
+
+def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:
+    """A caution for N among bases."""
+    places = []
+    for name in bases:
+        codes = [k for k in range(len(factors[name].levels)) if factors[name].value(k) in _NO_BASE]
+        rows = int(np.isin(factors[name].codes, codes).sum()) if codes else 0
+        if rows:
+            places.append(_where(name, rows))
+    if not places:
+        return []
+    where = listed(places, show=str)
+    return [
+        f"'N' is counted as a value like A, C, G and T, {where}. If it marks a missing value, pass "
+        "missing=['N']."
+    ]
+
+
+def _where(name: Any, rows: int) -> str:
+    return f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}"
 
 
 def _of_company(sites: list[Any], names: list[Any]) -> list[str]:
@@ -179,12 +218,9 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
     `alone` is whether the other columns are names of the rows.
     """
     shares = [name for name, levels in numbers.items() if _are_shares(levels)]
-    named = [name for name in shares if _FREQUENCIES.fullmatch(str(name).strip())]
-    sites = [
-        name
-        for name, levels in numbers.items()
-        if _VARIANT.match(str(name)) and (name in set(shares) or _are_percentages(levels))
-    ]
+    known = set(shares) | {name for name, levels in numbers.items() if _are_percentages(levels)}
+    named = [name for name in numbers if name in known and _FREQUENCIES.fullmatch(str(name))]
+    sites = [name for name in numbers if name in known and _VARIANT.match(str(name))]
     found = named or (shares if alone and len(shares) == len(numbers) else [])
     if not found and 2 * len(sites) > len(numbers):
         found = sites
@@ -223,6 +259,15 @@ def _are_genotypes(words: list[str]) -> bool:
         and all(_GENOTYPE.fullmatch(word) for word in words)
         and any(_HOMOZYGOTE.fullmatch(word) for word in words)
     )
+
+
+def _are_bases(words: list[str]) -> bool:
+    """Whether words are letters of a sequence, at least one of them a base."""
+    return bool(_BASES & set(words)) and set(words) <= _BASES | _TWO_BASES | _NO_BASE
+
+
+def _are_foreign_numbers(words: list[str]) -> bool:
+    return not all(map(is_number, words)) and all(map(_FOREIGN_NUMBER.fullmatch, words))
 
 
 def _are_counts(levels: Any) -> bool:
