@@ -214,6 +214,28 @@ MEANS = [
         {"t.csv": csv(["a", "b"], ["0,5", "1", "0"] * 9, range(0, 54, 2), comma=";")},
         cautioned=True,
     ),
+    Shell(
+        "255 for a missing genotype, as -1 is in uint8",
+        "mean t.csv",
+        ["'255' is counted as a value like 0, 1 and 2, in 1 row of column 'g0'"],
+        {"t.csv": csv([f"g{k}" for k in range(12)], *coded(255))},
+        cautioned=True,
+    ),
+    Shell(
+        "haplotypes with sites as rows",
+        "mean t.csv",
+        ["The 30 rows differ as sites do, and the 40 columns as persons do"],
+        {
+            "t.csv": csv(
+                [f"h{k}" for k in range(40)],
+                *(
+                    [int(j % 5 > 1) if (j + k) % 40 else int(j % 5 < 2) for j in range(30)]
+                    for k in range(40)
+                ),
+            )
+        },
+        cautioned=True,
+    ),
 ]
 
 AUDITS = [

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, is_number
-from mialeak._markers import MARKERS, marker_cautions
+from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 
 __all__ = ["cautions_of", "cautions_of_matrix", "refuse_sites"]
 
 Numbers = npt.NDArray[Any] | None
+IntArray = npt.NDArray[np.int64]
 
 #: Names of variants: rs numbers, or a chromosome and a position.
 _VARIANT = re.compile(
@@ -43,8 +44,8 @@ _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, commas between thousands, or a sign of per cent.
 _FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
-#: Codes of a missing genotype that are not far off, and what share of the rows they have at most.
-_CODES, _RARE = (3.0, 9.0), 0.05
+#: Share of the rows that a code of a missing genotype has at most.
+_RARE = 0.05
 #: So many columns of genotypes make a table one of genotypes.
 _SITES = 10
 #: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
@@ -102,9 +103,10 @@ def cautions_of(
             f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
             "the share of each is published. Write them with a decimal point and no other sign."
         )
-    counts = [name for name, each in numbers.items() if each is not None and _are_counts(each)]
+    held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
+    counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:
-        cautions += _of_codes(factors, {name: numbers[name] for name in counts})
+        cautions += _of_codes({name: held[name] for name in counts})
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         cautions += _of_company([*counts, *letters], published)
@@ -116,15 +118,14 @@ def cautions_of(
                 "is published. The report is about rows: if rows share a person, add these up "
                 f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
             )
-    held = {name: each for name, each in numbers.items() if each is not None}
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
-    return cautions + _of_frequencies(held, alone)
+    return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 
 
 def cautions_of_matrix(matrix: FloatArray) -> list[str]:
     """A caution for genotypes whose rows differ as sites do, and whose columns as persons do."""
     rows, columns = matrix.shape
-    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() != 2.0:
+    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
         return []
     if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
         return []
@@ -157,15 +158,22 @@ def _of_letters(letters: list[Any], texts: Mapping[Any, list[str]]) -> str:
     )
 
 
-def _of_codes(factors: Mapping[Any, Factor], counts: Mapping[Any, Any]) -> list[str]:
-    """Cautions for 3 and 9 among counts of an allele."""
+def _held(factor: Factor, levels: Any) -> tuple[FloatArray, IntArray]:
+    """The numbers that a column holds, and the rows of each."""
+    known = factor.codes >= 0
+    rows = np.bincount(factor.codes[known], minlength=len(levels))
+    return np.asarray(levels[rows > 0], np.float64), rows[rows > 0]
+
+
+def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9."""
     cautions = []
-    for code in _CODES:
+    codes = {float(each) for values, _ in counts.values() for each in values}
+    for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
         places = []
-        for name, levels in counts.items():
-            held = np.flatnonzero(levels == code)
-            rows = int(np.isin(factors[name].codes, held).sum()) if held.size else 0
-            if rows > _RARE * len(factors[name].codes):
+        for name, (values, shares) in counts.items():
+            rows = int(shares[values == code].sum())
+            if rows > _RARE * shares.sum():
                 places.clear()
                 break
             if rows:
@@ -271,9 +279,12 @@ def _are_foreign_numbers(words: list[str]) -> bool:
 
 
 def _are_counts(levels: Any) -> bool:
-    """Whether numbers are 0, 1, 2, or a code of a missing genotype."""
+    """Whether numbers are 0, 1 and 2, with a code of a missing genotype at most."""
     known = levels[np.isfinite(levels)]
-    return known.size <= 5 and bool(np.isin(known, (0.0, 1.0, 2.0, -9.0, -1.0, *_CODES)).all())
+    if not 0 < known.size <= 4:
+        return False
+    counts = int(np.isin(known, (0.0, 1.0, 2.0)).sum())
+    return 0 < counts >= known.size - 1 and not (known % 1.0).any()
 
 
 def _are_shares(levels: FloatArray) -> bool:
