@@ -236,6 +236,22 @@ MEANS = [
         },
         cautioned=True,
     ),
+    Shell(
+        "a row for each person and variant",
+        "mean t.csv",
+        ["it has one for each variant, by column 'snp' ('rs100')", "a column for each variant"],
+        {
+            "t.csv": csv(
+                ["who", "snp", "g"], [f"P{k // 30}" for k in range(90)], RS * 3, [0, 1, 2] * 30
+            )
+        },
+    ),
+    Shell(
+        "carriers of each gene",
+        "mean t.csv",
+        ["it has one for each variant, by column 'gene' ('G0')"],
+        {"t.csv": csv(["gene", "carriers"], [f"G{k}" for k in range(30)], range(30))},
+    ),
 ]
 
 AUDITS = [

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._columns import Factor, is_number
+from mialeak._columns import Factor, is_number, numeric_levels
 from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 
 __all__ = ["cautions_of", "cautions_of_matrix", "refuse_sites"]
@@ -32,6 +32,8 @@ _OF_VARIANTS = [
     ({"ref"}, {"alt"}),
     ({"ac"}, {"an"}),
 ]
+#: Names of columns that name a variant in each row, in small letters.
+_ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site", "probe"}
 #: Names of columns of allele frequencies, in small letters.
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
@@ -54,7 +56,7 @@ _SIDE, _RATIO = 20, 20.0
 #: Names of other columns listed.
 _NAMED = 8
 #: So many values of a column are enough to see what it holds.
-_LOOKED_AT = 200
+_LOOKED_AT = 50
 #: A column with fewer rows than this for each value may be an identifier.
 _ROWS_PER_VALUE, _VALUES = 5, 20
 
@@ -66,7 +68,7 @@ _INSTEAD = (
 
 def refuse_sites(factors: Mapping[Any, Factor]) -> None:
     """Refuse a table with a row for each variant."""
-    remedy = f"Transpose a table of genotypes. {_INSTEAD}"
+    remedy = f"Write genotypes with a column for each variant. {_INSTEAD}"
     words = {str(name).strip().lower(): name for name in factors}
     for pair in _OF_VARIANTS:
         names = [words[word] for kind in pair for word in sorted(kind & words.keys())]
@@ -74,7 +76,8 @@ def refuse_sites(factors: Mapping[Any, Factor]) -> None:
             rule = f"have a row for each person; columns {listed(names)} describe variants"
             invalid("table", rule, remedy=remedy)
     for name, factor in factors.items():
-        if 3 <= len(factor.codes) <= len(factor.levels) and _are_variants(factor):
+        unique = 3 <= len(factor.codes) <= len(factor.levels) and _is_text(factor.value(0))
+        if _are_variants(factor) or (unique and str(name).strip().lower() in _ROWS_OF_VARIANTS):
             rule = "have a row for each person; it has one for each variant, by column "
             invalid("table", f"{rule}{name!r} ({factor.value(0)!r})", remedy=remedy)
 
@@ -251,6 +254,8 @@ def _is_text(value: Any) -> bool:
 
 def _are_variants(factor: Factor) -> bool:
     """Whether most of the first values are names of variants."""
+    if numeric_levels(factor) is not None:
+        return False
     words = [factor.value(code) for code in range(min(_LOOKED_AT, len(factor.levels)))]
     named = [word for word in words if _is_text(word) and _VARIANT.fullmatch(word)]
     return 2 * len(named) > len(words)
