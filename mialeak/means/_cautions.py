@@ -173,7 +173,7 @@ def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     cautions = []
     codes = {float(each) for values, _ in counts.values() for each in values}
     for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
-        places = []
+        places: list[str] = []
         for name, (values, shares) in counts.items():
             rows = int(shares[values == code].sum())
             if rows > _RARE * shares.sum():
