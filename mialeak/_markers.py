@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, is_number, numeric_levels
 
-__all__ = ["MARKERS", "lone_markers", "marker_cautions"]
+__all__ = ["MARKERS", "MARKING_NUMBERS", "lone_markers", "marker_cautions"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -41,6 +41,8 @@ MARKERS = frozenset(
 _BELOW = (-1.0, -9.0, -99.0, -999.0, -9999.0)
 #: ... or above all others by this factor.
 _ABOVE, _FACTOR = (99.0, 999.0, 9999.0, 99999.0), 2.0
+#: All of them.
+MARKING_NUMBERS = _BELOW + _ABOVE
 
 
 def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:

@@ -112,7 +112,8 @@ def test_structures(frame):
     [
         ({"structure": "block"}, 'structure must be "auto", "full", "shrunk" or "diagonal"; got'),
         ({"na": "category"}, 'na must be "error" or "drop"; got'),
-        ({"noise_std": -0.1}, "noise_std must be at least 0; got noise_std = -0.1"),
+        ({"noise_std": 1e200}, "noise_std must be between 0 and 1e+100; got noise_std = 1e+200"),
+        ({"noise_std": -0.1}, "noise_std must be between 0 and 1e+100; got noise_std = -0.1"),
         ({"sampling_rate": 0.33}, "sampling_rate must draw an integer number of rows"),
         ({"columns": "agee"}, "columns must be columns of the table; got columns[0] = 'agee'"),
         ({"labels": ["name"]}, "labels must be columns of the table; got labels[0] = 'name'"),
@@ -135,3 +136,14 @@ def test_bad_tables_are_refused():
         mean_leakage([1.0, 2.0])
     with pytest.raises(ValueError, match=r'structure must be "shrunk" or "diagonal" for 4 rows'):
         mean_leakage({"x": [1.0, 2.0, 4.0, 3.0], "y": [1, 1, 2, 3]}, structure="full")
+
+
+@pytest.mark.parametrize("code", [255, -128, -9])
+def test_codes_of_a_missing_genotype_are_named_in_arrays_too(code):
+    """0.1 looked for them in files of text alone."""
+    counts = np.random.default_rng(3).binomial(2, 0.4, (200, 12))
+    counts[range(12), range(12)] = code
+    (caution,) = mean_leakage({f"s{k}": column for k, column in enumerate(counts.T)}).cautions
+    assert f"{code}" in caution
+    assert "is counted as a value like" in caution
+    assert "in 1 row of column 's0'" in caution

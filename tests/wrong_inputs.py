@@ -165,6 +165,93 @@ MEANS = [
         },
         cautioned=True,
     ),
+    Shell(
+        "genotypes with a space between the alleles",
+        "mean t.csv",
+        ["Genotypes are text in column 'a'"],
+        {"t.csv": csv(["a", "b"], ["A A", "A G", "G G"] * 9, range(0, 54, 2))},
+        cautioned=True,
+    ),
+    Shell(
+        "genotypes with a slash, and '--' for a missing one",
+        "mean t.csv",
+        ["Genotypes are text in column 'a'", "pass --missing=' --'"],
+        {"t.csv": csv(["a", "b"], ["A/A", "A/G", "--"] * 9, range(0, 54, 2))},
+        cautioned=True,
+    ),
+    Shell(
+        "haplotypes in letters, N for a missing base",
+        "mean t.csv",
+        ["'N' is counted as a value like A, C, G and T, in 1 row of column 'g0'", "--missing N"],
+        {
+            "t.csv": csv(
+                [f"g{k}" for k in range(12)],
+                *(
+                    "".join("N" if j == k else "AG"[v > 0] for j, v in enumerate(GENOTYPES[k]))
+                    for k in range(12)
+                ),
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "allele counts of sites",
+        "mean t.csv",
+        ["columns 'AC', 'AN' describe variants", "mean_tradeoff("],
+        {"t.csv": csv(["AC", "AN"], range(30), [60] * 30)},
+    ),
+    Shell(
+        "minor allele frequencies in per cent",
+        "mean t.csv",
+        ["Column 'MAF (%)' seems to hold frequencies"],
+        {"t.csv": csv(["MAF (%)"], [100 * p / 2 for p in FREQUENCIES])},
+        cautioned=True,
+    ),
+    Shell(
+        "dosages with a decimal comma",
+        "mean t.csv --delimiter ;",
+        ["Numbers like '0,5' in column 'a'", "decimal point"],
+        {"t.csv": csv(["a", "b"], ["0,5", "1", "0"] * 9, range(0, 54, 2), comma=";")},
+        cautioned=True,
+    ),
+    Shell(
+        "255 for a missing genotype, as -1 is in uint8",
+        "mean t.csv",
+        ["'255' is counted as a value like 0, 1 and 2, in 1 row of column 'g0'"],
+        {"t.csv": csv([f"g{k}" for k in range(12)], *coded(255))},
+        cautioned=True,
+    ),
+    Shell(
+        "haplotypes with sites as rows",
+        "mean t.csv",
+        ["The 30 rows differ as sites do, and the 40 columns as persons do"],
+        {
+            "t.csv": csv(
+                [f"h{k}" for k in range(40)],
+                *(
+                    [int(j % 5 > 1) if (j + k) % 40 else int(j % 5 < 2) for j in range(30)]
+                    for k in range(40)
+                ),
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "a row for each person and variant",
+        "mean t.csv",
+        ["it has one for each variant, by column 'snp' ('rs100')", "a column for each variant"],
+        {
+            "t.csv": csv(
+                ["who", "snp", "g"], [f"P{k // 30}" for k in range(90)], RS * 3, [0, 1, 2] * 30
+            )
+        },
+    ),
+    Shell(
+        "carriers of each gene",
+        "mean t.csv",
+        ["it has one for each variant, by column 'gene' ('G0')"],
+        {"t.csv": csv(["gene", "carriers"], [f"G{k}" for k in range(30)], range(30))},
+    ),
 ]
 
 UP = [0.1 * i + 0.03 * (i % 7) for i in range(20)]

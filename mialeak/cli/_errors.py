@@ -72,6 +72,8 @@ def _as_option(match: re.Match[str]) -> str:
         stream = io.StringIO()
         csv.writer(stream, lineterminator="").writerow(words)
         words = [stream.getvalue()]
+    if words[0].startswith("--"):  # argparse takes it for the end of the options
+        return f"--{match[1]}=' {words[0]}'"
     return f"--{match[1]} {shlex.quote(words[0])}"
 
 

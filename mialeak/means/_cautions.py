@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._columns import Factor, is_number
-from mialeak._markers import MARKERS, marker_cautions
+from mialeak._columns import Factor, is_number, numeric_levels
+from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 
 __all__ = ["cautions_of", "cautions_of_matrix", "refuse_sites"]
 
 Numbers = npt.NDArray[Any] | None
+IntArray = npt.NDArray[np.int64]
 
 #: Names of variants: rs numbers, or a chromosome and a position.
 _VARIANT = re.compile(
@@ -29,15 +30,24 @@ _VARIANT = re.compile(
 _OF_VARIANTS = [
     ({"chrom", "#chrom", "chr", "chromosome"}, {"pos", "bp", "position"}),
     ({"ref"}, {"alt"}),
+    ({"ac"}, {"an"}),
 ]
+#: Names of columns that name a variant in each row, in small letters.
+_ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site", "probe"}
 #: Names of columns of allele frequencies, in small letters.
-_FREQUENCIES = re.compile(r"(.*_)?(af|maf|eaf|raf|freq|freqs|frequency|frequencies)", re.IGNORECASE)
+_FREQUENCIES = re.compile(
+    r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
+)
 #: A genotype: two letters with or without a sign between them, as in a VCF, or a count as text.
 _ALLELE = "[ACGTBIDN0-9.-]"
-_GENOTYPE = re.compile(rf"{_ALLELE}[/|]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
-_HOMOZYGOTE = re.compile(r"([ACGTBID])\1|(\d)[/|]\2(:.*)?|[02]")
-#: Codes of a missing genotype that are not far off, and what share of the rows they have at most.
-_CODES, _RARE = (3.0, 9.0), 0.05
+_GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
+_HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
+#: Single letters of a sequence: those of one base, of two, and that of none.
+_BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
+#: A number with a decimal comma, commas between thousands, or a sign of per cent.
+_FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
+#: Share of the rows that a code of a missing genotype has at most.
+_RARE = 0.05
 #: So many columns of genotypes make a table one of genotypes.
 _SITES = 10
 #: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
@@ -46,7 +56,7 @@ _SIDE, _RATIO = 20, 20.0
 #: Names of other columns listed.
 _NAMED = 8
 #: So many values of a column are enough to see what it holds.
-_LOOKED_AT = 200
+_LOOKED_AT = 50
 #: A column with fewer rows than this for each value may be an identifier.
 _ROWS_PER_VALUE, _VALUES = 5, 20
 
@@ -58,7 +68,7 @@ _INSTEAD = (
 
 def refuse_sites(factors: Mapping[Any, Factor]) -> None:
     """Refuse a table with a row for each variant."""
-    remedy = f"Transpose a table of genotypes. {_INSTEAD}"
+    remedy = f"Write genotypes with a column for each variant. {_INSTEAD}"
     words = {str(name).strip().lower(): name for name in factors}
     for pair in _OF_VARIANTS:
         names = [words[word] for kind in pair for word in sorted(kind & words.keys())]
@@ -66,7 +76,8 @@ def refuse_sites(factors: Mapping[Any, Factor]) -> None:
             rule = f"have a row for each person; columns {listed(names)} describe variants"
             invalid("table", rule, remedy=remedy)
     for name, factor in factors.items():
-        if 3 <= len(factor.codes) <= len(factor.levels) and _are_variants(factor):
+        unique = 3 <= len(factor.codes) <= len(factor.levels) and _is_text(factor.value(0))
+        if _are_variants(factor) or (unique and str(name).strip().lower() in _ROWS_OF_VARIANTS):
             rule = "have a row for each person; it has one for each variant, by column "
             invalid("table", f"{rule}{name!r} ({factor.value(0)!r})", remedy=remedy)
 
@@ -82,31 +93,42 @@ def cautions_of(
     cautions = marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(words)]
+    bases = [name for name, words in texts.items() if _are_bases(words)]
+    if len(bases) >= _SITES:
+        letters += [name for name in bases if not _TWO_BASES.isdisjoint(texts[name])]
+        cautions += _of_no_base(factors, bases)
     if letters:
         cautions.append(_of_letters(letters, texts))
-    counts = [name for name, each in numbers.items() if each is not None and _are_counts(each)]
+    foreign = [name for name, words in texts.items() if _are_foreign_numbers(words)]
+    if foreign:
+        word = next(word for word in texts[foreign[0]] if not is_number(word))
+        cautions.append(
+            f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
+            "the share of each is published. Write them with a decimal point and no other sign."
+        )
+    held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
+    counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:
-        cautions += _of_codes(factors, {name: numbers[name] for name in counts})
+        cautions += _of_codes({name: held[name] for name in counts})
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         cautions += _of_company([*counts, *letters], published)
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        if name not in letters and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+        if name not in {*letters, *foreign} and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
                 "is published. The report is about rows: if rows share a person, add these up "
                 f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
             )
-    held = {name: each for name, each in numbers.items() if each is not None}
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
-    return cautions + _of_frequencies(held, alone)
+    return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 
 
 def cautions_of_matrix(matrix: FloatArray) -> list[str]:
     """A caution for genotypes whose rows differ as sites do, and whose columns as persons do."""
     rows, columns = matrix.shape
-    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() != 2.0:
+    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
         return []
     if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
         return []
@@ -139,25 +161,53 @@ def _of_letters(letters: list[Any], texts: Mapping[Any, list[str]]) -> str:
     )
 
 
-def _of_codes(factors: Mapping[Any, Factor], counts: Mapping[Any, Any]) -> list[str]:
-    """Cautions for 3 and 9 among counts of an allele."""
+def _held(factor: Factor, levels: Any) -> tuple[FloatArray, IntArray]:
+    """The numbers that a column holds, and the rows of each."""
+    known = factor.codes >= 0
+    rows = np.bincount(factor.codes[known], minlength=len(levels))
+    return np.asarray(levels[rows > 0], np.float64), rows[rows > 0]
+
+
+def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9."""
     cautions = []
-    for code in _CODES:
-        places = []
-        for name, levels in counts.items():
-            held = np.flatnonzero(levels == code)
-            rows = int(np.isin(factors[name].codes, held).sum()) if held.size else 0
-            if rows > _RARE * len(factors[name].codes):
+    codes = {float(each) for values, _ in counts.values() for each in values}
+    for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
+        places: list[str] = []
+        for name, (values, shares) in counts.items():
+            rows = int(shares[values == code].sum())
+            if rows > _RARE * shares.sum():
                 places.clear()
                 break
             if rows:
-                places.append(f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}")
+                places.append(_where(name, rows))
         if places:
             cautions.append(
                 f"'{code:g}' is counted as a value like 0, 1 and 2, {listed(places, show=str)}. If "
                 f"it marks a missing value, pass missing=['{code:g}']."
             )
     return cautions
+
+
+def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:
+    """A caution for N among bases."""
+    places = []
+    for name in bases:
+        codes = [k for k in range(len(factors[name].levels)) if factors[name].value(k) in _NO_BASE]
+        rows = int(np.isin(factors[name].codes, codes).sum()) if codes else 0
+        if rows:
+            places.append(_where(name, rows))
+    if not places:
+        return []
+    where = listed(places, show=str)
+    return [
+        f"'N' is counted as a value like A, C, G and T, {where}. If it marks a missing value, pass "
+        "missing=['N']."
+    ]
+
+
+def _where(name: Any, rows: int) -> str:
+    return f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}"
 
 
 def _of_company(sites: list[Any], names: list[Any]) -> list[str]:
@@ -179,12 +229,9 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
     `alone` is whether the other columns are names of the rows.
     """
     shares = [name for name, levels in numbers.items() if _are_shares(levels)]
-    named = [name for name in shares if _FREQUENCIES.fullmatch(str(name).strip())]
-    sites = [
-        name
-        for name, levels in numbers.items()
-        if _VARIANT.match(str(name)) and (name in set(shares) or _are_percentages(levels))
-    ]
+    known = set(shares) | {name for name, levels in numbers.items() if _are_percentages(levels)}
+    named = [name for name in numbers if name in known and _FREQUENCIES.fullmatch(str(name))]
+    sites = [name for name in numbers if name in known and _VARIANT.match(str(name))]
     found = named or (shares if alone and len(shares) == len(numbers) else [])
     if not found and 2 * len(sites) > len(numbers):
         found = sites
@@ -207,6 +254,8 @@ def _is_text(value: Any) -> bool:
 
 def _are_variants(factor: Factor) -> bool:
     """Whether most of the first values are names of variants."""
+    if numeric_levels(factor) is not None:
+        return False
     words = [factor.value(code) for code in range(min(_LOOKED_AT, len(factor.levels)))]
     named = [word for word in words if _is_text(word) and _VARIANT.fullmatch(word)]
     return 2 * len(named) > len(words)
@@ -225,10 +274,22 @@ def _are_genotypes(words: list[str]) -> bool:
     )
 
 
+def _are_bases(words: list[str]) -> bool:
+    """Whether words are letters of a sequence, at least one of them a base."""
+    return bool(_BASES & set(words)) and set(words) <= _BASES | _TWO_BASES | _NO_BASE
+
+
+def _are_foreign_numbers(words: list[str]) -> bool:
+    return not all(map(is_number, words)) and all(map(_FOREIGN_NUMBER.fullmatch, words))
+
+
 def _are_counts(levels: Any) -> bool:
-    """Whether numbers are 0, 1, 2, or a code of a missing genotype."""
+    """Whether numbers are 0, 1 and 2, with a code of a missing genotype at most."""
     known = levels[np.isfinite(levels)]
-    return known.size <= 5 and bool(np.isin(known, (0.0, 1.0, 2.0, -9.0, -1.0, *_CODES)).all())
+    if not 0 < known.size <= 4:
+        return False
+    counts = int(np.isin(known, (0.0, 1.0, 2.0)).sum())
+    return 0 < counts >= known.size - 1 and not (known % 1.0).any()
 
 
 def _are_shares(levels: FloatArray) -> bool:

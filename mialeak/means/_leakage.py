@@ -14,6 +14,9 @@ __all__ = ["mean_leakage"]
 Covariance = Literal["auto", "full", "shrunk", "diagonal"]
 Missing = Literal["error", "drop"]
 
+#: The square of a larger standard deviation may not be a number of float64.
+_MOST_NOISE = 1e100
+
 
 def mean_leakage(
     table: Any,
@@ -125,8 +128,8 @@ noise_std=0, rate=1)
     as_choice(structure, "structure", get_args(Covariance))
     as_choice(na, "na", get_args(Missing))
     noise_std = as_float(noise_std, "noise_std")
-    if noise_std < 0.0:
-        invalid("noise_std", "be at least 0", value=noise_std)
+    if not 0.0 <= noise_std <= _MOST_NOISE:
+        invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
     release = release_of(
         table,
         _as_names(columns),

@@ -119,7 +119,7 @@ def _needed(needed: dict[str, float]) -> Section:
 
 def _riskiest(report: MeanReport, rows: Sequence[dict[str, Any]], show_rows: bool) -> Section:
     header: tuple[str, ...] = ("row", "leakage")
-    body = [(f"{row['row']}", number(row["leakage"])) for row in rows]
+    body: list[tuple[str, ...]] = [(f"{row['row']}", number(row["leakage"])) for row in rows]
     if show_rows:
         header += (*rows[0]["labels"], "furthest from the mean (standard deviations)")
         body = [(*cells, *_person(row)) for cells, row in zip(body, rows, strict=True)]
