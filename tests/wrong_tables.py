@@ -362,4 +362,10 @@ TABLE_CALLS = [
         ["column 'id'", "exclude=['id']"],
         cautioned=True,
     ),
+    Call(
+        "categories in an index that repeats",
+        lambda: table_leakage(FRAME.set_index("age")),
+        ["index of the frame, 'age', is not counted", "reset_index()"],
+        cautioned=True,
+    ),
 ]

@@ -13,7 +13,15 @@ from mialeak._columns import Factor, is_number, numeric_levels
 from mialeak.tables._cautions import all_differ
 from mialeak.tables._cells import count_cells
 
-__all__ = ["as_cell_counts", "check_index", "check_rows_are_persons", "codes_of"]
+__all__ = [
+    "as_cell_counts",
+    "cautions_of_index",
+    "check_index",
+    "check_rows_are_persons",
+    "codes_of",
+    "holds_counts",
+    "numbers_of",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -152,7 +160,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     if rows < 2 or len(factors) < 2:
         return
     for name, factor in factors.items():
-        if str(name).strip().lower() in _COUNT_NAMES and _holds_counts(factor):
+        if str(name).strip().lower() in _COUNT_NAMES and holds_counts(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
                 _refuse_counted(name)
@@ -165,7 +173,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     if (
         len(others_names) >= 2
         and _are_categories(factors[first])
-        and all(_holds_counts(factors[name], strict=True) for name in others_names)
+        and all(holds_counts(factors[name], strict=True) for name in others_names)
     ):
         _refuse_crosstab(first)
 
@@ -180,14 +188,26 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
     ]
     if not names:
         return
-    if counts is None and not all(_holds_counts(each, strict=True) for each in factors.values()):
+    if counts is None and not all(holds_counts(each, strict=True) for each in factors.values()):
         return
     rule = f"hold its categories in columns; its index has the name {listed(names)}"
     remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
     invalid("frame", rule, remedy=remedy)
 
 
-def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
+def cautions_of_index(frame: Any) -> list[str]:
+    """A sentence if a pandas frame has an index with a name, whose values repeat."""
+    index = getattr(frame, "index", None)
+    names = [name for name in getattr(index, "names", ()) if name is not None]
+    if not names or index is None or index.is_unique:
+        return []
+    return [
+        f"The index of the frame, {listed(names)}, is not counted. If it is a category, call "
+        "reset_index() first."
+    ]
+
+
+def holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     """Whether the values are whole numbers of at least 0: all of them, or most if not `strict`."""
     present = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels)) > 0
     numbers = numeric_levels(factor)
@@ -205,7 +225,7 @@ def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     return whole > 0
 
 
-def _numbers(factor: Factor) -> npt.NDArray[np.float64] | None:
+def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
     """The levels as numbers, if they are, also as text."""
     numbers = numeric_levels(factor)
     if numbers is not None:
@@ -216,7 +236,7 @@ def _numbers(factor: Factor) -> npt.NDArray[np.float64] | None:
 
 def _sums_to_whole(factor: Factor) -> bool:
     """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
-    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else _numbers(factor)
+    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else numbers_of(factor)
     if numbers is None:
         return False
     values = numbers[factor.codes]
@@ -240,8 +260,8 @@ def _are_categories(factor: Factor) -> bool:
     first = factor.value(int(factor.codes[0]))
     if isinstance(first, str) and _whole(first) is None:
         return True
-    numbers = _numbers(factor)
-    if len(factor.codes) < _FEWEST_RISING or numbers is None or not _holds_counts(factor):
+    numbers = numbers_of(factor)
+    if len(factor.codes) < _FEWEST_RISING or numbers is None or not holds_counts(factor):
         return False
     return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 

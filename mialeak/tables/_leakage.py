@@ -10,14 +10,27 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share, invalid, listed
 from mialeak._columns import Factor, frame_factors, near
-from mialeak.tables._cautions import cautions_of
+from mialeak.tables._cautions import cautions_of, is_weight
 from mialeak.tables._cells import Cells, count_cells
-from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
+from mialeak.tables._counts import (
+    as_cell_counts,
+    cautions_of_index,
+    check_index,
+    check_rows_are_persons,
+    codes_of,
+)
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
 from mialeak.tables._report import TableReport
+from mialeak.tables._structure import (
+    cautions_of_counts,
+    cautions_of_dependence,
+    cautions_of_repeats,
+    cautions_of_rows,
+    cautions_of_sums,
+)
 
 __all__ = ["table_leakage"]
 
@@ -189,14 +202,7 @@ def table_leakage(
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
-    if counts is not None and not isinstance(counts, Hashable):
-        invalid("counts", "be the name of a column", value=counts, error=TypeError)
-    columns = [columns] if isinstance(columns, str) else columns
-    named = None if margins is None else as_margins(margins, columns)
-    if named is None and independent:
-        invalid("independent", "be left out without margins", remedy="Name the margins published")
-    if named is not None and columns is None:
-        columns = list(dict.fromkeys(name for margin in named for name in margin))
+    columns, named = _asked(columns, counts, margins, independent)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     n_missing = _persons(absent, persons)
@@ -216,15 +222,19 @@ def table_leakage(
     n = rows if n is None else n
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
+    whole = columns is None and exclude is None
+    cautions = _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
         codes = {name: codes_of(factor, every) for name, factor in factors.items()}
-        whole = cells if persons is None else count_cells(codes.values(), rows)
+        if independent:
+            cautions += cautions_of_dependence(named, codes)
+        joint = cells if persons is None else count_cells(codes.values(), rows)
         report = margin_report(
             named,
             codes,
-            whole,
+            joint,
             values,
             row_cells=row_cells,
             n=n,
@@ -245,10 +255,30 @@ def table_leakage(
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
-        cautions=tuple(cautions_of(factors, persons)),
+        cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
+
+
+def _asked(
+    columns: Any, counts: Any, margins: Any, independent: bool
+) -> tuple[Any, list[tuple[Any, ...]] | None]:
+    """The columns to count by, None for all, and the margins."""
+    if counts is not None and not isinstance(counts, Hashable):
+        invalid("counts", "be the name of a column", value=counts, error=TypeError)
+    columns = [columns] if isinstance(columns, str) else columns
+    if margins is None:
+        if independent:
+            remedy = "Name the margins published"
+            invalid("independent", "be left out without margins", remedy=remedy)
+        return columns, None
+    named = as_margins(margins, columns)
+    names = list(dict.fromkeys(name for margin in named for name in margin))
+    if counts is not None and counts in names:
+        rule = "name categories, and not the column of the counts"
+        invalid("margins", rule, value=counts)
+    return names if columns is None else columns, named
 
 
 def _read(
@@ -270,7 +300,35 @@ def _read(
     check_index(frame, factors, counts)
     if not factors:
         invalid("frame", "have at least one column beside the counts")
+    if is_weight(counts):
+        rule = "be the column of counts of persons, not that of survey weights"
+        remedy = (
+            f"If each row is one person, leave counts out and pass exclude=[{counts!r}]; if these "
+            "are counts, rename the column"
+        )
+        invalid("counts", rule, value=counts, remedy=remedy)
     return factors, as_cell_counts(counts, given, factors)
+
+
+def _cautions(
+    frame: Any,
+    factors: dict[Any, Factor],
+    values: dict[Any, Factor],
+    persons: IntArray | None,
+    cell_counts: IntArray,
+    *,
+    whole: bool,
+) -> list[str]:
+    """What the report says first; `values` are those of the cells, `whole`: of all columns."""
+    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
+    if persons is None:
+        return cautions + cautions_of_rows(factors, cell_counts)
+    return [
+        *cautions,
+        *(cautions_of_repeats(factors) if whole else ()),
+        *cautions_of_sums(values, cell_counts),
+        *cautions_of_counts(factors, cell_counts),
+    ]
 
 
 def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
