@@ -22,6 +22,8 @@ def cube(counts, *more, name="stk", names=()):
 SUMMED = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if k[::2] == (a, c))
           for a in "pqr" for c in "wxyz"}  # fmt: skip
 TOTALS = cube(CUBED) + "".join(f"{a},Danmark,{c},{n}\n" for (a, c), n in SUMMED.items())
+PARTLY = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if (*k[::2], k[1] in "lmn") ==
+          (a, c, True)) for a in "pqr" for c in "wxyz"}  # fmt: skip
 RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
 
 #: Counts without those below 5.
@@ -72,7 +74,7 @@ COUNTS = [
     Shell(
         "totals that no word names",
         "table t.csv --counts stk",
-        ["column 'b' must hold no totals", "'Danmark' are the sums of all others", "Leave out"],
+        ["column 'b' must hold no totals", "'Danmark' are the sums of others", "Leave out"],
         {"t.csv": TOTALS},
     ),
     Shell(
@@ -87,6 +89,32 @@ COUNTS = [
         "table t.csv --counts stk --na category",
         ["column 'b' must hold no totals", "None"],
         {"t.csv": TOTALS.replace("Danmark", "")},
+    ),
+    Shell(
+        "totals of a part of the others",
+        "table t.csv --counts stk",
+        ["column 'b' must hold no totals", "the counts of 'Øst' are the sums of others"],
+        {"t.csv": cube(CUBED) + "".join(f"{a},Øst,{c},{n}\n" for (a, c), n in PARTLY.items())},
+    ),
+    Shell(
+        "one-way tables below each other",
+        "table t.csv --counts n",
+        ["each value of column 'of' sum to 200", "--margins A,B"],
+        {"t.csv": csv(["of", "is", "n"], [*"aabbb"], [*"uvxyz"], [120, 80, 51, 48, 101])},
+        cautioned=True,
+    ),
+    Shell(
+        "several rows a person, one for each property",
+        "table t.csv",
+        ["each value of column 'what' sum to 200", "--margins A,B"],
+        {
+            "t.csv": csv(
+                ["what", "is"],
+                ["age", "sex"] * 200,
+                [x for p in zip(AGES, SEXES, strict=True) for x in p],
+            )
+        },
+        cautioned=True,
     ),
     Shell(
         "counts rounded to 5, in which no row is alone",

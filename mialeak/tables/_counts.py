@@ -226,11 +226,11 @@ def holds_counts(factor: Factor, *, strict: bool = False) -> bool:
 
 
 def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
-    """The levels as numbers, if they are, also as text."""
+    """The levels as numbers, if they are, also as text and in per cent."""
     numbers = numeric_levels(factor)
     if numbers is not None:
         return numbers.astype(np.float64)
-    values = [str(factor.value(code)) for code in range(len(factor.levels))]
+    values = [str(factor.value(code)).removesuffix("%") for code in range(len(factor.levels))]
     return np.array(values, np.float64) if all(map(is_number, values)) else None
 
 

@@ -29,6 +29,7 @@ from mialeak.tables._structure import (
     cautions_of_dependence,
     cautions_of_repeats,
     cautions_of_rows,
+    cautions_of_stacked,
     cautions_of_sums,
 )
 
@@ -322,12 +323,14 @@ def _cautions(
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
     if persons is None:
-        return cautions + cautions_of_rows(factors, cell_counts)
+        cautions += cautions_of_rows(factors, cell_counts)
+        return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
         *(cautions_of_repeats(factors) if whole else ()),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
+        *cautions_of_stacked(values, cell_counts),
     ]
 
 

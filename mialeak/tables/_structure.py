@@ -24,6 +24,7 @@ __all__ = [
     "cautions_of_dependence",
     "cautions_of_repeats",
     "cautions_of_rows",
+    "cautions_of_stacked",
     "cautions_of_sums",
 ]
 
@@ -42,6 +43,12 @@ _FEWEST_PAIRS, _MOST_COLUMNS = 7.0, 50
 
 #: Smallest counts that offices publish, and the cells near it from which one suspects it.
 _THRESHOLDS, _FEWEST_NEAR, _SPREAD = range(3, 21), 8, 10
+
+#: Levels of a column up to which sums of a part of them are looked for.
+_MOST_LEVELS = 400
+
+#: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
+_FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
@@ -63,27 +70,86 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
     for name, (own, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
         group = count_cells(others, len(own)).of_row
-        in_group = np.bincount(group)
-        sums = np.zeros(len(in_group), np.int64)
-        np.add.at(sums, group, counts)
-        half = 2 * counts == sums[group]
-        telling = np.where(half & (in_group[group] > 2), np.log(counts), 0.0)
-        odds = np.bincount(own, telling, minlength=size)
-        everywhere = np.bincount(own[half], minlength=size) == len(in_group)
-        odds[~everywhere] = 0.0
-        level = int(np.argmax(odds))
-        if odds[level] < math.log(_NAMED):
+        level, odds = max(
+            _total(own, size, group, counts),
+            _subtotal(own, size, group, counts),
+            key=lambda pair: pair[1],
+        )
+        if odds < math.log(_NAMED):
             continue
         value = categories[name].value(level if level < len(categories[name].levels) else -1)
-        if odds[level] >= math.log(_REFUSED):
-            rule = f"hold no totals; the counts of {value!r} are the sums of all others"
+        if odds >= math.log(_REFUSED):
+            rule = f"hold no totals; the counts of {value!r} are the sums of others"
             remedy = "Leave out the rows of totals"
             invalid(f"column {name!r}", rule, remedy=remedy)
         cautions.append(
-            f"The counts of {value!r} in column {name!r} are the sums of all others. If these are "
+            f"The counts of {value!r} in column {name!r} are the sums of others. If these are "
             "totals, leave out their rows."
         )
     return cautions
+
+
+def _total(
+    own: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[int, float]:
+    """The level that is most like the sum of all others, and the logarithm of the odds for it.
+
+    `own` are the levels of the cells, `group` what their other columns hold.
+    """
+    in_group = np.bincount(group)
+    sums = np.zeros(len(in_group), np.int64)
+    np.add.at(sums, group, counts)
+    half = 2 * counts == sums[group]
+    telling = np.where(half & (in_group[group] > 2), np.log(counts), 0.0)
+    odds = np.bincount(own, telling, minlength=size)
+    odds[np.bincount(own[half], minlength=size) != len(in_group)] = 0.0
+    level = int(np.argmax(odds))
+    return level, float(odds[level])
+
+
+def _subtotal(
+    own: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[int, float]:
+    """The same for the sum of levels that stand together.
+
+    The counts of levels are compared by sums with random weights, modulo 2**64.
+    """
+    order = own[np.sort(np.unique(own, return_index=True)[1])]
+    if not 4 <= len(order) <= _MOST_LEVELS:
+        return -1, 0.0
+    weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, own, weights[group] * counts)
+    upto = np.concatenate(([0], np.cumsum(sums[order])))
+    runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
+    odds = np.bincount(own, np.log(counts), minlength=size) - math.log(len(order) * len(runs))
+    odds[~np.isin(sums, runs)] = 0.0
+    level = int(np.argmax(odds))
+    return level, float(odds[level])
+
+
+def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence if tables of the same persons stand below each other, each by another category.
+
+    Then the counts of each value of a column have one sum, and next to no two of these values share
+    what the other columns hold.  `categories` and `counts` are those of the cells.
+    """
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    for name, (own, size) in codes.items():
+        others = [pair for key, pair in codes.items() if key != name]
+        sums = np.zeros(size, np.int64)
+        np.add.at(sums, own, counts)
+        sums = sums[sums > 0]
+        if not others or len(sums) < 2 or len(sums) == len(own) or 2 * len(own) > sums.max():
+            continue
+        alike = sums.min() >= _FEWEST_PERSONS and sums.max() - sums.min() <= _ALIKE * sums.max()
+        if alike and len(count_cells(others, len(own)).counts) >= _NESTED * len(own):
+            return [
+                f"The counts of each value of column {name!r} sum to {sums.max():,}, or nearly, as "
+                "tables do that stand below each other and count the same persons. Then pass one "
+                "row a person, and name the tables with margins=['A', 'B']."
+            ]
+    return []
 
 
 def cautions_of_repeats(categories: Mapping[Any, Factor]) -> list[str]:
