@@ -116,8 +116,9 @@ def table_leakage(
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
         if the frame looks like a table of counts or a cross-tabulation and `counts` is not given;
-        if a count is no whole number of at least 0, or a row is a total; with `margins`,
-        if one is empty, names a column twice or one that is not among `columns`, two of them share
+        if a count is no whole number of at least 0, a row is a total, or the counts have the name
+        of survey weights; with `margins`, if one is empty, names a column twice, the counts or one
+        that is not among `columns`, two of them share
         a column with `independent`, they have more than 10,000 cells together (not counting those
         that others hold), or there are fewer than 3 rows; if `protect` or
         `coarsen` come with `margins`.

@@ -99,8 +99,11 @@ def _total(
     in_group = np.bincount(group)
     sums = np.zeros(len(in_group), np.int64)
     np.add.at(sums, group, counts)
-    half = 2 * counts == sums[group]
-    telling = np.where(half & (in_group[group] > 2), np.log(counts), 0.0)
+    slack = in_group[group] * int(np.gcd.reduce(counts))  # counts may be noisy, or rounded each
+    off = np.abs(2 * counts - sums[group])
+    half = off <= slack
+    chance = np.where(off == 0, 1, 2 * slack + 1) / counts
+    telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
     odds = np.bincount(own, telling, minlength=size)
     odds[np.bincount(own[half], minlength=size) != len(in_group)] = 0.0
     level = int(np.argmax(odds))
