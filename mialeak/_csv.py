@@ -107,8 +107,8 @@ def _check_line(path: Path, first: list[str], delimiter: str) -> None:
         for other, written in _DELIMITERS.items():
             if other != delimiter and other in first[0]:
                 raise ValueError(
-                    f"{path} has a single column, {first[0]!r}; if '{written}' divides its "
-                    "columns, say so with delimiter"
+                    f"{path} has a single column; if '{written}' divides its columns, say so "
+                    "with delimiter"
                 )
 
 
@@ -121,8 +121,7 @@ def _check_spaces(path: Path, first: list[str], records: list[list[str]]) -> Non
         len(line) == len(first[0].split()) and all(map(is_number, line)) for line in lines
     ):
         raise ValueError(
-            f"{path} has a single column, {first[0]!r}; if ' ' divides its columns, say so with "
-            "delimiter"
+            f"{path} has a single column; if ' ' divides its columns, say so with delimiter"
         )
 
 

@@ -107,12 +107,12 @@ def test_csv_gives_back_what_was_written_without_the_spaces_around_it(
         (
             "t.csv",
             "a;b\n1;2\n",
-            "has a single column, 'a;b'; if ';' divides its columns, say so with delimiter",
+            "has a single column; if ';' divides its columns, say so with delimiter",
         ),
         (
             "t.csv",
             "a\tb\n1\t2\n",
-            r"has a single column, 'a\tb'; if '\t' divides its columns, say so with delimiter",
+            r"has a single column; if '\t' divides its columns, say so with delimiter",
         ),
         (
             "t.csv",

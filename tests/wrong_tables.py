@@ -276,6 +276,12 @@ TABLES = [
         {"t.csv": PEOPLE.replace(",", ";")},
     ),
     Shell(
+        "the same without a header, whose line 1 is a person",
+        "table t.csv",
+        ["has a single column; if ';' divides its columns", "--delimiter"],
+        {"t.csv": RAW.replace(",", ";")},
+    ),
+    Shell(
         "Latin letters",
         "table t.csv",
         ["UTF-8", "line 2", "iconv -f LATIN1"],
