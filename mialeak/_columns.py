@@ -14,6 +14,7 @@ import datetime
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -412,11 +413,14 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
 def _factor_of_native(column: Any, name: Any) -> Factor:
     import pyarrow as pa
 
-    try:
-        return factor_from_arrow(column.to_arrow(), name)
-    except (pa.ArrowException, OverflowError) as error:  # OverflowError: integers above 2**64
-        rule = f"hold values of one type ({error})"
+    factor: Factor | None = None
+    with suppress(pa.ArrowException, OverflowError):  # OverflowError: integers above 2**64
+        factor = factor_from_arrow(column.to_arrow(), name)
+    if factor is None:  # what Arrow says quotes a value, and values are those of persons
+        kinds = {type(value).__name__ for value in column.to_list() if not _is_missing(value)}
+        rule = f"hold values of one type that pyarrow takes, not {' and '.join(sorted(kinds))}"
         invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+    return factor
 
 
 def _as_table(frame: Any) -> str:

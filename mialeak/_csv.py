@@ -21,7 +21,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mialeak._arrays import invalid, listed
+from mialeak._arrays import invalid
 from mialeak._blocks import progress_bar
 from mialeak._columns import Factor, FactorBuilder, choose_columns, is_number
 from mialeak._markers import MARKERS
@@ -107,8 +107,8 @@ def _check_line(path: Path, first: list[str], delimiter: str) -> None:
         for other, written in _DELIMITERS.items():
             if other != delimiter and other in first[0]:
                 raise ValueError(
-                    f"{path} has a single column, {first[0]!r}; if '{written}' divides its "
-                    "columns, say so with delimiter"
+                    f"{path} has a single column; if '{written}' divides its columns, say so "
+                    "with delimiter"
                 )
 
 
@@ -121,8 +121,7 @@ def _check_spaces(path: Path, first: list[str], records: list[list[str]]) -> Non
         len(line) == len(first[0].split()) and all(map(is_number, line)) for line in lines
     ):
         raise ValueError(
-            f"{path} has a single column, {first[0]!r}; if ' ' divides its columns, say so with "
-            "delimiter"
+            f"{path} has a single column; if ' ' divides its columns, say so with delimiter"
         )
 
 
@@ -137,10 +136,10 @@ def _labels(
     rows = min(_SAMPLE, max(1, _SAMPLED_FIELDS // len(first)))
     sample = [record for record in records[:rows] if len(record) == len(first)]
     has_names = header if header is not None else names is None
-    if header is None and has_names and _holds_data(first, sample):
+    if header is None and has_names and (reason := _holds_data(first, sample)):
         raise ValueError(
             f"{path} must have the names of its columns in line 1, which looks like data: "
-            f"{listed(first)}. {HEADER_ADVICE}"
+            f"{reason}. {HEADER_ADVICE}"
         )
     if not has_names and (place := _holds_names(first, sample)) is not None:
         raise ValueError(
@@ -163,16 +162,18 @@ def _labels(
     return labels, has_names
 
 
-def _holds_data(first: list[str], sample: list[list[str]]) -> bool:
-    """Whether line 1 looks like data; see the head of this file."""
+def _holds_data(first: list[str], sample: list[list[str]]) -> str:
+    """Why line 1 looks like data, without its values, or nothing; see the head of this file."""
     numbers = [place for place, field in enumerate(first) if is_number(field)]
     if not _are_names([first[place] for place in numbers]):
         for place in numbers:
             if _are_numbers(record[place] for record in sample):
-                return True
+                return f"its field {place + 1} is a number above numbers"
     filled = [place for place, field in enumerate(first) if field]
-    again = sum(any(record[place].strip() == first[place] for record in sample) for place in filled)
-    return 0 < len(filled) <= 2 * again
+    again = [p for p in filled if any(record[p].strip() == first[p] for record in sample)]
+    if not 0 < len(filled) <= 2 * len(again):
+        return ""
+    return f"{len(again)} of its {len(first)} fields occur again below"
 
 
 def _are_names(numbers: list[str]) -> bool:

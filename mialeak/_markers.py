@@ -38,11 +38,14 @@ MARKERS = frozenset(
 )
 
 #: Numbers that mark a missing value: below all others, none of which is negative, ...
-_BELOW = (-1.0, -9.0, -99.0, -999.0, -9999.0)
+_BELOW = frozenset(
+    -float(digit * (10**length - 1) // 9) for digit in (6, 7, 8, 9) for length in range(1, 6)
+) | {-97.0, -98.0, -997.0, -998.0, -9997.0, -9998.0, -1.0}
 #: ... or above all others by this factor.
-_ABOVE, _FACTOR = (99.0, 999.0, 9999.0, 99999.0), 2.0
+_ABOVE = frozenset(10.0**length - k for length in range(2, 6) for k in (1, 2, 3, 4))
+_FACTOR = 2.0
 #: All of them.
-MARKING_NUMBERS = _BELOW + _ABOVE
+MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE))
 
 
 def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
@@ -104,10 +107,13 @@ def _far_off(values: npt.NDArray[np.float64]) -> list[int]:
     numbers = values[np.isfinite(values)]
     if numbers.size < 3:
         return []
-    first, second, last_but_one, last = np.partition(numbers, [0, 1, -2, -1])[[0, 1, -2, -1]]
-    found = []
-    if first in _BELOW and second >= 0.0:
-        found.append(first)
-    if last in _ABOVE and last > _FACTOR * max(last_but_one, 1.0):
-        found.append(last)
+    numbers = np.unique(numbers)
+    low, high = 0, numbers.size
+    while high - low > 1 and numbers[low] in _BELOW:
+        low += 1
+    while high - low > 1 and numbers[high - 1] in _ABOVE:
+        high -= 1
+    found = list(numbers[:low]) if numbers[low] >= 0.0 else []
+    if numbers[high:].size and numbers[high] > _FACTOR * max(numbers[high - 1], 1.0):
+        found += list(numbers[high:])
     return [int(np.flatnonzero(values == number)[0]) for number in found]

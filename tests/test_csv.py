@@ -139,7 +139,7 @@ def test_a_file_as_uci_gives_it_has_all_its_rows(write):
         ", ".join(str(value) or "?" for value in row) for row in zip(*columns.values(), strict=True)
     ]
     path = write("\n".join(rows) + "\n\n")
-    with pytest.raises(ValueError, match="looks like data: '39', 'State-gov', 'Bachelors' and 8"):
+    with pytest.raises(ValueError, match="looks like data: its field 1 is a number above numbers"):
         read_table(path)
     report = table_leakage(read_table(path, names=list(columns)), ["age", "sex"])
     expected = table_leakage(columns, ["age", "sex"])

@@ -8,6 +8,7 @@ means: an answer, and the words before it.
 from __future__ import annotations
 
 import pytest
+from wrong_counts import COUNTS
 from wrong_inputs import AUDITS, CALLS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
@@ -15,7 +16,7 @@ from mialeak.cli import main
 
 LONGEST = 600
 
-LINES = TABLES + MEANS + AUDITS
+LINES = TABLES + COUNTS + MEANS + AUDITS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)

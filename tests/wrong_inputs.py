@@ -262,7 +262,11 @@ AUDITS = [
     Shell(
         "scores as numpy.savetxt writes them, without a name",
         "audit in.csv out.csv",
-        ["in.csv", "looks like data: '0.25'", "Write a line with a name above the data"],
+        [
+            "in.csv",
+            "looks like data: its field 1 is a number",
+            "Write a line with a name above the data",
+        ],
         {"in.csv": "0.25\n0.5\n1.5\n", "out.csv": "0.25\n0.5\n1.5\n"},
     ),
     Shell(

@@ -60,7 +60,7 @@ TABLES = [
     Shell(
         "one column of words without a name",
         "table t.csv",
-        ["looks like data: 'a'", "--header if these are the names"],
+        ["looks like data: 1 of its 1 fields occur again below", "--header if these are the names"],
         {"t.csv": "a\nb\na\nc\nb\n"},
     ),
     Shell(
@@ -114,6 +114,20 @@ TABLES = [
         "table t.csv",
         ["'999' is counted", "column 'age'", "--missing 999"],
         {"t.csv": csv(["age", "sex"], with_marker(AGES, 999), SEXES)},
+        cautioned=True,
+    ),
+    Shell(
+        "two codes for missing, below all numbers",
+        "table t.csv",
+        ["'-9' is counted", "'-8' is counted", "--missing -8"],
+        {"t.csv": csv(["sex", "hours"], SEXES, with_marker([-8, *HOURS[1:]], -9))},
+        cautioned=True,
+    ),
+    Shell(
+        "two codes for missing, above all numbers",
+        "table t.csv",
+        ["'999' is counted", "'998' is counted", "--missing 998"],
+        {"t.csv": csv(["sex", "hours"], SEXES, with_marker([998, *HOURS[1:]], 999))},
         cautioned=True,
     ),
     Shell(
@@ -262,6 +276,12 @@ TABLES = [
         {"t.csv": PEOPLE.replace(",", ";")},
     ),
     Shell(
+        "the same without a header, whose line 1 is a person",
+        "table t.csv",
+        ["has a single column; if ';' divides its columns", "--delimiter"],
+        {"t.csv": RAW.replace(",", ";")},
+    ),
+    Shell(
         "Latin letters",
         "table t.csv",
         ["UTF-8", "line 2", "iconv -f LATIN1"],
@@ -360,6 +380,12 @@ TABLE_CALLS = [
         "an identifier",
         lambda: table_leakage(FRAME.assign(id=range(1000, 1200))),
         ["column 'id'", "exclude=['id']"],
+        cautioned=True,
+    ),
+    Call(
+        "categories in an index that repeats",
+        lambda: table_leakage(FRAME.set_index("age")),
+        ["index of the frame, 'age', is not counted", "reset_index()"],
         cautioned=True,
     ),
 ]

@@ -24,6 +24,9 @@ _ADVICE = {
     "with higher_is_member=False": "with --lower-is-member",
     "pass higher_is_member=False": "pass --lower-is-member",
     "pass higher_is_member=True": "leave out --lower-is-member",
+    "pass independent=False": "leave out --independent",
+    "margins=['A', 'B']": "--margins A,B",
+    "leave counts out": "leave out --counts",
     "pass allow_reversed=True": "pass --allow-reversed",
 }
 

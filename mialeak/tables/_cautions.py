@@ -11,7 +11,7 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._markers import marker_cautions
 
-__all__ = ["all_differ", "cautions_of", "identifiers"]
+__all__ = ["all_differ", "cautions_of", "identifiers", "is_weight"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -19,7 +19,12 @@ IntArray = npt.NDArray[np.int64]
 _IDENTIFIERS = frozenset({"id", "pid", "uid", "uuid", "ssn", "cpr", "iid", "email"}) | {
     f"{who}_id" for who in ("person", "patient", "subject", "user", "customer", "sample", "case")
 }
-_WEIGHTS = frozenset({"wgt", "wgts", "weights", "pweight", "fnlwgt", "sample_weight", "gewicht"})
+_WEIGHT_WORDS = """
+weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
+sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
+ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
+"""
+_WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
 
 def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
@@ -52,12 +57,17 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
                 f"of several rows. The report is about rows, not persons; if {name!r} is no "
                 f"category, pass exclude=[{name!r}]."
             )
-        if word in _WEIGHTS:
+        if is_weight(name):
             cautions.append(
                 f"Column {name!r} has the name of a survey weight and is counted as a category. If "
                 f"it is a weight, pass exclude=[{name!r}]."
             )
     return cautions
+
+
+def is_weight(name: Any) -> bool:
+    """Whether it is the name of a column of survey weights."""
+    return str(name).strip().lower() in _WEIGHTS
 
 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:

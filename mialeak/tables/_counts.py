@@ -15,11 +15,14 @@ from mialeak.tables._cells import count_cells
 
 __all__ = [
     "as_cell_counts",
+    "cautions_of_index",
     "check_index",
     "check_rows_are_persons",
     "codes_of",
     "count_column",
+    "holds_counts",
     "is_count_name",
+    "numbers_of",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -170,7 +173,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     if (
         len(others_names) >= 2
         and _are_categories(factors[first])
-        and all(_holds_counts(factors[name], strict=True) for name in others_names)
+        and all(holds_counts(factors[name], strict=True) for name in others_names)
     ):
         _refuse_crosstab(first)
 
@@ -184,7 +187,7 @@ def count_column(factors: dict[Any, Factor]) -> Any:
     """The column that looks like the counts of all others; None if there is none."""
     rows = len(next(iter(factors.values())).codes)
     for name, factor in factors.items():
-        if is_count_name(name) and _holds_counts(factor):
+        if is_count_name(name) and holds_counts(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
                 return name
@@ -201,14 +204,26 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
     ]
     if not names:
         return
-    if counts is None and not all(_holds_counts(each, strict=True) for each in factors.values()):
+    if counts is None and not all(holds_counts(each, strict=True) for each in factors.values()):
         return
     rule = f"hold its categories in columns; its index has the name {listed(names)}"
     remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
     invalid("frame", rule, remedy=remedy)
 
 
-def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
+def cautions_of_index(frame: Any) -> list[str]:
+    """A sentence if a pandas frame has an index with a name, whose values repeat."""
+    index = getattr(frame, "index", None)
+    names = [name for name in getattr(index, "names", ()) if name is not None]
+    if not names or index is None or index.is_unique:
+        return []
+    return [
+        f"The index of the frame, {listed(names)}, is not counted. If it is a category, call "
+        "reset_index() first."
+    ]
+
+
+def holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     """Whether the values are whole numbers of at least 0: all of them, or most if not `strict`."""
     present = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels)) > 0
     numbers = numeric_levels(factor)
@@ -226,18 +241,18 @@ def _holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     return whole > 0
 
 
-def _numbers(factor: Factor) -> npt.NDArray[np.float64] | None:
-    """The levels as numbers, if they are, also as text."""
+def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
+    """The levels as numbers, if they are, also as text and in per cent."""
     numbers = numeric_levels(factor)
     if numbers is not None:
         return numbers.astype(np.float64)
-    values = [str(factor.value(code)) for code in range(len(factor.levels))]
+    values = [str(factor.value(code)).removesuffix("%") for code in range(len(factor.levels))]
     return np.array(values, np.float64) if all(map(is_number, values)) else None
 
 
 def _sums_to_whole(factor: Factor) -> bool:
     """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
-    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else _numbers(factor)
+    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else numbers_of(factor)
     if numbers is None:
         return False
     values = numbers[factor.codes]
@@ -261,8 +276,8 @@ def _are_categories(factor: Factor) -> bool:
     first = factor.value(int(factor.codes[0]))
     if isinstance(first, str) and _whole(first) is None:
         return True
-    numbers = _numbers(factor)
-    if len(factor.codes) < _FEWEST_RISING or numbers is None or not _holds_counts(factor):
+    numbers = numbers_of(factor)
+    if len(factor.codes) < _FEWEST_RISING or numbers is None or not holds_counts(factor):
         return False
     return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 

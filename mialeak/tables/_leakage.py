@@ -10,15 +10,29 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, frame_factors, near
-from mialeak.tables._cautions import cautions_of
+from mialeak.tables._cautions import cautions_of, is_weight
 from mialeak.tables._cells import Cells, count_cells
-from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
+from mialeak.tables._counts import (
+    as_cell_counts,
+    cautions_of_index,
+    check_index,
+    check_rows_are_persons,
+    codes_of,
+)
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
 from mialeak.tables._register import check_population, counts_of_table, population_report
 from mialeak.tables._report import TableReport
+from mialeak.tables._structure import (
+    cautions_of_counts,
+    cautions_of_dependence,
+    cautions_of_repeats,
+    cautions_of_rows,
+    cautions_of_stacked,
+    cautions_of_sums,
+)
 
 __all__ = ["table_leakage"]
 
@@ -110,8 +124,9 @@ def table_leakage(
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are no rows, values are missing and ``na="error"``, or `n` or `confidence` is out of range;
         if the frame looks like a table of counts or a cross-tabulation and `counts` is not given;
-        if a count is no whole number of at least 0, or a row is a total; with `margins`,
-        if one is empty, names a column twice or one that is not among `columns`, two of them share
+        if a count is no whole number of at least 0, a row is a total, or the counts have the name
+        of survey weights; with `margins`, if one is empty, names a column twice, the counts or one
+        that is not among `columns`, two of them share
         a column with `independent`, they have more than 10,000 cells together (not counting those
         that others hold), or there are fewer than 3 rows; if `protect` or
         `coarsen` come with `margins`.
@@ -217,11 +232,8 @@ def table_leakage(
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
-    if counts is not None and not isinstance(counts, Hashable):
-        invalid("counts", "be the name of a column", value=counts, error=TypeError)
     given, counts = counts, counts_of_table(frame, population, counts)
-    columns = [columns] if isinstance(columns, str) else columns
-    named, columns = _margins(margins, columns, independent)
+    columns, named = _asked(columns, counts, margins, independent)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     kept, n_missing = _kept(factors, persons, na)
     places = np.flatnonzero(kept)
@@ -237,15 +249,19 @@ def table_leakage(
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
     register = population_report(population, values, cells, **options)
     n = rows if n is None else n
+    whole = columns is None and exclude is None
+    cautions = _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
         codes = {name: codes_of(factor, every) for name, factor in factors.items()}
-        whole = cells if persons is None else count_cells(codes.values(), rows)
+        if independent:
+            cautions += cautions_of_dependence(named, codes)
+        joint = cells if persons is None else count_cells(codes.values(), rows)
         report = margin_report(
             named,
             codes,
-            whole,
+            joint,
             values,
             row_cells=row_cells,
             n=n,
@@ -267,22 +283,29 @@ def table_leakage(
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
-        cautions=tuple(cautions_of(factors, persons)),
+        cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
 
 
-def _margins(margins: Any, columns: Any, independent: bool) -> tuple[Any, Any]:
-    """The margins, None if there are none, and the columns: theirs, if none are named."""
+def _asked(
+    columns: Any, counts: Any, margins: Any, independent: bool
+) -> tuple[Any, list[tuple[Any, ...]] | None]:
+    """The columns to count by, None for all, and the margins."""
+    if counts is not None and not isinstance(counts, Hashable):
+        invalid("counts", "be the name of a column", value=counts, error=TypeError)
+    columns = [columns] if isinstance(columns, str) else columns
     if margins is None:
         if independent:
             unsupported("independent", "without margins", "it is about them", "Name margins")
-        return None, columns
+        return columns, None
     named = as_margins(margins, columns)
-    if columns is None:
-        columns = list(dict.fromkeys(name for margin in named for name in margin))
-    return named, columns
+    names = list(dict.fromkeys(name for margin in named for name in margin))
+    if counts is not None and counts in names:
+        rule = "name categories, and not the column of the counts"
+        invalid("margins", rule, value=counts)
+    return names if columns is None else columns, named
 
 
 def _read(
@@ -304,6 +327,13 @@ def _read(
     check_index(frame, factors, counts)
     if not factors:
         invalid("frame", "have at least one column beside the counts")
+    if is_weight(counts):
+        rule = "be the column of counts of persons, not that of survey weights"
+        remedy = (
+            f"If each row is one person, leave counts out and pass exclude=[{counts!r}]; if these "
+            "are counts, rename the column"
+        )
+        invalid("counts", rule, value=counts, remedy=remedy)
     return factors, as_cell_counts(counts, given, factors)
 
 
@@ -318,6 +348,29 @@ def _kept(
     if persons is not None:
         kept &= persons > 0
     return kept, _persons(absent, persons)
+
+
+def _cautions(
+    frame: Any,
+    factors: dict[Any, Factor],
+    values: dict[Any, Factor],
+    persons: IntArray | None,
+    cell_counts: IntArray,
+    *,
+    whole: bool,
+) -> list[str]:
+    """What the report says first; `values` are those of the cells, `whole`: of all columns."""
+    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
+    if persons is None:
+        cautions += cautions_of_rows(factors, cell_counts)
+        return cautions + cautions_of_stacked(values, cell_counts)
+    return [
+        *cautions,
+        *(cautions_of_repeats(factors) if whole else ()),
+        *cautions_of_sums(values, cell_counts),
+        *cautions_of_counts(factors, cell_counts),
+        *cautions_of_stacked(values, cell_counts),
+    ]
 
 
 def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:

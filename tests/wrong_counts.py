@@ -1,0 +1,168 @@
+"""Wrong inputs for ``mialeak table`` that only their numbers betray; see :mod:`wrong_inputs`."""
+
+from __future__ import annotations
+
+import numpy as np
+from wrong_inputs import Shell, csv
+from wrong_tables import AGES, COUNTED, PEOPLE, SEXES
+
+RNG = np.random.default_rng(9)
+
+#: Counts of 3 x 5 x 4 cells, by columns whose names say nothing.
+CUBE = [(a, b, c) for a in "pqr" for b in "klmno" for c in "wxyz"]
+CUBED = RNG.integers(1, 90, 60).tolist()
+BY_SEX = [count % 37 + 1 for count in CUBED]
+
+
+def cube(counts, *more, name="stk", names=()):
+    return csv(["a", "b", "c", name, *names], *zip(*CUBE, strict=True), counts, *more)
+
+
+#: The same summed over b, which its name does not say.
+SUMMED = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if k[::2] == (a, c))
+          for a in "pqr" for c in "wxyz"}  # fmt: skip
+TOTALS = cube(CUBED) + "".join(f"{a},Danmark,{c},{n}\n" for (a, c), n in SUMMED.items())
+PARTLY = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if (*k[::2], k[1] in "lmn") ==
+          (a, c, True)) for a in "pqr" for c in "wxyz"}  # fmt: skip
+RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
+
+#: Counts without those below 5.
+LARGE = [5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 12, 14, 17, 19, 23, 30, 41, 67, 90, 130, 201, 577]
+
+COUNTS = [
+    Shell(
+        "a survey weight that is called weight",
+        "table t.csv",
+        ["'weight' has the name of a survey weight", "--exclude weight"],
+        {"t.csv": csv(["age", "weight"], AGES, RNG.integers(10**4, 10**6, 200))},
+        cautioned=True,
+    ),
+    Shell(
+        "the survey weight for the count, which a limit would pass",
+        "table t.csv --counts weight --max-leakage 0.5",
+        ["--counts must be the column of counts", "not that of survey weights", "--exclude weight"],
+        {"t.csv": csv(["sex", "weight"], SEXES, RNG.integers(10**4, 10**6, 200))},
+    ),
+    Shell(
+        "another number of persons for the count",
+        "table t.csv --counts hours",
+        ["200 rows of the table of counts are", "cells", "leave out --counts"],
+        {"t.csv": PEOPLE},
+        cautioned=True,
+    ),
+    Shell(
+        "a table of counts whose column of counts has a name of its own",
+        "table t.csv",
+        ["No two rows agree in 'a', 'b', 'c'", "already counted", "--counts stk"],
+        {"t.csv": cube(CUBED)},
+        cautioned=True,
+    ),
+    Shell(
+        "a cross-tabulation of three columns",
+        "table t.csv",
+        ["No two rows agree", "If 'm', 'f' hold their counts", "melt", "--counts n"],
+        {"t.csv": cube(CUBED, BY_SEX, name="m", names=["f"])},
+        cautioned=True,
+    ),
+    Shell(
+        "one of its columns for the count",
+        "table t.csv --counts m",
+        ["Column 'f' holds whole numbers and is not needed", "melt"],
+        {"t.csv": cube(CUBED, BY_SEX, name="m", names=["f"])},
+        cautioned=True,
+    ),
+    Shell(
+        "totals that no word names",
+        "table t.csv --counts stk",
+        ["column 'b' must hold no totals", "'Danmark' are the sums of others", "Leave out"],
+        {"t.csv": TOTALS},
+    ),
+    Shell(
+        "one total that no word names",
+        "table t.csv --counts stk",
+        ["counts of 'Danmark' in column 'sex'", "If these are totals, leave out their rows"],
+        {"t.csv": "sex,stk\nf,410\nm,395\nDanmark,805\n"},
+        cautioned=True,
+    ),
+    Shell(
+        "the same, of missing values, as ROLLUP writes them",
+        "table t.csv --counts stk --na category",
+        ["column 'b' must hold no totals", "None"],
+        {"t.csv": TOTALS.replace("Danmark", "")},
+    ),
+    Shell(
+        "totals that do not quite add up, as with noise",
+        "table t.csv --counts stk",
+        ["column 'b' must hold no totals", "'Danmark' are the sums of others"],
+        {
+            "t.csv": cube([count + k % 2 for k, count in enumerate(CUBED)])
+            + TOTALS[TOTALS.index("p,Danmark") :]
+        },
+    ),
+    Shell(
+        "totals of a part of the others",
+        "table t.csv --counts stk",
+        ["column 'b' must hold no totals", "the counts of 'Øst' are the sums of others"],
+        {"t.csv": cube(CUBED) + "".join(f"{a},Øst,{c},{n}\n" for (a, c), n in PARTLY.items())},
+    ),
+    Shell(
+        "one-way tables below each other",
+        "table t.csv --counts n",
+        ["each value of column 'of' sum to 200", "--margins A,B"],
+        {"t.csv": csv(["of", "is", "n"], [*"aabbb"], [*"uvxyz"], [120, 80, 51, 48, 101])},
+        cautioned=True,
+    ),
+    Shell(
+        "several rows a person, one for each property",
+        "table t.csv",
+        ["each value of column 'what' sum to 200", "--margins A,B"],
+        {
+            "t.csv": csv(
+                ["what", "is"],
+                ["age", "sex"] * 200,
+                [x for p in zip(AGES, SEXES, strict=True) for x in p],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "counts rounded to 5, in which no row is alone",
+        "table t.csv --counts stk",
+        ["All counts are multiples of 5", "pass the counts before rounding"],
+        {"t.csv": cube([5 * round(count / 5) for count in CUBED])},
+        cautioned=True,
+    ),
+    Shell(
+        "a table without its small cells",
+        "table t.csv --counts n",
+        ["No count is between 1 and 4, and 12 are between 5 and 9", "left out"],
+        {"t.csv": csv(["cell", "n"], range(24), LARGE)},
+        cautioned=True,
+    ),
+    Shell(
+        "the same file twice, in which no row is alone",
+        "table t.csv",
+        ["Each combination of values is there 2 times", "Pass each person once"],
+        {"t.csv": PEOPLE + PEOPLE.partition("\n")[2]},
+        cautioned=True,
+    ),
+    Shell(
+        "columns called independent that are not",
+        "table t.csv --margins sex,role --independent",
+        ["depend on each other, 'sex' on 'role'", "leave out --independent"],
+        {"t.csv": csv(["sex", "role"], SEXES, RELATED)},
+        cautioned=True,
+    ),
+    Shell(
+        "a margin by the counts",
+        "table counts.csv --counts n --margins age,n",
+        ["--margins must name categories", "'n'"],
+        {"counts.csv": COUNTED},
+    ),
+    Shell(
+        "the same with the columns chosen",
+        "table counts.csv --counts n --columns age,n --margins age,n",
+        ["--margins must name categories", "'n'"],
+        {"counts.csv": COUNTED},
+    ),
+]
