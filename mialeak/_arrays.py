@@ -89,8 +89,9 @@ class Fault:
         What holds for a good argument, after the word "must".
     index : int or tuple of int or None
         Place of the offending element.
-    value : object
-        The offending value.
+    value : str
+        The offending value as the message shows it, and not the value itself: that may be large,
+        and need not go through a pickle, as errors of workers do.
     remedy : str
         What the caller can do, a sentence of its own.
     """
@@ -98,15 +99,15 @@ class Fault:
     argument: str
     rule: str
     index: Any = None
-    value: Any = _MISSING
+    value: str = ""
     remedy: str = ""
 
     def sentence(self, option: str = "") -> str:
         """The message; with the option of a shell in place of the argument, if there is one."""
         message = f"{option or self.argument} must {self.rule}"
-        if self.value is not _MISSING:
+        if self.value:
             name = "" if option else f"{self.argument}{self._place} = "
-            message += f"; got {name}{_shortened(repr(self.value))}"
+            message += f"; got {name}{self.value}"
         return f"{message}. {self.remedy}" if self.remedy else message
 
     @property
@@ -173,7 +174,8 @@ def invalid(
     """
     if isinstance(value, np.generic):
         value = value.item()
-    _refuse(Fault(name, rule, index, value, remedy), error)
+    shown = "" if value is _MISSING else _shortened(repr(value))
+    _refuse(Fault(name, rule, index, shown, remedy), error)
 
 
 def unsupported(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from mialeak._arrays import invalid, listed, unsupported
@@ -115,3 +117,18 @@ def test_an_option_stands_for_the_argument_and_its_place():
 
 def test_an_error_of_another_kind_is_not_taken_apart():
     assert as_typed(ValueError("columns must go"), {"columns": "--columns"}) == "columns must go"
+
+
+def test_an_error_and_its_parts_go_through_a_pickle():
+    """As errors of workers do, whatever the value is."""
+    with pytest.raises(TypeError) as caught:
+        invalid("score", "be a number", index=2, value=lambda: None, error=TypeError)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) == again.fault.sentence()
+    assert again.fault == caught.value.fault
+    assert (again.fault.argument, again.fault.rule, again.fault.index) == (
+        "score",
+        "be a number",
+        2,
+    )
+    assert again.fault.value.startswith("<function")
