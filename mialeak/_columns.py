@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,21 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
+from mialeak._fields import is_number
 
 __all__ = [
     "Factor",
     "FactorBuilder",
     "as_markers",
-    "as_numbers",
     "choose_columns",
     "each_factor",
     "factor_from_arrow",
     "factor_from_values",
     "frame_factors",
-    "is_number",
     "near",
     "numeric_levels",
-    "reads_as_number",
     "without_markers",
 ]
 
@@ -57,13 +54,8 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 #: Column names listed in an error when none is like the one asked for.
 _SHOWN = 8
 
-#: A number as people write it, without leading zeros.
-_QUANTITY = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
 
 _TO_STRINGS = "Convert it to strings first"
-
-#: A number as a field of a file.
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,11 +291,6 @@ def numeric_levels(factor: Factor) -> npt.NDArray[Any] | None:
     return None
 
 
-def is_number(text: str) -> bool:
-    """Whether a field of a file is a number."""
-    return _NUMBER.fullmatch(text) is not None
-
-
 def as_markers(missing: Any) -> list[str]:
     """The values that mark a missing one, as text: one, or a sequence of them."""
     if isinstance(missing, (str, int, float)):
@@ -494,21 +481,3 @@ def near(name: Any, names: Sequence[Any]) -> str:
     shown = ", ".join(map(repr, names[:_SHOWN]))
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"The table has {shown}{more}"
-
-
-def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
-    """The levels as numbers; None if they are none.  With `text` they are words of a CSV."""
-    if isinstance(levels, range):
-        return np.arange(levels.start, levels.stop)
-    if hasattr(levels, "to_numpy"):  # a pyarrow array
-        levels = levels.to_numpy(zero_copy_only=False)
-    if isinstance(levels, np.ndarray):
-        return levels if levels.dtype.kind in "iuf" else None
-    if not (text and all(map(reads_as_number, levels))):
-        return None
-    return np.array([float(level or "nan") for level in levels])
-
-
-def reads_as_number(text: str) -> bool:
-    """Whether an empty or missing field, or a number; "007" is the name of something."""
-    return text == "" or _QUANTITY.fullmatch(text) is not None

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor, is_number, numeric_levels
+from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import is_number
 
 __all__ = ["MARKERS", "MARKING_NUMBERS", "lone_markers", "marker_cautions"]
 

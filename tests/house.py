@@ -47,7 +47,7 @@ ROWS = [
     {"_numerics", "_report"},
     {"_blocks", "_csv", "_markers", "_optimizers", "_results", "_io"},
     {"_counts"},
-    {"_arrays", "_columns", "_version", "datasets"},
+    {"_arrays", "_columns", "_fields", "_version", "datasets"},
     {"_kernels"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._columns import Factor, is_number, numeric_levels
+from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import is_number
 from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 
 __all__ = ["cautions_of", "cautions_of_matrix", "refuse_sites"]

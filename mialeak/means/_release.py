@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, invalid, listed
-from mialeak._columns import Factor, as_numbers, each_factor, reads_as_number
+from mialeak._columns import Factor, each_factor
+from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites

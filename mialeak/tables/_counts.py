@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, invalid, listed
-from mialeak._columns import Factor, is_number, numeric_levels
+from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import is_number
 from mialeak.tables._cautions import all_differ
 from mialeak.tables._cells import count_cells
 

@@ -1,0 +1,42 @@
+"""Fields of a file and levels of a column: which are numbers, and which are names of something."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "as_numbers",
+    "is_number",
+    "reads_as_number",
+]
+#: A number as people write it, without leading zeros.
+_QUANTITY = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
+#: A number as a field of a file.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+def is_number(text: str) -> bool:
+    """Whether a field of a file is a number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
+    """The levels as numbers; None if they are none.  With `text` they are words of a CSV."""
+    if isinstance(levels, range):
+        return np.arange(levels.start, levels.stop)
+    if hasattr(levels, "to_numpy"):  # a pyarrow array
+        levels = levels.to_numpy(zero_copy_only=False)
+    if isinstance(levels, np.ndarray):
+        return levels if levels.dtype.kind in "iuf" else None
+    if not (text and all(map(reads_as_number, levels))):
+        return None
+    return np.array([float(level or "nan") for level in levels])
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether an empty or missing field, or a number; "007" is the name of something."""
+    return text == "" or _QUANTITY.fullmatch(text) is not None
