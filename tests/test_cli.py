@@ -377,7 +377,7 @@ def test_help_ends_with_examples_that_the_parser_takes(commands, capsys):
         text = described(capsys, *command)
         assert text.startswith(" ".join(["usage: mialeak", *command]))
         examples = re.findall(r"^  (?:\w+=\w+ )?mialeak (.*)$", text, re.MULTILINE)
-        assert 2 <= len(examples) <= 3
+        assert 2 <= len(examples) <= 4
         for example in examples:
             words = shlex.split(example)
             if "--help" not in words:

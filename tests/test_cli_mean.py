@@ -153,7 +153,7 @@ def test_json_says_what_the_report_says(table, columns, capsys):
     frame = {name: np.array(values) for name, values in columns.items()}
     report = mean_leakage(frame, noise_std=0.05, sampling_rate=0.5)
     expected = {
-        "schema": "mialeak.mean/1",
+        "schema": "mialeak.mean/2",
         "mialeak": mialeak.__version__,
         **report.to_dict(leakage=0.1, top=2),
         "limit": None,

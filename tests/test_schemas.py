@@ -55,7 +55,7 @@ OUTPUTS = {
         "table --example adult --columns age --protect round:5 --coarsen 0.005",
         "table --example adult --columns sex --protect round:5",
     ],
-    "mean-1": [
+    "mean-2": [
         "mean CSV",
         "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows",
         "mean GAPS --na drop --columns age --target 0.99 --max-leakage 0",
@@ -95,8 +95,8 @@ RICHEST = [
     ),
     ("table-2", "table SPARSE --population GAPS --na category --show-rows --top 100"),
     ("table-2", "table --example adult --columns age --protect round:5 --coarsen 0.005"),
-    ("mean-1", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
-    ("mean-1", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows"),
+    ("mean-2", "mean --example genotypes --top 2 --exact --max-leakage 0.5"),
+    ("mean-2", "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows"),
     (
         "audit-2",
         "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9 --claimed-epsilon 0.5",

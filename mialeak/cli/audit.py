@@ -22,20 +22,19 @@ __all__ = ["add_parser", "run"]
 _DESCRIPTION = """\
 What do the scores of an attack prove about a release?
 
-IN and OUT hold one score for each run (or for each canary that disturbs no
-other) with and without the target; larger scores speak for "in".  All scores
-must be independent: those of the members of one model are not.  With
---one-run, IN holds the scores of the canaries of one training run and OUT
-their flags, 1 for those that were in the data; each must have been put in or
-left out by a coin.
+IN holds scores of runs with the target, OUT scores of runs without it; larger
+scores are evidence for "in".  All scores must be independent: the scores of
+the members of one model are not.  With --one-run, IN holds the scores of the
+canaries of one training run, and OUT holds their flags: 1 if the canary was in
+the data, 0 if not.  A fair coin must have decided for each canary.
 
-With --max-epsilon the command is a gate: exit code 2 if more is proved.  A
-bound within the limit is no proof of privacy: an audit proves leakage, never
-its absence.
+With --max-epsilon E the command is a gate: it exits with 2 if the proved
+epsilon is above E, and with 0 otherwise.  A bound within the limit is no proof
+of privacy: an audit proves leakage, never its absence.
 
 With --claimed-epsilon the verdict on a claim is the exit code: 2 if the claim
-is refuted, 0 if it is not refuted, and 3 if it is not testable, because not
-even a perfect attack could refute it with so few scores.
+is refuted, 0 if it is not refuted, and 3 if it is not testable, because even a
+perfect attack could not refute it with so few scores.
 
 Flags in place of scores, scores that occur several times, coins that were not
 fair, and scores that point the other way (a forgotten sign) are errors.
@@ -99,33 +98,37 @@ def add_parser(commands: Any) -> None:
     files = "one column of numbers: .csv or .tsv with its name in line 1, .parquet, .npy or .npz"
     add("inside", metavar="IN", help=files)
     add("outside", metavar="OUT", help="the same")
-    add("--one-run", action="store_true", help="scores and flags of canaries of one run; see above")
+    add(
+        "--one-run",
+        action="store_true",
+        help="IN: scores, OUT: flags of the canaries of one run; see above",
+    )
     delta = ("be at least 0 and below 1", lambda x: 0.0 <= x < 1.0)
     add(
         "--delta",
         type=_options.number(delta),
         default=0.0,
         metavar="D",
-        help="state the epsilon at this, at least 0 and below 1 (default: 0)",
+        help="report epsilon at this delta, at least 0 and below 1 (default: 0)",
     )
     _options.add_confidence(add)
-    add("--lower-is-member", action="store_true", help='small scores speak for "in"')
+    add("--lower-is-member", action="store_true", help='smaller scores are evidence for "in"')
     add(
         "--max-epsilon",
         type=_options.number(_options.POSITIVE),
         metavar="E",
-        help="exit with 2 if more than E is proved; see above",
+        help="exit with 2 if the proved epsilon is above E; see above",
     )
     add(
         "--claimed-epsilon",
         type=_options.number(_CLAIM),
         metavar="E",
-        help="state whether the claim of an epsilon of E at --delta is refuted; see above",
+        help="report whether a claimed epsilon of E at --delta is refuted; see above",
     )
     add(
         "--allow-reversed",
         action="store_true",
-        help="audit scores as they are, even if they point the other way",
+        help="audit scores whose direction looks reversed",
     )
     _options.add_outputs(add)
     parser.set_defaults(run=run)

@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     return _output.give(
         options,
         text,
-        schema="mialeak.mean/1",
+        schema="mialeak.mean/2",
         content=content,
         draw=lambda: _figure(report, options),
         title=f"What publishing means of {options.example or file.name} leaks",

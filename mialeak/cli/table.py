@@ -163,7 +163,7 @@ def run(options: argparse.Namespace) -> int:
     return _output.give(
         options,
         document,
-        schema="mialeak.table/1",
+        schema="mialeak.table/2",
         content=content,
         draw=lambda: _figure(report, options),
         title=f"What publishing counts of {options.example or file.name} leaks",
@@ -309,7 +309,7 @@ def _draw_population(population: PopulationReport, left: Any, right: Any) -> Non
     drawn = np.maximum(1, population.cell_counts // max(1, population.rows // _DRAWN))
     rows = np.repeat(population.cell_leakage, drawn)
     LeakageDisplay.from_rows(rows, ax=left, name="joint counts, exact")
-    grid = np.geomspace(1.0, population.people - 1.0, _GRID)
-    sizes = np.unique(grid.astype(np.int64))
+    half = np.geomspace(1.0, population.people / 2.0, _GRID).astype(np.int64)
+    sizes = np.unique([half, population.people - half])  # n and N - n leak the same
     leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
     LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name="samples of the register")
