@@ -26,6 +26,9 @@ PARTLY = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if (*k[::2], k
           (a, c, True)) for a in "pqr" for c in "wxyz"}  # fmt: skip
 RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
 
+#: The women of `PEOPLE`.
+WOMEN = "".join(line for line in PEOPLE.splitlines(True) if "Male" not in line)
+
 #: Counts without those below 5.
 LARGE = [5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 12, 14, 17, 19, 23, 30, 41, 67, 90, 130, 201, 577]
 
@@ -164,5 +167,18 @@ COUNTS = [
         "table counts.csv --counts n --columns age,n --margins age,n",
         ["--margins must name categories", "'n'"],
         {"counts.csv": COUNTED},
+    ),
+    Shell(
+        "a table of women beside a register of all",
+        "table women.csv --population register.csv --max-leakage 1",
+        ["no simple random sample of the register", "column 'sex'", "pass each stratum"],
+        {"women.csv": WOMEN, "register.csv": PEOPLE},
+        cautioned=True,
+    ),
+    Shell(
+        "a register that lacks somebody, whose values are personal data",
+        "table t.csv --population register.csv",
+        ["--population must have at least as many people", "in that of row 0 of the table"],
+        {"t.csv": "age,sex\n99,Female\n", "register.csv": csv(["age", "sex"], AGES, SEXES)},
     ),
 ]

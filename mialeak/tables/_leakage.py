@@ -247,10 +247,10 @@ def table_leakage(
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    register = population_report(population, values, cells, **options)
+    register, cautions = population_report(population, values, cells, **options)
     n = rows if n is None else n
     whole = columns is None and exclude is None
-    cautions = _cautions(frame, factors, values, persons, cells.counts, whole=whole)
+    cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
