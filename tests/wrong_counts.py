@@ -181,4 +181,18 @@ COUNTS = [
         ["--population must have at least as many people", "in that of row 0 of the table"],
         {"t.csv": "age,sex\n99,Female\n", "register.csv": csv(["age", "sex"], AGES, SEXES)},
     ),
+    Shell(
+        "one category in capitals and in small letters",
+        "table t.csv",
+        ["differ in capitals", "in column 'sex' (rows 0, 5 for 'sex')"],
+        {"t.csv": csv(["sex"], ["Male", "Female"] * 2 + ["Male", "male"] + ["female"] * 9)},
+        cautioned=True,
+    ),
+    Shell(
+        "numbers of districts that lost their zeros",
+        "table t.csv --counts n",
+        ["leading zeros", "in column 'district' (rows 0, 3 for 'district')"],
+        {"t.csv": csv(["district", "n"], ["01", "02", "10", "1"], [7, 31, 22, 4])},
+        cautioned=True,
+    ),
 ]

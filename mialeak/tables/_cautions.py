@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,19 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
+#: A whole number, of which zeros before and after it are a matter of spelling.
+_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+
+#: Values of a column up to which their spelling is compared.
+_MOST_VALUES = 10_000
+
 
 def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
     """A sentence for each suspicion, with the argument that cures it.
 
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
     """
-    cautions = marker_cautions(factors, weights)
+    cautions = marker_cautions(factors, weights) + _of_spellings(factors)
     if weights is not None:
         return cautions
     cautions += _of_names(factors)
@@ -63,6 +70,39 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
                 f"it is a weight, pass exclude=[{name!r}]."
             )
     return cautions
+
+
+def _of_spellings(factors: dict[Any, Factor]) -> list[str]:
+    """A caution for columns in which two values are spellings of one; the values are not shown."""
+    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
+    if not met:
+        return []
+    name, rows = next(iter(met.items()))
+    return [
+        f"Values that differ in capitals, spaces or leading zeros alone are counted apart, in "
+        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
+        "them in the same way."
+    ]
+
+
+def _spelt_twice(factor: Factor) -> tuple[int, ...]:
+    """The first two rows whose values are spellings of one; none if there are no such."""
+    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+        return ()
+    codes, first_row = np.unique(factor.codes, return_index=True)
+    if len(codes) > _MOST_VALUES:
+        return ()
+    met: dict[str, int] = {}
+    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
+        value = None if code < 0 else factor.value(code)
+        if not isinstance(value, str):
+            continue
+        word = " ".join(value.split()).casefold()
+        number = _WHOLE.fullmatch(word)
+        other = met.setdefault(number[1] if number else word, row)
+        if other != row:
+            return tuple(sorted((other, row)))
+    return ()
 
 
 def is_weight(name: Any) -> bool:
