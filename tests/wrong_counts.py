@@ -195,4 +195,20 @@ COUNTS = [
         {"t.csv": csv(["district", "n"], ["01", "02", "10", "1"], [7, 31, 22, 4])},
         cautioned=True,
     ),
+    *(
+        Shell(
+            f"shares or means for the count, in column {name!r}",
+            f"table t.csv --counts {name}",
+            ["--counts must be the column of counts", "not that of shares or means"],
+            {"t.csv": csv(["sex", name], ["f", "m"], [52, 48])},
+        )
+        for name in ("pct", "Share_of_sex", "%", "mean_age")
+    ),
+    Shell(
+        "a column of flags, most of them empty, with the rows without one dropped",
+        "table t.csv --counts n --na drop --max-leakage 1",
+        ["152 of 210 persons are dropped", "in column 'flag'", "--exclude flag"],
+        {"t.csv": csv(["sex", "flag", "n"], ["f", "m", "x"], ["", "e", ""], [112, 58, 40])},
+        cautioned=True,
+    ),
 ]

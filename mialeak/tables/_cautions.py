@@ -12,7 +12,14 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._markers import marker_cautions
 
-__all__ = ["all_differ", "cautions_of", "identifiers", "is_weight"]
+__all__ = [
+    "all_differ",
+    "cautions_of",
+    "cautions_of_dropped",
+    "identifiers",
+    "is_share",
+    "is_weight",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -26,6 +33,13 @@ sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids
 ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
+
+#: Words in the names of columns of shares and means, which count nobody.
+_SHARE_WORDS = """
+pct perc percent percentage percentages share shares proportion prop rate rates ratio
+mean avg average median prozent anteil quote
+"""
+_SHARES = frozenset(_SHARE_WORDS.split())
 
 #: A whole number, of which zeros before and after it are a matter of spelling.
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
@@ -72,6 +86,18 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     return cautions
 
 
+def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> list[str]:
+    """A caution if more persons were dropped for missing values than are left."""
+    if dropped <= rows:
+        return []
+    name = max(factors, key=lambda each: factors[each].n_missing)
+    return [
+        f"{dropped:,} of {rows + dropped:,} persons are dropped, since a value is missing, mostly in "
+        f"column {name!r}. The answer is about the other {rows:,}; if {name!r} is no category, pass "
+        f"exclude=[{name!r}]."
+    ]
+
+
 def _of_spellings(factors: dict[Any, Factor]) -> list[str]:
     """A caution for columns in which two values are spellings of one; the values are not shown."""
     met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
@@ -108,6 +134,11 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
     return str(name).strip().lower() in _WEIGHTS
+
+
+def is_share(name: Any) -> bool:
+    """Whether it is the name of a column of shares or means."""
+    return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
 
 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:

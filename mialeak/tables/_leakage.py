@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, frame_factors, near
-from mialeak.tables._cautions import cautions_of, is_weight
+from mialeak.tables._cautions import cautions_of, cautions_of_dropped, is_share, is_weight
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
     as_cell_counts,
@@ -250,6 +250,7 @@ def table_leakage(
     register, cautions = population_report(population, values, cells, **options)
     n = rows if n is None else n
     whole = columns is None and exclude is None
+    cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
@@ -333,6 +334,10 @@ def _read(
             f"If each row is one person, leave counts out and pass exclude=[{counts!r}]; if these "
             "are counts, rename the column"
         )
+        invalid("counts", rule, value=counts, remedy=remedy)
+    if is_share(counts):
+        rule = "be the column of counts of persons, not that of shares or means"
+        remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
         invalid("counts", rule, value=counts, remedy=remedy)
     return factors, as_cell_counts(counts, given, factors)
 
