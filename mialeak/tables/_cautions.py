@@ -92,9 +92,9 @@ def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> 
         return []
     name = max(factors, key=lambda each: factors[each].n_missing)
     return [
-        f"{dropped:,} of {rows + dropped:,} persons are dropped, since a value is missing, mostly in "
-        f"column {name!r}. The answer is about the other {rows:,}; if {name!r} is no category, pass "
-        f"exclude=[{name!r}]."
+        f"{dropped:,} of {rows + dropped:,} persons are dropped, since a value is missing, mostly "
+        f"in column {name!r}. The answer is about the other {rows:,}; if {name!r} is no category, "
+        f"pass exclude=[{name!r}]."
     ]
 
 
