@@ -29,6 +29,9 @@ RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
 #: The women of `PEOPLE`.
 WOMEN = "".join(line for line in PEOPLE.splitlines(True) if "Male" not in line)
 
+#: Two years of a table of counts.
+YEARS = csv(["year", "sex", "n"], [2019, 2019, 2020, 2020], list("fmfm"), [110, 98, 115, 101])
+
 #: Counts without those below 5.
 LARGE = [5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 12, 14, 17, 19, 23, 30, 41, 67, 90, 130, 201, 577]
 
@@ -209,6 +212,20 @@ COUNTS = [
         "table t.csv --counts n --na drop --max-leakage 1",
         ["152 of 210 persons are dropped", "in column 'flag'", "--exclude flag"],
         {"t.csv": csv(["sex", "flag", "n"], ["f", "m", "x"], ["", "e", ""], [112, 58, 40])},
+        cautioned=True,
+    ),
+    Shell(
+        "two years of a table of counts, of which the column is left out",
+        "table t.csv --counts n --exclude year",
+        ["The table has rows of different values of column 'year'", "keep the rows of one value"],
+        {"t.csv": YEARS},
+        cautioned=True,
+    ),
+    Shell(
+        "a register of two years",
+        "table t.csv --counts n --population years.csv",
+        ["The register has rows of different values of column 'year'"],
+        {"t.csv": "sex,n\nf,11\nm,12\n", "years.csv": YEARS},
         cautioned=True,
     ),
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor
+from mialeak._columns import Factor, each_factor
 from mialeak._markers import marker_cautions
 
 __all__ = [
@@ -40,6 +41,12 @@ pct perc percent percentage percentages share shares proportion prop rate rates 
 mean avg average median prozent anteil quote
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
+
+#: Names of columns of which each value has a table of the same persons.
+_PERIOD_WORDS = """
+year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
+"""
+_PERIODS = frozenset(_PERIOD_WORDS.split())
 
 #: A whole number, of which zeros before and after it are a matter of spelling.
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
@@ -84,6 +91,29 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
                 f"it is a weight, pass exclude=[{name!r}]."
             )
     return cautions
+
+
+def names_of(frame: Any) -> list[Any]:
+    """The names of the columns of a data frame or a dict."""
+    if isinstance(frame, Mapping):
+        return list(frame)
+    names = getattr(frame, "column_names", None)  # of pyarrow
+    return list(getattr(frame, "columns", ()) if names is None else names)
+
+
+def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
+    """A caution for columns of several years or waves that are left out, so that these add up."""
+    for name in names_of(frame):
+        if name in chosen or str(name).strip().lower() not in _PERIODS:
+            continue
+        factor = dict(each_factor(frame, [name]))[name]
+        if len(np.unique(factor.codes)) > 1:
+            return [
+                f"The {table} has rows of different values of column {name!r}, which is left out: "
+                "their persons are added up. If a person may be in several, keep the rows of one "
+                f"value of {name!r}."
+            ]
+    return []
 
 
 def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> list[str]:

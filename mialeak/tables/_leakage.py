@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, frame_factors, near
-from mialeak.tables._cautions import cautions_of, cautions_of_dropped, is_share, is_weight
+from mialeak.tables._cautions import (
+    cautions_of,
+    cautions_of_dropped,
+    cautions_of_periods,
+    is_share,
+    is_weight,
+)
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
     as_cell_counts,
@@ -366,6 +372,7 @@ def _cautions(
 ) -> list[str]:
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
+    cautions += cautions_of_periods(frame, factors)
     if persons is None:
         cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)

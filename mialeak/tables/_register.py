@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -14,6 +13,7 @@ from mialeak._columns import Factor, each_factor, near
 from mialeak._results import Kind, Result
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Register
+from mialeak.tables._cautions import cautions_of_periods, names_of
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
     as_cell_counts,
@@ -249,16 +249,9 @@ def check_population(population: Any, **others: Any) -> None:
 
 def counts_of_table(frame: Any, population: Any, counts: Any) -> Any:
     """`counts` for the table itself: None if the register alone has that column."""
-    if population is None or counts in _names(frame) or counts not in _names(population):
+    if population is None or counts in names_of(frame) or counts not in names_of(population):
         return counts
     return None
-
-
-def _names(frame: Any) -> list[Any]:
-    if isinstance(frame, Mapping):
-        return list(frame)
-    names = getattr(frame, "column_names", None)  # of pyarrow
-    return list(getattr(frame, "columns", ()) if names is None else names)
 
 
 def population_report(
@@ -310,7 +303,8 @@ def population_report(
         _values=values,
     )
     categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
-    return report, cautions_of_sample(categories, register, shown)
+    cautions = cautions_of_periods(population, factors, "register")
+    return report, cautions + cautions_of_sample(categories, register, shown)
 
 
 def _size(n: int | None, rows: int, people: int) -> int:
@@ -327,7 +321,7 @@ def _read(
     population: Any, names: list[Any], counts: Any, missing: Any
 ) -> tuple[dict[Any, Factor], IntArray | None]:
     """The register's columns of these names, and the people of each row where rows are cells."""
-    given = _names(population)
+    given = names_of(population)
     if given:
         for name in names:
             if name not in given:
