@@ -161,17 +161,17 @@ def test_adult_as_its_own_register():
             | {"frame": {"age": [30, 30, 30], "sex": ["f", "f", "f"]}},
             ValueError,
             "population must have at least as many people as the table has rows in every cell; it "
-            "has 2 of the table's 3 with age = 30, sex = 'f'. Every row of the table must be one",
+            "has 2 in that of row 0 of the table, which has 3. Every row of the table must be one",
         ),
         (
             {"frame": {"age": [31], "sex": ["f"]}},
             ValueError,
-            "it has 0 of the table's 1 with age = 31, sex = 'f'. It has no 31 in column 'age'",
+            "of the table, which has 1. It has no such value in column 'age'",
         ),
         (
             {"frame": {"age": ["30"], "sex": ["f"]}},
             ValueError,
-            "It has no '30' in column 'age', but one of another type: convert the column",
+            "It has no such value in column 'age', but one of another type: convert the column",
         ),
         ({"n": 10}, ValueError, "n must be at most 9, one less than the people"),
         ({"frame": REGISTER}, ValueError, "population must hold more people than the table has"),
@@ -269,3 +269,67 @@ def test_the_shell_answers_and_judges_the_exact_number(files, tmp_path, capsys):
 def test_the_shell_refuses_what_is_no_register(files, capsys, population, message):
     assert main(["table", files[0], "--population", population]) == 1
     assert message in capsys.readouterr().err
+
+
+def people_and_sample(seed, size=400):
+    """A register of 4,000 people in 300 cells, and the rows of a simple random sample."""
+    rng = np.random.default_rng(seed)
+    people = {
+        "age": np.minimum(rng.geometric(0.04, 4000), 75),
+        "sex": rng.integers(2, size=4000),
+        "town": rng.geometric(0.7, 4000),
+    }
+    return people, rng.permutation(4000)[:size]
+
+
+def at(people, rows):
+    return {name: values[rows] for name, values in people.items()}
+
+
+@pytest.mark.parametrize("size", [40, 400, 3600, 3995])
+def test_random_samples_of_a_register_bear_no_caution(size):
+    for seed in range(10):
+        people, rows = people_and_sample(seed, size)
+        assert table_leakage(at(people, rows), population=people).cautions == ()
+
+
+def test_a_sample_out_of_proportion_to_its_register_is_cautioned():
+    people, _ = people_and_sample(1)
+    women = np.flatnonzero(people["sex"] == 1)
+    other = np.flatnonzero(people["sex"] == 0)
+    for rows in (women[:400], np.concatenate([women[:900], other[:400]])):
+        (caution,) = table_leakage(at(people, rows), population=people).cautions
+        assert "shares differ in column 'sex' (chi-squared test, p < 1e-09)" in caution
+        assert "pass each stratum with the people of that stratum" in caution
+    part = at(people, women)
+    assert table_leakage(at(people, women[:400]), population=part).cautions == ()
+
+
+def test_a_register_made_from_the_table_by_its_weights_is_cautioned():
+    people, rows = people_and_sample(2)
+    sample = at(people, rows)
+    weights = np.random.default_rng(3).integers(5, 15, len(rows))
+    made = {name: np.repeat(values, weights) for name, values in sample.items()}
+    (caution,) = table_leakage(sample, population=made).cautions
+    assert "shows each of the register's cells, the rare ones too" in caution
+
+
+def test_a_register_with_everyone_twice_is_cautioned():
+    people, rows = people_and_sample(4)
+    twice = {name: np.tile(values, 2) for name, values in people.items()}
+    (caution,) = table_leakage(at(people, rows), population=twice).cautions
+    assert "Each cell of the register holds a multiple of 2 people" in caution
+
+
+def test_a_sample_is_judged_by_the_exact_law_of_its_empty_cells():
+    """The bound of "every cell is shown" lies above the frequency of it, by enumeration."""
+    from itertools import combinations
+
+    from mialeak.tables._sample import log_chance_of_all_cells
+
+    cells = [0, 0, 0, 1, 1, 2, 2, 3]
+    for n in range(4, 8):
+        drawn = [set(rows) for rows in combinations(range(8), n)]
+        full = sum({cells[row] for row in rows} == {0, 1, 2, 3} for rows in drawn)
+        bound = np.exp(log_chance_of_all_cells(np.bincount(cells), n))
+        assert full / len(drawn) <= bound * (1 + 1e-12) <= 1 + 1e-12

@@ -26,6 +26,12 @@ PARTLY = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if (*k[::2], k
           (a, c, True)) for a in "pqr" for c in "wxyz"}  # fmt: skip
 RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
 
+#: The women of `PEOPLE`.
+WOMEN = "".join(line for line in PEOPLE.splitlines(True) if "Male" not in line)
+
+#: Two years of a table of counts.
+YEARS = csv(["year", "sex", "n"], [2019, 2019, 2020, 2020], list("fmfm"), [110, 98, 115, 101])
+
 #: Counts without those below 5.
 LARGE = [5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 12, 14, 17, 19, 23, 30, 41, 67, 90, 130, 201, 577]
 
@@ -164,5 +170,62 @@ COUNTS = [
         "table counts.csv --counts n --columns age,n --margins age,n",
         ["--margins must name categories", "'n'"],
         {"counts.csv": COUNTED},
+    ),
+    Shell(
+        "a table of women beside a register of all",
+        "table women.csv --population register.csv --max-leakage 1",
+        ["no simple random sample of the register", "column 'sex'", "pass each stratum"],
+        {"women.csv": WOMEN, "register.csv": PEOPLE},
+        cautioned=True,
+    ),
+    Shell(
+        "a register that lacks somebody, whose values are personal data",
+        "table t.csv --population register.csv",
+        ["--population must have at least as many people", "in that of row 0 of the table"],
+        {"t.csv": "age,sex\n99,Female\n", "register.csv": csv(["age", "sex"], AGES, SEXES)},
+    ),
+    Shell(
+        "one category in capitals and in small letters",
+        "table t.csv",
+        ["differ in capitals", "in column 'sex' (rows 0, 5 for 'sex')"],
+        {"t.csv": csv(["sex"], ["Male", "Female"] * 2 + ["Male", "male"] + ["female"] * 9)},
+        cautioned=True,
+    ),
+    Shell(
+        "numbers of districts that lost their zeros",
+        "table t.csv --counts n",
+        ["leading zeros", "in column 'district' (rows 0, 3 for 'district')"],
+        {"t.csv": csv(["district", "n"], ["01", "02", "10", "1"], [7, 31, 22, 4])},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"shares or means for the count, in column {name!r}",
+            f"table t.csv --counts {name}",
+            ["--counts must be the column of counts", "not that of shares or means"],
+            {"t.csv": csv(["sex", name], ["f", "m"], [52, 48])},
+        )
+        for name in ("pct", "Share_of_sex", "%", "mean_age")
+    ),
+    Shell(
+        "a column of flags, most of them empty, with the rows without one dropped",
+        "table t.csv --counts n --na drop --max-leakage 1",
+        ["152 of 210 persons are dropped", "in column 'flag'", "--exclude flag"],
+        {"t.csv": csv(["sex", "flag", "n"], ["f", "m", "x"], ["", "e", ""], [112, 58, 40])},
+        cautioned=True,
+    ),
+    Shell(
+        "two years of a table of counts, of which the column is left out",
+        "table t.csv --counts n --exclude year",
+        ["The table has rows of different values of column 'year'", "keep the rows of one value"],
+        {"t.csv": YEARS},
+        cautioned=True,
+    ),
+    Shell(
+        "a register of two years",
+        "table t.csv --counts n --population years.csv",
+        ["The register has rows of different values of column 'year'"],
+        {"t.csv": "sex,n\nf,11\nm,12\n", "years.csv": YEARS},
+        cautioned=True,
     ),
 ]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor
+from mialeak._columns import Factor, each_factor
 from mialeak._markers import marker_cautions
 
-__all__ = ["all_differ", "cautions_of", "identifiers", "is_weight"]
+__all__ = [
+    "all_differ",
+    "cautions_of",
+    "cautions_of_dropped",
+    "identifiers",
+    "is_share",
+    "is_weight",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -26,13 +35,32 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
+#: Words in the names of columns of shares and means, which count nobody.
+_SHARE_WORDS = """
+pct perc percent percentage percentages share shares proportion prop rate rates ratio
+mean avg average median prozent anteil quote
+"""
+_SHARES = frozenset(_SHARE_WORDS.split())
+
+#: Names of columns of which each value has a table of the same persons.
+_PERIOD_WORDS = """
+year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
+"""
+_PERIODS = frozenset(_PERIOD_WORDS.split())
+
+#: A whole number, of which zeros before and after it are a matter of spelling.
+_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+
+#: Values of a column up to which their spelling is compared.
+_MOST_VALUES = 10_000
+
 
 def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
     """A sentence for each suspicion, with the argument that cures it.
 
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
     """
-    cautions = marker_cautions(factors, weights)
+    cautions = marker_cautions(factors, weights) + _of_spellings(factors)
     if weights is not None:
         return cautions
     cautions += _of_names(factors)
@@ -65,9 +93,82 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     return cautions
 
 
+def names_of(frame: Any) -> list[Any]:
+    """The names of the columns of a data frame or a dict."""
+    if isinstance(frame, Mapping):
+        return list(frame)
+    names = getattr(frame, "column_names", None)  # of pyarrow
+    return list(getattr(frame, "columns", ()) if names is None else names)
+
+
+def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
+    """A caution for columns of several years or waves that are left out, so that these add up."""
+    for name in names_of(frame):
+        if name in chosen or str(name).strip().lower() not in _PERIODS:
+            continue
+        factor = dict(each_factor(frame, [name]))[name]
+        if len(np.unique(factor.codes)) > 1:
+            return [
+                f"The {table} has rows of different values of column {name!r}, which is left out: "
+                "their persons are added up. If a person may be in several, keep the rows of one "
+                f"value of {name!r}."
+            ]
+    return []
+
+
+def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> list[str]:
+    """A caution if more persons were dropped for missing values than are left."""
+    if dropped <= rows:
+        return []
+    name = max(factors, key=lambda each: factors[each].n_missing)
+    return [
+        f"{dropped:,} of {rows + dropped:,} persons are dropped, since a value is missing, mostly "
+        f"in column {name!r}. The answer is about the other {rows:,}; if {name!r} is no category, "
+        f"pass exclude=[{name!r}]."
+    ]
+
+
+def _of_spellings(factors: dict[Any, Factor]) -> list[str]:
+    """A caution for columns in which two values are spellings of one; the values are not shown."""
+    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
+    if not met:
+        return []
+    name, rows = next(iter(met.items()))
+    return [
+        f"Values that differ in capitals, spaces or leading zeros alone are counted apart, in "
+        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
+        "them in the same way."
+    ]
+
+
+def _spelt_twice(factor: Factor) -> tuple[int, ...]:
+    """The first two rows whose values are spellings of one; none if there are no such."""
+    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+        return ()
+    codes, first_row = np.unique(factor.codes, return_index=True)
+    if len(codes) > _MOST_VALUES:
+        return ()
+    met: dict[str, int] = {}
+    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
+        value = None if code < 0 else factor.value(code)
+        if not isinstance(value, str):
+            continue
+        word = " ".join(value.split()).casefold()
+        number = _WHOLE.fullmatch(word)
+        other = met.setdefault(number[1] if number else word, row)
+        if other != row:
+            return tuple(sorted((other, row)))
+    return ()
+
+
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
     return str(name).strip().lower() in _WEIGHTS
+
+
+def is_share(name: Any) -> bool:
+    """Whether it is the name of a column of shares or means."""
+    return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
 
 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:

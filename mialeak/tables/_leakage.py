@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, frame_factors, near
-from mialeak.tables._cautions import cautions_of, is_weight
+from mialeak.tables._cautions import (
+    cautions_of,
+    cautions_of_dropped,
+    cautions_of_periods,
+    is_share,
+    is_weight,
+)
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
     as_cell_counts,
@@ -247,10 +253,11 @@ def table_leakage(
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    register = population_report(population, values, cells, **options)
+    register, cautions = population_report(population, values, cells, **options)
     n = rows if n is None else n
     whole = columns is None and exclude is None
-    cautions = _cautions(frame, factors, values, persons, cells.counts, whole=whole)
+    cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
+    cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
         every = places if persons is None else _repeated(places, persons[places])
@@ -334,6 +341,10 @@ def _read(
             "are counts, rename the column"
         )
         invalid("counts", rule, value=counts, remedy=remedy)
+    if is_share(counts):
+        rule = "be the column of counts of persons, not that of shares or means"
+        remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
+        invalid("counts", rule, value=counts, remedy=remedy)
     return factors, as_cell_counts(counts, given, factors)
 
 
@@ -361,6 +372,7 @@ def _cautions(
 ) -> list[str]:
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
+    cautions += cautions_of_periods(frame, factors)
     if persons is None:
         cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)

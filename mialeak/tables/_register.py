@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -14,6 +13,7 @@ from mialeak._columns import Factor, each_factor, near
 from mialeak._results import Kind, Result
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Register
+from mialeak.tables._cautions import cautions_of_periods, names_of
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
     as_cell_counts,
@@ -22,6 +22,7 @@ from mialeak.tables._counts import (
     count_column,
     is_count_name,
 )
+from mialeak.tables._sample import cautions_of_sample
 
 __all__ = [
     "PopulationReport",
@@ -248,16 +249,9 @@ def check_population(population: Any, **others: Any) -> None:
 
 def counts_of_table(frame: Any, population: Any, counts: Any) -> Any:
     """`counts` for the table itself: None if the register alone has that column."""
-    if population is None or counts in _names(frame) or counts not in _names(population):
+    if population is None or counts in names_of(frame) or counts not in names_of(population):
         return counts
     return None
-
-
-def _names(frame: Any) -> list[Any]:
-    if isinstance(frame, Mapping):
-        return list(frame)
-    names = getattr(frame, "column_names", None)  # of pyarrow
-    return list(getattr(frame, "columns", ()) if names is None else names)
 
 
 def population_report(
@@ -270,10 +264,10 @@ def population_report(
     counts: Any,
     na: str,
     missing: Any,
-) -> PopulationReport | None:
+) -> tuple[PopulationReport | None, list[str]]:
     """The report for a table whose cells have `values`, sampled from the register `population`.
 
-    None without a register.
+    None without a register.  Beside it the cautions about the register.
 
     Raises
     ------
@@ -282,18 +276,22 @@ def population_report(
         cell than the table has rows, or not more people than the release has rows.
     """
     if population is None:
-        return None
+        return None, []
     factors, persons = _read(population, list(values), counts, missing)
     places = _places(factors, persons, na)
-    register, place = _matched(factors, persons, places, values)
+    register, place, first = _matched(factors, persons, places, values)
     people = np.append(register, 0)[place]
     rows = int(cells.counts.sum())
     over = cells.counts > people
     if over.any():
-        _refuse_cell(int(np.argmax(over)), cells.counts, people, values, factors)
+        cell = int(np.argmax(over))
+        row = int(np.argmax(row_cells == cell))
+        _refuse_cell(cell, cells.counts, people, row, values, factors)
+    shown = np.zeros(register.size, np.int64)
+    shown[place] = cells.counts
     whole = Register(register)
     n = _size(n, rows, whole.people)
-    return PopulationReport(
+    report = PopulationReport(
         register=whole,
         n=n,
         rows=rows,
@@ -304,6 +302,9 @@ def population_report(
         cell_leakage=atom_leakage(whole, n)[place],
         _values=values,
     )
+    categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
+    cautions = cautions_of_periods(population, factors, "register")
+    return report, cautions + cautions_of_sample(categories, register, shown)
 
 
 def _size(n: int | None, rows: int, people: int) -> int:
@@ -320,7 +321,7 @@ def _read(
     population: Any, names: list[Any], counts: Any, missing: Any
 ) -> tuple[dict[Any, Factor], IntArray | None]:
     """The register's columns of these names, and the people of each row where rows are cells."""
-    given = _names(population)
+    given = names_of(population)
     if given:
         for name in names:
             if name not in given:
@@ -368,10 +369,10 @@ def _matched(
     persons: IntArray | None,
     places: IntArray,
     values: dict[Any, Factor],
-) -> tuple[IntArray, IntArray]:
-    """People in each cell of the register, and the cell of the register of each of the table.
+) -> tuple[IntArray, IntArray, IntArray]:
+    """People in each cell of the register, the cell of the register of each of the table, a row.
 
-    The latter is -1 where nobody of the register is.
+    The second is -1 where nobody of the register is, the third the first row of each cell.
     """
     cells = count_cells([codes_of(each, places) for each in factors.values()], places.size)
     register = cells.counts
@@ -385,7 +386,7 @@ def _matched(
         columns.append((np.concatenate([codes, _codes_in(factor, values[name])]), size + 2))
     both = count_cells(columns, register.size + len(next(iter(values.values())).codes)).of_row
     place = both[register.size :]  # the register's cells come first, each new
-    return register, np.where(place < register.size, place, -1)
+    return register, np.where(place < register.size, place, -1), first
 
 
 def _codes_in(factor: Factor, own: Factor) -> IntArray:
@@ -403,21 +404,22 @@ def _refuse_cell(
     cell: int,
     rows: IntArray,
     people: IntArray,
+    row: int,
     values: dict[Any, Factor],
     factors: dict[Any, Factor],
 ) -> NoReturn:
-    shown = {name: factor.value(int(factor.codes[cell])) for name, factor in values.items()}
+    """Refuse a cell, by the first of its rows: its values may be those of one person."""
     remedy = "Every row of the table must be one of its people"
-    for name, value in shown.items():
+    for name, factor in values.items():
+        value = factor.value(int(factor.codes[cell]))
         levels = [factors[name].value(code) for code in range(len(factors[name].levels))]
         if value is not None and value not in levels:
-            remedy = f"It has no {value!r} in column {name!r}"
+            remedy = f"It has no such value in column {name!r}"
             if str(value) in map(str, levels):
                 remedy += ", but one of another type: convert the column of one of the two"
             break
-    inside = ", ".join(f"{name} = {value!r}" for name, value in shown.items())
     rule = (
         f"have at least as many people as the table has rows in every cell; it has "
-        f"{int(people[cell]):,} of the table's {int(rows[cell]):,} with {inside}"
+        f"{int(people[cell]):,} in that of row {row:,} of the table, which has {int(rows[cell]):,}"
     )
     invalid("population", rule, remedy=remedy)

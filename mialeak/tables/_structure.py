@@ -26,6 +26,7 @@ __all__ = [
     "cautions_of_rows",
     "cautions_of_stacked",
     "cautions_of_sums",
+    "common_divisor",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -180,7 +181,7 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
             "cells. If these are counts too, write one row a cell (pandas: melt), and pass the "
             "column of all counts."
         )
-    divisor = _common_divisor(counts, _FEWEST_ROUNDED)
+    divisor = common_divisor(counts)
     if divisor > 1:
         cautions.append(
             f"All counts are multiples of {divisor:,}, as rounded counts are. The report takes "
@@ -204,7 +205,7 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
     return cautions
 
 
-def _common_divisor(counts: IntArray, fewest: int) -> int:
+def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:
     """The greatest common divisor of all counts, if it is no coincidence; 1 if it is."""
     divisor = int(np.gcd.reduce(counts))
     remarkable = divisor > 1 and len(counts) * math.log(divisor) >= math.log(_DIVISIBLE)
@@ -258,7 +259,7 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> li
             f"No two rows agree in {listed(keys)}, where rows of persons would: the rows may be "
             f"the cells of a table that is already counted. {cure}"
         )
-    divisor = _common_divisor(cell_counts, _FEWEST_DOUBLED)
+    divisor = common_divisor(cell_counts, _FEWEST_DOUBLED)
     if divisor > 1:
         cautions.append(
             f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "

@@ -1,0 +1,96 @@
+"""Whether a table looks like a random sample of the register that it is said to be drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor
+from mialeak.tables._counts import codes_of
+from mialeak.tables._structure import common_divisor
+
+__all__ = ["cautions_of_sample", "log_chance_of_all_cells"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Level of the tests, and the rows and the people outside that each lumped value expects.
+_LEVEL, _EXPECTED = 1e-9, 5.0
+
+
+def cautions_of_sample(
+    categories: Mapping[Any, Factor], people: IntArray, rows: IntArray
+) -> list[str]:
+    """A sentence for each sign that the table is no random sample of its register.
+
+    `categories`, `people` and `rows` (of the table) are those of the register's cells.
+    """
+    if not 0 < rows.sum() < people.sum():
+        return []
+    cautions = []
+    other = [name for name, factor in categories.items() if _differs(factor, people, rows)]
+    if other:
+        cautions.append(
+            f"The table is no simple random sample of the register: their shares differ in column "
+            f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer is for a sample in "
+            "which everyone is equally likely. If it was stratified, or is about a part of the "
+            "register, pass each stratum with the people of that stratum as its register."
+        )
+    if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(_LEVEL):
+        cautions.append(
+            "The table shows each of the register's cells, the rare ones too, which a random "
+            f"sample would not (p < {_LEVEL:g}): the register may have been made from the table "
+            "and its weights. Pass the register of all people; the leakage is too low without "
+            "those that the table does not show."
+        )
+        return cautions
+    divisor = common_divisor(people)
+    if divisor > 1:
+        cautions.append(
+            f"Each cell of the register holds a multiple of {divisor:,} people, as if the counts "
+            f"were rounded or everyone were there {divisor:,} times. Pass each person once, or "
+            "the counts before rounding."
+        )
+    return cautions
+
+
+def _differs(factor: Factor, people: IntArray, rows: IntArray) -> bool:
+    """Whether the table's shares of a column's values differ from those of the register."""
+    from scipy.special import chdtrc
+
+    codes, size = codes_of(factor)
+    seen, whole = np.zeros((2, size))
+    np.add.at(seen, codes, rows)
+    np.add.at(whole, codes, people)
+    share = seen.sum() / whole.sum()
+    common = whole * min(share, 1.0 - share) >= _EXPECTED
+    lumped = []
+    for counts in (seen, whole):
+        lumped.append(np.append(counts[common], counts[~common].sum()))
+    seen, whole = lumped
+    if whole[-1] * min(share, 1.0 - share) < _EXPECTED:
+        if len(whole) < 2:
+            return False
+        seen, whole = (np.append(each[:-2], each[-2] + each[-1]) for each in lumped)
+    if len(whole) < 2:
+        return False
+    expected = share * whole
+    distance = float(np.sum((seen - expected) ** 2 / expected))
+    distance *= (whole.sum() - 1.0) / (whole.sum() - seen.sum())  # drawn without replacement
+    return bool(chdtrc(len(whole) - 1, distance) < _LEVEL)
+
+
+def log_chance_of_all_cells(people: IntArray, n: int) -> float:
+    """An upper bound of the logarithm of the probability that n rows show every cell.
+
+    That a cell has no row has at least the probability ``((N - n - k + 1) / (N - k + 1))**k`` for
+    its k of N people, and such cells are negatively associated: all have a row with at most the
+    product of the complements.
+    """
+    k = people.astype(np.float64)
+    every = float(people.sum())
+    ratio = np.maximum(every - n - k + 1.0, 0.0) / (every - k + 1.0)
+    return float(np.log1p(-(ratio**k)).sum())
