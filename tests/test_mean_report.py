@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -147,3 +149,66 @@ def test_codes_of_a_missing_genotype_are_named_in_arrays_too(code):
     assert f"{code}" in caution
     assert "is counted as a value like" in caution
     assert "in 1 row of column 's0'" in caution
+
+
+@pytest.mark.parametrize(("noise", "cautioned"), [(0.5, False), (1.0, False), (30.0, True)])
+def test_noise_is_named_in_standard_deviations(noise, cautioned):
+    table = {"age": [20 + k * 7 % 50 for k in range(60)], "pay": [k * k % 97 for k in range(60)]}
+    report = mean_leakage(table, noise_std=noise)
+    assert f"with noise of {noise:g} standard deviations on each, leaks" in " ".join(
+        str(report).split()
+    )
+    assert any(text.startswith("noise_std counts") for text in report.cautions) is cautioned
+
+
+@pytest.mark.parametrize("name", ["id", "person", "Patient_ID", "household", "pid", "hh_id", "ssn"])
+def test_a_number_that_rows_share_names_their_person(name):
+    table = {name: [k // 2 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
+    (caution,) = mean_leakage(table).cautions
+    assert caution.startswith(f"Column {name!r} seems to name the person of a row, and 80 rows")
+    assert mean_leakage(table, exclude=[name]).cautions == ()
+
+
+@pytest.mark.parametrize("name", ["n", "count", "Population", "n_obs", "number of persons"])
+def test_rows_that_count_persons_are_groups(name):
+    table = {name: [5 + k % 9 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
+    (caution,) = mean_leakage(table).cautions
+    assert caution.startswith(f"Column {name!r} seems to count the persons of each row")
+
+
+@pytest.mark.parametrize("name", ["age", "number of children", "income", "identity", "rooms"])
+def test_other_whole_numbers_are_values_of_persons(name):
+    table = {name: [5 + k % 30 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
+    assert mean_leakage(table).cautions == ()
+
+
+@pytest.mark.parametrize(
+    "as_column",
+    [
+        list,
+        tuple,
+        lambda values: np.array(values, object),
+        lambda values: pd.Series(values, dtype=object),
+        lambda values: [float(value) if k % 2 else value for k, value in enumerate(values)],
+        lambda values: [np.int64(value) for value in values],
+        lambda values: [Decimal(value) for value in values],
+        lambda values: [Fraction(value) for value in values],
+    ],
+)
+def test_numbers_in_a_list_are_numbers_as_those_of_an_array(as_column):
+    """They were names of categories, each number with a share of its own."""
+    values = [k * k % 97 for k in range(80)]
+    report, truth = (
+        mean_leakage({"pay": as_column(values)}),
+        mean_leakage({"pay": np.array(values)}),
+    )
+    assert report.free_columns == 1
+    np.testing.assert_array_equal(report.scores, truth.scores)
+    assert mean_leakage({"pay": as_column(values)}, categories=["pay"]).free_columns > 1
+
+
+def test_true_and_false_in_a_list_are_the_values_of_a_category():
+    flags = [k % 3 == 0 for k in range(80)]
+    report = mean_leakage({"flag": flags})
+    np.testing.assert_array_equal(report.scores, mean_leakage({"flag": np.array(flags)}).scores)
+    assert "1 category: flag" in str(report)
