@@ -35,7 +35,7 @@ def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
         return np.arange(levels.start, levels.stop)
     if hasattr(levels, "to_numpy"):  # a pyarrow array
         levels = levels.to_numpy(zero_copy_only=False)
-    if isinstance(levels, np.ndarray):
+    if isinstance(levels, np.ndarray) and levels.dtype != np.object_:
         return levels if levels.dtype.kind in "iuf" else None
     if text and all(map(reads_as_number, levels)):
         return np.array([float(level or "nan") for level in levels])

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -212,3 +213,23 @@ def test_true_and_false_in_a_list_are_the_values_of_a_category():
     report = mean_leakage({"flag": flags})
     np.testing.assert_array_equal(report.scores, mean_leakage({"flag": np.array(flags)}).scores)
     assert "1 category: flag" in str(report)
+
+
+def test_decimals_of_an_arrow_table_are_numbers():
+    values = [k * k % 97 for k in range(80)]
+    money = pa.table({"pay": pa.array([Decimal(value) for value in values])})
+    truth = mean_leakage({"pay": np.array(values)})
+    np.testing.assert_array_equal(mean_leakage(money).scores, truth.scores)
+
+
+def test_a_column_that_others_determine_up_to_rounding_is_refused():
+    """It ended in an exception without words, as its correlation matrix is singular."""
+    rng = np.random.default_rng(1)
+    age, hours = rng.integers(18, 80, 2000), rng.integers(10, 80, 2000)
+    table = {"age": age, "hours": hours, "sum": (age * 12.0 + hours / 7).round(6)}
+    words = "table must have no column that others determine up to rounding, as they do column"
+    with pytest.raises(ValueError, match=words):
+        mean_leakage(table).scores  # noqa: B018
+    exact = mean_leakage(table | {"sum": age * 12.0 + hours / 7})
+    shrunk = mean_leakage(table, structure="shrunk")
+    np.testing.assert_allclose(shrunk.leakage, exact.leakage, rtol=1e-3, atol=1e-5)
