@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,16 +27,21 @@ def is_number(text: str) -> bool:
 
 
 def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
-    """The levels as numbers; None if they are none.  With `text` they are words of a CSV."""
+    """The levels as numbers; None if they are none.  With `text` they are words of a CSV.
+
+    Numbers of a list are numbers as those of an array are; True and False are values of a category.
+    """
     if isinstance(levels, range):
         return np.arange(levels.start, levels.stop)
     if hasattr(levels, "to_numpy"):  # a pyarrow array
         levels = levels.to_numpy(zero_copy_only=False)
-    if isinstance(levels, np.ndarray):
+    if isinstance(levels, np.ndarray) and levels.dtype != np.object_:
         return levels if levels.dtype.kind in "iuf" else None
-    if not (text and all(map(reads_as_number, levels))):
-        return None
-    return np.array([float(level or "nan") for level in levels])
+    if text and all(map(reads_as_number, levels)):
+        return np.array([float(level or "nan") for level in levels])
+    if all(isinstance(each, (Real, Decimal)) and not isinstance(each, bool) for each in levels):
+        return np.array([float(level) for level in levels])
+    return None
 
 
 def reads_as_number(text: str) -> bool:

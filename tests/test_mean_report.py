@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -147,3 +150,86 @@ def test_codes_of_a_missing_genotype_are_named_in_arrays_too(code):
     assert f"{code}" in caution
     assert "is counted as a value like" in caution
     assert "in 1 row of column 's0'" in caution
+
+
+@pytest.mark.parametrize(("noise", "cautioned"), [(0.5, False), (1.0, False), (30.0, True)])
+def test_noise_is_named_in_standard_deviations(noise, cautioned):
+    table = {"age": [20 + k * 7 % 50 for k in range(60)], "pay": [k * k % 97 for k in range(60)]}
+    report = mean_leakage(table, noise_std=noise)
+    assert f"with noise of {noise:g} standard deviations on each, leaks" in " ".join(
+        str(report).split()
+    )
+    assert any(text.startswith("noise_std counts") for text in report.cautions) is cautioned
+
+
+@pytest.mark.parametrize("name", ["id", "person", "Patient_ID", "household", "pid", "hh_id", "ssn"])
+def test_a_number_that_rows_share_names_their_person(name):
+    table = {name: [k // 2 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
+    (caution,) = mean_leakage(table).cautions
+    assert caution.startswith(f"Column {name!r} seems to name the person of a row, and 80 rows")
+    assert mean_leakage(table, exclude=[name]).cautions == ()
+
+
+@pytest.mark.parametrize("name", ["n", "count", "Population", "n_obs", "number of persons"])
+def test_rows_that_count_persons_are_groups(name):
+    table = {name: [5 + k % 9 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
+    (caution,) = mean_leakage(table).cautions
+    assert caution.startswith(f"Column {name!r} seems to count the persons of each row")
+
+
+@pytest.mark.parametrize("name", ["age", "number of children", "income", "identity", "rooms"])
+def test_other_whole_numbers_are_values_of_persons(name):
+    table = {name: [5 + k % 30 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
+    assert mean_leakage(table).cautions == ()
+
+
+@pytest.mark.parametrize(
+    "as_column",
+    [
+        list,
+        tuple,
+        lambda values: np.array(values, object),
+        lambda values: pd.Series(values, dtype=object),
+        lambda values: [float(value) if k % 2 else value for k, value in enumerate(values)],
+        lambda values: [np.int64(value) for value in values],
+        lambda values: [Decimal(value) for value in values],
+        lambda values: [Fraction(value) for value in values],
+    ],
+)
+def test_numbers_in_a_list_are_numbers_as_those_of_an_array(as_column):
+    """They were names of categories, each number with a share of its own."""
+    values = [k * k % 97 for k in range(80)]
+    report, truth = (
+        mean_leakage({"pay": as_column(values)}),
+        mean_leakage({"pay": np.array(values)}),
+    )
+    assert report.free_columns == 1
+    np.testing.assert_array_equal(report.scores, truth.scores)
+    assert mean_leakage({"pay": as_column(values)}, categories=["pay"]).free_columns > 1
+
+
+def test_true_and_false_in_a_list_are_the_values_of_a_category():
+    flags = [k % 3 == 0 for k in range(80)]
+    report = mean_leakage({"flag": flags})
+    np.testing.assert_array_equal(report.scores, mean_leakage({"flag": np.array(flags)}).scores)
+    assert "1 category: flag" in str(report)
+
+
+def test_decimals_of_an_arrow_table_are_numbers():
+    values = [k * k % 97 for k in range(80)]
+    money = pa.table({"pay": pa.array([Decimal(value) for value in values])})
+    truth = mean_leakage({"pay": np.array(values)})
+    np.testing.assert_array_equal(mean_leakage(money).scores, truth.scores)
+
+
+def test_a_column_that_others_determine_up_to_rounding_is_refused():
+    """It ended in an exception without words, as its correlation matrix is singular."""
+    rng = np.random.default_rng(1)
+    age, hours = rng.integers(18, 80, 2000), rng.integers(10, 80, 2000)
+    table = {"age": age, "hours": hours, "sum": (age * 12.0 + hours / 7).round(6)}
+    words = "table must have no column that others determine up to rounding, as they do column"
+    with pytest.raises(ValueError, match=words):
+        mean_leakage(table).scores  # noqa: B018
+    exact = mean_leakage(table | {"sum": age * 12.0 + hours / 7})
+    shrunk = mean_leakage(table, structure="shrunk")
+    np.testing.assert_allclose(shrunk.leakage, exact.leakage, rtol=1e-3, atol=1e-5)

@@ -6,12 +6,18 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import zoo
 from flint import arb, arb_mat, ctx
 
 from mialeak._numerics import distances, whitening
-from mialeak.means import leakage_score
+from mialeak.means import (
+    leakage_score,
+    mean_tradeoff,
+    noise_for_leakage,
+    samples_for_leakage,
+)
 from mialeak.reference import mean as twins
 
 RNG = np.random.default_rng(11)
@@ -273,3 +279,33 @@ def test_words_are_no_numbers():
         leakage_score(["a", "b"], [0.0, 0.0], 1.0, 10)
     with pytest.raises(TypeError, match="n must be an integer"):
         leakage_score([0.0, 1.0], [0.0, 0.0], 1.0, 10.0)
+
+
+#: Persons as a data frame, and the order of its columns turned round.
+FRAME = pd.DataFrame({"age": [39.0, 50, 38, 53, 28], "hours": [40.0, 13, 40, 45, 20]})
+TURNED = FRAME[["hours", "age"]]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda target, mean, cov: leakage_score(target, mean, cov, 100),
+        lambda target, mean, cov: mean_tradeoff(target, mean, cov, 100).advantage,
+        lambda target, mean, cov: noise_for_leakage(target, mean, cov, 100, 0.01),
+        lambda target, mean, cov: samples_for_leakage(target, mean, cov, 0.01),
+    ],
+)
+def test_columns_in_another_order_are_refused(ask):
+    """A row of pandas is read by place: the names of its columns say when that is wrong."""
+    row, mean, cov = FRAME.iloc[0], FRAME.mean(), FRAME.cov()
+    assert ask(row, mean, cov) == ask(row.to_numpy(), mean.to_numpy(), cov.to_numpy())
+    assert ask(row, mean.reset_index(drop=True), cov) == ask(row, mean, cov)
+    words = "must have the columns of mean in their order, where 'age' is at 0; got "
+    for name, arguments in {
+        "target": (TURNED.iloc[0], mean, cov),
+        "cov": (row, mean, TURNED.cov()),
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(f"{name} {words}{name}[0] = 'hours'. Col")):
+            ask(*arguments)
+    with pytest.raises(ValueError, match=re.escape(f"target {words}target[0] = 'hours'")):
+        ask(TURNED, mean, cov)

@@ -58,7 +58,53 @@ def coded(code):
     ]
 
 
+#: Ages, incomes, and a number for each of 40 persons, who have three rows each.
+AGES = [20 + k * 7 % 50 for k in range(120)]
+INCOMES = [20_000 + k * k * 37 % 40_000 for k in range(120)]
+PERSONS = [1000 + k // 3 for k in range(120)]
+
 MEANS = [
+    Shell(
+        "noise in dollars, which counts standard deviations",
+        "mean t.csv --noise-std 500 --max-leakage 0.01",
+        [
+            "Caution: --noise-std counts standard deviations of each column",
+            "hides nearly all that a mean shows. Divide noise",
+        ],
+        {"t.csv": csv(["age", "income"], AGES, INCOMES)},
+        cautioned=True,
+    ),
+    Shell(
+        "a panel with three rows for each person, who has a number",
+        "mean t.csv --max-leakage 0.5",
+        ["Column 'person' seems to name the person of a row, and 120 rows have 40", "add these up"],
+        {"t.csv": csv(["person", "age", "income"], PERSONS, AGES, INCOMES)},
+        cautioned=True,
+    ),
+    Shell(
+        "means of groups, with the number of persons in each",
+        "mean t.csv --max-leakage 0.5",
+        [
+            "Column 'n' seems to count the persons of each row",
+            "mean_tradeoff(target, mean, cov, n)",
+        ],
+        {
+            "t.csv": csv(
+                ["region", "n", "mean_income"],
+                [f"region {k}" for k in range(30)],
+                [100 + k * k for k in range(30)],
+                [value + 0.25 for value in INCOMES[:30]],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "9999999 for a missing income",
+        "mean t.csv",
+        ["'9999999' is counted as a value like any other, in 2 rows of column 'income'"],
+        {"t.csv": csv(["age", "income"], AGES, [*INCOMES[:-2], 9_999_999, 9_999_999])},
+        cautioned=True,
+    ),
     Shell(
         "'?' for missing among numbers, which become a category",
         "mean t.csv --na drop",

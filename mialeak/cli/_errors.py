@@ -16,6 +16,7 @@ _ADVICE = {
     "say so with delimiter": "say so with --delimiter",
     "choose the columns": "choose with --columns",
     "Leave out exact": "Leave out --exact",
+    "noise_std counts": "--noise-std counts",
     "header=False": "--no-header",
     "header=True": "--header",
     "names=['A', 'B', ...]": "--names A,B,...",

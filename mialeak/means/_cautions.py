@@ -18,7 +18,7 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 
-__all__ = ["cautions_of", "cautions_of_matrix", "refuse_sites"]
+__all__ = ["cautions_of", "cautions_of_matrix", "noise_cautions", "refuse_sites"]
 
 Numbers = npt.NDArray[Any] | None
 IntArray = npt.NDArray[np.int64]
@@ -38,6 +38,18 @@ _ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site"
 #: Names of columns of allele frequencies, in small letters.
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
+)
+#: Names of columns that name a person, and of those that count the persons of a row.
+_PERSON = re.compile(
+    r"(person|patient|subject|participant|respondent|individual|member|customer|employee|"
+    r"household|hh|user|client|p|s|resp)[_. ]?(id|nr|no|number)|id|pid|ssn|person|patient|subject|"
+    r"participant|respondent|individual|household|customer|employee",
+    re.IGNORECASE,
+)
+_PERSONS = re.compile(
+    r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
+    r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
+    re.IGNORECASE,
 )
 #: A genotype: two letters with or without a sign between them, as in a VCF, or a count as text.
 _ALLELE = "[ACGTBIDN0-9.-]"
@@ -122,8 +134,21 @@ def cautions_of(
                 "is published. The report is about rows: if rows share a person, add these up "
                 f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
             )
+    cautions += _of_groups(held)
+    cautions += _of_persons(factors, numbers, [*letters, *foreign, *counts])
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
+
+
+def noise_cautions(noise_std: float) -> list[str]:
+    """A caution for noise that is probably in the unit of a column."""
+    if noise_std <= 1.0:
+        return []
+    return [
+        f"noise_std counts standard deviations of each column, and noise of {noise_std:g} of these "
+        "hides nearly all that a mean shows. Divide noise in the unit of a column by the standard "
+        "deviation of that column."
+    ]
 
 
 def cautions_of_matrix(matrix: FloatArray) -> list[str]:
@@ -242,6 +267,45 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
         f"Column {listed(found)} seems to hold frequencies. Each row is taken for a person here, "
         f"and the leakage is that of the mean over these rows. {_INSTEAD}."
     ]
+
+
+def _of_groups(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """A caution for rows that are groups, with the number of persons in each."""
+    found = [
+        name
+        for name, (values, _) in held.items()
+        if _PERSONS.fullmatch(str(name).strip())
+        and values.size > 2
+        and values.min() >= 0.0
+        and not (values % 1.0).any()
+    ]
+    if not found:
+        return []
+    return [
+        f"Column {listed(found)} seems to count the persons of each row. Each row is taken for one "
+        "person here, and the leakage is that of the mean over these rows. Take a table with a row "
+        "for each person; of published means of n persons, mialeak.mean_tradeoff(target, mean, "
+        "cov, n) computes the leakage about a person."
+    ]
+
+
+def _of_persons(
+    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], known: list[Any]
+) -> list[str]:
+    """Cautions for numbers of persons that several rows share."""
+    cautions = []
+    for name, levels in numbers.items():
+        if levels is None or name in known or not _PERSON.fullmatch(str(name).strip()):
+            continue
+        values, rows = _held(factors[name], levels)
+        if values.size < _VALUES or rows.max() < 2 or (values % 1.0).any():
+            continue
+        cautions.append(
+            f"Column {name!r} seems to name the person of a row, and {int(rows.sum()):,} rows have "
+            f"{values.size:,} of its values. The report is about rows: if rows share a person, "
+            f"add these up first, and pass exclude=[{name!r}]."
+        )
+    return cautions
 
 
 def _texts(factor: Factor) -> list[str]:

@@ -17,7 +17,13 @@ from mialeak._arrays import (
     invalid,
     require,
 )
-from mialeak._numerics.distances import as_mean, as_points, kernel_blocks, squared_distances
+from mialeak._numerics.distances import (
+    as_mean,
+    as_points,
+    kernel_blocks,
+    require_same_columns,
+    squared_distances,
+)
 from mialeak._numerics.whitening import (
     Full,
     Outside,
@@ -112,6 +118,7 @@ def noise_for_leakage(
     >>> f"{mean_tradeoff(z, mean, variances, 100, release_noise_cov=noise).advantage:.6f}"
     '0.100000'
     """
+    require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
     allowed = n * _as_score(leakage)
@@ -294,6 +301,7 @@ def samples_for_leakage(
     >>> rows, f"{gaussian_mean_tradeoff(near, mean, 1.0, rows).advantage:.4f}"
     (91, '0.0992')
     """
+    require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
     score = _as_score(leakage)
     points = as_points(target, mean, "target")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
+from mialeak._numerics.whitening import Outside
 from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
@@ -187,7 +188,10 @@ class Release:
             return self._diagonal(variance) / rate
         if covariance == "full" and variance == 0.0:
             matrix = self._standard()
-            scores = row_leakage_scores(matrix) if matrix.shape[1] else np.zeros(self.rows)
+            try:
+                scores = row_leakage_scores(matrix) if matrix.shape[1] else np.zeros(self.rows)
+            except Outside as outside:
+                self._refuse_near(outside.column)
             return scores / rate
         share = 1.0 if covariance == "full" else 1.0 - self.shrinkage
         values, squares = self._spectrum[:2]
@@ -196,6 +200,16 @@ class Release:
         if variance == 0.0:
             scores[self._spectrum[3]] = np.inf
         return scores / rate
+
+    def _refuse_near(self, place: int) -> NoReturn:
+        """Refuse a column that others determine up to rounding, by its place in the matrix."""
+        moving = np.flatnonzero(self.stds)
+        numbers = [column.name for column in self.columns if column.factor is None]
+        name = numbers[moving[place]] if place < moving.size else None
+        which = "one" if name is None else f"column {name!r}"
+        cure = "exclude it" if name is None else f"pass exclude=[{name!r}]"
+        rule = f"have no column that others determine up to rounding, as they do {which}"
+        invalid("table", rule, remedy=f"Leave it out: {cure}; or take a shrunk covariance")
 
     @property
     def shrinkage(self) -> float:

@@ -12,6 +12,7 @@ from scipy import optimize
 from mialeak._arrays import FloatArray, as_count, as_share, listed
 from mialeak._report.document import Document, as_text
 from mialeak._results import Kind, Result
+from mialeak.means._cautions import noise_cautions
 from mialeak.means._release import Column, Release
 from mialeak.means._report_document import document
 from mialeak.tradeoff import GaussianTradeOff
@@ -238,8 +239,8 @@ class MeanReport(Result):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Why the table is probably not what was meant, with the cure; often none."""
-        return tuple(self._release.cautions)
+        """Why the table or noise is probably not what was meant, with the cure; often none."""
+        return (*self._release.cautions, *noise_cautions(self.noise_std))
 
     @cached_property
     def warnings(self) -> list[str]:

@@ -42,7 +42,9 @@ def _answer(report: MeanReport) -> str:
     rows = f"{report.rows:,} rows"
     if report.rows_used < report.rows:
         rows = f"{report.rows_used:,} rows drawn from {rows}"
-    noise = f", with noise of {report.noise_std:g} on each," if report.noise_std else ""
+    noise = ""
+    if report.noise_std:
+        noise = f", with noise of {report.noise_std:g} standard deviations on each,"
     answer = (
         f"Publishing {means} over {rows}{noise} leaks {number(report.average)} on average and "
         f"{number(report.highest)} about the riskiest row: an attacker who knows the population "

@@ -8,7 +8,12 @@ from mialeak._arrays import (
     FloatArray,
     as_count,
 )
-from mialeak._numerics.distances import as_mean, as_points, squared_distances
+from mialeak._numerics.distances import (
+    as_mean,
+    as_points,
+    require_same_columns,
+    squared_distances,
+)
 from mialeak._numerics.whitening import whitening
 
 __all__ = [
@@ -87,6 +92,7 @@ def leakage_score(
     >>> np.round(leakage_score(np.eye(3), p, cov, 10), 4)
     array([0.9   , 0.2333, 0.0667])
     """
+    require_same_columns(mean=mean, target=target, cov=cov, release_noise_cov=release_noise_cov)
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
     points = as_points(target, mean, "target")

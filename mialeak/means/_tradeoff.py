@@ -8,7 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
-from mialeak._numerics.distances import as_mean, as_points, inner_products, squared_distances
+from mialeak._numerics.distances import (
+    as_mean,
+    as_points,
+    inner_products,
+    require_same_columns,
+    squared_distances,
+)
 from mialeak._numerics.whitening import Whitening, whitening
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
 
@@ -96,6 +102,13 @@ def mean_tradeoff(
     >>> f"{tenth.advantage:.4f} {tenth.power(0.01):.4f}"
     '0.1000 0.1090'
     """
+    require_same_columns(
+        mean=mean,
+        target=target,
+        cov=cov,
+        release_noise_cov=release_noise_cov,
+        assumed_target=assumed_target,
+    )
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
