@@ -280,6 +280,32 @@ class TestCoins:
         one_run_audit(scores[1:], flags[1:], allow_reversed=True)
         one_run_audit(scores, np.roll(flags, 3), allow_reversed=True)
 
+    @pytest.mark.parametrize("copies", [2, 8])
+    @pytest.mark.parametrize("repeat", [np.tile, np.repeat])
+    def test_scores_of_one_canary_share_its_coin(self, copies, repeat):
+        """Ten scores of each of 100 canaries made 40 % of the claims false, nothing leaked."""
+        rng = np.random.default_rng(0)
+        member, difficulty = rng.integers(0, 2, 100), rng.normal(size=100)
+        scores = repeat(difficulty, copies) + 0.1 * rng.normal(size=100 * copies)
+        rule = (
+            f"member must come of coins .*; {100 * copies} flags repeat 100, .* one score a canary"
+        )
+        with pytest.raises(ValueError, match=rule):
+            one_run_audit(scores, repeat(member, copies), allow_reversed=True)
+        one_run_audit(scores[1:], repeat(member, copies)[1:], allow_reversed=True)
+
+    def test_repetitions_that_coins_give_are_taken(self):
+        """Of m fair coins at most 2 m 2^(k-m) repeat k of them, over all k that divide m."""
+        for size in range(2, 15, 2):
+            orders = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
+            for k in {k for k in range(1, size) if size % k == 0}:
+                tiled = (orders[:, k:] == orders[:, :-k]).all(1)
+                blocks = orders.reshape(-1, k, size // k)
+                repeated = (blocks == blocks[:, :, :1]).all((1, 2))
+                assert tiled.sum() == repeated.sum() == 2**k
+        coins = np.tile([0, 1, 1, 0, 1, 0], 4)
+        one_run_audit(np.random.default_rng(0).normal(size=24), coins, allow_reversed=True)
+
     def test_simulated_audits_draw_their_own(self, monkeypatch):
         """The test of the coins would refuse one simulation in a million."""
 

@@ -26,6 +26,7 @@ __all__ = [
     "refuse_copies",
     "refuse_flags",
     "refuse_matrices",
+    "refuse_repeated_coins",
     "refuse_repeats",
     "require_direction",
     "require_fair_coins",
@@ -209,3 +210,29 @@ def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
             "are no such canaries. If coins did, pass scores and flags in the order of the coins"
         )
         invalid("member", rule, remedy=remedy)
+
+
+def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:
+    """Refuse flags that repeat fewer, in turn or in blocks, as 1e-6 of fair coins do at most.
+
+    Flags that alternate are taken.
+    """
+    size, period = flags.size, _period(flags)
+    blocks = flags.size // int(np.gcd.reduce(np.flatnonzero(np.diff(flags, append=2)) + 1))
+    free = min(period, blocks)
+    if period > 2 and np.log(2.0 * size) - (size - free) * np.log(2.0) <= np.log(_CHANCE):
+        rule = (
+            f"come of coins of their own; {size} flags repeat {free}, as where a canary has a "
+            "score for each augmentation or run"
+        )
+        remedy = "Scores of one canary share its coin: pass one score a canary, such as their mean"
+        invalid("member", rule, remedy=remedy)
+
+
+def _period(flags: npt.NDArray[np.int64]) -> int:
+    """The least number of flags, a divisor of their number, that all others repeat."""
+    size = flags.size
+    for period in range(1, size // 2 + 1):
+        if size % period == 0 and np.array_equal(flags[period:], flags[:-period]):
+            return period
+    return size
