@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy import stats
 
 from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
+from mialeak.auditing._checks import refuse_series
 from mialeak.cli import main
 from mialeak.tradeoff import GaussianTradeOff
 from mialeak.training import dp_sgd_audit
@@ -247,6 +250,38 @@ class TestEqualScores:
             result = audit(inside, outside, method="simultaneous", fpr=())
             claims += result.epsilon_lower > 0
         assert 0 < claims <= 400 * 0.05 + 4 * np.sqrt(400 * 0.05 * 0.95)
+
+
+class TestSeries:
+    """Scores in an order that independent draws have with probability 1e-6 at most."""
+
+    def test_steps_of_one_training_are_refused(self):
+        """They proved an epsilon of 5 where nothing leaked, and 10 runs of 30 scores one of 3."""
+        rng = np.random.default_rng(0)
+        series = np.cumsum(rng.normal(size=(2, 300)), axis=1)
+        with pytest.raises(ValueError, match=r"in_scores must be independent; .* one score for"):
+            audit(*series, allow_reversed=True)
+        pairs = np.repeat(rng.normal(size=100), 2) + 0.01 * rng.normal(size=200)
+        draws = rng.normal(size=200)
+        with pytest.raises(ValueError, match=r"out_scores must be independent; .* runs"):
+            audit(draws, pairs, allow_reversed=True)
+        audit(np.sort(draws), np.sort(pairs)[::-1], allow_reversed=True)
+
+    @pytest.mark.parametrize("half", [3, 5, 6])
+    def test_the_level_is_that_of_all_orders(self, half, monkeypatch):
+        """Every order of the two halves, at a level at which short series have enough."""
+        size = 2 * half
+        orders = [o for o in itertools.product([0, 1], repeat=size) if sum(o) == half]
+        runs = [o[0] + sum(b > a for a, b in itertools.pairwise(o)) for o in orders]
+        shares = {k: Fraction(sum(r <= k for r in runs), len(orders)) for k in set(runs)}
+        monkeypatch.setattr("mialeak.auditing._checks._CHANCE", 0.1)
+        for order, number in zip(orders, runs, strict=True):
+            scores = np.array(order) + np.tile([0.0, 0.5], half)  # the halves stay apart
+            if shares[number] > 0.1:
+                refuse_series(scores, "in_scores")
+            elif np.diff(scores).min() < 0.0 < np.diff(scores).max():
+                with pytest.raises(ValueError, match=f"stand in {number} runs"):
+                    refuse_series(scores, "in_scores")
 
 
 class TestCoins:

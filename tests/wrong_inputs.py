@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mialeak import (
     EmpiricalTradeOff,
     audit,
@@ -351,6 +353,11 @@ CALLS = [
         "scores of shadow models by examples, as LiRA has them",
         lambda: audit([UP, UP], [DOWN, DOWN]),
         ["in_scores must have one score for each run; its shape is (2, 20)", "one example a model"],
+    ),
+    Call(
+        "scores of the steps of one training with the target and one without",
+        lambda: audit(np.sin(np.arange(60) / 9.0), np.cos(np.arange(60) / 9.0)),
+        ["in_scores must be independent; its neighbours are alike", "one score for each run"],
     ),
     Call(
         "several scores of each canary, for augmentations or seeds",
