@@ -299,3 +299,11 @@ class TestExamplesApart:
         loss = torch.nn.CrossEntropyLoss(reduction=reduction)
         assert per_sample_gradients(line().to(kind), loss, x.to(kind), y).shape == (32, 63)
         assert layer_gradients(line().to(kind), loss, x.to(kind), y).columns == 63
+
+
+class TestFinite:
+    def test_examples_are_counted_over_blocks(self):
+        x = torch.ones(700, 3)
+        x[600, 1] = torch.nan
+        with pytest.raises(ValueError, match=r"x must have finite gradients; .* example 600 is"):
+            per_sample_gradients(torch.nn.Linear(3, 2), torch.nn.MSELoss(), x, torch.ones(700, 2))

@@ -279,3 +279,16 @@ def test_the_sum_of_a_batch_is_named():
         warnings.simplefilter("error")
         for batch_gradient in (batch.mean(axis=0), batch[0], batch.mean(axis=0) + 3.0):
             CovarianceAttack(reference, 32).update(targets, batch_gradient)
+
+
+def test_parameters_that_were_not_copied_are_refused():
+    """The optimizer changes them in place, so that both names hold those after the step."""
+    theta = np.array([1.0, 2.0])
+    before = theta
+    theta -= 0.1
+    with pytest.raises(ValueError, match=r"theta_after must differ .* Copy the parameters before"):
+        batch_gradient(before, theta, 0.1)
+    with pytest.raises(ValueError, match="theta_after must differ"):
+        batch_gradient([theta, theta], [theta, theta], 0.1)
+    path = np.array([[1.0, 2.0], [1.0, 2.0], [0.5, 2.0]])  # a gradient of 0 among others
+    assert batch_gradient(path[:-1], path[1:], 0.5).tolist() == [[0.0, 0.0], [1.0, 0.0]]

@@ -11,7 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mialeak import EmpiricalTradeOff, audit, estimate_max_leakage, max_leakage, min_samples
+import numpy as np
+
+from mialeak import (
+    EmpiricalTradeOff,
+    audit,
+    estimate_max_leakage,
+    max_leakage,
+    min_samples,
+    one_run_audit,
+)
+from mialeak.training import batch_gradient
 
 
 @dataclass(frozen=True)
@@ -389,5 +399,20 @@ CALLS = [
         "scores of shadow models by examples, as LiRA has them",
         lambda: audit([UP, UP], [DOWN, DOWN]),
         ["in_scores must have one score for each run; its shape is (2, 20)", "one example a model"],
+    ),
+    Call(
+        "scores of the steps of one training with the target and one without",
+        lambda: audit(np.sin(np.arange(60) / 9.0), np.cos(np.arange(60) / 9.0)),
+        ["in_scores must be independent; its neighbours are alike", "one score for each run"],
+    ),
+    Call(
+        "several scores of each canary, for augmentations or seeds",
+        lambda: one_run_audit(range(84), [0, 1, 1, 0] * 21, allow_reversed=True),
+        ["84 flags repeat 4", "pass one score a canary"],
+    ),
+    Call(
+        "parameters that were not copied before the step",
+        lambda: batch_gradient(UP, UP, 0.1),
+        ["theta_after must differ from theta_before", "Copy the parameters before the step"],
     ),
 ]

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import FloatArray, as_choice, as_probability
+from mialeak._arrays import FloatArray, as_choice, as_floats, as_probability
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
 from mialeak._results import Direction, Kind, Result
@@ -24,6 +24,7 @@ from mialeak.auditing._checks import (
     refuse_flags,
     refuse_matrices,
     refuse_repeats,
+    refuse_series,
     require_direction,
     verdict_on,
 )
@@ -244,8 +245,10 @@ def audit(
         Scores of the attack in the two worlds, one a run; they may be infinite.  **All of them
         must be independent**: scores of separate training runs, or of canaries of which none
         changes another's score.  The scores of the members of one model are not independent; for
-        canaries of one run see :func:`one_run_audit`.  Matrices (shadow models by examples), and
-        scores that each occur several times, are refused.  Booleans, and scores of a world that
+        canaries of one run see :func:`one_run_audit`.  Matrices (shadow models by examples),
+        scores that each occur several times, and scores whose neighbours are alike, as those of
+        the steps of one training are (a test of runs at a level of 1e-6; sorted scores are taken),
+        are refused.  Booleans, and scores of a world that
         are 0 and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  The
         guesses of an attack are scores if written as -1 and 1.
     delta : float
@@ -341,6 +344,8 @@ def audit(
     refuse_flags(order, higher_is_member=higher_is_member)
     refuse_copies(order)
     refuse_repeats(order)
+    refuse_series(as_floats(in_scores, "in_scores").ravel(), "in_scores")
+    refuse_series(as_floats(out_scores, "out_scores").ravel(), "out_scores")
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     evidence = Evidence(order, 1.0 - level, direction, method)

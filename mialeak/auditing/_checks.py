@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
+from scipy.special import bdtr, gammaln
 
 from mialeak._arrays import FloatArray, as_float, as_share, invalid
 from mialeak._numerics.order import Order
@@ -26,7 +26,9 @@ __all__ = [
     "refuse_copies",
     "refuse_flags",
     "refuse_matrices",
+    "refuse_repeated_coins",
     "refuse_repeats",
+    "refuse_series",
     "require_direction",
     "require_fair_coins",
     "verdict_on",
@@ -40,6 +42,8 @@ _DIRECTION_CONFIDENCE = 0.95
 #: Fair coins, and scores that are counts of several by chance, are refused with about this
 #: probability at most.
 _CHANCE = 1e-6
+#: Whether neighbours are alike is seen from so many scores.
+_SERIES = 10_000
 #: A claim of an epsilon this small at a delta this large is an exchange of the two.
 _SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
@@ -148,6 +152,39 @@ def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_sco
             invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
 
 
+def refuse_series(scores: FloatArray, name: str) -> None:
+    """Refuse scores whose neighbours are alike, as those of one run or one canary are.
+
+    Of the first 10,000, those that are not below the median stand in so few runs with probability
+    1e-6 at most, if all are independent (Wald and Wolfowitz, exact).  Sorted scores are taken.
+    """
+    scores = scores[:_SERIES]
+    steps = np.diff(scores[np.isfinite(scores)])
+    if (steps >= 0.0).all() or (steps <= 0.0).all():
+        return
+    size = scores.size
+    is_high = scores >= np.partition(scores, size // 2)[size // 2]
+    high, low = np.count_nonzero(is_high), np.count_nonzero(~is_high)
+    runs = int(is_high[0]) + np.count_nonzero(is_high[1:] & ~is_high[:-1])
+    k = np.arange(1.0, runs + 1.0)
+    logs = _log_choose(high - 1.0, k - 1.0) + _log_choose(low + 1.0, k)
+    if np.exp(logs - _log_choose(float(size), float(high))).sum() > _CHANCE:
+        return
+    rule = (
+        f"be independent; its neighbours are alike: those of the upper half stand in {runs} runs, "
+        f"and {high * (low + 1) / size:.0f} are expected"
+    )
+    remedy = (
+        "Pass one score for each run of the procedure: the steps of one training, or several "
+        "canaries, models of one seed or augmentations, are not independent"
+    )
+    invalid(name, rule, remedy=remedy)
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+
+
 def _holds_two(scores: FloatArray, low: float, high: float) -> bool:
     """Whether rising scores hold these two values, both, and no other."""
     return bool(scores[0] == low and scores[-1] == high) and _lies_in(scores, low, high)
@@ -209,3 +246,29 @@ def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
             "are no such canaries. If coins did, pass scores and flags in the order of the coins"
         )
         invalid("member", rule, remedy=remedy)
+
+
+def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:
+    """Refuse flags that repeat fewer, in turn or in blocks, as 1e-6 of fair coins do at most.
+
+    Flags that alternate are taken.
+    """
+    size, period = flags.size, _period(flags)
+    blocks = flags.size // int(np.gcd.reduce(np.flatnonzero(np.diff(flags, append=2)) + 1))
+    free = min(period, blocks)
+    if period > 2 and np.log(2.0 * size) - (size - free) * np.log(2.0) <= np.log(_CHANCE):
+        rule = (
+            f"come of coins of their own; {size} flags repeat {free}, as where a canary has a "
+            "score for each augmentation or run"
+        )
+        remedy = "Scores of one canary share its coin: pass one score a canary, such as their mean"
+        invalid("member", rule, remedy=remedy)
+
+
+def _period(flags: npt.NDArray[np.int64]) -> int:
+    """The least number of flags, a divisor of their number, that all others repeat."""
+    size = flags.size
+    for period in range(1, size // 2 + 1):
+        if size % period == 0 and np.array_equal(flags[period:], flags[:-period]):
+            return period
+    return size

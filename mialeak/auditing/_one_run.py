@@ -19,6 +19,7 @@ from mialeak.auditing._checks import (
     as_claim,
     as_confidence,
     as_delta,
+    refuse_repeated_coins,
     refuse_repeats,
     require_direction,
     require_fair_coins,
@@ -157,8 +158,9 @@ def one_run_audit(
         With a fixed number of members, or with members that were not chosen at random, the bound
         does not hold.  Numbers of members that fair coins give with probability 1e-6 at most
         (exact binomial test, two-sided) are refused, and so are 26 flags or more with all members
-        on one side, as where members and non-members of a model are joined; the theorem is for
-        fair coins, so that no argument takes another probability.
+        on one side, as where members and non-members of a model are joined, or that repeat fewer
+        flags, as where a canary has several scores; the theorem is for fair coins, so that no
+        argument takes another probability.
     delta : float
         In [0, 1).
     confidence : float
@@ -233,6 +235,7 @@ def one_run_audit(
     worlds = values[flags == 1], values[flags == 0]
     order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
     refuse_repeats(order, ("scores", "scores"))
+    refuse_repeated_coins(flags)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member, one_run=True)
     if not higher_is_member:

@@ -40,7 +40,8 @@ def batch_gradient(
         If neither a learning rate nor an optimizer is given, or the optimizer is none.
     ValueError
         If the shapes differ, anything is NaN or infinite, a learning rate is not above 0, a
-        gradient overflows, or the optimizer is not plain gradient descent.
+        gradient overflows, no parameter changed at all (they were not copied before the step), or
+        the optimizer is not plain gradient descent.
 
     Notes
     -----
@@ -74,6 +75,10 @@ def batch_gradient(
     elif learning_rate is None:
         remedy = "Pass it, or optimizer= with the optimizer that took the steps"
         invalid("learning_rate", "be given", remedy=remedy, error=TypeError)
+    if before.size and np.array_equal(before, after):
+        rule = "differ from theta_before; all parameters are the same"
+        remedy = "Copy the parameters before the step: the optimizer changes them in place"
+        invalid("theta_after", rule, remedy=remedy)
     rate = as_floats(learning_rate, "learning_rate", finite=True)
     if rate.shape not in ((), before.shape[:-1]):
         invalid("learning_rate", f"be one number or one a step; its shape is {rate.shape}")

@@ -61,7 +61,8 @@ def per_sample_gradients(
     ValueError
         If x and y differ in length, a name is unknown, the loss is more than a number, divides by
         class weights or is neither the mean nor the sum over examples (eight of them are compared
-        with their batch), the output for one of these depends on the others, or a layer has
+        with their batch), a gradient is not finite, the output for one of these eight depends on
+        the others, or a layer has
         no gradient of one example: it mixes a batch (batch normalisation), draws at random (dropout
         in training mode) or is beyond ``torch.func`` (as GRU is).  The layer is named.
     ModuleNotFoundError
@@ -157,7 +158,12 @@ def gradient_blocks(
         except RuntimeError:
             name_layer(model, x[part], partial(each, moving, x[part], y[part]))
             raise
-        yield as_array(torch.cat([gradients[name].flatten(1) for name in chosen], dim=1))
+        rows = as_array(torch.cat([gradients[name].flatten(1) for name in chosen], dim=1))
+        if not (is_finite := np.isfinite(rows).all(axis=1)).all():
+            rule = f"have finite gradients; that of example {start + np.argmin(is_finite)} is not"
+            remedy = "Leave out examples with NaN; a model that diverged has no gradients"
+            invalid("x", rule, remedy=remedy)
+        yield rows
 
 
 def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> LayerGradients:

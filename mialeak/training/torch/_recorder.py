@@ -192,6 +192,8 @@ class ParameterRecorder:
     def batch_gradients_(self) -> FloatArray:
         """Gradient that each step followed."""
         path = self.parameters_
+        if (path[:-1] == path[1:]).all():  # steps of gradient 0, or below the rounding
+            return np.zeros((len(path) - 1, *path.shape[1:]))
         return batch_gradient(path[:-1], path[1:], self._rates)
 
     def close(self) -> None:
