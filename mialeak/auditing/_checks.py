@@ -156,7 +156,7 @@ def refuse_series(scores: FloatArray, name: str) -> None:
     """Refuse scores whose neighbours are alike, as those of one run or one canary are.
 
     Of the first 10,000, those that are not below the median stand in so few runs with probability
-    1e-6 at most, if all are independent (Wald and Wolfowitz, exact).  Sorted scores are taken.
+    1e-6 at most, if all are independent (Wald and Wolfowitz).  Sorted scores are taken.
     """
     scores = scores[:_SERIES]
     steps = np.diff(scores[np.isfinite(scores)])
@@ -165,10 +165,13 @@ def refuse_series(scores: FloatArray, name: str) -> None:
     size = scores.size
     is_high = scores >= np.partition(scores, size // 2)[size // 2]
     high, low = np.count_nonzero(is_high), np.count_nonzero(~is_high)
-    runs = int(is_high[0]) + np.count_nonzero(is_high[1:] & ~is_high[:-1])
+    # As they stand, and column by column of each table that they fill: of canaries by runs, say.
+    columns = [k for k in range(1, size // 2 + 1) if size % k == 0]
+    tables = [is_high.reshape(-1, k).T.ravel() for k in columns]
+    runs = min(int(one[0]) + np.count_nonzero(one[1:] & ~one[:-1]) for one in tables)
     k = np.arange(1.0, runs + 1.0)
     logs = _log_choose(high - 1.0, k - 1.0) + _log_choose(low + 1.0, k)
-    if np.exp(logs - _log_choose(float(size), float(high))).sum() > _CHANCE:
+    if len(tables) * np.exp(logs - _log_choose(float(size), float(high))).sum() > _CHANCE:
         return
     rule = (
         f"be independent; its neighbours are alike: those of the upper half stand in {runs} runs, "

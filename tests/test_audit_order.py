@@ -1,0 +1,130 @@
+"""Scores and coins in an order that independent ones do not have."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mialeak.auditing import audit, audit_power, one_run_audit
+from mialeak.auditing._checks import refuse_series
+from mialeak.tradeoff import GaussianTradeOff
+
+
+class TestSeries:
+    """Scores in an order that independent draws have with probability 1e-6 at most."""
+
+    def test_steps_of_one_training_are_refused(self):
+        """They proved an epsilon of 5 where nothing leaked, and 10 runs of 30 scores one of 3."""
+        rng = np.random.default_rng(0)
+        series = np.cumsum(rng.normal(size=(2, 300)), axis=1)
+        with pytest.raises(ValueError, match=r"in_scores must be independent; .* one score for"):
+            audit(*series, allow_reversed=True)
+        pairs = np.repeat(rng.normal(size=100), 2) + 0.01 * rng.normal(size=200)
+        draws = rng.normal(size=200)
+        with pytest.raises(ValueError, match=r"out_scores must be independent; .* runs"):
+            audit(draws, pairs, allow_reversed=True)
+        tiled = np.tile(rng.normal(size=10), 30) + 0.01 * rng.normal(size=300)  # runs by rows
+        with pytest.raises(ValueError, match=r"out_scores must be independent; .* runs"):
+            audit(draws, tiled, allow_reversed=True)
+        audit(np.sort(draws), np.sort(pairs)[::-1], allow_reversed=True)
+
+    @pytest.mark.parametrize("half", [3, 5, 6])
+    def test_the_level_is_that_of_all_orders(self, half, monkeypatch):
+        """Every order of the two halves, at a level at which short series have enough.
+
+        A table of two rows or more has an order for each number of columns, which share the level.
+        """
+        orders_read = sum(2 * half % k == 0 for k in range(1, half + 1))
+        size = 2 * half
+        orders = [o for o in itertools.product([0, 1], repeat=size) if sum(o) == half]
+        runs = [o[0] + sum(b > a for a, b in itertools.pairwise(o)) for o in orders]
+        number_of = dict(zip(orders, runs, strict=True))
+        shares = {k: Fraction(sum(r <= k for r in runs), len(orders)) for k in set(runs)}
+        monkeypatch.setattr("mialeak.auditing._checks._CHANCE", 0.4)
+        refused = 0
+        for order in orders:
+            scores = np.array(order) + np.tile([0.0, 0.5], half)  # the halves stay apart
+            if np.diff(scores).min() >= 0.0 or np.diff(scores).max() <= 0.0:
+                continue
+            columns = [k for k in range(1, half + 1) if size % k == 0]
+            read = [tuple(np.reshape(order, (-1, k)).T.ravel()) for k in columns]
+            fewest = min(number_of[one] for one in read)
+            if orders_read * shares[fewest] > 0.4:
+                refuse_series(scores, "in_scores")
+                continue
+            refused += 1
+            with pytest.raises(ValueError, match=f"stand in {fewest} runs"):
+                refuse_series(scores, "in_scores")
+        assert refused <= 0.4 * len(orders)
+
+
+class TestCoins:
+    def test_coins_that_were_not_fair_are_refused(self):
+        scores = np.random.default_rng(0).normal(size=1000)
+        member = np.r_[np.ones(900), np.zeros(100)].astype(int)
+        with pytest.raises(ValueError, match=r"member must come of fair coins.*900 of 1000"):
+            one_run_audit(scores, member, guesses=(200, 0))
+
+    @pytest.mark.parametrize("m", [30, 200, 1001])
+    def test_the_level_is_one_in_a_million(self, m):
+        """Exact, two-sided: on both sides of the boundary."""
+        least = next(k for k in range(m) if 2 * stats.binom.cdf(k, m, 0.5) > 1e-6)
+        scores = np.random.default_rng(0).normal(size=m)
+        order = np.random.default_rng(1).permutation(m)
+        for count in (least, m - least):
+            one_run_audit(scores, order < count, allow_reversed=True)
+        for count in (least - 1, m - least + 1):
+            with pytest.raises(ValueError, match=f"coins; .* of {m} are members"):
+                one_run_audit(scores, order < count)
+
+    def test_members_that_stand_before_all_others_are_those_of_no_coins(self):
+        """Of m fair coins 2 (m - 1) orders of 2^m are such: at most 1e-6 of 26 and more."""
+        size = 26
+        assert 2 * (size - 1) / 2**size <= 1e-6 < 2 * (size - 2) / 2 ** (size - 1)
+        scores = np.random.default_rng(0).normal(size=size)
+        flags = np.arange(size) < size // 2
+        for member in (flags, ~flags):
+            with pytest.raises(ValueError, match=r"coins; all .* stand before all"):
+                one_run_audit(scores, member, allow_reversed=True)
+        one_run_audit(scores[1:], flags[1:], allow_reversed=True)
+        one_run_audit(scores, np.roll(flags, 3), allow_reversed=True)
+
+    @pytest.mark.parametrize("copies", [2, 8])
+    @pytest.mark.parametrize("repeat", [np.tile, np.repeat])
+    def test_scores_of_one_canary_share_its_coin(self, copies, repeat):
+        """Ten scores of each of 100 canaries made 40 % of the claims false, nothing leaked."""
+        rng = np.random.default_rng(0)
+        member, difficulty = rng.integers(0, 2, 100), rng.normal(size=100)
+        scores = repeat(difficulty, copies) + 0.1 * rng.normal(size=100 * copies)
+        rule = (
+            f"member must come of coins .*; {100 * copies} flags repeat 100, .* one score a canary"
+        )
+        with pytest.raises(ValueError, match=rule):
+            one_run_audit(scores, repeat(member, copies), allow_reversed=True)
+        one_run_audit(scores[1:], repeat(member, copies)[1:], allow_reversed=True)
+
+    def test_repetitions_that_coins_give_are_taken(self):
+        """Of m fair coins at most 2 m 2^(k-m) repeat k of them, over all k that divide m."""
+        for size in range(2, 15, 2):
+            orders = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
+            for k in {k for k in range(1, size) if size % k == 0}:
+                tiled = (orders[:, k:] == orders[:, :-k]).all(1)
+                blocks = orders.reshape(-1, k, size // k)
+                repeated = (blocks == blocks[:, :, :1]).all((1, 2))
+                assert tiled.sum() == repeated.sum() == 2**k
+        coins = np.tile([0, 1, 1, 0, 1, 0], 4)
+        one_run_audit(np.random.default_rng(0).normal(size=24), coins, allow_reversed=True)
+
+    def test_simulated_audits_draw_their_own(self, monkeypatch):
+        """The test of the coins would refuse one simulation in a million."""
+
+        def refuse(flags):
+            raise AssertionError
+
+        monkeypatch.setattr("mialeak.auditing._one_run.require_fair_coins", refuse)
+        curve = GaussianTradeOff(3.0)
+        assert audit_power(0.5, curve, design="one-run", repetitions=5).n >= 16
