@@ -210,3 +210,11 @@ def test_a_page_that_cannot_be_written_is_one_line_on_stderr(tmp_path, capsys):
     assert captured.err.count("\n") == 1
     assert "page.html" in captured.err
     assert not captured.out
+
+
+def test_a_page_overwrites_no_file_of_data(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    data.write_text("a,b\n1,x\n")
+    assert main(["table", str(data), "--html", str(data)]) == 1
+    assert "must end in .html or .htm" in capsys.readouterr().err
+    assert data.read_text() == "a,b\n1,x\n"

@@ -189,11 +189,23 @@ def _picture(text: str) -> str:
     return text
 
 
+def _page(text: str) -> str:
+    """The name of a page, for argparse: a file of data is not overwritten by a slip of the keys."""
+    if not text.lower().endswith((".html", ".htm")):
+        raise argparse.ArgumentTypeError(f"must end in .html or .htm; got {text!r}")
+    return text
+
+
 def add_outputs(add: Any) -> None:
     """Describe what else the answer can be than text."""
     add("--json", action="store_true", help="print JSON")
     add("--plot", type=_picture, metavar="FILE", help="draw a picture: .png, .svg, .pdf")
-    add("--html", metavar="FILE", help="write a report as one page that needs no network")
+    add(
+        "--html",
+        type=_page,
+        metavar="FILE",
+        help="write a report as one page that needs no network",
+    )
 
 
 def one_table(options: argparse.Namespace, command: str) -> None:

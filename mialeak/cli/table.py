@@ -59,7 +59,8 @@ With --protect round:5 --protect suppress:10 usual protections are compared.
 _EPILOG = """\
 With --max-leakage X the command is a gate: it exits with 2 if the upper end of
 the interval of the average leakage (that of a random row) is above X, and with
-0 otherwise; with --population the exact number is compared.
+0 otherwise; with --population the exact leakage of a random person of the
+register is compared.
 --max-row-leakage X does the same for the riskiest row.  The last lines of the
 report state which number was compared with X.  Every error,
 usage included, exits with 1.
