@@ -190,7 +190,7 @@ def _picture(text: str) -> str:
 
 
 def _page(text: str) -> str:
-    """The name of a page, for argparse: a file of data is not overwritten by a slip of the keys."""
+    """The name of a page, for argparse, so that a slip of the keys overwrites no data."""
     if not text.lower().endswith((".html", ".htm")):
         raise argparse.ArgumentTypeError(f"must end in .html or .htm; got {text!r}")
     return text
