@@ -31,7 +31,7 @@ def step(size: int) -> tuple[Any, ...]:
     """An attack, gradients of `size` targets, a batch gradient, and a factor to solve with."""
     rng = np.random.default_rng(11)
     d = as_large(size, 1000, 4080)
-    reference = StreamingCovariance().fit(rng.normal(size=(2 * d, d)))
+    reference = StreamingCovariance().fit(rng.normal(size=(2 * d + 4, d)))
     targets, batch = rng.normal(size=(size, d)), rng.normal(size=d)
     factor = np.linalg.cholesky(reference.covariance_).T
     return CovarianceAttack(reference, BATCH), targets, batch, np.asfortranarray(factor.T)

@@ -292,3 +292,13 @@ def test_parameters_that_were_not_copied_are_refused():
         batch_gradient([theta, theta], [theta, theta], 0.1)
     path = np.array([[1.0, 2.0], [1.0, 2.0], [0.5, 2.0]])  # a gradient of 0 among others
     assert batch_gradient(path[:-1], path[1:], 0.5).tolist() == [[0.0, 0.0], [1.0, 0.0]]
+
+
+def test_a_reference_of_few_rows_is_warned_of():
+    """22 rows of 20 coordinates made targets that were out score up to 35,581."""
+    gradients = np.random.default_rng(0).normal(size=(44, 20))
+    with pytest.warns(UserWarning, match="43 rows for 20 coordinates: scores are too large by a"):
+        CovarianceAttack(StreamingCovariance().fit(gradients[:43]), 8)
+    CovarianceAttack(StreamingCovariance().fit(gradients), 8)
+    CovarianceAttack(StreamingCovariance(ridge=0.1).fit(gradients[:30]), 8)
+    CovarianceAttack(StreamingCovariance(structure="diagonal").fit(gradients[:30]), 8)

@@ -139,6 +139,8 @@ class CovarianceAttack:
         self.clip_norm = as_clip_norm(clip_norm)
         self.noise_multiplier = _as_noise(noise_multiplier, self.clip_norm)
         self._metric, self._plan = self._metric_of(reference), None
+        if self.noise_multiplier == 0.0:
+            _warn_of_few_rows(reference)
         self._single = False
         self._combined: FloatArray | None = None
         self.n_steps_seen_ = 0
@@ -353,6 +355,24 @@ def gradients_dot(errors: FloatArray, factors: LayerGradients, batches: FloatArr
     if factors.bias:
         fed += batches[:, None, -outputs:]
     return np.asarray(np.vecdot(errors, fed))
+
+
+def _warn_of_few_rows(reference: Any) -> None:
+    """Warn where the inverse of the covariance is off by a factor of two or more.
+
+    The mean of the inverse of a covariance of n normal rows in d columns is (n - 1)/(n - d - 2)
+    times the inverse.
+    """
+    given = reference.get_params()
+    rows, columns = int(reference.n_samples_seen_), reference.mean_.size
+    plain = given["structure"] == "full" and not given["shrinkage"] and not given["ridge"]
+    if plain and rows < 2 * (columns + 2):
+        warnings.warn(
+            f"the reference has {rows} rows for {columns} coordinates: scores are too large by a "
+            f"factor of about {(rows - 1) / max(rows - columns - 2, 1):.3g}. Fit it to more rows, "
+            'or pass shrinkage="ledoit-wolf", ridge= or structure="diagonal"',
+            stacklevel=3,
+        )
 
 
 def _as_sampling_rate(rate: Any, participation: str, score: str) -> float | None:
