@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import resolve_workers
-from mialeak.covariance import _dask, _files, _input, _learning
+from mialeak.covariance import _input, _learning, _sources
 from mialeak.covariance._learning import Learnt, join
 from mialeak.covariance._parameters import Once
 from mialeak.covariance._scoring import Scoring
@@ -183,10 +183,10 @@ class StreamingCovariance(Scoring):
         drop, tails = self.missing == "drop", rule == "ledoit-wolf"
         recipe = _learning.Recipe(structure, tails, blocks, drop)
         learnt: Learnt | None
-        if _dask.is_lazy(X):
-            learnt = join(known, _dask.learn_lazy(recipe, X, _input.column_names(X)))
-        elif (paths := _files.paths_of(X)) is not None:
-            learnt = join(known, _files.learn_files(recipe, paths, workers))
+        if _sources.is_lazy(X):
+            learnt = join(known, _sources.learn_lazy(recipe, X, _input.column_names(X)))
+        elif (paths := _sources.paths_of(X)) is not None:
+            learnt = join(known, _sources.learn_files(recipe, paths, workers))
         else:
             sole = not hasattr(X, "__next__")
             pairs = ((_input.column_names(block), block) for block in ((X,) if sole else X))
@@ -285,7 +285,7 @@ class StreamingCovariance(Scoring):
         """
         learnt = self._seen()
         self._rule_and_ridge()
-        _files.save(path, self.get_params(), learnt)
+        _sources.save(path, self.get_params(), learnt)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -307,7 +307,7 @@ class StreamingCovariance(Scoring):
         ValueError
             If it is damaged, or holds something else.
         """
-        parameters, learnt = _files.load(path)
+        parameters, learnt = _sources.load(path)
         loaded = cls(**parameters)
         loaded._commit(learnt)
         return loaded

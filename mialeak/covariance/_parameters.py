@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from mialeak._arrays import as_choice, as_count, as_float, invalid
-from mialeak.covariance._about_zero import about_zero
 from mialeak.covariance._factors import Factor
+from mialeak.covariance._learning import about_zero
 from mialeak.covariance._moments import Moments
 from mialeak.covariance._shrinkage import factor_of
 

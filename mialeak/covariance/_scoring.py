@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid
-from mialeak.covariance import _dask, _input, _learning
-from mialeak.covariance._about_zero import about_zero
+from mialeak.covariance import _input, _learning, _sources
 from mialeak.covariance._factors import Factor
-from mialeak.covariance._learning import Learnt
+from mialeak.covariance._learning import Learnt, about_zero
 from mialeak.covariance._moments import centred
 from mialeak.covariance._parameters import NotFittedError, Once, Parameters
 from mialeak.covariance._shrinkage import covariance
@@ -121,7 +120,7 @@ class Scoring(Parameters):
         """
         del y
         distances = self.mahalanobis(X)
-        if _dask.is_lazy(distances):
+        if _sources.is_lazy(distances):
             distances = distances.compute()  # type: ignore[attr-defined]
         kept = distances[~np.isnan(distances)]
         if not kept.size:
@@ -192,10 +191,10 @@ class Scoring(Parameters):
 
     def _score(self, X: Any, whiten: bool) -> Any:
         learnt, names = self._seen(), _input.column_names(X)
-        if _dask.is_lazy(X):
-            array = _dask.by_rows(X)
+        if _sources.is_lazy(X):
+            array = _sources.by_rows(X)
             learnt.check(array, names, "X")
-            return _dask.map_lazy(copy.copy(self), array, whiten)
+            return _sources.map_lazy(copy.copy(self), array, whiten)
         factor, rows = self.whitening_, _input.as_rows(X)
         learnt.check(rows, names, "X")
         centre, rest = self._centre()

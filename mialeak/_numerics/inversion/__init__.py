@@ -24,8 +24,7 @@ tolerance.  The range grows until the integrand is negligible.  For nearly perio
 large again at higher t: `windows` are the intervals where.
 """
 
-from mialeak._numerics.inversion._functions import MomentFunction
-from mialeak._numerics.inversion._integrals import cosine_and_sine
+from mialeak._numerics.inversion._integrals import MomentFunction, cosine_and_sine
 from mialeak._numerics.inversion._saddle import SaddlePointInversion
 
 __all__ = ["MomentFunction", "SaddlePointInversion", "cosine_and_sine"]

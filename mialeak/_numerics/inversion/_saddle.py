@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak._numerics.inversion._functions import Function, LogMoment, MomentFunction
-from mialeak._numerics.inversion._integrals import Contour, option, tail_and_density
+from mialeak._numerics.inversion._integrals import (
+    Contour,
+    Function,
+    LogMoment,
+    MomentFunction,
+    option,
+    tail_and_density,
+)
 
 __all__ = ["SaddlePointInversion"]
 
