@@ -46,6 +46,7 @@ _HALL = {
         "PiecewiseTradeOff",
         "SubsampledTradeOff",
         "TradeOff",
+        "compose",
     ),
     "populations": ("Register",),
     "guarantees": (

@@ -65,6 +65,7 @@ from mialeak.tradeoff import (
     PiecewiseTradeOff as PiecewiseTradeOff,
     SubsampledTradeOff as SubsampledTradeOff,
     TradeOff as TradeOff,
+    compose as compose,
 )
 from mialeak.training import (
     CovarianceAttack as CovarianceAttack,

@@ -242,7 +242,7 @@ def test_sub_sampling_and_dictionary_come_from_the_base():
         "columns": 3,
         "kind": "exact",
     }
-    with pytest.raises(TypeError, match="cannot be composed"):
+    with pytest.raises(TypeError, match="the law of its likelihood ratio is not known"):
         curve.compose(curve)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy import special
 
 from mialeak._numerics import normal
-from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, SubsampledTradeOff
+from mialeak.tradeoff import GaussianTradeOff
 
 RNG = np.random.default_rng(20250)
 
@@ -295,14 +295,6 @@ def test_the_squares_of_mu_add():
     both = GaussianTradeOff(3.0).compose(GaussianTradeOff([0.0, 4.0, np.inf], kind="asymptotic"))
     assert both.mu.tolist() == [3.0, 5.0, np.inf]
     assert both.kind == "asymptotic"
-
-
-@pytest.mark.parametrize(
-    "other", [SubsampledTradeOff(GaussianTradeOff(1.0), 0.5), PiecewiseTradeOff([0.2], [0.5])]
-)
-def test_composition_with_another_kind_is_refused(other):
-    with pytest.raises(TypeError, match=r"GaussianTradeOff and \w+ cannot be composed: only two"):
-        GaussianTradeOff(1.0).compose(other)
 
 
 unit = st.floats(0, 1)

@@ -114,6 +114,9 @@ class EnclosedTradeOff(TradeOff):
         """
         return self.upper.compose(other.upper if isinstance(other, EnclosedTradeOff) else other)
 
+    def _composable(self) -> TradeOff:
+        return self.upper
+
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
         return {

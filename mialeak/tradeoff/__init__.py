@@ -5,15 +5,18 @@ in both directions.
 """
 
 from mialeak.tradeoff._base import TradeOff
+from mialeak.tradeoff._composed import ComposedTradeOff, compose
 from mialeak.tradeoff._empirical import EmpiricalTradeOff
 from mialeak.tradeoff._gaussian import GaussianTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 from mialeak.tradeoff._subsampled import SubsampledTradeOff
 
 __all__ = [
+    "ComposedTradeOff",
     "EmpiricalTradeOff",
     "GaussianTradeOff",
     "PiecewiseTradeOff",
     "SubsampledTradeOff",
     "TradeOff",
+    "compose",
 ]

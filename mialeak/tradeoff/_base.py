@@ -16,11 +16,13 @@ from mialeak._arrays import (
     invalid,
     plain,
     require,
+    unsupported,
 )
 from mialeak._numerics.roots import increasing_root, least_epsilon, positive_where
 from mialeak._results import Direction, Kind, Result
+from mialeak.tradeoff._losses import Loss
 
-__all__ = ["TradeOff", "weakest"]
+__all__ = ["TradeOff", "require_scalar", "weakest"]
 
 
 #: Kinds from the strongest claim to the weakest; a result from several has the weakest kind.
@@ -30,6 +32,13 @@ _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
 def weakest(*kinds: Kind) -> Kind:
     """The kind of a result computed from results of several kinds."""
     return max(kinds, key=_STRENGTH.index)
+
+
+def require_scalar(value: Any, name: str) -> None:
+    """Refuse an array of parameters: curves are composed one by one."""
+    if np.ndim(value):
+        rule = f"be one number where curves are composed; its shape is {np.shape(value)}"
+        invalid(name, rule, remedy="Compose the curves one by one")
 
 
 class TradeOff(Result, ABC):
@@ -67,6 +76,8 @@ class TradeOff(Result, ABC):
     #: Constructor of the curve of a subsample; set by the module of :class:`SubsampledTradeOff`,
     #: which imports this class.
     _subsampled: ClassVar[Callable[[TradeOff, Any], TradeOff]]
+    #: :func:`compose`, set likewise.
+    _composed: ClassVar[Callable[..., TradeOff]]
 
     def power(self, fpr: Any) -> float | FloatArray:
         """P(guess "in" | in) of the best attack with this false-positive rate.
@@ -258,11 +269,31 @@ class TradeOff(Result, ABC):
 
         Raises
         ------
-        TypeError
-            If there is no exact result.  There is one for two Gaussian curves (the squares of mu
-            add) and for two piecewise linear curves with up to 4,194,304 pairs of segments.
+        TypeError, ValueError
+            As :func:`compose`, which takes any number of curves.
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff
+        >>> both = GaussianTradeOff(1.0).compose(PiecewiseTradeOff([0.25], [0.75]))
+        >>> f"{both.advantage:.6f}"
+        '0.554928'
         """
-        self._cannot_compose(other)
+        if not isinstance(other, TradeOff):
+            invalid("other", f"be a TradeOff, not {type(other).__name__}", error=TypeError)
+        return type(self)._composed(self, other)
+
+    def _composable(self) -> TradeOff:
+        """The curve whose likelihood ratio is composed, with scalar parameters."""
+        self._without_ratio()
+
+    def _loss(self) -> Loss:
+        """The log likelihood ratio of a composable curve."""
+        self._without_ratio()
+
+    def _without_ratio(self) -> NoReturn:
+        why = "the law of its likelihood ratio is not known"
+        unsupported("compose", f"for {type(self).__name__}", why, error=TypeError)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
@@ -298,10 +329,3 @@ class TradeOff(Result, ABC):
         if direction != "both":
             return direction, None
         return "in", None if self._in_leads else "out"
-
-    def _cannot_compose(self, other: Any, because: str = "") -> NoReturn:
-        if not isinstance(other, TradeOff):
-            invalid("other", f"be a TradeOff, not {type(other).__name__}", error=TypeError)
-        pair = f"{type(self).__name__} and {type(other).__name__}"
-        reason = because or "only two Gaussian or two piecewise linear curves compose exactly"
-        raise TypeError(f"{pair} cannot be composed: {reason}")

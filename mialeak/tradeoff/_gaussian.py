@@ -12,7 +12,8 @@ from mialeak._arrays import FloatArray, as_floats, as_frozen, require_within
 from mialeak._numerics.normal import blockwise, shifted_normal
 from mialeak._numerics.normal_options import call, call_at_zero, call_strike
 from mialeak._results import Kind
-from mialeak.tradeoff._base import TradeOff, weakest
+from mialeak.tradeoff._base import TradeOff, require_scalar, weakest
+from mialeak.tradeoff._losses import Loss, NormalLoss
 
 __all__ = ["GaussianTradeOff"]
 
@@ -92,7 +93,7 @@ class GaussianTradeOff(TradeOff):
         result: float | FloatArray = special.ndtr(self.mu / np.sqrt(2.0))
         return result
 
-    def compose(self, other: TradeOff) -> GaussianTradeOff:
+    def compose(self, other: TradeOff) -> TradeOff:
         """The curve of this release and an independent second one: the squares of mu add.
 
         Parameters
@@ -101,12 +102,13 @@ class GaussianTradeOff(TradeOff):
 
         Returns
         -------
-        GaussianTradeOff
+        TradeOff
+            A GaussianTradeOff for another of its kind, otherwise that of :func:`compose`.
 
         Raises
         ------
         TypeError
-            For any other kind: there is no exact result.
+            As :func:`compose`.
 
         Examples
         --------
@@ -115,8 +117,15 @@ class GaussianTradeOff(TradeOff):
         GaussianTradeOff(mu=5, kind='exact')
         """
         if not isinstance(other, GaussianTradeOff):
-            self._cannot_compose(other)
+            return super().compose(other)
         return GaussianTradeOff(np.hypot(self.mu, other.mu), kind=weakest(self.kind, other.kind))
+
+    def _composable(self) -> TradeOff:
+        require_scalar(self.mu, "mu")
+        return self
+
+    def _loss(self) -> Loss:
+        return NormalLoss(float(self.mu))
 
     def _power(self, fpr: FloatArray) -> FloatArray:
         return self._shifted(fpr, 1.0, at_zero=fpr, at_inf=1.0)

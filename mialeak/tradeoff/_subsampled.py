@@ -10,7 +10,10 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
-from mialeak.tradeoff._base import TradeOff
+from mialeak.tradeoff._base import TradeOff, require_scalar
+from mialeak.tradeoff._gaussian import GaussianTradeOff
+from mialeak.tradeoff._losses import Loss, SampledNormalLoss
+from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["SubsampledTradeOff"]
 
@@ -118,6 +121,19 @@ class SubsampledTradeOff(TradeOff):
         """
         return SubsampledTradeOff(self.base, self.rate * as_probability(rate, "rate"))
 
+    def _composable(self) -> TradeOff:
+        require_scalar(self.rate, "rate")
+        base, rate = self.base._composable(), float(self.rate)
+        if isinstance(base, GaussianTradeOff):
+            nothing = rate == 0.0 or base.mu == 0.0
+            return GaussianTradeOff(0.0, kind=self.kind) if nothing else _whole(base, rate)
+        if isinstance(base, PiecewiseTradeOff):
+            return base.subsample(rate)
+        return super()._composable()
+
+    def _loss(self) -> Loss:
+        return SampledNormalLoss(float(self.base.mu), float(self.rate))  # type: ignore[attr-defined]
+
     def _power(self, fpr: FloatArray) -> FloatArray:
         return np.asarray(self.rate * self.base._power(fpr) + (1.0 - self.rate) * fpr)
 
@@ -194,6 +210,10 @@ class SubsampledTradeOff(TradeOff):
                 tolerance=_ROUNDING,
             )
         return np.where(solve, root, high)
+
+
+def _whole(base: TradeOff, rate: float) -> TradeOff:
+    return base if rate == 1.0 else SubsampledTradeOff(base, rate)
 
 
 def _share(inner: FloatArray, rate: FloatArray) -> FloatArray:

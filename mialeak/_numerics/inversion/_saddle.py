@@ -33,6 +33,9 @@ _FIRST_STEP = 0.8
 #: Distance of the first contours from the pole at 0, least distance from the pole at 1, and
 #: distance of neighbouring contours, in the same units.
 _START, _APART, _LADDER = 0.5, 0.1, 2.5
+#: Largest distance of x from the saddle of its contour, in standard deviations of the tilted law:
+#: the integral loses a factor e^(d^2/2) to cancellation.
+_FAR = 2.0
 #: If the saddle is within this share of a period of the mean, f(x + period) is the total mass: the
 #: wrap-around is the mass, and is subtracted.
 _NEAR = 0.7
@@ -65,6 +68,11 @@ class SaddlePointInversion:
         Relative size of the integrand outside the windows: the tolerance of the step.
     support : tuple of float, optional
         Interval that holds all l.
+    least : callable, optional
+        ``least(theta)``: the first range of t is at least this long.  The default ends where the
+        integrand is negligible.
+    most_nodes : int, optional
+        Largest number of nodes of a contour; a law that needs more raises ArithmeticError.
 
     Notes
     -----
@@ -81,7 +89,10 @@ class SaddlePointInversion:
         reach: float = np.inf,
         omitted: float = 0.0,
         support: tuple[float, float] = (-np.inf, np.inf),
+        least: Callable[[float], float] | None = None,
+        most_nodes: int = _MOST_NODES,
     ):
+        self._least, self._most_nodes = least, most_nodes
         self._law: MomentFunction = Function(law) if callable(law) else law
         self._strip, self._support = strip, support
         self._windows, self._reach_of_base, self._omitted = windows, reach, omitted
@@ -251,8 +262,29 @@ class SaddlePointInversion:
                     break
                 place = 0 if direction < 0 else len(contours)
                 contours.insert(place, self._contour(theta))
+        self._fill(contours, x)
         self._contours = contours
         return contours
+
+    def _fill(self, contours: list[Contour], x: FloatArray) -> None:
+        """Contours in between, where the tilted law changes so fast that an x is far from both."""
+        while len(contours) < _MOST_CONTOURS:
+            saddles = np.array([contour.saddle for contour in contours])
+            spreads = np.array([contour.spread for contour in contours])
+            near = np.searchsorted(0.5 * (saddles[1:] + saddles[:-1]), x)
+            far = np.abs(x - saddles[near]) > _FAR * spreads[near]
+            right = np.searchsorted(saddles, x)
+            far &= (right > 0) & (right < saddles.size)
+            if not far.any():
+                return
+            place = int(right[np.argmax(far)])
+            first, last = contours[place - 1].theta, contours[place].theta
+            middle = 0.5 * (first + last)
+            if not first < middle < last:
+                return
+            if min(abs(middle), abs(middle - 1.0)) < 0.125 * (last - first):
+                middle += 0.25 * (last - first)
+            contours.insert(place, self._contour(middle))
 
     def _next(self, theta: float, direction: int, step: float) -> float:
         """Theta plus `step` outward: off the pole at 1, at most half the way to the strip's end."""
@@ -278,9 +310,9 @@ class SaddlePointInversion:
             error = min(float(np.max(np.abs(now - before))), 1.0) ** 2 if seen else 1.0
             if error <= max(_TOLERANCE, self._omitted**2):
                 return Contour(*given, error)
-            if 2 * places.size > _MOST_NODES:
+            if 2 * places.size > self._most_nodes:
                 if self._omitted == 0.0:
-                    _refuse(theta)
+                    self._refuse(theta)
                 return Contour(*given, float(np.sqrt(error)))
             before, step = now, 0.5 * step
             places, values = self._halved(theta, step, places, values)
@@ -288,14 +320,15 @@ class SaddlePointInversion:
     def _places(self, theta: float, step: float) -> tuple[npt.NDArray[np.int64], ComplexArray]:
         """Nodes as multiples of the step, and M there: the first range, then the windows."""
         values, start = [], 0
-        while start < _MOST_NODES:
+        least = self._least(theta) if self._least is not None else 0.0
+        while start < self._most_nodes:
             values.append(self._law.wave(theta, start * step, step, _CHUNK))
             start += _CHUNK
             vanished = np.abs(values[-1][-_LAST:]).max() < _NEGLIGIBLE
-            if vanished or start * step >= self._reach_of_base:
+            if (vanished and start * step >= least) or start * step >= self._reach_of_base:
                 break
         else:
-            _refuse(theta)
+            self._refuse(theta)
         base = np.concatenate(values)
         kept = min(int(np.flatnonzero(np.abs(base) >= _NEGLIGIBLE)[-1]) + 2, base.size)
         pieces, values = [np.arange(kept)], [base[:kept]]
@@ -346,11 +379,10 @@ class SaddlePointInversion:
             return option(contour, x, held, sold, gap)
         return kernel(contour, x, anchor, known(anchor))
 
-
-def _refuse(theta: float) -> NoReturn:
-    invalid(
-        "log_moment",
-        f"fall off along the line Re s = {theta:.6g}: it did not within {_MOST_NODES} nodes",
-        remedy="Enumerate a law that has a small number of atoms",
-        error=ArithmeticError,
-    )
+    def _refuse(self, theta: float) -> NoReturn:
+        invalid(
+            "log_moment",
+            f"fall off along the line Re s = {theta:.6g}: it did not in {self._most_nodes} nodes",
+            remedy="Enumerate a law that has a small number of atoms",
+            error=ArithmeticError,
+        )

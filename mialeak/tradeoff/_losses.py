@@ -1,0 +1,239 @@
+"""Log likelihood ratios as random variables: what composition needs of a release.
+
+A release has the log likelihood ratio ``l = log(P_in / P_out)``, a random variable under *out*.  It
+may be -inf (a release that the target rules out) or, under *in* only, +inf (one that only the
+target makes possible).  The finite part has the moment function ``M(s) = E_out[e^(s l)]``, and
+``M(1 + s)`` is that under *in*.  The moment function of independent releases is a product.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, unsupported
+
+__all__ = ["AtomLoss", "ComposedLoss", "Loss", "NormalLoss", "SampledNormalLoss"]
+
+ComplexArray = npt.NDArray[np.complex128]
+Local = tuple[float, float, float]
+
+#: Frequencies times outcomes evaluated at once.
+_BLOCK = 1 << 20
+#: Phases below this have the series of sin(y) - y.
+_SMALL_PHASE = 0.1
+#: K below this is computed as log1p of a sum of small terms.
+_SMALL_K = 0.5
+#: A sum over a grid of z leaves out terms below e^-_DEEP relative to the largest.
+_DEEP = 46.0
+#: Step of a first grid, in standard deviations of z.
+_STEP = 0.25
+#: The trapezoid rule of step h is exact, but for e^-(_BAND - 9)^2/2, for a normal law times a wave
+#: of frequency f if ``h <= 2 pi / (f + _BAND)``; the local frequency of e^(itl) is t l'.
+_BAND, _WIDER = 18.0, 1.25
+#: The grid has no z below this: a tail there has a probability below 1e-1000.
+_LOWEST = -70.0
+#: Largest number of points of the grid.
+_MOST_POINTS = 1 << 14
+#: Frequencies, in units of one over the standard deviation, at which a smooth law is looked at for
+#: its largest modulus beyond a frequency.
+_PROBES = np.geomspace(1.0, 8.0, 33)
+
+
+class Loss(ABC):
+    """The log likelihood ratio of one release."""
+
+    #: P_out(l = -inf) and P_in(l = +inf).
+    lost: tuple[float, float] = (0.0, 0.0)
+    #: Interval that holds all finite l.
+    support: tuple[float, float] = (-np.inf, np.inf)
+
+    @abstractmethod
+    def local(self, theta: float) -> Local:
+        """``K = log M``, K' and K'' at a real theta."""
+
+    @abstractmethod
+    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
+        """``K(theta + it) - K(theta) - i t K'(theta)``, up to multiples of 2 pi i.
+
+        Relatively accurate for small t: it is multiplied by the number of releases.
+        """
+
+    @abstractmethod
+    def ceiling(self, theta: float, t: float) -> float:
+        """``|M(theta + iu)| / M(theta)`` is at most this for all u >= t."""
+
+
+class NormalLoss(Loss):
+    """N(-mu^2/2, mu^2), the ratio of two normal laws at a distance of mu."""
+
+    def __init__(self, mu: float):
+        self.mu = mu
+
+    def local(self, theta: float) -> Local:
+        square = self.mu * self.mu
+        return 0.5 * square * theta * (theta - 1.0), square * (theta - 0.5), square
+
+    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
+        return (-0.5 * (self.mu * t) ** 2).astype(np.complex128)
+
+    def ceiling(self, theta: float, t: float) -> float:
+        return float(np.exp(-0.5 * (self.mu * t) ** 2))
+
+
+class AtomLoss(Loss):
+    """Finitely many outcomes: probability *out* and finite log ratio of each."""
+
+    def __init__(self, p_out: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
+        self.log_p, self.ratio, self.lost = np.log(p_out), log_ratio, lost
+        self.support = float(log_ratio.min()), float(log_ratio.max())
+
+    def local(self, theta: float) -> Local:
+        log_mass, mean, moved = _tilted(self.log_p, self.ratio, theta, self.lost[0])
+        return log_mass, mean, float(moved @ (self.ratio - mean) ** 2)
+
+    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
+        _, mean, moved = _tilted(self.log_p, self.ratio, theta, self.lost[0])
+        return _log_wave(moved, self.ratio - mean, t)
+
+    def ceiling(self, theta: float, t: float) -> float:
+        return 1.0
+
+
+class SampledNormalLoss(Loss):
+    """The ratio of N(0, 1) and its mixture with a share `rate` of N(mu, 1).
+
+    ``l = log(1 - rate + rate e^g)``, g = mu z - mu^2/2 and z standard normal.  Means are sums over
+    a grid of z: the trapezoid rule, whose error for an analytic function falls off as e^(-c/step).
+    """
+
+    def __init__(self, mu: float, rate: float):
+        self.mu, self.rate = mu, rate
+        self.support = float(np.log1p(-rate)), np.inf
+        # The singularities of l are at a distance of pi / mu from the real line.
+        self._step = 2.0 * np.pi**2 / (mu * _DEEP)
+        self._grid = lru_cache(maxsize=8)(self._make_grid)
+
+    def local(self, theta: float) -> Local:
+        log_p, ratio = self._grid(theta, 0.0)
+        log_mass, mean, moved = _tilted(log_p, ratio, theta, 0.0)
+        return log_mass, mean, float(moved @ (ratio - mean) ** 2)
+
+    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
+        most = float(np.max(np.abs(t), initial=0.0))
+        # Rounded up to a power of two: neighbouring frequencies share a grid.
+        log_p, ratio = self._grid(theta, float(np.exp2(np.ceil(np.log2(max(most, 1e-300))))))
+        _, mean, moved = _tilted(log_p, ratio, theta, 0.0)
+        return _log_wave(moved, ratio - mean, t)
+
+    def ceiling(self, theta: float, t: float) -> float:
+        # The density of l is smooth and has one mode: its transform falls off without a return.
+        return float(np.exp(np.max(self.log_wave(theta, t * _PROBES).real)))
+
+    def _make_grid(self, theta: float, t: float) -> tuple[FloatArray, FloatArray]:
+        """Log weights of the points of z that matter at theta, and their log ratios."""
+        low, high = _LOWEST, max(theta * self.mu, 0.0) + np.sqrt(2.0 * _DEEP)
+        coarse = np.arange(low, high + _STEP, _STEP)
+        ratio, share = self._ratio(coarse)
+        exponent = theta * ratio - 0.5 * coarse * coarse
+        kept = np.flatnonzero(exponent >= exponent.max() - _DEEP)
+        # For theta < 0 the peak is narrower than that of z: its curvature is at most this.
+        share = share[kept]
+        curvature = 1.0 - min(theta, 0.0) * self.mu**2 * float((share * (1.0 - share)).max())
+        band = _WIDER * t * self.mu * float(share.max()) + _BAND * np.sqrt(curvature)
+        step = min(self._step, 2.0 * np.pi / band)
+        first, last = coarse[kept[0]] - _STEP, coarse[kept[-1]] + _STEP
+        points = np.arange(np.floor(first / step), np.ceil(last / step) + 1.0)
+        if points.size > _MOST_POINTS:
+            why = f"a grid of {points.size} points does not resolve its likelihood ratio"
+            unsupported("The composition", "of so few steps", why, error=ArithmeticError)
+        z = step * points
+        return np.log(step / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, self._ratio(z)[0]
+
+    def _ratio(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """L at z, and the posterior share of the second normal, l' / mu."""
+        growth = self.mu * (z - 0.5 * self.mu)
+        with np.errstate(over="ignore"):
+            near = np.log1p(self.rate * np.expm1(np.minimum(growth, 500.0)))
+        ratio = np.where(growth > 500.0, growth + np.log(self.rate), near)
+        return ratio, self.rate * np.exp(growth - ratio)
+
+
+class ComposedLoss:
+    """The sum of independent log likelihood ratios, each a number of times.
+
+    It has the interface of a moment function of :class:`SaddlePointInversion`.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Loss, int]]):
+        self.parts = list(parts)
+        kept = [sum(m * np.log1p(-part.lost[world]) for part, m in parts) for world in (0, 1)]
+        self.lost = float(-np.expm1(kept[0])), float(-np.expm1(kept[1]))
+        low, high = (float(sum(m * part.support[end] for part, m in parts)) for end in (0, 1))
+        slack = 1e-13 * (abs(low) + abs(high)) if np.isfinite(low) and np.isfinite(high) else 0.0
+        self.support = low - slack, high + slack
+        self.spread = self.local(0.0)[2]
+
+    def local(self, theta: float) -> Local:
+        """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""
+        sums = np.zeros(3)
+        for part, m in self.parts:
+            sums += m * np.array(part.local(theta))
+        return float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
+
+    def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
+        """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""
+        t = start + step * np.arange(count)
+        total = np.zeros(count, np.complex128)
+        for part, m in self.parts:
+            wave = part.log_wave(theta, t)
+            total += m * wave.real + 1j * (m * wave.imag)
+        return np.exp(total)
+
+    def ceiling(self, theta: float, t: float) -> float:
+        """``|M(theta + iu)| / M(theta)`` is at most this for all u >= t."""
+        return float(np.prod([part.ceiling(theta, t) ** m for part, m in self.parts]))
+
+
+def _tilted(
+    log_p: FloatArray, ratio: FloatArray, theta: float, lost: float
+) -> tuple[float, float, FloatArray]:
+    """K, K' and the weights of the tilted law; K is relatively accurate where it is small."""
+    exponent = log_p + theta * ratio
+    most = float(exponent.max())
+    moved = np.exp(exponent - most)
+    total = float(moved.sum())
+    moved /= total
+    log_mass = most + float(np.log(total))
+    if abs(log_mass) < _SMALL_K:
+        p, gentle = np.exp(log_p), np.abs(theta * ratio) < 1.0
+        with np.errstate(over="ignore"):
+            steep = np.exp(np.where(gentle, 0.0, exponent)) - p
+        gain = np.where(gentle, p * np.expm1(np.where(gentle, theta * ratio, 0.0)), steep)
+        log_mass = float(np.log1p(gain.sum() - lost))
+    return log_mass, float(moved @ ratio), moved
+
+
+def _log_wave(weights: FloatArray, centred: FloatArray, t: FloatArray) -> ComplexArray:
+    """Log of ``sum of weights e^(i t centred)``, accurate near 1; the centred values average 0."""
+    result = np.empty(t.shape, np.complex128)
+    rows = max(1, _BLOCK // centred.size)
+    for start in range(0, t.size, rows):
+        phase = np.multiply.outer(t[start : start + rows], centred)
+        half = np.tan(0.5 * phase)  # NumPy has vector code for the tangent only
+        below = 1.0 / (1.0 + half * half)
+        real = -2.0 * (half * half * below) @ weights
+        square = phase * phase
+        fourth = 1.0 - square / 42.0 * (1.0 - square / 72.0)
+        series = -phase * square / 6.0 * (1.0 - square / 20.0 * fourth)
+        small = np.abs(phase) < _SMALL_PHASE
+        imaginary = np.where(small, series, 2.0 * half * below - phase) @ weights
+        # The phases average 0, but for rounding.
+        with np.errstate(divide="ignore"):
+            modulus = 0.5 * np.log1p(np.maximum(2.0 * real + real * real + imaginary**2, -1.0))
+        result[start : start + rows] = modulus + 1j * np.arctan2(imaginary, 1.0 + real)
+    return result
