@@ -8,8 +8,9 @@ means: an answer, and the words before it.
 from __future__ import annotations
 
 import pytest
+from wrong_calls import CALLS, LAWS, ORDERS, PERSON
 from wrong_counts import COUNTS
-from wrong_inputs import AUDITS, CALLS, MEANS
+from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak.cli import main
@@ -74,6 +75,20 @@ def test_the_cure_cures(line, files, tmp_path, monkeypatch, capsys):
         (tmp_path / name).write_text(content)
     assert main(line.split()) == 0
     assert capsys.readouterr().out.startswith("Publishing ")
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_target_in_the_order_of_the_columns_is_taken(name):
+    ORDERS[name](PERSON)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+def test_a_law_takes_a_target_with_its_names_and_one_without(law):
+    release, bare = law.mean, PERSON.to_numpy()
+    if "Presence" not in repr(law):
+        release = bare
+    expected = law.log_likelihood_ratio(release, bare, 2)
+    assert (law.log_likelihood_ratio(release, PERSON, 2) == expected).all()
 
 
 def test_the_corpus_is_one_of_fifty():

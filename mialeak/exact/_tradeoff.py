@@ -15,6 +15,7 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
+from mialeak._labels import require_same_columns
 from mialeak.exact._atoms import MOST_LARGE, MOST_SMALL, Atoms, Halves, atoms_of, halves_of
 from mialeak.exact._coordinates import CoordinateFamily, families_of, log_of
 from mialeak.exact._curve import ExactTradeOff
@@ -139,6 +140,7 @@ def exact_mean_tradeoff(
     0.863390090666
     """
     law = as_joint(marginals)
+    require_same_columns(marginals=law, target=target)
     row = as_floats(target, "target", finite=True)
     if row.shape != (law.size,):
         rule = f"have {law.size} entries, one for each column of marginals"

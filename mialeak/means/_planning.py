@@ -17,11 +17,11 @@ from mialeak._arrays import (
     invalid,
     require,
 )
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
     as_points,
     kernel_blocks,
-    require_same_columns,
     squared_distances,
 )
 from mialeak._numerics.whitening import (

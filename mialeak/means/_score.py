@@ -8,10 +8,10 @@ from mialeak._arrays import (
     FloatArray,
     as_count,
 )
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
     as_points,
-    require_same_columns,
     squared_distances,
 )
 from mialeak._numerics.whitening import whitening

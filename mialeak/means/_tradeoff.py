@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
     as_points,
     inner_products,
-    require_same_columns,
     squared_distances,
 )
 from mialeak._numerics.whitening import Whitening, whitening
@@ -180,6 +180,7 @@ def gaussian_release_tradeoff(shift: Any, release_cov: Any) -> GaussianTradeOff:
     >>> f"{both.mu ** 2:.3f} {one.mu ** 2:.3f}"
     '0.125 0.083'
     """
+    require_same_columns(shift=shift, release_cov=release_cov)
     shift = as_floats(shift, "shift")
     if shift.ndim == 0 or not shift.shape[-1]:
         invalid("shift", f"have at least one column; its shape is {shift.shape}")

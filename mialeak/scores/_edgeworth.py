@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, require_within
+from mialeak._labels import require_same_columns
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
     Piece,
@@ -103,6 +104,14 @@ def edgeworth_score(
     >>> np.round(np.log([0.32 / 0.3, 0.51 / 0.5]), 4)
     array([0.0645, 0.0198])
     """
+    require_same_columns(
+        target=target,
+        mean=mean,
+        std=std,
+        skewness=skewness,
+        excess_kurtosis=excess_kurtosis,
+        releases=releases,
+    )
     centre, scale, constants, coefficients = _polynomials(
         target, mean, std, skewness, excess_kurtosis, n, order
     )

@@ -1,0 +1,151 @@
+"""Wrong calls in Python; see :mod:`wrong_inputs`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from wrong_inputs import DOWN, UP, Call
+
+from mialeak import (
+    EmpiricalTradeOff,
+    audit,
+    estimate_max_leakage,
+    exact_mean_tradeoff,
+    gaussian_mean_tradeoff,
+    leakage_score,
+    max_leakage,
+    mean_tradeoff,
+    min_samples,
+    one_run_audit,
+)
+from mialeak.covariance import StreamingCovariance
+from mialeak.games import FixedTargetGame
+from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
+from mialeak.means import gaussian_release_tradeoff
+from mialeak.scores import (
+    bernoulli_score,
+    covariance_score,
+    edgeworth_score,
+    genotype_score,
+    glir_score,
+    scalar_product_score,
+)
+from mialeak.training import batch_gradient
+
+#: Frequencies of sites and a person, in two orders.
+SITES = ["rs1", "rs2", "rs3", "rs4"]
+P = pd.Series([0.02, 0.4, 0.1, 0.5], SITES)
+PERSON = pd.Series([1.0, 0.0, 0.0, 1.0], SITES)
+OTHER_ORDER = PERSON[["rs4", "rs2", "rs3", "rs1"]]
+ROWS = pd.DataFrame([[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]] * 4, columns=SITES)
+LAWS = [
+    Bernoulli(P),
+    Genotype(P),
+    Presence(P),
+    Normal(P, 1.0),
+    Normal(P.to_numpy(), P),
+    Lattice([0.0, 1.0], pd.DataFrame({"0": 1.0 - P, "1": P})),
+    Bernoulli.from_data(ROWS),
+    Genotype.from_data(ROWS),
+    Presence.from_data(ROWS),
+    Normal.from_data(ROWS),
+    Lattice.from_data(ROWS),
+]
+
+#: Functions of a target and other arguments with names.
+ORDERS = {
+    "mean_tradeoff": lambda z: mean_tradeoff(z, P, P * (1 - P), 100),
+    "leakage_score": lambda z: leakage_score(z, P, P * (1 - P), 100),
+    "gaussian_mean_tradeoff": lambda z: gaussian_mean_tradeoff(z, P, P * (1 - P), 100),
+    "gaussian_release_tradeoff": lambda z: gaussian_release_tradeoff(z, P * (1 - P)),
+    "bernoulli_score": lambda z: bernoulli_score(P.to_numpy(), z, P, 100),
+    "genotype_score": lambda z: genotype_score(2 * P.to_numpy(), z, P, 100),
+    "covariance_score": lambda z: covariance_score(P.to_numpy(), z, P, 1.0, 100),
+    "glir_score": lambda z: glir_score(P.to_numpy(), z, P, 1.0, 100),
+    "scalar_product_score": lambda z: scalar_product_score(P.to_numpy(), z, P),
+    "edgeworth_score": lambda z: edgeworth_score(P.to_numpy(), z, P, 1.0, 0.0, 0.0, 100),
+    "release": lambda z: bernoulli_score(z.to_frame().T, PERSON, P.to_numpy(), 100),
+    "estimator": lambda z: leakage_score(
+        z, P.to_numpy(), StreamingCovariance(shrinkage=0.5).fit(ROWS), 9
+    ),
+    "game": lambda z: FixedTargetGame(z, Bernoulli(P), 100),
+    "list of laws": lambda z: exact_mean_tradeoff(
+        z, [Normal([0.0], [1.0]), Bernoulli(P[["rs2", "rs3", "rs4"]])], 100
+    ),
+}
+
+CALLS = [
+    Call(
+        "counts in place of probabilities",
+        lambda: max_leakage([30, 20, 50], 100),
+        ["probabilities between 0 and 1"],
+    ),
+    Call(
+        "per cent in place of probabilities",
+        lambda: min_samples([50.0, 30.0, 20.0], 0.01),
+        ["probabilities between 0 and 1"],
+    ),
+    Call(
+        "probabilities in place of counts",
+        lambda: estimate_max_leakage([0.5, 0.3, 0.2]),
+        ["integers"],
+    ),
+    Call(
+        "scores and flags in place of the scores of two worlds",
+        lambda: EmpiricalTradeOff(UP, [0, 1] * 10),
+        ["out_scores must be scores", "pass scores[flags == 1] and scores[flags == 0]"],
+    ),
+    Call(
+        "flags and scores, exchanged",
+        lambda: EmpiricalTradeOff([0, 1] * 10, UP),
+        ["in_scores must be scores"],
+    ),
+    Call(
+        "scores of shadow models by examples, as LiRA has them",
+        lambda: audit([UP, UP], [DOWN, DOWN]),
+        ["in_scores must have one score for each run; its shape is (2, 20)", "one example a model"],
+    ),
+    Call(
+        "scores of the steps of one training with the target and one without",
+        lambda: audit(np.sin(np.arange(60) / 9.0), np.cos(np.arange(60) / 9.0)),
+        ["in_scores must be independent; its neighbours are alike", "one score for each run"],
+    ),
+    Call(
+        "several scores of each canary, for augmentations or seeds",
+        lambda: one_run_audit(range(84), [0, 1, 1, 0] * 21, allow_reversed=True),
+        ["84 flags repeat 4", "pass one score a canary"],
+    ),
+    Call(
+        "parameters that were not copied before the step",
+        lambda: batch_gradient(UP, UP, 0.1),
+        ["theta_after must differ from theta_before", "Copy the parameters before the step"],
+    ),
+    *(
+        Call(
+            f"a target in another order than the columns of {name}",
+            lambda call=call: call(OTHER_ORDER),
+            ["in their order", "reorder them"],
+        )
+        for name, call in ORDERS.items()
+    ),
+    *(
+        Call(
+            f"a target in another order than those of law {place}, {type(law).__name__}",
+            lambda law=law: exact_mean_tradeoff(OTHER_ORDER, law, 100),
+            ["target must have the columns of marginals in their order", "'rs1' is at 0"],
+        )
+        for place, law in enumerate(LAWS)
+    ),
+    Call(
+        "frequencies that were sorted, beside a target that was not",
+        lambda: mean_tradeoff(
+            PERSON.reset_index(drop=True), P.reset_index(drop=True).sort_values(), 0.2, 100
+        ),
+        ["target must have the columns of mean in their order", "reorder them"],
+    ),
+    Call(
+        "a covariance of which the columns alone were reordered",
+        lambda: mean_tradeoff(PERSON, P, ROWS.cov()[["rs2", "rs1", "rs3", "rs4"]], 100),
+        ["cov must have rows in the order of its columns", "cov.loc[cov.columns]"],
+    ),
+]
