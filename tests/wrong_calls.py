@@ -14,8 +14,10 @@ from mialeak import (
     gaussian_mean_tradeoff,
     leakage_score,
     max_leakage,
+    mean_leakage,
     mean_tradeoff,
     min_samples,
+    noise_for_leakage,
     one_run_audit,
 )
 from mialeak.covariance import StreamingCovariance
@@ -147,5 +149,31 @@ CALLS = [
         "a covariance of which the columns alone were reordered",
         lambda: mean_tradeoff(PERSON, P, ROWS.cov()[["rs2", "rs1", "rs3", "rs4"]], 100),
         ["cov must have rows in the order of its columns", "cov.loc[cov.columns]"],
+    ),
+    *(
+        Call(
+            f"a column of numbers of size {size:g}",
+            lambda size=size: mean_leakage({"a": [size * k for k in UP], "b": UP}),
+            ["column 'a' must", says, "by a power of ten"],
+        )
+        for size, says in (
+            (1e300, "hold numbers of at most 1e+150 in size; got column 'a'[19] = "),
+            (1e-160, "have rows that differ by at least 1e-150, or agree"),
+            (1e-310, "have rows that differ by at least 1e-150, or agree"),
+        )
+    ),
+    *(
+        Call(
+            f"noise for a deviation of {size:g}",
+            lambda size=size: noise_for_leakage(
+                [size, 0.0], [0.0, 0.0], np.array([size, size]) ** 2, 10, 0.1
+            ),
+            says,
+        )
+        for size, says in (
+            (1e-170, ["target must be 1e-140 to 1e+150 from mean", "multiply"]),
+            (1e-310, ["target must be 1e-140 to 1e+150 from mean", "multiply"]),
+            (1e152, ["target must be 1e-140 to 1e+150 from mean", "multiply"]),
+        )
     ),
 ]
