@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, numeric_levels
-from mialeak._fields import is_number
+from mialeak._fields import as_numbers, is_number
 
 __all__ = ["MARKERS", "MARKING_NUMBERS", "lone_markers", "marker_cautions"]
 
@@ -89,7 +89,7 @@ def _candidates(factor: Factor, present: npt.NDArray[np.bool_]) -> list[int]:
     levels: Any = factor.levels
     plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
     if set(map(type, plain)) <= {int, float, type(None)}:
-        numbers = np.array([np.nan if value is None else float(value) for value in plain])
+        numbers = as_numbers([np.nan if value is None else value for value in plain], text=False)
         return _far_off(np.where(present, numbers, np.nan))
     if not all(isinstance(value, str) for value in plain):
         return []

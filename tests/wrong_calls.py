@@ -21,9 +21,11 @@ from mialeak import (
     one_run_audit,
 )
 from mialeak.covariance import StreamingCovariance
+from mialeak.estimators import least_squares_influence
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
-from mialeak.means import gaussian_release_tradeoff
+from mialeak.means import gaussian_release_tradeoff, margin_leakage_scores
+from mialeak.mechanisms import coarsen
 from mialeak.scores import (
     bernoulli_score,
     covariance_score,
@@ -32,7 +34,7 @@ from mialeak.scores import (
     glir_score,
     scalar_product_score,
 )
-from mialeak.training import batch_gradient
+from mialeak.training import LayerGradients, batch_gradient
 
 #: Frequencies of sites and a person, in two orders.
 SITES = ["rs1", "rs2", "rs3", "rs4"]
@@ -53,6 +55,10 @@ LAWS = [
     Normal.from_data(ROWS),
     Lattice.from_data(ROWS),
 ]
+
+#: A number that no float64 is as large as, and flags that fair coins give.
+LARGE = 10**400
+COINS = [0, 1, 1, 0, 1] * 4
 
 #: Functions of a target and other arguments with names.
 ORDERS = {
@@ -174,6 +180,59 @@ CALLS = [
             (1e-170, ["target must be 1e-140 to 1e+150 from mean", "multiply"]),
             (1e-310, ["target must be 1e-140 to 1e+150 from mean", "multiply"]),
             (1e152, ["target must be 1e-140 to 1e+150 from mean", "multiply"]),
+        )
+    ),
+    *(
+        Call(
+            f"a whole number above all floats, {title}",
+            call,
+            says,
+        )
+        for title, call, says in (
+            (
+                "in a target",
+                lambda: leakage_score([0, LARGE], [0, 0], 1.0, 5),
+                ["target[1] = 1000"],
+            ),
+            ("among sizes", lambda: max_leakage([0.5, 0.5], [3, LARGE]), ["n[1] = 1000"]),
+            ("among counts", lambda: estimate_max_leakage([LARGE, 3]), ["counts[0] = 1000"]),
+            ("in a table", lambda: mean_leakage({"a": [1, LARGE, 3]}), ["finite", "'a'[1] = inf"]),
+            (
+                "beside floats",
+                lambda: mean_leakage({"a": [1, 2, 3, LARGE, 0.5]}),
+                ["finite", "'a'[3] = inf"],
+            ),
+            ("as scores", lambda: audit([3, LARGE], [1.0, 2.0]), ["in_scores[1] = 1000"]),
+        )
+    ),
+    *(
+        Call(
+            f"{value!r} for {name}, of call {place}",
+            lambda name=name, call=call, value=value: call(**{name: value}),
+            [f"{name} must be True or False; got {name} = {value!r}"],
+        )
+        for place, (name, value, call) in enumerate(
+            (
+                ("higher_is_member", "lower", lambda **o: audit(UP, DOWN, **o)),
+                ("allow_reversed", "no", lambda **o: audit(UP, DOWN, **o)),
+                ("higher_is_member", "no", lambda **o: one_run_audit(UP, COINS, **o)),
+                ("allow_reversed", 0, lambda **o: one_run_audit(UP, COINS, **o)),
+                ("exact", "no", lambda **o: mean_leakage({"a": UP}, **o)),
+                (
+                    "proportional",
+                    "no",
+                    lambda **o: noise_for_leakage([1.0], [0.0], 1.0, 9, 0.1, **o),
+                ),
+                ("leave_one_out", "no", lambda **o: margin_leakage_scores([[0], [1]], [[0]], **o)),
+                (
+                    "terms",
+                    "no",
+                    lambda **o: edgeworth_score([1.0], [1.0], 0.0, 1.0, 0.0, 0.0, 9, **o),
+                ),
+                ("bias", "no", lambda **o: LayerGradients([[1.0]], [[1.0]], **o)),
+                ("fit_intercept", "no", lambda **o: least_squares_influence(ROWS, UP, **o)),
+                ("ordered", "no", lambda **o: coarsen([0.5, 0.5], 9, 0.1, **o)),
+            )
         )
     ),
 ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincc, expit
 
-from mialeak._arrays import FloatArray, as_count, as_floats, as_scores, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_flag, as_floats, as_scores, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import IntArray, Order
 from mialeak._results import Kind, Result
@@ -231,6 +231,8 @@ def one_run_audit(
     values, flags = _canaries(scores, member)
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
+    higher_is_member = as_flag(higher_is_member, "higher_is_member")
+    allow_reversed = as_flag(allow_reversed, "allow_reversed")
     choices = choices_of(guesses, values.size, delta, 1.0 - level)
     worlds = values[flags == 1], values[flags == 0]
     order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)

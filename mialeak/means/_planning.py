@@ -13,6 +13,7 @@ from mialeak._arrays import (
     MAX_COUNT,
     FloatArray,
     as_count,
+    as_flag,
     as_float,
     invalid,
     require,
@@ -121,6 +122,7 @@ def noise_for_leakage(
     '0.100000'
     """
     require_same_columns(mean=mean, target=target, cov=cov)
+    proportional = as_flag(proportional, "proportional")
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
     allowed = n * _as_score(leakage)

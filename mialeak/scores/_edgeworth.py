@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, require_within
+from mialeak._arrays import FloatArray, as_count, as_flag, require_within
 from mialeak._labels import require_same_columns
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
@@ -115,7 +115,7 @@ def edgeworth_score(
     centre, scale, constants, coefficients = _polynomials(
         target, mean, std, skewness, excess_kurtosis, n, order
     )
-    if terms:
+    if as_flag(terms, "terms"):
         c1, c2, c3 = coefficients
 
         def expanded(piece: Piece) -> FloatArray:
