@@ -235,4 +235,16 @@ CALLS = [
             )
         )
     ),
+    *(
+        Call(
+            f"so many rows that the counts of {title} cannot be listed",
+            lambda law=law, n=n: exact_mean_tradeoff(law.mean > 0.5, law, n),
+            [f"not available for {n:,} rows", "mean_tradeoff is the limit for many rows"],
+        )
+        for title, law, n in (
+            ("one column", Bernoulli([0.3]), 10**10),
+            ("thirty columns", Bernoulli(np.linspace(0.1, 0.9, 30)), 10**10),
+            ("genotypes", Genotype(np.linspace(0.1, 0.9, 300)), 10**12),
+        )
+    ),
 ]
