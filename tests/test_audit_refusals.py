@@ -113,7 +113,7 @@ class TestCopies:
             ):
                 with pytest.raises(ValueError, match=rf"be independent; .* occurs {copies} times"):
                     audit(*worlds, allow_reversed=True)
-        member = np.arange(21) % 2
+        member = np.random.default_rng(0).permutation(21) % 2
         with pytest.raises(ValueError, match="scores must be independent"):
             one_run_audit(np.tile(inside, 10), np.tile(member, 10), allow_reversed=True)
 
@@ -234,7 +234,7 @@ class TestEqualScores:
                 assert result.epsilon(1e-5) == 0
 
     def test_nor_in_one_run(self):
-        member = np.arange(144) % 2
+        member = np.random.default_rng(0).permutation(144) % 2
         every = [one_run_audit(np.zeros(144), member, rng=seed) for seed in range(60)]
         assert {result.epsilon_lower for result in every} == {0.0}
 

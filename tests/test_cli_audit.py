@@ -171,7 +171,7 @@ def test_a_page(files, tmp_path, capsys):
 
 
 def test_a_page_of_one_run_has_no_picture(tmp_path, capsys):
-    member = np.arange(100) % 2
+    member = np.random.default_rng(0).permutation(100) % 2
     paths = str(tmp_path / "scores.npy"), str(tmp_path / "member.npy")
     np.save(paths[0], 2.0 * member)
     np.save(paths[1], member)
@@ -185,8 +185,10 @@ def test_a_page_of_one_run_has_no_picture(tmp_path, capsys):
 
 def test_a_direction_that_may_be_wrong_is_named(capsys, tmp_path):
     """Too weak for an error: the gate passes, and the answer says what may be wrong."""
-    out, member = np.random.default_rng(0).normal(size=200), np.arange(400) % 2
-    arrays = out - 0.2, out, out.repeat(2) - 0.2 * member, member
+    rng = np.random.default_rng(0)
+    out, order = rng.normal(size=200), rng.permutation(400)
+    member = order % 2
+    arrays = out - 0.2, out, out.repeat(2)[order] - 0.2 * member, member
     paths = [str(tmp_path / f"{name}.npy") for name in ("in", "out", "scores", "member")]
     for path, array in zip(paths, arrays, strict=True):
         np.save(path, array)

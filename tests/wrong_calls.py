@@ -247,4 +247,19 @@ CALLS = [
             ("genotypes", Genotype(np.linspace(0.1, 0.9, 300)), 10**12),
         )
     ),
+    Call(
+        "every second example put in, with no coin",
+        lambda: one_run_audit(UP * 2, [0, 1] * 20),
+        ["member must come of fair coins", "alternate: 39 of 39 neighbours differ", "no coins"],
+    ),
+    Call(
+        "members and others of two models, joined in blocks",
+        lambda: one_run_audit(np.sin(np.arange(100.0)), ([1] * 25 + [0] * 25) * 2),
+        ["member must come of fair coins", "stand together: 3 of 99 neighbours differ"],
+    ),
+    Call(
+        "scores of members and of others, each sorted, interleaved",
+        lambda: one_run_audit(np.sort([*UP, *DOWN]), [0, 1] * 20),
+        ["member must come of fair coins", "alternate"],
+    ),
 ]

@@ -158,7 +158,8 @@ def one_run_audit(
         With a fixed number of members, or with members that were not chosen at random, the bound
         does not hold.  Numbers of members that fair coins give with probability 1e-6 at most
         (exact binomial test, two-sided) are refused, and so are 26 flags or more with all members
-        on one side, as where members and non-members of a model are joined, or that repeat fewer
+        on one side, as where members and non-members of a model are joined, or that alternate or
+        stand in blocks (exact test of the number of neighbours that differ), or that repeat fewer
         flags, as where a canary has several scores; the theorem is for fair coins, so that no
         argument takes another probability.
     delta : float
@@ -370,7 +371,7 @@ def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
         remedy = "Write the guesses of an attack as -1 and 1"
         invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
     coins = flags.astype(np.int64)
-    require_fair_coins(coins)
+    require_fair_coins(coins, values)
     return values, coins
 
 
