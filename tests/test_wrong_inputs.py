@@ -7,13 +7,16 @@ means: an answer, and the words before it.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from wrong_calls import CALLS, LAWS, ORDERS, PERSON
+from wrong_calls import AGES_TO_90, CALLS, LAWS, ORDERS, PERSON, SEXES
 from wrong_counts import COUNTS
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
+from mialeak import mean_leakage
 from mialeak.cli import main
+from mialeak.tables import table_leakage
 
 LONGEST = 600
 
@@ -89,6 +92,26 @@ def test_a_law_takes_a_target_with_its_names_and_one_without(law):
         release = bare
     expected = law.log_likelihood_ratio(release, bare, 2)
     assert (law.log_likelihood_ratio(release, PERSON, 2) == expected).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        AGES_TO_90,
+        [*AGES_TO_90[:-1], 99],  # once
+        np.arange(200) % 100,  # a scale from 0 to 99
+        np.where(np.arange(200) < 4, 99, 90 + np.arange(200) % 9),
+        np.arange(200) % 3 - 1,  # genotypes
+    ],
+)
+def test_values_that_mark_nothing_have_no_caution(values):
+    rare = np.where(np.arange(200) < 3, -1, np.arange(200) % 2)  # beside common genotypes
+    for frame in (
+        {"x": values, "sex": SEXES},
+        {"x": values, "y": rare, "z": np.arange(200) % 3 - 1},
+    ):
+        for report in (table_leakage(frame), mean_leakage(frame)):
+            assert not [each for each in report.cautions if "is counted as a value" in each]
 
 
 def test_the_corpus_is_one_of_fifty():

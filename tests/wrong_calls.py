@@ -34,6 +34,7 @@ from mialeak.scores import (
     glir_score,
     scalar_product_score,
 )
+from mialeak.tables import table_leakage
 from mialeak.training import LayerGradients, batch_gradient
 
 #: Frequencies of sites and a person, in two orders.
@@ -55,6 +56,10 @@ LAWS = [
     Normal.from_data(ROWS),
     Lattice.from_data(ROWS),
 ]
+
+#: Ages of 200 persons, some of each, and their sexes.
+AGES_TO_90 = np.minimum(18 + np.arange(200) * 37 % 79 * 73 // 78, 90).tolist()
+SEXES = ["m", "f"] * 100
 
 #: A number that no float64 is as large as, and flags that fair coins give.
 LARGE = 10**400
@@ -261,5 +266,24 @@ CALLS = [
         "scores of members and of others, each sorted, interleaved",
         lambda: one_run_audit(np.sort([*UP, *DOWN]), [0, 1] * 20),
         ["member must come of fair coins", "alternate"],
+    ),
+    *(
+        Call(
+            f"{code} for a missing value {title}, in {function.__name__}",
+            lambda function=function, values=values: function({"x": values, "sex": SEXES}),
+            [f"{code} is counted as a value like any other", "rows of column 'x'"],
+            cautioned=True,
+        )
+        for function in (table_leakage, mean_leakage)
+        for title, code, values in (
+            ("among ages up to 90", 99, [*AGES_TO_90[:-3], 99, 99, 99]),
+            (
+                "among incomes in thousands",
+                999,
+                [*(10 * age for age in AGES_TO_90[:-4]), *[999] * 4],
+            ),
+            ("among incomes", 999, [*(1000 * age for age in AGES_TO_90[:-4]), *[999] * 4]),
+            ("beside 0 and 1", -1, [*(age % 2 for age in AGES_TO_90[:-5]), *[-1] * 5]),
+        )
     ),
 ]
