@@ -7,6 +7,8 @@ means: an answer, and the words before it.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from wrong_calls import AGES_TO_90, CALLS, LAWS, ORDERS, PERSON, SEXES
@@ -31,7 +33,15 @@ def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsy
     code = main(case.line.split())
     out, err = capsys.readouterr()
     if case.cautioned:
-        assert code == 0, err
+        gated = "--max-" in case.line
+        assert code == (3 if gated else 0), err
+        assert ("This is undecided" in out) == gated
+        if gated:
+            assert main([*case.line.split(), "--accept-cautions", "--json"]) == 0
+            limit = json.loads(capsys.readouterr().out)["limit"]
+            assert (limit["over"], limit["undecided"]) == (False, False)
+            assert main([*case.line.split(), "--json"]) == 3
+            assert json.loads(capsys.readouterr().out)["limit"]["undecided"]
         before, answer, _ = " ".join(out.split()).partition(" Publishing ")
         assert answer
         assert before.startswith("Caution: ")
