@@ -11,12 +11,12 @@ import json
 
 import numpy as np
 import pytest
-from wrong_calls import AGES_TO_90, CALLS, LAWS, ORDERS, PERSON, SEXES
+from wrong_calls import AGES_TO_90, ALLELES, CALLS, LAWS, ORDERS, PERSON, SEXES
 from wrong_counts import COUNTS
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
-from mialeak import mean_leakage
+from mialeak import mean_leakage, mean_tradeoff
 from mialeak.cli import main
 from mialeak.tables import table_leakage
 
@@ -122,6 +122,15 @@ def test_values_that_mark_nothing_have_no_caution(values):
     ):
         for report in (table_leakage(frame), mean_leakage(frame)):
             assert not [each for each in report.cautions if "is counted as a value" in each]
+
+
+def test_moments_of_bits_and_of_genotypes_are_taken():
+    p = ALLELES
+    mean_tradeoff([1.0, 0.0, 1.0], p, p * (1 - p), 100)
+    mean_tradeoff([2.0, 0.0, 1.0], 2 * p, 2 * p * (1 - p), 100)
+    mean_tradeoff([1.0, 0.0, 1.0], np.full(3, 2 / 3), np.full(3, 2 / 9), 100)
+    mean_tradeoff([0.0, 0.0, 0.0], np.zeros(3), np.zeros(3), 100)
+    mean_tradeoff([0.5, 0.1, 1.3], 2 * p, p * (1 - p), 100)  # dosages of another kind
 
 
 def test_the_corpus_is_one_of_fifty():

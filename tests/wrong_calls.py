@@ -61,6 +61,9 @@ LAWS = [
 AGES_TO_90 = np.minimum(18 + np.arange(200) * 37 % 79 * 73 // 78, 90).tolist()
 SEXES = ["m", "f"] * 100
 
+#: Frequencies of alleles.
+ALLELES = np.array([0.1, 0.35, 0.6])
+
 #: A number that no float64 is as large as, and flags that fair coins give.
 LARGE = 10**400
 COINS = [0, 1, 1, 0, 1] * 4
@@ -284,6 +287,26 @@ CALLS = [
             ),
             ("among incomes", 999, [*(1000 * age for age in AGES_TO_90[:-4]), *[999] * 4]),
             ("beside 0 and 1", -1, [*(age % 2 for age in AGES_TO_90[:-5]), *[-1] * 5]),
+        )
+    ),
+    *(
+        Call(
+            f"{title}, in {function.__name__}",
+            lambda function=function, moments=moments, more=more: function(
+                *more, [2.0, 0.0, 1.0], *moments, 100
+            ),
+            [f"{name} must be that of the genotypes 0, 1 and 2", "mean=2 * p, cov=2 * p * (1 - p)"],
+        )
+        for function, more in (
+            (mean_tradeoff, ()),
+            (leakage_score, ()),
+            (gaussian_mean_tradeoff, ()),
+            (covariance_score, ([0.2, 0.7, 1.1],)),
+        )
+        for title, name, moments in (
+            ("the variance of an allele", "cov", (2 * ALLELES, ALLELES * (1 - ALLELES))),
+            ("the mean of an allele", "mean", (ALLELES, 2 * ALLELES * (1 - ALLELES))),
+            ("both of an allele", "mean", (ALLELES.tolist(), ALLELES * (1 - ALLELES))),
         )
     ),
 ]

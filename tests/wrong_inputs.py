@@ -97,6 +97,23 @@ MEANS = [
         cautioned=True,
     ),
     Shell(
+        "means of groups, without the number of persons in each",
+        "mean t.csv --max-leakage 0.9",
+        [
+            "Column 'avg_income' seems to hold means of the groups that column 'region' names",
+            "mean_tradeoff(target, mean, cov, n)",
+        ],
+        {
+            "t.csv": csv(
+                ["region", "avg_income", "age"],
+                [f"region {k}" for k in range(30)],
+                [value + 0.25 for value in INCOMES[:30]],
+                AGES[:30],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
         "9999999 for a missing income",
         "mean t.csv",
         ["'9999999' is counted as a value like any other, in 2 rows of column 'income'"],

@@ -130,7 +130,8 @@ def give(
         The exit code.
     """
     undecided = undecided and not over
-    if document.cautions and verdict and not (over or options.accept_cautions):
+    accepted = getattr(options, "accept_cautions", False)  # an audit has no cautions
+    if document.cautions and verdict and not (over or accepted):
         undecided, verdict = True, f"{verdict}\n{_CAUTIONED}"
     if content.get("limit") is not None:
         content["limit"] = {**content["limit"], "undecided": undecided}

@@ -164,7 +164,6 @@ def run(options: argparse.Namespace) -> int:
         document, draw = _document(result), lambda: _figure(separate)
     limit = options.max_epsilon
     over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
-    options.accept_cautions = False  # an audit has none
     undecided = limit is not None and result.provable_epsilon <= limit
     if undecided:
         verdict += f" But this gate cannot fail: {_reach(result)}."
@@ -172,13 +171,9 @@ def run(options: argparse.Namespace) -> int:
         over = over or result.verdict == "refuted"
         verdict = " ".join(filter(None, [verdict, _claim(result)]))
     content = result.to_dict()
-    del content["claimed_epsilon"], content["verdict"]
+    claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
-    content["claim"] = (
-        None
-        if result.verdict is None
-        else {"claimed_epsilon": result.claimed_epsilon, "verdict": result.verdict}
-    )
+    content["claim"] = None if result.verdict is None else claim
     return _output.give(
         options,
         document,

@@ -165,15 +165,14 @@ def exact_mean_tradeoff(
 
 
 def _require_countable(moments: RatioMoments, rows: int) -> None:
-    """Refuse so many rows that the counts of columns fill the memory, or take minutes."""
+    """Refuse so large a number of rows that the counts fill the memory, or take minutes."""
     families = moments.families
     stored = sum(float(f.spread.sum()) for f in families if not f.smooth) * _PER_SPREAD
-    many = stored > _MOST_STORED
-    if not many and families and first_damping(moments) < DAMPED:
+    searched = widest = 0.0
+    if families and first_damping(moments) < DAMPED:
         widest = max(float(f.spread.max()) for f in families)
         searched = sum(float(f.spread.sum()) for f in families) * _PER_SPREAD
-        many = widest > _WIDEST_SEARCHED or searched > _MOST_SEARCHED
-    if many:
+    if stored > _MOST_STORED or widest > _WIDEST_SEARCHED or searched > _MOST_SEARCHED:
         remedy = "mean_tradeoff is the limit for many rows"
         unsupported("The exact curve", f"for {rows:,} rows", "their counts are too many", remedy)
 

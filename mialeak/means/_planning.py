@@ -18,6 +18,7 @@ from mialeak._arrays import (
     invalid,
     require,
 )
+from mialeak._counts import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
@@ -124,6 +125,7 @@ def noise_for_leakage(
     require_same_columns(mean=mean, target=target, cov=cov)
     proportional = as_flag(proportional, "proportional")
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
     allowed = n * _as_score(leakage)
     points = as_points(target, mean, "target")
@@ -326,6 +328,7 @@ def samples_for_leakage(
     """
     require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     score = _as_score(leakage)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)

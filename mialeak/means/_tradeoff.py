@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
+from mialeak._counts import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
@@ -110,6 +111,7 @@ def mean_tradeoff(
         assumed_target=assumed_target,
     )
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
     as_choice(sampling, "sampling", ("rows", "columnwise-as-published"))

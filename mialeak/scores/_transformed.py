@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._counts import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, squared_distances
 from mialeak._numerics.noncentral import log_tails
@@ -74,6 +75,7 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
     """
     require_same_columns(mean=mean, target=target, cov=cov, releases=releases)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     target = as_target(target, columns=mean.size)
     n = as_count(n, "n", least=2)
     by = whitening(cov, mean)
