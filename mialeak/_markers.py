@@ -120,8 +120,8 @@ def _candidates(factor: Factor, shown: IntArray) -> list[int]:
     levels: Any = factor.levels
     plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
     if set(map(type, plain)) <= {int, float, type(None)}:
-        numbers = as_numbers([np.nan if value is None else value for value in plain], text=False)
-        return _far_off(np.where(present, numbers, np.nan), shown)
+        read = as_numbers([np.nan if value is None else value for value in plain], text=False)
+        return [] if read is None else _far_off(np.where(present, read, np.nan), shown)
     if not all(isinstance(value, str) for value in plain):
         return []
     words = [value.strip() for value in plain]

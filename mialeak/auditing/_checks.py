@@ -255,8 +255,8 @@ def _require_mixed(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:
             "are no such canaries. If coins did, pass scores and flags in the order of the coins"
         )
         invalid("member", rule, remedy=remedy)
-    last, next_ = scores[:-1], scores[1:]
-    is_sorted = bool((next_ >= last).all() or (next_ <= last).all())
+    earlier, later = scores[:-1], scores[1:]
+    is_sorted = bool((later >= earlier).all() or (later <= earlier).all())
     rare = min(changes, size - 1 - changes)
     probability = 2.0 * float(bdtr(rare, size - 1, 0.5)) if size > 1 else 1.0
     if probability <= _CHANCE and not (is_sorted and changes == rare):
