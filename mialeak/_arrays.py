@@ -35,6 +35,7 @@ __all__ = [
     "as_choice",
     "as_count",
     "as_counts",
+    "as_flag",
     "as_float",
     "as_floats",
     "as_frozen",
@@ -305,14 +306,14 @@ def _as_float64(values: npt.NDArray[Any], name: str) -> FloatArray:
 def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
     """Convert an object array of numbers (from pandas, say); raise TypeError for others."""
     if values.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in values.flat):
+        fits = [not isinstance(v, int) or abs(v) <= MAX_COUNT for v in values.flat]
+        require(np.reshape(fits, values.shape), values, name, _EXACT)
         try:
-            floats = values.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
+            return values.astype(np.float64)
+        except OverflowError:  # of a fraction or a decimal
+            invalid(name, "hold numbers below 1.8e308", error=ValueError)
+        except (TypeError, ValueError):
             pass
-        else:
-            fits = [not isinstance(v, int) or abs(v) <= MAX_COUNT for v in values.flat]
-            require(np.reshape(fits, values.shape), values, name, _EXACT)
-            return floats
     invalid(name, f"be an array of real numbers, not of dtype {values.dtype}", error=TypeError)
 
 
@@ -357,6 +358,13 @@ def as_choice(value: Any, name: str, choices: tuple[str, ...]) -> Any:
         *others, last = (f'"{word}"' for word in choices)
         invalid(name, f"be {', '.join(others)} or {last}", value=value)
     return value
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """`value`, which must be True or False: words and numbers are true whatever they say."""
+    if not isinstance(value, (bool, np.bool_)):
+        invalid(name, "be True or False", value=value, error=TypeError)
+    return bool(value)
 
 
 def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> FloatArray:
@@ -411,6 +419,9 @@ def as_counts(
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return np.empty(array.shape, np.int64)
+        if array.dtype.kind == "O" and all(isinstance(v, int) for v in array.flat):
+            fits = [least <= v <= most for v in array.flat]
+            require(np.reshape(fits, array.shape), array, name, _range_rule(least, most))
         missing = array.dtype.kind == "f" and np.isnan(array).any()
         remedy = "Some are missing (NaN): drop them, or fill them in" if missing else ""
         invalid(name, f"be integers, not of dtype {array.dtype}", remedy=remedy, error=TypeError)
@@ -449,7 +460,8 @@ def as_gamma(gamma: Any) -> float:
     """`gamma` as a positive, finite float."""
     value = as_float(gamma, "gamma")
     if not value > 0:
-        invalid("gamma", "be positive", value=value)
+        remedy = "It is the weight of the game, 1 by default, and no sampling rate"
+        invalid("gamma", "be positive", value=value, remedy=remedy)
     return value
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "require_counts",
     "require_genotype",
     "require_genotype_means",
+    "require_genotype_moments",
     "require_possible_genotype",
     "require_possible_target",
     "require_probability",
@@ -39,6 +40,8 @@ _NO_COLUMNS = np.arange(0)
 #: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
 #: the rounding of float sums; the nearest count is never in doubt.
 _STRAY = 1e-6
+#: Relative difference of two variances that are the same, of frequencies to six digits.
+_SAME = 1e-5
 COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
 
 
@@ -115,6 +118,38 @@ def require_genotype_means(releases: Releases, n: int) -> None:
     good = whole & ~(counts < -slack) & ~(counts > 2.0 * n + slack)
     remedy = "Pass decimals= if the means were rounded; a mean count is twice a frequency"
     releases.require(good, COUNTS_RULE.format(n=n), remedy)
+
+
+def require_genotype_moments(target: Any, mean: FloatArray, cov: Any) -> None:
+    """Refuse the moments of an allele, or of half of them, beside the genotypes 0, 1 and 2.
+
+    With the frequency p a count has the mean 2p and the variance 2p(1 - p).
+    """
+    if np.shape(cov) != mean.shape or not within(mean, 0.0, 2.0):
+        return
+    varied = mean[(mean > 0.0) & (mean < 2.0)]
+    if not varied.size or (varied == varied[0]).all():  # a coincidence
+        return
+    variances, half, bits = as_floats(cov, "cov"), 0.5 * mean, mean * (1.0 - mean)
+
+    def is_variance(of: FloatArray) -> bool:
+        return bool(np.allclose(variances, of, _SAME, 0.0))
+
+    if is_variance(half * (1.0 - half)):
+        name, given = "cov", "p * (1 - p), for a mean of 2 * p"
+    elif is_variance(2.0 * bits):
+        name, given = "mean", "p, for a cov of 2 * p * (1 - p)"
+    elif is_variance(bits):
+        name, given = "mean", "p, and cov p * (1 - p), as of bits"
+    else:
+        return
+    values = as_floats(target, "target")
+    if not (within(values, 0.0, 2.0) and every(np.rint(values) == values)):
+        return
+    if is_variance(bits) and within(values, 0.0, 1.0):
+        return
+    rule = f"be that of the genotypes 0, 1 and 2 of target; it is {given}"
+    invalid(name, rule, remedy="For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)")
 
 
 class Releases(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from numbers import Real
@@ -40,8 +41,16 @@ def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
     if text and all(map(reads_as_number, levels)):
         return np.array([float(level or "nan") for level in levels])
     if all(isinstance(each, (Real, Decimal)) and not isinstance(each, bool) for each in levels):
-        return np.array([float(level) for level in levels])
+        return np.array([_as_float(level) for level in levels])
     return None
+
+
+def _as_float(number: Any) -> float:
+    """A number as a float, infinite where it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def reads_as_number(text: str) -> bool:

@@ -46,7 +46,7 @@ ROWS = [
     {"populations", "special", "tradeoff", "_config"},
     {"_numerics", "_report"},
     {"_blocks", "_csv", "_markers", "_optimizers", "_results", "_io"},
-    {"_counts"},
+    {"_counts", "_labels"},
     {"_arrays", "_columns", "_fields", "_version", "datasets"},
     {"_kernels"},
 ]

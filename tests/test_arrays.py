@@ -65,9 +65,12 @@ def test_arrays_without_masked_entries_and_subclasses_are_plain_views():
         assert np.shares_memory(plain, X)
 
 
-def test_integers_beyond_all_floats_are_no_numbers():
-    with pytest.raises(TypeError, match="X must be an array of real numbers, not of dtype object"):
-        as_floats([10**400], "X")
+def test_integers_beyond_all_floats_are_refused_with_their_index():
+    for values in ([10**400], [10**400, 0.5], [10**400, None]):
+        with pytest.raises(ValueError, match=r"^X must fit a float64 .*; got X\[0\] = 1000"):
+            as_floats(values, "X")
+    with pytest.raises(ValueError, match="X must hold numbers below"):
+        as_floats([Fraction(10**400)], "X")
     with pytest.raises(ValueError, match=r"^gamma must fit a float64 exactly \(integers up to 2"):
         mialeak.max_leakage([0.5, 0.5], 5, gamma=10**400)
     with pytest.raises(ValueError, match="gamma = 9007199254740993"):  # as of any array

@@ -229,6 +229,7 @@ def test_the_gate_goes_by_the_upper_end_of_the_interval(table, capsys):
             "max_row_leakage": None,
             "row_leakage": None,
             "over": code == 2,
+            "undecided": False,
         }
     assert main(["table", table, "--max-leakage", "0.25"]) == 2
     out = capsys.readouterr().out

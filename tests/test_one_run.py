@@ -140,7 +140,7 @@ class TestBound:
         assert one_run_audit(-scores, member, allow_reversed=True).epsilon_lower == 0
 
     def test_ties_are_broken_by_fair_chance(self):
-        member = np.arange(1000) % 2
+        member = np.random.default_rng(0).permutation(1000) % 2
         bounds = [
             one_run_audit(np.zeros(1000), member, guesses=(100, 100), rng=seed).correct
             for seed in range(50)
@@ -154,7 +154,7 @@ class TestBound:
             assert one_run_audit(scores, member.astype(kind)) == one_run_audit(scores, member)
 
     def test_infinite_scores_are_scores(self):
-        member = np.arange(40) % 2
+        member = np.random.default_rng(0).permutation(40) % 2
         scores = np.where(member == 1, np.inf, -np.inf)
         assert one_run_audit(scores, member, guesses=(20, 20)).correct == 40
 

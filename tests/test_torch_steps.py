@@ -307,3 +307,35 @@ class TestFinite:
         x[600, 1] = torch.nan
         with pytest.raises(ValueError, match=r"x must have finite gradients; .* example 600 is"):
             per_sample_gradients(torch.nn.Linear(3, 2), torch.nn.MSELoss(), x, torch.ones(700, 2))
+
+
+class TestIgnoredTargets:
+    """The mean of a batch divides by the targets not ignored; 1 of 50 hides from probes."""
+
+    @pytest.mark.parametrize(
+        ("loss", "ignored"),
+        [
+            (torch.nn.CrossEntropyLoss(), -100),
+            (torch.nn.CrossEntropyLoss(ignore_index=2), 2),
+            (torch.nn.NLLLoss(ignore_index=-1), -1),
+            (torch.nn.functional.cross_entropy, -100),
+            (partial(torch.nn.functional.cross_entropy, ignore_index=-1), -1),
+        ],
+    )
+    @pytest.mark.parametrize("function", [per_sample_gradients, layer_gradients])
+    def test_a_mean_over_the_others_is_refused(self, loss, ignored, function):
+        x, y = rows(50)
+        y = y.clamp(max=1)
+        y[3] = ignored
+        with pytest.raises(ValueError, match=rf"y must have no target .*\({ignored}\).*; got y\[3"):
+            function(line(), loss, x, y)
+
+    def test_their_sum_gives_an_ignored_example_no_gradient(self):
+        model, (x, y) = line(), rows(6)
+        y[3] = -100
+        total = torch.nn.CrossEntropyLoss(reduction="sum")
+        found = per_sample_gradients(model, total, x, y)
+        assert np.flatnonzero(~found.any(axis=1)).tolist() == [3]
+        total(model(x), y).backward()
+        batch = torch.cat([model.weight.grad.flatten(), model.bias.grad]).numpy()
+        np.testing.assert_allclose(found.sum(axis=0), batch, atol=1e-6)

@@ -25,14 +25,20 @@ def unit_reference(d):
     return StreamingCovariance(structure="diagonal").fit([[1.0] * d, [-1.0] * d])
 
 
-def references(rng):
+def references(rng, clip_norm=None):
     """A fitted reference of each structure, and its covariance as a matrix."""
-    rows = rows_of(rng)
+    rows = shortened(rows_of(rng), clip_norm)
     yield StreamingCovariance().fit(rows)
     yield StreamingCovariance(shrinkage=0.3).fit(rows)
     yield StreamingCovariance(structure="diagonal").fit(rows)
     yield StreamingCovariance(structure="block", blocks=[5, 7]).fit(rows)
     yield StreamingCovariance(structure="low-rank", shrinkage=0.1).fit(rows[:9])
+
+
+def shortened(rows, clip_norm):
+    """The rows as DP-SGD clips them."""
+    size = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return rows if clip_norm is None else rows * np.minimum(1, clip_norm / size)
 
 
 def literal(reference, targets, batches, b, noise=0.0):
@@ -78,8 +84,8 @@ def test_noise_of_dp_sgd_adds_its_variance_times_the_batch_to_the_covariance():
     rng = np.random.default_rng(3)
     sigma, clip, b = 0.7, 1.5, 10
     targets, batches = rng.normal(size=(2, 3, 12)), rng.normal(size=(2, 12))
-    short = targets * np.minimum(1, clip / np.linalg.norm(targets, axis=-1, keepdims=True))
-    for reference in references(rng):
+    short, batches = shortened(targets, clip), shortened(batches, clip)
+    for reference in references(rng, clip):
         want = literal(reference, short, batches, b, noise=sigma**2 * clip**2 / b)
         attack = CovarianceAttack(reference, b, noise_multiplier=sigma, clip_norm=clip)
         np.testing.assert_allclose(attack.update(targets, batches), want, rtol=1e-8, atol=1e-10)
@@ -91,12 +97,12 @@ def test_noise_of_dp_sgd_adds_its_variance_times_the_batch_to_the_covariance():
 def test_factors_of_a_layer_give_the_scores_of_the_gradients_they_stand_for(score, bias, clip_norm):
     rng = np.random.default_rng(4)
     inputs, errors = rng.normal(size=(5, 4 - bias)), rng.normal(size=(6, 5, 3))
-    for reference in references(rng):
+    for reference in references(rng, clip_norm):
         dense, factored = (
             CovarianceAttack(reference, 8, score=score, clip_norm=clip_norm) for _ in range(2)
         )
         for some in (slice(0, 4), slice(4, 6)):
-            batches = rng.normal(size=(6, 12))[some]
+            batches = shortened(rows_of(rng)[:6], clip_norm)[some]
             gradients = LayerGradients(errors[some], inputs, bias=bias)
             got = factored.update(gradients, batches)
             want = dense.update(gradients.dense(), batches)
@@ -186,7 +192,7 @@ def test_another_reference_adds_the_noise_again_and_forgets_what_was_solved():
     rng = np.random.default_rng(10)
     inputs, errors, batch = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=12)
     gradients = LayerGradients(errors, inputs)
-    first, second = (StreamingCovariance().fit(rows_of(rng)) for _ in range(2))
+    first, second = (StreamingCovariance().fit(shortened(rows_of(rng), 1.5)) for _ in range(2))
     options = {"noise_multiplier": 2.0, "clip_norm": 1.5}
     attack = CovarianceAttack(first, 8, **options)
     attack.update(gradients, batch)

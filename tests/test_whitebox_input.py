@@ -91,7 +91,7 @@ def test_attack_refuses_references_that_cannot_be_solved_with():
     refused(ValueError, "must have seen rows", CovarianceAttack, StreamingCovariance(), 8)
     few = StreamingCovariance().fit(ROWS[:2])
     refused(ValueError, "the covariance must have full rank", CovarianceAttack, few, 8)
-    noisy = CovarianceAttack(few, 8, noise_multiplier=1.0, clip_norm=1.0)
+    noisy = CovarianceAttack(few, 8, noise_multiplier=1.0, clip_norm=3.0)
     assert np.isfinite(noisy.update(ROWS[0], ROWS[1]))  # noise makes it regular
 
 
@@ -262,11 +262,29 @@ def test_a_step_that_is_refused_leaves_the_reference_as_it_was():
 @pytest.mark.parametrize("scale", [1e200, 1e307])
 def test_gradients_whose_squares_overflow_are_clipped_to_the_norm(scale):
     rows = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 0.1]])
-    near, far = (CovarianceAttack(REFERENCE, 8, clip_norm=0.1) for _ in range(2))
-    want = near.update(rows, ROWS[0])
-    np.testing.assert_allclose(far.update([scale * rows[0], rows[1]], ROWS[0]), want, rtol=1e-12)
+    short = ROWS * 0.1 / np.linalg.norm(ROWS, axis=1)[:, None]
+    reference = StreamingCovariance().fit(short)
+    near, far = (CovarianceAttack(reference, 8, clip_norm=0.1) for _ in range(2))
+    want = near.update(rows, short[0])
+    np.testing.assert_allclose(far.update([scale * rows[0], rows[1]], short[0]), want, rtol=1e-12)
     layer = LayerGradients([[3.0 * scale, 4.0 * scale]], [[0.0, 1.0]]).clip(5.0)
     np.testing.assert_allclose(layer.errors, np.sqrt([[4.5, 8.0]]), rtol=1e-14)
+
+
+def test_a_reference_of_gradients_that_were_not_clipped_is_refused():
+    size = np.linalg.norm(ROWS, axis=1)
+    kinds = {}, {"structure": "diagonal"}, {"shrinkage": 0.5}
+    for options in kinds:
+        reference = StreamingCovariance(ridge=0.1, **options).fit(ROWS)
+        rms = np.sqrt(np.mean(size**2))
+        with pytest.raises(ValueError, match=f"mean square of their norms is {rms:.3g}. Fit it to"):
+            CovarianceAttack(reference, 8, clip_norm=0.99 * rms)
+        CovarianceAttack(reference, 8, clip_norm=1.01 * rms)
+        cut = ROWS * np.minimum(1.0, 0.5 / size)[:, None]
+        clipped = StreamingCovariance(ridge=0.1, **options).fit(cut.astype(np.float32))
+        attack = CovarianceAttack(clipped, 8, clip_norm=0.5)
+        with pytest.raises(ValueError, match="reference must be fitted to gradients clipped to"):
+            attack.update(ROWS[0], ROWS[1], reference=reference)
 
 
 def test_the_sum_of_a_batch_is_named():

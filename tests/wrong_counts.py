@@ -36,6 +36,46 @@ YEARS = csv(["year", "sex", "n"], [2019, 2019, 2020, 2020], list("fmfm"), [110, 
 LARGE = [5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 12, 14, 17, 19, 23, 30, 41, 67, 90, 130, 201, 577]
 
 COUNTS = [
+    *(
+        Shell(
+            f"cumulative age classes, as {classes[0]!r}",
+            "table t.csv --counts n --max-leakage 1",
+            ["The classes of column 'age' are parts of one another", "the differences"],
+            {
+                "t.csv": csv(
+                    ["age", "sex", "n"],
+                    [age for age in classes for _ in "fm"],
+                    "fm" * 4,
+                    [31, 25, 88, 71, 140, 133, 201, 187][::step],
+                )
+            },
+            cautioned=True,
+        )
+        for classes, step in (
+            (["<20", "<40", "<60", "all ages known"], 1),
+            (["up to 20", "up to 40", "up to 60", "up to 80"], 1),
+            (["18+", "40+", "65+", "80+"], -1),
+        )
+    ),
+    Shell(
+        "counts in thousands",
+        "table t.csv --counts n",
+        ["All counts are multiples of 1,000", "counts of persons if these are thousands"],
+        {"t.csv": cube([1000 * count for count in CUBED], name="n")},
+        cautioned=True,
+    ),
+    Shell(
+        "counts in thousands, by name",
+        "table t.csv --counts n_1000",
+        ["--counts must be the column of counts"],
+        {"t.csv": cube(CUBED, name="n_1000")},
+    ),
+    Shell(
+        "counts in thousands, with a decimal",
+        "table t.csv --counts n",
+        ["row 0 holds '31.1'", "or one of thousands", "write whole persons"],
+        {"t.csv": cube([31.1, *CUBED[1:]], name="n")},
+    ),
     Shell(
         "a survey weight that is called weight",
         "table t.csv",

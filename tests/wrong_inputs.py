@@ -1,8 +1,8 @@
-"""What the corpus of wrong inputs is made of, and its cases on means and audits.
+"""What the corpus of wrong inputs is made of, and its cases of the shell on means and audits.
 
 A case is data: what someone has (files by name), what that person types or calls, and the words
 that must come back.  :mod:`test_wrong_inputs` runs all cases; those on tables are in
-:mod:`wrong_tables`.
+:mod:`wrong_tables` and :mod:`wrong_counts`, calls in Python in :mod:`wrong_calls`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-
-from mialeak import (
-    EmpiricalTradeOff,
-    audit,
-    estimate_max_leakage,
-    max_leakage,
-    min_samples,
-    one_run_audit,
-)
-from mialeak.training import batch_gradient
 
 
 @dataclass(frozen=True)
@@ -104,6 +92,23 @@ MEANS = [
                 [f"region {k}" for k in range(30)],
                 [100 + k * k for k in range(30)],
                 [value + 0.25 for value in INCOMES[:30]],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "means of groups, without the number of persons in each",
+        "mean t.csv --max-leakage 0.9",
+        [
+            "Column 'avg_income' seems to hold means of the groups that column 'region' names",
+            "mean_tradeoff(target, mean, cov, n)",
+        ],
+        {
+            "t.csv": csv(
+                ["region", "avg_income", "age"],
+                [f"region {k}" for k in range(30)],
+                [value + 0.25 for value in INCOMES[:30]],
+                AGES[:30],
             )
         },
         cautioned=True,
@@ -366,53 +371,5 @@ AUDITS = [
         "audit both.csv both.csv --one-run",
         ["both.csv must have one column"],
         {"both.csv": csv(["score", "member"], UP, [0, 1] * 10)},
-    ),
-]
-
-CALLS = [
-    Call(
-        "counts in place of probabilities",
-        lambda: max_leakage([30, 20, 50], 100),
-        ["probabilities between 0 and 1"],
-    ),
-    Call(
-        "per cent in place of probabilities",
-        lambda: min_samples([50.0, 30.0, 20.0], 0.01),
-        ["probabilities between 0 and 1"],
-    ),
-    Call(
-        "probabilities in place of counts",
-        lambda: estimate_max_leakage([0.5, 0.3, 0.2]),
-        ["integers"],
-    ),
-    Call(
-        "scores and flags in place of the scores of two worlds",
-        lambda: EmpiricalTradeOff(UP, [0, 1] * 10),
-        ["out_scores must be scores", "pass scores[flags == 1] and scores[flags == 0]"],
-    ),
-    Call(
-        "flags and scores, exchanged",
-        lambda: EmpiricalTradeOff([0, 1] * 10, UP),
-        ["in_scores must be scores"],
-    ),
-    Call(
-        "scores of shadow models by examples, as LiRA has them",
-        lambda: audit([UP, UP], [DOWN, DOWN]),
-        ["in_scores must have one score for each run; its shape is (2, 20)", "one example a model"],
-    ),
-    Call(
-        "scores of the steps of one training with the target and one without",
-        lambda: audit(np.sin(np.arange(60) / 9.0), np.cos(np.arange(60) / 9.0)),
-        ["in_scores must be independent; its neighbours are alike", "one score for each run"],
-    ),
-    Call(
-        "several scores of each canary, for augmentations or seeds",
-        lambda: one_run_audit(range(84), [0, 1, 1, 0] * 21, allow_reversed=True),
-        ["84 flags repeat 4", "pass one score a canary"],
-    ),
-    Call(
-        "parameters that were not copied before the step",
-        lambda: batch_gradient(UP, UP, 0.1),
-        ["theta_after must differ from theta_before", "Copy the parameters before the step"],
     ),
 ]

@@ -16,7 +16,6 @@ __all__ = [
     "as_points",
     "inner_products",
     "kernel_blocks",
-    "require_same_columns",
     "squared_distances",
 ]
 #: Entries of a block of targets: a block and its whitened copy stay in the cache.
@@ -25,24 +24,6 @@ _BLOCK = 1 << 15
 #: largest number of entries.
 _MATRIX_ROWS, _MATRIX_BLOCK = 256, 1 << 22
 _RULE = "differ from mean only within the range of cov"
-
-
-def require_same_columns(**arguments: Any) -> None:
-    """Refuse pandas objects whose columns are named in another order than those of the first."""
-    first: tuple[str, list[Any]] | None = None
-    for name, value in arguments.items():
-        if not hasattr(value, "iloc"):
-            continue
-        labels = list(value.index if value.ndim == 1 else value.columns)
-        if not labels or not all(isinstance(label, str) for label in labels):
-            continue
-        if first is None:
-            first = name, labels
-        elif labels != first[1] and len(labels) == len(first[1]):
-            place = next(k for k, label in enumerate(labels) if label != first[1][k])
-            rule = f"have the columns of {first[0]} in their order, where {first[1][place]!r} is at"
-            remedy = "Columns go by their place: reorder them, or pass arrays"
-            invalid(name, f"{rule} {place}", index=place, value=labels[place], remedy=remedy)
 
 
 def as_mean(mean: Any) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import FloatArray, as_choice, as_floats, as_probability
+from mialeak._arrays import FloatArray, as_choice, as_flag, as_floats, as_probability
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
 from mialeak._results import Direction, Kind, Result
@@ -335,6 +335,8 @@ def audit(
     """
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
+    higher_is_member = as_flag(higher_is_member, "higher_is_member")
+    allow_reversed = as_flag(allow_reversed, "allow_reversed")
     as_choice(direction, "direction", get_args(Direction))
     as_choice(method, "method", get_args(Method))
     rates = as_probability(fpr, "fpr").ravel().tolist()

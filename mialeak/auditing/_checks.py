@@ -223,10 +223,11 @@ def require_direction(order: Order, *, higher_is_member: bool, one_run: bool = F
     invalid(name, rule, remedy=remedy)
 
 
-def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
+def require_fair_coins(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:
     """Refuse flags that fair coins give with probability 1e-6 at most: by number, or by order.
 
-    The test of their number is exact and two-sided.
+    Both tests are exact and two-sided: the number of members is binomial, and so is the number of
+    neighbours that differ.  If the scores are sorted, members of a strong attack stand together.
     """
     members, size = int(flags.sum()), flags.size
     probability = 2.0 * float(bdtr(min(members, size - members), size, 0.5))
@@ -240,8 +241,13 @@ def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
             "another probability need another run"
         )
         invalid("member", rule, remedy=remedy)
-    in_two_parts = np.count_nonzero(np.diff(flags)) == 1
-    if in_two_parts and np.log(2.0 * (size - 1)) - size * np.log(2.0) <= np.log(_CHANCE):
+    _require_mixed(flags, scores)
+
+
+def _require_mixed(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:
+    """Refuse flags that stand in too small or too large a number of runs."""
+    size, changes = flags.size, int(np.count_nonzero(np.diff(flags)))
+    if changes == 1 and np.log(2.0 * (size - 1)) - size * np.log(2.0) <= np.log(_CHANCE):
         first, last = ("members", "others") if flags[0] else ("others", "members")
         rule = f"come of fair coins; all {first} stand before all {last}, as two files joined do"
         remedy = (
@@ -249,17 +255,29 @@ def require_fair_coins(flags: npt.NDArray[np.int64]) -> None:
             "are no such canaries. If coins did, pass scores and flags in the order of the coins"
         )
         invalid("member", rule, remedy=remedy)
+    earlier, later = scores[:-1], scores[1:]
+    is_sorted = bool((later >= earlier).all() or (later <= earlier).all())
+    rare = min(changes, size - 1 - changes)
+    probability = 2.0 * float(bdtr(rare, size - 1, 0.5)) if size > 1 else 1.0
+    if probability <= _CHANCE and not (is_sorted and changes == rare):
+        how = "alternate" if changes > rare else "stand together"
+        rule = (
+            f"come of fair coins; members and others {how}: {changes} of {size - 1} neighbours "
+            f"differ, which fair coins give with probability {probability:.1g}"
+        )
+        remedy = (
+            "The bound holds only if a coin put each canary in: every second one, or members and "
+            "others in blocks, are no coins. If coins did, pass scores and flags in their order"
+        )
+        invalid("member", rule, remedy=remedy)
 
 
 def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:
-    """Refuse flags that repeat fewer, in turn or in blocks, as 1e-6 of fair coins do at most.
-
-    Flags that alternate are taken.
-    """
+    """Refuse flags that repeat fewer, in turn or in blocks, as 1e-6 of fair coins do at most."""
     size, period = flags.size, _period(flags)
     blocks = flags.size // int(np.gcd.reduce(np.flatnonzero(np.diff(flags, append=2)) + 1))
     free = min(period, blocks)
-    if period > 2 and np.log(2.0 * size) - (size - free) * np.log(2.0) <= np.log(_CHANCE):
+    if np.log(2.0 * size) - (size - free) * np.log(2.0) <= np.log(_CHANCE):
         rule = (
             f"come of coins of their own; {size} flags repeat {free}, as where a canary has a "
             "score for each augmentation or run"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincc, expit
 
-from mialeak._arrays import FloatArray, as_count, as_floats, as_scores, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_flag, as_floats, as_scores, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import IntArray, Order
 from mialeak._results import Kind, Result
@@ -158,7 +158,8 @@ def one_run_audit(
         With a fixed number of members, or with members that were not chosen at random, the bound
         does not hold.  Numbers of members that fair coins give with probability 1e-6 at most
         (exact binomial test, two-sided) are refused, and so are 26 flags or more with all members
-        on one side, as where members and non-members of a model are joined, or that repeat fewer
+        on one side, as where members and non-members of a model are joined, or that alternate or
+        stand in blocks (exact test of the number of neighbours that differ), or that repeat fewer
         flags, as where a canary has several scores; the theorem is for fair coins, so that no
         argument takes another probability.
     delta : float
@@ -231,6 +232,8 @@ def one_run_audit(
     values, flags = _canaries(scores, member)
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
+    higher_is_member = as_flag(higher_is_member, "higher_is_member")
+    allow_reversed = as_flag(allow_reversed, "allow_reversed")
     choices = choices_of(guesses, values.size, delta, 1.0 - level)
     worlds = values[flags == 1], values[flags == 0]
     order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
@@ -368,7 +371,7 @@ def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
         remedy = "Write the guesses of an attack as -1 and 1"
         invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
     coins = flags.astype(np.int64)
-    require_fair_coins(coins)
+    require_fair_coins(coins, values)
     return values, coins
 
 

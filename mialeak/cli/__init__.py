@@ -3,9 +3,10 @@
 A subcommand is a module with ``add_parser(subparsers)``, which describes it without importing
 anything heavy, and ``run(options)``, which prints the answer and returns the exit code.
 
-Exit codes: 0 within the limit (or no limit given), 2 over it, 1 for every error, usage included,
-with one line on stderr; 130 when interrupted.  ``audit --claimed-epsilon`` exits with 2 where
-the claim is refuted, and with 3 where it is not testable.
+Exit codes: 0 within the limit (or no limit given), 2 over it, 3 where that decides nothing (the
+report has cautions, or so few scores could prove no more), 1 for every error, usage included, with
+one line on stderr; 130 when interrupted.  ``audit --claimed-epsilon`` exits with 2 where the claim
+is refuted, and with 3 where it is not testable.
 """
 
 from __future__ import annotations

@@ -158,6 +158,11 @@ def add_limit(add: Any, needed: str) -> None:
         metavar="X",
         help="exit with 2 if the leakage is above X; see below",
     )
+    add(
+        "--accept-cautions",
+        action="store_true",
+        help="let the answer pass a gate although it has cautions, none of which applies",
+    )
 
 
 def add_confidence(add: Any) -> None:

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json", "shows_progress"]
 
 _OVER = 2
+#: Exit code of a gate that decides nothing: the input may be misread, or the gate cannot fail.
+_UNDECIDED = 3
+
+_CAUTIONED = (
+    "This is undecided, with exit code 3: the table may not be what was meant, see the cautions "
+    "above. Cure them, or pass --accept-cautions if none of them applies."
+)
 
 #: Inches of a panel, and dots an inch.
 _PANEL = (5.6, 4.8)
@@ -84,6 +91,7 @@ def give(
     inputs: Sequence[str | Path] = (),
     verdict: str = "",
     over: bool = False,
+    undecided: bool = False,
     source: str = "",
     compared: Sequence[str] = (),
 ) -> int:
@@ -108,6 +116,9 @@ def give(
         What the gate says, if there is one.
     over : bool
         Whether the answer is over the limit.
+    undecided : bool
+        Whether an answer within the limit decides nothing, since none could be over it.  Nor does
+        it where the document has cautions, unless the person accepts these.
     source : str
         Whom to thank for an example.
     compared : sequence of str
@@ -118,6 +129,12 @@ def give(
     int
         The exit code.
     """
+    undecided = undecided and not over
+    accepted = getattr(options, "accept_cautions", False)  # an audit has no cautions
+    if document.cautions and verdict and not (over or accepted):
+        undecided, verdict = True, f"{verdict}\n{_CAUTIONED}"
+    if content.get("limit") is not None:
+        content["limit"] = {**content["limit"], "undecided": undecided}
     document = replace(document, cautions=[in_shell(each) for each in document.cautions])
     if "caveats" in content:
         content["caveats"] = [in_shell(each) for each in content["caveats"]]
@@ -133,7 +150,7 @@ def give(
                 _origin(options, inputs),
                 title=title,
                 verdict=verdict,
-                within=not over,
+                within=not (over or undecided),
                 pictures=pictures_of(figure, alts) if figure else [],
                 source=source,
                 compared=compared or WORLDS,
@@ -150,7 +167,7 @@ def give(
             for text in (source, verdict)
         )
         print("\n\n".join(filter(None, [as_text(document), thanks, sentence])))
-    return _OVER if over else 0
+    return _OVER if over else _UNDECIDED if undecided else 0
 
 
 def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:

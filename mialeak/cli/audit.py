@@ -29,7 +29,8 @@ canaries of one training run, and OUT holds their flags: 1 if the canary was in
 the data, 0 if not.  A fair coin must have decided for each canary.
 
 With --max-epsilon E the command is a gate: it exits with 2 if the proved
-epsilon is above E, and with 0 otherwise.  A bound within the limit is no proof
+epsilon is above E, with 3 if even a perfect attack could not prove so much
+with so few scores, and with 0 otherwise.  A bound within the limit is no proof
 of privacy: an audit proves leakage, never its absence.
 
 With --claimed-epsilon the verdict on a claim is the exit code: 2 if the claim
@@ -46,9 +47,6 @@ Examples:
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
   mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
 """
-
-#: Exit code for a claim that so few scores cannot refute.
-_NOT_TESTABLE = 3
 
 #: What the numbers compare.
 _COMPARED = (
@@ -166,20 +164,17 @@ def run(options: argparse.Namespace) -> int:
         document, draw = _document(result), lambda: _figure(separate)
     limit = options.max_epsilon
     over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
-    if limit is not None and result.provable_epsilon <= limit:
+    undecided = limit is not None and result.provable_epsilon <= limit
+    if undecided:
         verdict += f" But this gate cannot fail: {_reach(result)}."
     if result.verdict is not None:
         over = over or result.verdict == "refuted"
         verdict = " ".join(filter(None, [verdict, _claim(result)]))
     content = result.to_dict()
-    del content["claimed_epsilon"], content["verdict"]
+    claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
-    content["claim"] = (
-        None
-        if result.verdict is None
-        else {"claimed_epsilon": result.claimed_epsilon, "verdict": result.verdict}
-    )
-    code = _output.give(
+    content["claim"] = None if result.verdict is None else claim
+    return _output.give(
         options,
         document,
         schema="mialeak.one-run/2" if options.one_run else "mialeak.audit/2",
@@ -192,10 +187,10 @@ def run(options: argparse.Namespace) -> int:
         ),
         inputs=[options.inside, options.outside],
         verdict=verdict,
-        over=over or result.verdict == "not testable",
+        over=over,
+        undecided=undecided or result.verdict == "not testable",
         compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
     )
-    return code if over or result.verdict != "not testable" else _NOT_TESTABLE
 
 
 def _refuse_exchanged(limit: float | None, delta: float) -> None:

@@ -41,7 +41,9 @@ standard deviation 0.7.
 
 With --max-leakage X the command is a gate: it exits with 2 if the riskiest row
 leaks more than X, with 0 if not; with --exact, also if one of the --top rows
-does by the exact law.  An error, usage included, exits with 1.
+does by the exact law.  An answer within X that has cautions, since the table
+may not be what was meant, exits with 3 unless --accept-cautions is passed.  An
+error, usage included, exits with 1.
 
 Examples:
   mialeak mean --example genotypes --exact --top 5

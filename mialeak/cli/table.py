@@ -62,8 +62,9 @@ the interval of the average leakage (that of a random row) is above X, and with
 0 otherwise; with --population the exact leakage of a random person of the
 register is compared.
 --max-row-leakage X does the same for the riskiest row.  The last lines of the
-report state which number was compared with X.  Every error,
-usage included, exits with 1.
+report state which number was compared with X.  An answer within X that has
+cautions, since the table may not be what was meant, exits with 3 unless
+--accept-cautions is passed.  Every error, usage included, exits with 1.
 
 Examples:
   mialeak table --example adult

@@ -51,7 +51,9 @@ def max_leakage(
         a register with a rate.
     gamma : float, default 1.0
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
-        ``lambda`` the weight of a true positive.  1 is the balanced game and the worst case.
+        ``lambda`` the weight of a true positive.  1 is the balanced game and the worst case.  It
+        is no sampling rate: people drawn with a probability have ``Register(counts, rate=...)`` as
+        `p`, and a random share of the rows :class:`~mialeak.tradeoff.SubsampledTradeOff`.
     normalize : bool, default False
         Divide `p` by its sum.  Takes two passes, so an iterator cannot be normalized; a frozen law
         needs none.

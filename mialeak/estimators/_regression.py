@@ -9,6 +9,7 @@ from scipy import special
 
 from mialeak._arrays import (
     FloatArray,
+    as_flag,
     as_floats,
     first_index,
     invalid,
@@ -41,12 +42,13 @@ def as_regression(
     X: Any, y: Any, penalty: Any, fit_intercept: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Design (n, d) with the intercept first, responses (n,), penalties (d,)."""
+    fit_intercept = as_flag(fit_intercept, "fit_intercept")
     table = as_floats(X, "X", ndim=2, finite=True)
     response = as_floats(y, "y", ndim=1, finite=True)
     n, columns = table.shape
     if response.size != n:
         invalid("y", f"have an entry for each of {n} rows of X; its shape is {response.shape}")
-    if n < 3 or not columns + bool(fit_intercept):
+    if n < 3 or not columns + fit_intercept:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {table.shape}")
     weights = as_floats(penalty, "penalty", finite=True)
     if weights.shape not in ((), (columns,)):

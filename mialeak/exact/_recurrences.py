@@ -24,10 +24,10 @@ from mialeak._kernels.moments import LANES
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import PackedOutcomes
 
-__all__ = ["Recurrences", "find_recurrences", "growth"]
+__all__ = ["DAMPED", "Recurrences", "find_recurrences", "first_damping", "growth"]
 
-#: Recurrences damped below e^-_DAMPED are ignored.
-_DAMPED = 45.0
+#: Recurrences damped below e^-DAMPED are ignored.
+DAMPED = 45.0
 #: The damping formula holds for counts with at least this standard deviation.
 _WIDE = 4.0
 #: Theta of the line on which the search evaluates |M(theta + it)|, and the step of t in units of
@@ -90,9 +90,9 @@ def _search(moments: RatioMoments, most: int) -> Recurrences:
     """
     if not moments.families:
         return Recurrences(np.inf, [], 0.0)
-    damping = _first_damping(moments)
+    damping = first_damping(moments)
     outcomes = sum(float(np.sum(f.spread)) for f in moments.families) * 20.0
-    if damping >= _DAMPED or outcomes > _OUTCOMES:
+    if damping >= DAMPED or outcomes > _OUTCOMES:
         return Recurrences(np.inf, [], float(np.exp(-damping)))
     packed = moments.all_outcomes()
     coordinates = _narrow_coordinates(packed)
@@ -157,7 +157,7 @@ def _column_max(packed: PackedOutcomes, values: FloatArray) -> FloatArray:
     return np.asarray(np.maximum.reduceat(values, packed.first[:-1]))
 
 
-def _first_damping(moments: RatioMoments) -> float:
+def first_damping(moments: RatioMoments) -> float:
     """Minus the log of the damping of |M| at the first recurrence."""
     damping = 0.0
     for family in moments.families:

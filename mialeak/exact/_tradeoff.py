@@ -15,13 +15,14 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
+from mialeak._labels import require_same_columns
 from mialeak.exact._atoms import MOST_LARGE, MOST_SMALL, Atoms, Halves, atoms_of, halves_of
 from mialeak.exact._coordinates import CoordinateFamily, families_of, log_of
 from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import pack
 from mialeak.exact._ratio_laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
-from mialeak.exact._recurrences import find_recurrences
+from mialeak.exact._recurrences import DAMPED, find_recurrences, first_damping
 from mialeak.laws import as_joint
 
 __all__ = ["exact_mean_tradeoff"]
@@ -45,6 +46,11 @@ _RANGES = ((4.5, 0.0), (1.6, 1e-40), (1.0, 1e-40))
 _SLOWER_FOR = 1e-6
 #: Sizes of the larger halves: 30 ms a threshold.
 _SMALL, _LARGE = 1 << 18, 1 << 20
+#: Counts stored of a standard deviation.  Limits of those of all columns: of genotypes (1 GB), and
+#: where a search for recurrences needs them (10 s); and of the standard deviation of one column in
+#: such a search.
+_PER_SPREAD = 20.0
+_MOST_STORED, _MOST_SEARCHED, _WIDEST_SEARCHED = 1 << 26, 1 << 22, 1 << 15
 #: Least number of columns if all are normal: with fewer the moment function decays too slowly for
 #: an inversion.  With a target close to the mean, nine columns take seconds, and eight take more
 #: nodes than `_MOST_NODES`.
@@ -81,7 +87,9 @@ def exact_mean_tradeoff(
     Raises
     ------
     ValueError
-        If shapes do not match, the target is impossible, or the method is not available.  Power,
+        If shapes do not match, the target is impossible, the method is not available, or n is so
+        large that the counts of genotypes fill the memory (of 300 columns from 1e9 rows on), or
+        those of fewer than about 75 bits take minutes (from 1e8 to 1e10 rows on).  Power,
         fnr, fpr, delta, epsilon and advantage of the curve raise it if their error is above 0.02:
         possible with a small number of columns if one is normal, or far in a tail whose outcomes
         are not listed.  cdf and sf never raise it; `error` states their error.
@@ -139,6 +147,7 @@ def exact_mean_tradeoff(
     0.863390090666
     """
     law = as_joint(marginals)
+    require_same_columns(marginals=law, target=target)
     row = as_floats(target, "target", finite=True)
     if row.shape != (law.size,):
         rule = f"have {law.size} entries, one for each column of marginals"
@@ -151,7 +160,21 @@ def exact_mean_tradeoff(
         rule = f"have at least {_LEAST_NORMAL} columns if all are normal; it has {law.size}"
         invalid("marginals", rule, remedy="gaussian_mean_tradeoff is exact for them")
     moments = RatioMoments(families, normal)
+    _require_countable(moments, rows)
     return ExactTradeOff(_law_of(moments, method), moments, rows, rows / n)
+
+
+def _require_countable(moments: RatioMoments, rows: int) -> None:
+    """Refuse so large a number of rows that the counts fill the memory, or take minutes."""
+    families = moments.families
+    stored = sum(float(f.spread.sum()) for f in families if not f.smooth) * _PER_SPREAD
+    searched = widest = 0.0
+    if families and first_damping(moments) < DAMPED:
+        widest = max(float(f.spread.max()) for f in families)
+        searched = sum(float(f.spread.sum()) for f in families) * _PER_SPREAD
+    if stored > _MOST_STORED or widest > _WIDEST_SEARCHED or searched > _MOST_SEARCHED:
+        remedy = "mean_tradeoff is the limit for many rows"
+        unsupported("The exact curve", f"for {rows:,} rows", "their counts are too many", remedy)
 
 
 def _law_of(moments: RatioMoments, method: Method) -> RatioLaw:

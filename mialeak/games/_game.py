@@ -18,6 +18,7 @@ from mialeak._blocks import (
     row_blocks,
     spawn_streams,
 )
+from mialeak._labels import require_same_columns
 from mialeak._numerics.whitening import variances_or_matrix
 from mialeak.games._columns import Block, columns_of, laws_of
 from mialeak.games._rounds import Rounds
@@ -342,6 +343,7 @@ class FixedTargetGame(_Game):
             release_noise_cov=release_noise_cov,
             n_reference=n_reference,
         )
+        require_same_columns(marginals=as_joint(marginals), target=target)
         self._target = self._possible(target)
 
 

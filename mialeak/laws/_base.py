@@ -5,15 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 from mialeak._blocks import as_rng
+from mialeak._labels import labels_of, require_same_columns
 
-__all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows"]
+__all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows", "with_labels"]
+
+Law = TypeVar("Law", bound="Marginal")
 
 
 class _Given:
@@ -58,6 +61,9 @@ class Marginal(ABC):
     skewness: FloatArray
     excess_kurtosis: FloatArray
 
+    #: Names of the coordinates, of parameters or data that had names.
+    _labels: tuple[Any, ...] | None = None
+
     @property
     def size(self) -> int:
         """Number of coordinates."""
@@ -85,6 +91,7 @@ class Marginal(ABC):
         ValueError
             If shapes do not match, or a target or a release is impossible.
         """
+        require_same_columns(law=self, target=target, releases=releases)
         given = as_floats(releases, "releases", finite=True)
         if given.ndim not in (1, 2) or given.shape[-1] != self.size:
             rule = f"have {self.size} columns (its last axis) and at most 2 dimensions"
@@ -147,6 +154,14 @@ class Joint(Marginal):
     """
 
     parts: tuple[Marginal, ...]
+
+    @property
+    def _labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]
+        """Names of all columns, None for those without one."""
+        if all(part._labels is None for part in self.parts):
+            return None
+        parts = [part._labels or (None,) * part.size for part in self.parts]
+        return tuple(label for labels in parts for label in labels)
 
     @property
     def mean(self) -> FloatArray:  # type: ignore[override]
@@ -228,6 +243,17 @@ def as_parameter(values: Any, name: str) -> FloatArray:
     copy = np.array(array, ndmin=1)
     copy.flags.writeable = False
     return copy
+
+
+def with_labels(law: Law, **parameters: Any) -> Law:
+    """The law with the names of the columns of its parameters, which must agree."""
+    require_same_columns(**parameters)
+    for values in parameters.values():
+        labels = labels_of(values)
+        if labels is not None and len(labels) == law.size:
+            object.__setattr__(law, "_labels", labels)
+            break
+    return law
 
 
 def as_rows(rows: Any, least: int, allowed: tuple[float, ...] = ()) -> FloatArray:

@@ -23,7 +23,7 @@ from mialeak._counts import (
     require_probability,
 )
 from mialeak._numerics.draws import binomial_draw, draw_means
-from mialeak.laws._base import Marginal, as_parameter, as_rows
+from mialeak.laws._base import Marginal, as_parameter, as_rows, with_labels
 from mialeak.special import binom_logpmf
 
 __all__ = [
@@ -42,9 +42,10 @@ class _Probability(Marginal):
     p: Any
 
     def __post_init__(self) -> None:
-        p = as_parameter(self.p, "p")
+        given, p = self.p, as_parameter(self.p, "p")
         require_probability(p, "p")
         object.__setattr__(self, "p", p)
+        with_labels(self, p=given)
 
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         _draw_counts(rng, 1, self.mean, out)
@@ -122,7 +123,7 @@ class Bernoulli(_Probability):
         shift by about d/n0, and in a column that is constant in the rows every other value counts
         as impossible.  The rows must not be those of the release.
         """
-        return cls(as_rows(rows, 1, (0.0, 1.0)).mean(axis=0))
+        return with_labels(cls(as_rows(rows, 1, (0.0, 1.0)).mean(axis=0)), rows=rows)
 
     def easiest_target(self) -> FloatArray:
         """The row that a released mean gives away most: in each column the rarer value.
@@ -199,7 +200,7 @@ class Presence(_Probability):
         With the caveat of ``Bernoulli.from_data``.
         """
         share = as_rows(rows, 1, (0.0, 1.0)).mean(axis=0)
-        return cls(share / (1.0 + np.sqrt(1.0 - share)))
+        return with_labels(cls(share / (1.0 + np.sqrt(1.0 - share))), rows=rows)
 
     @property
     def mean(self) -> FloatArray:  # type: ignore[override]
@@ -275,7 +276,8 @@ class Genotype(_Probability):
 
         With the caveat of ``Bernoulli.from_data``.
         """
-        return cls(as_rows(rows, 1, (0.0, 1.0, 2.0)).mean(axis=0) / 2.0, decimals)
+        p = as_rows(rows, 1, (0.0, 1.0, 2.0)).mean(axis=0) / 2.0
+        return with_labels(cls(p, decimals), rows=rows)
 
     @property
     def mean(self) -> FloatArray:  # type: ignore[override]

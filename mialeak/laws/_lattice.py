@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
 from mialeak._numerics.draws import draw_means, lattice_draw
 from mialeak._numerics.lattice import lattice_steps, sum_law
-from mialeak.laws._base import Marginal, as_rows
+from mialeak.laws._base import Marginal, as_rows, with_labels
 
 __all__ = [
     "Lattice",
@@ -78,6 +78,11 @@ class Lattice(Marginal):
     _unit: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        by_coordinate = {
+            name: given.T
+            for name, given in (("values", self.values), ("probabilities", self.probabilities))
+            if getattr(given, "ndim", 1) == 2
+        }
         values = as_floats(self.values, "values", finite=True)
         weights = as_floats(self.probabilities, "probabilities", finite=True)
         for array, name in ((values, "values"), (weights, "probabilities")):
@@ -101,6 +106,7 @@ class Lattice(Marginal):
         object.__setattr__(self, "probabilities", _frozen(weights / total[:, None]))
         object.__setattr__(self, "_steps", np.stack([steps for steps, _ in grids]))
         object.__setattr__(self, "_unit", np.array([unit for _, unit in grids]))
+        with_labels(self, **by_coordinate)
 
     @classmethod
     def from_data(cls, rows: Any) -> Lattice:
@@ -112,7 +118,7 @@ class Lattice(Marginal):
         """
         data = as_rows(rows, 1)
         values = np.unique(data)
-        return cls(values, (data[:, :, None] == values).mean(axis=0))
+        return with_labels(cls(values, (data[:, :, None] == values).mean(axis=0)), rows=rows)
 
     @property
     def steps(self) -> npt.NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak.laws._base import Marginal, as_parameter, as_rows
+from mialeak.laws._base import Marginal, as_parameter, as_rows, with_labels
 
 __all__ = ["Normal"]
 
@@ -59,8 +59,10 @@ class Normal(Marginal):
         if std.shape != mean.shape:
             invalid("std", f"have {mean.size} entries, as mean has; its shape is {std.shape}")
         require(std > 0.0, std, "std", "be greater than 0")
+        given = {"mean": self.mean, "std": self.std}
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "std", std)
+        with_labels(self, **given)
 
     @classmethod
     def from_data(cls, rows: Any) -> Normal:
@@ -71,7 +73,7 @@ class Normal(Marginal):
         the release.
         """
         data = as_rows(rows, 2)
-        return cls(data.mean(axis=0), data.std(axis=0, ddof=1))
+        return with_labels(cls(data.mean(axis=0), data.std(axis=0, ddof=1)), rows=rows)
 
     @property
     def skewness(self) -> FloatArray:  # type: ignore[override]

@@ -51,6 +51,8 @@ _PERSONS = re.compile(
     r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
     re.IGNORECASE,
 )
+#: Words in the names of columns of means.
+_MEAN_WORDS = {"mean", "means", "avg", "average", "averages", "median", "mittel", "mittelwert"}
 #: A genotype: two letters with or without a sign between them, as in a VCF, or a count as text.
 _ALLELE = "[ACGTBIDN0-9.-]"
 _GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
@@ -135,6 +137,7 @@ def cautions_of(
                 f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
             )
     cautions += _of_groups(held)
+    cautions += _of_group_means(factors, numbers)
     cautions += _of_persons(factors, numbers, [*letters, *foreign, *counts])
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
@@ -286,6 +289,30 @@ def _of_groups(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
         "person here, and the leakage is that of the mean over these rows. Take a table with a row "
         "for each person; of published means of n persons, mialeak.mean_tradeoff(target, mean, "
         "cov, n) computes the leakage about a person."
+    ]
+
+
+def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers]) -> list[str]:
+    """A caution for means of groups, each of which has a name of its own in a row of its own."""
+    means = [
+        name
+        for name, levels in numbers.items()
+        if levels is not None and not _MEAN_WORDS.isdisjoint(re.split(r"[\W_]+", str(name).lower()))
+    ]
+    groups = [
+        name
+        for name, levels in numbers.items()
+        if levels is None
+        and len(_texts(factors[name])) == len(factors[name].codes) > 1
+        and not _PERSON.fullmatch(str(name).strip())
+    ]
+    if not means or not groups:
+        return []
+    return [
+        f"Column {listed(means)} seems to hold means of the groups that column {listed(groups)} "
+        "names. Each row is taken for one person here. Take a table with a row for each person; of "
+        "published means of n persons, mialeak.mean_tradeoff(target, mean, cov, n) computes the "
+        "leakage about a person."
     ]
 
 

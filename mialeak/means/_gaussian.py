@@ -11,6 +11,8 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_count, as_floats, as_frozen, invalid, require
+from mialeak._counts import require_genotype_moments
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, as_points, squared_distances
 from mialeak._numerics.noncentral import deviance_share, log_call, log_put, log_tails, quantile
 from mialeak._numerics.whitening import whitening
@@ -269,7 +271,9 @@ def gaussian_mean_tradeoff(target: Any, mean: Any, cov: Any, n: int) -> Gaussian
     >>> f"{curve.advantage:.4f} {curve.power(0.01):.4f}"
     '0.5432 0.1780'
     """
+    require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
-from mialeak._arrays import as_choice, as_float, invalid, sampled_rows
+from mialeak._arrays import as_choice, as_flag, as_float, invalid, sampled_rows
 from mialeak.means._release import release_of
 from mialeak.means._report import MeanReport
 
@@ -127,6 +127,7 @@ noise_std=0, rate=1)
     """
     as_choice(structure, "structure", get_args(Covariance))
     as_choice(na, "na", get_args(Missing))
+    exact = as_flag(exact, "exact")
     noise_std = as_float(noise_std, "noise_std")
     if not 0.0 <= noise_std <= _MOST_NOISE:
         invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
@@ -149,7 +150,7 @@ noise_std=0, rate=1)
 
         refuse_without_exact_law(release, noise_std)
     release.require_rows(covariance)
-    return MeanReport(covariance, noise_std, float(sampling_rate), bool(exact), release)
+    return MeanReport(covariance, noise_std, float(sampling_rate), exact, release)
 
 
 def _as_names(names: Any) -> Any:

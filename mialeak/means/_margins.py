@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import FloatArray, as_counts, invalid
+from mialeak._arrays import FloatArray, as_counts, as_flag, invalid
 from mialeak._blocks import progress_bar
 from mialeak._numerics.leave_one_out import downdated
 
@@ -101,6 +101,7 @@ def margin_leakage_scores(
     >>> np.round(together[[0, 5, 8, 11]], 3)
     array([0.133, 0.267, 0.267, 0.183])
     """
+    leave_one_out = as_flag(leave_one_out, "leave_one_out")
     table = as_counts(codes, "codes")
     if table.ndim != 2 or table.shape[0] < 3:
         invalid("codes", f"have 2 dimensions and at least 3 rows; its shape is {table.shape}")

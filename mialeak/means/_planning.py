@@ -13,15 +13,17 @@ from mialeak._arrays import (
     MAX_COUNT,
     FloatArray,
     as_count,
+    as_flag,
     as_float,
     invalid,
     require,
 )
+from mialeak._counts import require_genotype_moments
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
     as_points,
     kernel_blocks,
-    require_same_columns,
     squared_distances,
 )
 from mialeak._numerics.whitening import (
@@ -47,6 +49,8 @@ _VARIANCE = 1e-13
 #: Up to so many rows the curve of Gaussian rows is used at every n; beyond, its first two orders.
 #: There the advantages of the two differ by less than 0.1 %, or are below that.
 _EXACT_ROWS = 1000
+#: Deviations from the mean whose squares are neither infinite nor rounded to 0.
+_LEAST_DEVIATION, _MOST_DEVIATION = 1e-140, 1e150
 
 
 def noise_for_leakage(
@@ -119,13 +123,17 @@ def noise_for_leakage(
     '0.100000'
     """
     require_same_columns(mean=mean, target=target, cov=cov)
+    proportional = as_flag(proportional, "proportional")
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
     allowed = n * _as_score(leakage)
     points = as_points(target, mean, "target")
     require(np.isfinite(points), points, "target", "be finite")
     cov, slack = variances_or_matrix(cov, mean.size, "cov"), constant_slack(mean)
-    unit = np.sqrt(cov if cov.ndim == 1 else np.diagonal(cov)) if proportional else None
+    variances = cov if cov.ndim == 1 else np.diagonal(cov)
+    _require_squares(points, mean, variances, slack)
+    unit = np.sqrt(variances) if proportional else None
     if unit is not None:
         _require_varying(points, mean, unit, slack)
     noise = _Noise.of(cov, slack, unit)
@@ -145,6 +153,23 @@ def _as_score(leakage: float) -> float:
     if score < _LEAST_SCORE:
         invalid("leakage", "be large enough for noise or rows to reach it", value=leakage)
     return score
+
+
+def _require_squares(
+    points: FloatArray, mean: FloatArray, variances: FloatArray, slack: FloatArray
+) -> None:
+    """Refuse a deviation whose square leaves the range of float64 where noise depends on it."""
+    if not points.size:
+        return
+    most = max(-points.min(), points.max(), np.abs(mean).max())
+    if 2.0 * most <= _MOST_DEVIATION and variances.min() > _LEAST_DEVIATION:
+        return
+    size = np.abs(points - mean)
+    good = (size <= slack) | (size >= _LEAST_DEVIATION) | (variances > _LEAST_DEVIATION)
+    good &= size <= _MOST_DEVIATION
+    rule = f"be {_LEAST_DEVIATION:g} to {_MOST_DEVIATION:g} from mean, or equal to it"
+    remedy = "Noise is in the unit of the columns: multiply them by a power of ten"
+    require(good, points, "target", rule, remedy=remedy)
 
 
 def _require_varying(
@@ -303,6 +328,7 @@ def samples_for_leakage(
     """
     require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     score = _as_score(leakage)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)

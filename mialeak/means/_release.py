@@ -26,6 +26,10 @@ __all__ = ["Column", "Release", "category_scores", "release_of"]
 #: Rows for each free column that a full covariance takes to be known well.
 ROWS_PER_COLUMN = 5
 
+#: Numbers whose squares are neither infinite nor rounded to 0: the largest in size, and the least
+#: difference in a column.  Both leave room for sums of squares.
+_MOST, _LEAST = 1e150, 1e-150
+
 #: Names of columns that number the rows or the persons.
 _IDENTIFIERS = re.compile(r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0", re.IGNORECASE)
 
@@ -363,6 +367,7 @@ def release_of(
         codes = part.factor.codes[places]
         if part.numbers is not None:
             matrix[:, place] = as_floats(part.numbers[codes], f"column {name!r}", finite=True)
+            _require_squares(matrix[:, place], f"column {name!r}")
             found.append(Column(name, None, place))
             place += 1
             continue
@@ -420,6 +425,20 @@ def _parts(
         numbers = None if name in categories else as_numbers(factor.levels, text=text)
         parts[name] = _Part(factor, numbers, gaps)
     return parts, missing
+
+
+def _require_squares(values: FloatArray, name: str) -> None:
+    """Refuse a column of numbers of which the squared deviations leave the range of float64."""
+    low, high = float(values.min()), float(values.max())
+    remedy = "The leakage of a mean does not depend on its unit: {} the column by a power of ten"
+    if max(high, -low) > _MOST:
+        rule = f"hold numbers of at most {_MOST:g} in size"
+        place = int(np.argmax(np.abs(values)))
+        cure = f"{remedy.format('divide')}, or pass such a number as missing"
+        invalid(name, rule, index=place, value=float(values[place]), remedy=cure)
+    if 0.0 < high - low < _LEAST:
+        rule = f"have rows that differ by at least {_LEAST:g}, or agree; they differ by"
+        invalid(name, f"{rule} {high - low:g} at most", remedy=remedy.format("multiply"))
 
 
 def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]]) -> None:

@@ -8,10 +8,11 @@ from mialeak._arrays import (
     FloatArray,
     as_count,
 )
+from mialeak._counts import require_genotype_moments
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
     as_points,
-    require_same_columns,
     squared_distances,
 )
 from mialeak._numerics.whitening import whitening
@@ -94,6 +95,7 @@ def leakage_score(
     """
     require_same_columns(mean=mean, target=target, cov=cov, release_noise_cov=release_noise_cov)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)

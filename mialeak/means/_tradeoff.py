@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
+from mialeak._counts import require_genotype_moments
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,
     as_points,
     inner_products,
-    require_same_columns,
     squared_distances,
 )
 from mialeak._numerics.whitening import Whitening, whitening
@@ -110,6 +111,7 @@ def mean_tradeoff(
         assumed_target=assumed_target,
     )
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
     as_choice(sampling, "sampling", ("rows", "columnwise-as-published"))
@@ -180,6 +182,7 @@ def gaussian_release_tradeoff(shift: Any, release_cov: Any) -> GaussianTradeOff:
     >>> f"{both.mu ** 2:.3f} {one.mu ** 2:.3f}"
     '0.125 0.083'
     """
+    require_same_columns(shift=shift, release_cov=release_cov)
     shift = as_floats(shift, "shift")
     if shift.ndim == 0 or not shift.shape[-1]:
         invalid("shift", f"have at least one column; its shape is {shift.shape}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_flag, as_float, invalid
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage, shannon_entropy
 from mialeak.mechanisms._leakage import as_law
@@ -157,6 +157,7 @@ def coarsen(p: Any, n: int, leakage: float, *, ordered: bool = False) -> Coarsen
     """
     law = as_law(p)
     rows, budget = as_count(n, "n", least=1), as_float(leakage, "leakage")
+    ordered = as_flag(ordered, "ordered")
     if not 0 <= budget <= 1:
         invalid("leakage", "be between 0 and 1", value=budget)
     atoms, budget = len(law), budget * (1.0 + _TIE)

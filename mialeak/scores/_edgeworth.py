@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, require_within
+from mialeak._arrays import FloatArray, as_count, as_flag, require_within
+from mialeak._labels import require_same_columns
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
     Piece,
@@ -103,10 +104,18 @@ def edgeworth_score(
     >>> np.round(np.log([0.32 / 0.3, 0.51 / 0.5]), 4)
     array([0.0645, 0.0198])
     """
+    require_same_columns(
+        target=target,
+        mean=mean,
+        std=std,
+        skewness=skewness,
+        excess_kurtosis=excess_kurtosis,
+        releases=releases,
+    )
     centre, scale, constants, coefficients = _polynomials(
         target, mean, std, skewness, excess_kurtosis, n, order
     )
-    if terms:
+    if as_flag(terms, "terms"):
         c1, c2, c3 = coefficients
 
         def expanded(piece: Piece) -> FloatArray:

@@ -18,6 +18,7 @@ from mialeak._counts import (
     require_possible_target,
 )
 from mialeak._kernels import scores as kernels
+from mialeak._labels import require_same_columns
 from mialeak.laws import Genotype
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import Piece, map_releases, padded
@@ -87,6 +88,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     >>> np.round(bernoulli_score(releases, [1, 0, 1], [0.2, 0.5, 0.9], 10), 4)
     array([ 0.4055, -0.1178])
     """
+    require_same_columns(target=target, p=p, releases=releases)
     target = as_target(target)
     p, fixed = as_column_probabilities(p, "p", target.size)
     as_count(n, "n", least=2)
@@ -179,6 +181,7 @@ def genotype_score(
     >>> f"{genotype_score([0.8, 1.5], [1, 2], [0.3, 0.7], 4, decimals=1):.4f}"
     '0.3325'
     """
+    require_same_columns(target=target, p=p, releases=releases)
     target = as_target(target)
     p, fixed = as_column_probabilities(p, "p", target.size)
     n = as_count(n, "n", least=2, most=MOST_ROWS)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, contiguous, invalid
+from mialeak._counts import require_genotype_moments
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, kernel_blocks, squared_distances
 from mialeak._numerics.whitening import Diagonal, Outside, Whitening, whitening
 from mialeak.scores._releases import (
@@ -84,7 +86,9 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     >>> np.round(covariance_score(releases, [1.0, 0.0], [0.2, 0.5], [0.16, 0.25], 100), 3)
     array([ 0.225, -0.025])
     """
+    require_same_columns(mean=mean, target=target, cov=cov, releases=releases)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     target = as_target(target, columns=mean.size)
     n = as_count(n, "n", least=2)
     by = whitening(cov, mean)
@@ -180,6 +184,7 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     >>> np.round(scalar_product_score([[0.6, 0.4], [0.5, 0.5]], [1.0, 0.0], [0.0, 1.0]), 2)
     array([0.2, 0. ])
     """
+    require_same_columns(target=target, reference=reference, releases=releases)
     target = as_target(target)
     reference = as_columns(reference, "reference", target.size)
     table = cubic_table([0.0, 1.0, target - reference], target.size)

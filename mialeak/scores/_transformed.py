@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._counts import require_genotype_moments
+from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, squared_distances
 from mialeak._numerics.noncentral import log_tails
 from mialeak._numerics.whitening import whitening
@@ -71,7 +73,9 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
     >>> np.round(glir_score([[0.0, 0.0], [0.3, 0.1]], [3.0, 1.0], [0.0, 0.0], 1.0, 10), 3)
     array([0.734, 1.923])
     """
+    require_same_columns(mean=mean, target=target, cov=cov, releases=releases)
     mean = as_mean(mean)
+    require_genotype_moments(target, mean, cov)
     target = as_target(target, columns=mean.size)
     n = as_count(n, "n", least=2)
     by = whitening(cov, mean)

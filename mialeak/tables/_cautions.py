@@ -35,10 +35,11 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
-#: Words in the names of columns of shares and means, which count nobody.
+#: Words in the names of columns of shares, means and thousands, which count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
 mean avg average median prozent anteil quote
+thousand thousands 1000 1000s tsd tusind million millions mio
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
 
@@ -167,7 +168,7 @@ def is_weight(name: Any) -> bool:
 
 
 def is_share(name: Any) -> bool:
-    """Whether it is the name of a column of shares or means."""
+    """Whether it is the name of a column of shares, means or thousands."""
     return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
 
 

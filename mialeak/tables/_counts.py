@@ -135,7 +135,10 @@ def _remedy(value: Any) -> str:
         return _BEFORE_SUPPRESSION if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
         return "A negative number is a correction or a marker, not a count"
-    return "A fraction is a weighted or estimated number, not a count"
+    return (
+        "A fraction is a weighted or estimated number, or one of thousands, not a count: write "
+        "whole persons"
+    )
 
 
 def _refuse_totals(name: Any, factor: Factor) -> None:

@@ -60,7 +60,8 @@ def estimate_max_leakage(
         release as large as the sample, ``sum(counts)``.
     gamma : float, default 1.0
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
-        ``lambda`` the weight of a true positive.
+        ``lambda`` the weight of a true positive.  It is no sampling rate: for people of a register
+        drawn with a probability, see ``Register(counts, rate=...)``.
     confidence : float, default 0.95
         Nominal coverage of the interval, strictly between 0 and 1.
 

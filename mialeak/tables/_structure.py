@@ -7,6 +7,7 @@ that would be a coincidence in the table that is asked about.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
@@ -45,6 +46,18 @@ _FEWEST_PAIRS, _MOST_COLUMNS = 7.0, 50
 #: Smallest counts that offices publish, and the cells near it from which one suspects it.
 _THRESHOLDS, _FEWEST_NEAR, _SPREAD = range(3, 21), 8, 10
 
+#: Classes that are open below, as "<20" or "up to 20 years", and above, as "65+"; and the fewest of
+#: them that are parts of one another.
+_UP_TO = re.compile(
+    r"(?:<=?|\u2264|under|below|up to|until|unter|bis|moins de) ?(\d+)(?: \w+)?"
+    r"|(\d+)(?: \w+)? (?:and|or) (?:under|below|less|younger)"
+)
+_FROM = re.compile(
+    r"(?:>=?|\u2265|over|above|from|at least|ab|\u00fcber) ?(\d+)(?: \w+)?"
+    r"|(\d+)(?: \w+)? ?(?:\+|(?:and|or) (?:over|above|more|older))"
+)
+_FEWEST_CLASSES = 3
+
 #: Levels of a column up to which sums of a part of them are looked for.
 _MOST_LEVELS = 400
 
@@ -67,7 +80,7 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         If that cannot be a coincidence.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
-    cautions = []
+    cautions = _of_cumulative(categories, counts)
     for name, (own, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
         group = count_cells(others, len(own)).of_row
@@ -186,7 +199,7 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
         cautions.append(
             f"All counts are multiples of {divisor:,}, as rounded counts are. The report takes "
             "them for the true ones, and rounding hides the rows alone in their cell; pass the "
-            "counts before rounding."
+            "counts before rounding, or counts of persons if these are thousands."
         )
         return cautions
     least = int(counts.min())
@@ -203,6 +216,51 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
             "table before suppression."
         )
     return cautions
+
+
+def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence for each column of classes such as "<20", "<30", each a part of the next.
+
+    All values of such a column but one at most are open to the same side, and counts rise with
+    their bounds wherever the other columns agree.  `categories` and `counts` are those of the
+    cells.
+    """
+    cautions = []
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    for name, (own, size) in codes.items():
+        present = np.unique(own).tolist()
+        if not _FEWEST_CLASSES <= len(present) <= _MOST_LEVELS:
+            continue
+        levels = len(categories[name].levels)
+        classes = {code: _open_bound(categories[name].value(code)) for code in present
+                   if code < levels}  # fmt: skip
+        others = [pair for key, pair in codes.items() if key != name]
+        group = count_cells(others, len(own)).of_row if others else np.zeros(len(own), np.int64)
+        for sign in (1, -1):
+            bounds = np.full(size, math.nan)
+            for code, each in classes.items():
+                if each and each[0] == sign:
+                    bounds[code] = sign * each[1]
+            if np.isfinite(bounds).sum() < max(_FEWEST_CLASSES, len(present) - 1):
+                continue
+            order = np.lexsort((bounds[own], group))
+            order = order[np.isfinite(bounds[own][order])]
+            same = np.diff(group[order]) == 0
+            if same.any() and (np.diff(counts[order])[same] >= 0).all():
+                cautions.append(
+                    f"The classes of column {name!r} are parts of one another, and so are their "
+                    "counts. Pass the count of each class without the others: the differences."
+                )
+    return cautions
+
+
+def _open_bound(value: Any) -> tuple[int, float] | None:
+    """Of a class that is open below (1) or above (-1), the side and the bound."""
+    text = str(value).strip().lower()
+    for sign, pattern in ((1, _UP_TO), (-1, _FROM)):
+        if found := pattern.fullmatch(text):
+            return sign, float(next(filter(None, found.groups())))
+    return None
 
 
 def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:

@@ -22,6 +22,9 @@ Participation = Literal["every-step", "one-step", "poisson"]
 _BLOCK = 1 << 22
 
 
+#: By how much the mean square of clipped norms may be above the square of the norm: rounding of
+#: single precision.
+_CLIPPED = 1e-5
 #: Means of fewer gradients are not told from their sum.
 _LEAST_BATCH = 8
 
@@ -48,7 +51,7 @@ class CovarianceAttack:
         Noise of DP-SGD on the sum of a batch, in units of `clip_norm`.
     clip_norm : float, optional
         Norm that DP-SGD clips gradients to.  Targets are clipped here; the reference has to be
-        fitted to clipped gradients.
+        fitted to clipped gradients, and one whose rows are longer in the mean square is refused.
 
     Attributes
     ----------
@@ -269,7 +272,10 @@ class CovarianceAttack:
 
     def _metric_of(self, reference: Any) -> Metric:
         noise = self.noise_multiplier * (self.clip_norm or 0.0)
-        return metric_of(reference, noise * noise / self.batch_size)
+        metric = metric_of(reference, noise * noise / self.batch_size)
+        if self.clip_norm is not None:
+            _require_clipped(reference, self.clip_norm)
+        return metric
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:
         count = shape[-2] if len(shape) > 1 else 1
@@ -355,6 +361,21 @@ def gradients_dot(errors: FloatArray, factors: LayerGradients, batches: FloatArr
     if factors.bias:
         fed += batches[:, None, -outputs:]
     return np.asarray(np.vecdot(errors, fed))
+
+
+def _require_clipped(reference: Any, clip_norm: float) -> None:
+    """Refuse a reference whose gradients are longer than `clip_norm` in the mean square."""
+    moments = reference._seen().moments
+    centre = moments.centre + moments.rest
+    size = float(np.sqrt(centre @ centre + moments.variances().sum()))
+    if size > clip_norm * (1.0 + _CLIPPED):
+        rule = f"be fitted to gradients clipped to clip_norm={clip_norm:g}"
+        invalid(
+            "reference",
+            f"{rule}; the root mean square of their norms is {size:.3g}",
+            remedy="Fit it to rows * np.minimum(1, clip_norm / norms), as DP-SGD uses them, "
+            "norms those of whole gradients, all layers together",
+        )
 
 
 def _warn_of_few_rows(reference: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_float, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_flag, as_float, as_floats, invalid, require
 from mialeak._optimizers import plain_rate
 
 __all__ = ["LayerGradients", "as_clip_norm", "as_norm", "batch_gradient", "clipped", "norms"]
@@ -135,7 +135,7 @@ class LayerGradients:
     def __init__(self, errors: Any, inputs: Any, *, bias: bool = True):
         self.errors = as_floats(errors, "errors", finite=True)
         self.inputs = as_floats(inputs, "inputs", ndim=2, finite=True)
-        self.bias = bool(bias)
+        self.bias = as_flag(bias, "bias")
         if self.errors.ndim not in (2, 3):
             invalid("errors", f"be (k, C) or (S, k, C); its shape is {self.errors.shape}")
         if self.errors.shape[-2] != self.inputs.shape[0]:

@@ -25,6 +25,8 @@ __all__ = ["canife_loss", "gradient_blocks", "layer_gradients", "per_sample_grad
 
 Array = npt.NDArray[Any]
 
+#: The target that torch's losses over classes ignore unless they are given another.
+_IGNORED = -100
 #: Examples whose gradients are held at once.
 _BLOCK = 256
 #: Examples that are compared with their batch, and the share that rounding (to halves) may change.
@@ -60,11 +62,11 @@ def per_sample_gradients(
     ------
     ValueError
         If x and y differ in length, a name is unknown, the loss is more than a number, divides by
-        class weights or is neither the mean nor the sum over examples (eight of them are compared
-        with their batch), a gradient is not finite, the output for one of these eight depends on
-        the others, or a layer has
-        no gradient of one example: it mixes a batch (batch normalisation), draws at random (dropout
-        in training mode) or is beyond ``torch.func`` (as GRU is).  The layer is named.
+        class weights, ignores a target of y (``ignore_index``) or is neither the mean nor the sum
+        over examples (eight of them are compared with their batch), a gradient is not finite, the
+        output for one of these eight depends on the others, or a layer has no gradient of one
+        example: it mixes a batch (batch normalisation), draws at random (dropout in training mode)
+        or is beyond ``torch.func`` (as GRU is).  The layer is named.
     ModuleNotFoundError
         Without torch.
 
@@ -136,7 +138,7 @@ def gradient_blocks(
     chosen = chosen_names(model, parameters)
     refuse_mixing(model)
     x, y = _same_length(x, y)
-    _refuse_class_weights(loss, y)
+    _refuse_weighted_means(loss, y)
     _require_apart(model, loss, x, y)
     fixed = {name: value.detach() for name, value in model.named_parameters()}
     fixed |= {name: value.detach() for name, value in model.named_buffers()}
@@ -208,7 +210,7 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
         invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)
     refuse_mixing(model)
     x, y = _same_length(x, y)
-    _refuse_class_weights(loss, y)
+    _refuse_weighted_means(loss, y)
     _require_apart(model, loss, x, y)
     seen: list[tuple[Any, Any]] = []
 
@@ -284,8 +286,8 @@ def _loss_of_one(loss: Callable[..., Any], output: Any, target: Any) -> Any:
     return value
 
 
-def _refuse_class_weights(loss: Any, y: Any) -> None:
-    """Refuse a weighted mean over classes, whose weights cancel for one example."""
+def _refuse_weighted_means(loss: Any, y: Any) -> None:
+    """Refuse a mean over classes that divides by weights, or by the targets not ignored."""
     import torch
 
     nn = torch.nn
@@ -293,10 +295,28 @@ def _refuse_class_weights(loss: Any, y: Any) -> None:
         is_mean_of_classes = loss.func in (nn.functional.cross_entropy, nn.functional.nll_loss)
         settings = loss.keywords
         weight, reduction = settings.get("weight"), settings.get("reduction", "mean")
+        ignored = settings.get("ignore_index", _IGNORED)
     else:
         is_mean_of_classes = isinstance(loss, (nn.CrossEntropyLoss, nn.NLLLoss))
         weight, reduction = getattr(loss, "weight", None), getattr(loss, "reduction", "mean")
-    if not is_mean_of_classes or weight is None or reduction != "mean" or y.is_floating_point():
+        ignored = getattr(loss, "ignore_index", _IGNORED)
+    if loss in (nn.functional.cross_entropy, nn.functional.nll_loss):
+        is_mean_of_classes = True
+    if not is_mean_of_classes or reduction != "mean" or y.is_floating_point():
+        return
+    places = (y == ignored).nonzero()
+    if len(places):
+        rule = (
+            f"have no target that the loss ignores ({ignored}), since its mean over a batch "
+            "divides by the number of the others"
+        )
+        remedy = (
+            "Leave out examples without a target, here and in batch_size; where a part of an "
+            "example's targets is ignored, pass the loss with reduction='sum'"
+        )
+        index = tuple(places[0].tolist())
+        invalid("y", rule, index=index, value=ignored, remedy=remedy)
+    if weight is None:
         return
     rule = (
         "keep its class weights for one example; with reduction='mean' it divides by them, and "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, as_flag, invalid
 from mialeak._optimizers import plain_rate
 from mialeak.training import batch_gradient
 from mialeak.training.torch._models import Parameters, as_array, chosen_names
@@ -87,6 +87,7 @@ class ParameterRecorder:
         parameters: Parameters = "last",
         allow_changed: bool = False,
     ):
+        allow_changed = as_flag(allow_changed, "allow_changed")
         plain_rate(optimizer)
         self._optimizer = getattr(optimizer, "original_optimizer", optimizer)
         by_opacus = self._optimizer is not optimizer

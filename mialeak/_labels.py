@@ -1,0 +1,77 @@
+"""Names of columns that arguments carry, which must agree: arrays are combined by place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mialeak._arrays import invalid
+
+__all__ = ["labels_of", "require_same_columns"]
+
+
+def labels_of(values: Any) -> tuple[Any, ...] | None:
+    """The names of the columns of an argument; None if it has no names.
+
+    A pandas Series has the names of its index, a data frame those of its columns, a fitted
+    estimator ``feature_names_in_``, and a law the names of its parameters; the name of a column
+    without one is None.
+    """
+    if hasattr(values, "iloc"):
+        return tuple(values.index if values.ndim == 1 else values.columns)
+    if hasattr(values, "feature_names_in_"):
+        return tuple(values.feature_names_in_)
+    labels = getattr(values, "_labels", None)
+    if labels is None and not hasattr(values, "dtype"):
+        labels = getattr(values, "columns", None)  # of a polars frame
+    return tuple(labels) if isinstance(labels, Sequence) else None
+
+
+def require_same_columns(**arguments: Any) -> None:
+    """Refuse arguments whose columns have names, in another order than those of the first.
+
+    Names that are text must be the same; others, such as numbers of rows, are compared if they are
+    the same in another order.
+    """
+    first: tuple[str, tuple[Any, ...]] | None = None
+    for name, values in arguments.items():
+        labels = labels_of(values)
+        if not labels:
+            continue
+        _require_same_order(values, name)
+        if first is None:
+            first = name, labels
+        elif len(labels) == len(first[1]):
+            _require_same(labels, name, *first)
+
+
+def _require_same(
+    labels: tuple[Any, ...], name: str, first: str, expected: tuple[Any, ...]
+) -> None:
+    if labels == expected:
+        return
+    known = [k for k, pair in enumerate(zip(labels, expected, strict=True)) if None not in pair]
+    for side in (labels, expected):
+        if not all(isinstance(side[k], str) for k in known) and set(labels) != set(expected):
+            return
+    for k in known:
+        if labels[k] != expected[k]:
+            invalid(
+                name,
+                f"have the columns of {first} in their order, where {expected[k]!r} is at {k}",
+                index=k,
+                value=labels[k],
+                remedy="Columns go by their place: reorder them, or pass arrays",
+            )
+
+
+def _require_same_order(values: Any, name: str) -> None:
+    """Refuse a square data frame whose rows have the names of its columns in another order."""
+    if getattr(values, "ndim", 1) != 2 or not hasattr(values, "iloc"):
+        return
+    rows, columns = list(values.index), list(values.columns)
+    if rows != columns and len(rows) == len(columns) and set(rows) == set(columns):
+        place = next(k for k, label in enumerate(rows) if label != columns[k])
+        rule = f"have rows in the order of its columns, where {columns[place]!r} is at {place}"
+        remedy = f"Pass {name}.loc[{name}.columns]"
+        invalid(name, rule, index=place, value=rows[place], remedy=remedy)
