@@ -66,8 +66,10 @@ OUTPUTS = {
         "mean --example genotypes --top 2 --exact --max-leakage 0.5",
         "mean NPZ --columns flag --exact --rate 0.5 --top 2",
     ],
-    "curve-1": [
+    "curve-2": [
         "curve --mu 1.5",
+        "curve --dp-sgd sigma=2,rate=0.05,steps=500 --delta 0,1e-6",
+        "curve --mu 0.1 --rate 0.5 --steps 12",
         "curve --mu 0 --rate 0.1",
         "curve --mu inf --epsilon 0,inf --delta 0,0.5,1 --fpr 0,1",
         "curve --mu 40 --delta 0",
@@ -105,7 +107,7 @@ RICHEST = [
         "one-run-2",
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ),
-    ("curve-1", "curve --mu 1.5"),
+    ("curve-2", "curve --mu 1.5"),
     ("info-1", "info"),
 ]
 

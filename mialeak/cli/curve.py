@@ -22,14 +22,22 @@ _LADDERS = (
     ("delta", "epsilon", _options.SHARE, (1e-9, 1e-7, 1e-5, 1e-3)),
 )
 
+#: The noise multiplier of DP-SGD.
+_SCALE = ("be above 0 and at most 1e6", lambda x: 0.0 < x <= 1e6)
+
 _DESCRIPTION = """\
 What can an attacker achieve against a mu-Gaussian trade-off curve?
 
 A released mean has this curve for many rows, with mu the square root of the
 target's leakage score; a release with mu-Gaussian differential privacy has at
 most this curve.  With --rate the release uses a random share of the rows,
-drawn together.  Epsilon and delta compare worlds with the same number of rows:
-the target takes the place of a fresh row.
+drawn together; with --steps there are that many independent releases.
+Epsilon and delta compare worlds with the same number of rows: the target takes
+the place of a fresh row.
+
+--dp-sgd gives the curve of a training: in each step every row is drawn with
+probability rate, and noise of sigma times the clipping norm is added.  Its
+worlds differ by one row, added or removed.
 """
 
 _EPILOG = """\
@@ -37,6 +45,7 @@ Examples:
   mialeak curve --mu 1.5
   mialeak curve --mu 1.5 --rate 0.1 --fpr 1e-6,1e-4 --delta 1e-5
   mialeak curve --mu 0.5 --plot curve.svg
+  mialeak curve --dp-sgd sigma=1,rate=0.01,steps=10000 --delta 1e-5
 """
 
 
@@ -50,8 +59,21 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     mu = _options.number(_options.POSITIVE)
-    add("--mu", type=mu, required=True, metavar="MU", help="mu of the Gaussian curve, at least 0")
+    add("--mu", type=mu, metavar="MU", help="mu of the Gaussian curve, at least 0")
     _options.add_rate(add)
+    add(
+        "--steps",
+        type=_options.whole(1),
+        default=1,
+        metavar="N",
+        help="number of independent releases (default: 1)",
+    )
+    add(
+        "--dp-sgd",
+        type=_training,
+        metavar="sigma=S,rate=Q,steps=N",
+        help="the curve of N steps of DP-SGD, in place of --mu, --rate and --steps",
+    )
     for name, answer, kind, values in _LADDERS:
         add(
             f"--{name}",
@@ -65,21 +87,40 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _training(text: str) -> tuple[float, float, int]:
+    """Noise multiplier, rate and steps of ``sigma=S,rate=Q,steps=N``."""
+    fields = dict(field.partition("=")[::2] for field in text.replace(" ", "").split(","))
+    if sorted(fields) != ["rate", "sigma", "steps"]:
+        raise argparse.ArgumentTypeError(f"must be sigma=S,rate=Q,steps=N; got {text!r}")
+    sigma = _options.number(_SCALE)(fields["sigma"])
+    return sigma, _options.number(_options.PART)(fields["rate"]), _options.whole(1)(fields["steps"])
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the power, the deltas and the epsilons of the curve."""
-    from mialeak.tradeoff import GaussianTradeOff
+    from mialeak._arrays import invalid
+    from mialeak.tradeoff import GaussianTradeOff, compose
 
+    if (options.mu is None) == (options.dp_sgd is None):
+        invalid("--mu", "be given, or --dp-sgd, but not both")
+    if options.dp_sgd is not None:
+        if options.rate != 1.0 or options.steps != 1:
+            invalid("--dp-sgd", "have the rate and the steps in itself: leave out --rate, --steps")
+        sigma, options.rate, options.steps = options.dp_sgd
+        options.mu = 1.0 / sigma
     curve: TradeOff = GaussianTradeOff(options.mu)
     if options.rate != 1.0:
         curve = curve.subsample(options.rate)
+    if options.steps != 1:
+        curve = compose(curve, counts=options.steps)
     content = _content(curve, options)
     return _output.give(
         options,
         _document(content, options),
-        schema="mialeak.curve/1",
+        schema="mialeak.curve/2",
         content=content,
         draw=lambda: _figure(curve, options),
-        title=f"What a release with mu = {options.mu:g} leaks",
+        title=f"What {_name(options)[0].lower()}{_name(options)[1:]} leaks",
         alts=[
             f"Power of the best attack by false-positive rate, on {scale} axes."
             for scale in ("logarithmic", "linear")
@@ -92,6 +133,8 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     content = {
         "mu": options.mu,
         "rate": options.rate,
+        "steps": options.steps,
+        "worlds": "substitution" if options.dp_sgd is None else "add or remove",
         "kind": curve.kind,
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
@@ -110,15 +153,20 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     from mialeak._report.text import number, percent, significant
 
     leakage = number(content["advantage"])
+    verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
     answer = (
-        f"{_name(options)} leaks {leakage}: the best attack tells whether the target is among the "
+        f"{_name(options)} {verb} {leakage}: the best attack tells whether the target is among the "
         f"rows, and is right {percent(content['accuracy'])} of the time; a coin is right 50%."
     )
     summary = [
         (leakage, f"advantage, the largest power - false-positive rate ({content['kind']})"),
         (number(content["auc"]), "area under the curve of power against it"),
     ]
-    worlds = "Epsilon and delta compare worlds with the same number of rows (substitution)."
+    worlds = (
+        "Epsilon and delta compare worlds with the same number of rows (substitution)."
+        if options.dp_sgd is None
+        else "Epsilon and delta compare worlds that differ by one row, added or removed."
+    )
     sections = [Section("Trade-off curve", [Pairs(summary), Notes([worlds])])]
     tables = (
         ("Power of the best attack", "false-positive rate", "fpr", "power"),
@@ -132,8 +180,13 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
 
 
 def _name(options: argparse.Namespace) -> str:
+    if options.dp_sgd is not None:
+        sigma, drawn, steps = options.dp_sgd
+        return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps"
     rate = "" if options.rate == 1.0 else f", made from a random {options.rate:g} of the rows,"
-    return f"A Gaussian release with mu = {options.mu:g}{rate}"
+    if options.steps == 1:
+        return f"A Gaussian release with mu = {options.mu:g}{rate}"
+    return f"{options.steps:,} Gaussian releases with mu = {options.mu:g} each{rate}"
 
 
 def _figure(curve: TradeOff, options: argparse.Namespace) -> Figure:
