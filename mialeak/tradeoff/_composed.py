@@ -84,8 +84,8 @@ class ComposedTradeOff(TradeOff):
         """
         releases = float(sum(self.counts))
         if self._whole is not None:
-            return 64.0 * _EPS * np.sqrt(releases)
-        loss = self._loss
+            return float(64.0 * _EPS * np.sqrt(releases))
+        loss = self._losses
         off = abs(loss.local(1.0)[0] - float(np.log1p(-loss.lost[1])))
         return float(self._worlds.inversion.error + off + 64.0 * _EPS * np.sqrt(len(self.counts)))
 
@@ -114,14 +114,14 @@ class ComposedTradeOff(TradeOff):
         )
 
     @cached_property
-    def _loss(self) -> ComposedLoss:
+    def _losses(self) -> ComposedLoss:
         return ComposedLoss(
             [(curve._loss(), m) for curve, m in zip(self.curves, self.counts, strict=True)]
         )
 
     @cached_property
     def _worlds(self) -> TwoWorlds:
-        loss = self._loss
+        loss = self._losses
         atoms = any(isinstance(part, AtomLoss) for part, _ in loss.parts)
         return TwoWorlds(
             loss,
@@ -133,9 +133,9 @@ class ComposedTradeOff(TradeOff):
 
     def _range(self, theta: float) -> float:
         """The t beyond which the moment function is negligible, whatever the atoms do."""
-        t = 8.0 / self._loss.local(theta)[2]
+        t = 8.0 / self._losses.local(theta)[2]
         most = t * _MOST_NODES * _FIRST_STEP / 8.0
-        while self._loss.ceiling(theta, t) > _NEGLIGIBLE:
+        while self._losses.ceiling(theta, t) > _NEGLIGIBLE:
             t *= 1.25
             if t > most:
                 why = "its log-likelihood ratio is nearly discrete, with too many values to list"
@@ -159,8 +159,8 @@ class ComposedTradeOff(TradeOff):
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
             return self._whole._epsilon(delta, direction)
-        low, high = self._loss.support
-        lost = self._loss.lost[direction == "in"]
+        low, high = self._losses.support
+        lost = self._losses.lost[direction == "in"]
         last = np.inf if lost > 0.0 else high if direction == "in" else -low
         more = delta - lost  # what the finite log ratios may add
         reached = least_epsilon(
@@ -277,8 +277,11 @@ def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:
         if isinstance(curve, (GaussianTradeOff, PiecewiseTradeOff)) and curve.advantage == 0.0:
             continue
         if isinstance(curve, GaussianTradeOff):
-            more = GaussianTradeOff(curve.mu * np.sqrt(count), kind=curve.kind)
-            normal = more if normal is None else normal.compose(more)
+            mu = float(curve.mu) * np.sqrt(count)
+            if normal is not None:
+                mu = np.hypot(float(normal.mu), mu)
+            kind = curve.kind if normal is None else weakest(normal.kind, curve.kind)
+            normal = GaussianTradeOff(mu, kind=kind)
         elif isinstance(curve, PiecewiseTradeOff):
             listed = curve._power_of(count)
             both = listed if atoms is None or listed is None else atoms._product(listed)

@@ -187,7 +187,7 @@ class ComposedLoss:
 
     def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
         """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""
-        t = start + step * np.arange(count)
+        t = np.asarray(start + step * np.arange(count), np.float64)
         total = np.zeros(count, np.complex128)
         for part, m in self.parts:
             wave = part.log_wave(theta, t)

@@ -257,13 +257,13 @@ class PiecewiseTradeOff(TradeOff):
 
     def _power_of(self, count: int) -> PiecewiseTradeOff | None:
         """`count` independent releases; None if the outcomes are too many to be listed."""
-        total: PiecewiseTradeOff | None = self
+        total = self
         for bit in bin(count)[3:]:
-            total = total._product(total)
-            if total is not None and bit == "1":
-                total = total._product(self)
-            if total is None:
-                return None
+            for other in (total, self) if bit == "1" else (total,):
+                both = total._product(other)
+                if both is None:
+                    return None
+                total = both
         return total
 
     def _composable(self) -> TradeOff:
@@ -378,7 +378,8 @@ def _on_one_lattice(ours: Atoms, theirs: Atoms) -> Atoms | None:
     if one is None or other is None or abs(one.step - other.step) > _SAME * one.step:
         return None
     p_out, p_in = np.convolve(one.p_out, other.p_out), np.convolve(one.p_in, other.p_in)
-    ratio = (one.least + other.least) + one.step * np.arange(p_out.size)
+    places = np.arange(p_out.size, dtype=np.float64)
+    ratio = np.asarray((one.least + other.least) + one.step * places, np.float64)
     possible = (p_out > 0.0) | (p_in > 0.0)
     possible[0] = possible[-1] = True  # the ends stay where their probabilities underflow
     p_out, p_in, ratio = (part[possible][::-1] for part in (p_out, p_in, ratio))
@@ -393,7 +394,7 @@ def _on_one_lattice(ours: Atoms, theirs: Atoms) -> Atoms | None:
             p_out, p_in, ratio = (
                 np.append(x, part) if world else np.append(part, x) for part, x in parts
             )
-    return p_out, p_in, ratio
+    return np.asarray(p_out), np.asarray(p_in), np.asarray(ratio)
 
 
 def _merged(p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray) -> Atoms:

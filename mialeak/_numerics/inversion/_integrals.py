@@ -65,8 +65,6 @@ class Function:
         return np.exp(self._log_moment(s) - (at + 1j * slope * t))
 
 
-ComplexArray = npt.NDArray[np.complex128]
-
 #: Points times nodes evaluated at once.
 _BLOCK = 1 << 16
 #: Exponents are clipped to this, below overflow.
