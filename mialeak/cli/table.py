@@ -51,7 +51,9 @@ others; otherwise it is the limit for many rows in every cell, with certified
 lower and upper bounds.
 
 With --population REGISTER the rows are a sample, drawn without replacement, of
-the people of that file: the answer is exact and needs no estimate.
+the people of that file: the answer is exact and needs no estimate.  With
+--strata REGION a sample was drawn from the people of each region.  With
+--population 5000000 only the number of people is known: an estimate.
 
 With --protect round:5 --protect suppress:10 usual protections are compared.
 """
@@ -94,7 +96,20 @@ def add_parser(commands: Any) -> None:
         "--population",
         metavar="FILE",
         help="the register that the rows were sampled from, a table of the same columns: the "
-        "answer is exact; --counts holds for it too, if it has that column",
+        "answer is exact; --counts holds for it too, if it has that column; or the number of its "
+        "people, if no more is known",
+    )
+    add(
+        "--strata",
+        metavar="A",
+        help="with --population FILE: the column whose values are the strata of the sample",
+    )
+    add(
+        "--prior",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="with --population FILE: the probability that a person is in FILE before it is seen, "
+        "for the share of true claims (default: the share of the register that is in it)",
     )
     add(
         "--margins",
@@ -146,6 +161,8 @@ def run(options: argparse.Namespace) -> int:
         exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
         counts=options.counts,
         population=population,
+        strata=options.strata,
+        prior=options.prior,
         margins=margins,
         n=options.n,
         na=options.na,
@@ -159,7 +176,8 @@ def run(options: argparse.Namespace) -> int:
     over, verdict, limit = _verdict(report, options)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
-    content["samples"] = None if report.population else _samples(report, options.target)
+    has_people = report.population is not None or report.people is not None
+    content["samples"] = None if has_people else _samples(report, options.target)
     content["limit"] = limit
     return _output.give(
         options,
@@ -173,7 +191,7 @@ def run(options: argparse.Namespace) -> int:
         verdict=verdict,
         over=over,
         source=origin,
-        compared=_SAMPLED if report.population else (),
+        compared=_SAMPLED if has_people else (),
     )
 
 
@@ -230,7 +248,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
-    options.typed |= {"population": "--population"}
+    options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -259,7 +277,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
 
 
 def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
-    """The register, and its file; a number is refused by the library."""
+    """The register, and its file; or its number of people."""
     text = options.population
     if text is None:
         return None, []
@@ -287,11 +305,11 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
     name = "joint counts" if margins is None else "margins"
     LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
-    grid = np.geomspace(max(2.0, report.n / 100), 100 * report.n, _GRID)
+    largest = 100 * report.n if report.people is None else report.people - 1
+    grid = np.geomspace(max(2.0, report.n / 100), min(100 * report.n, largest), _GRID)
     sizes = np.unique(grid.astype(np.int64)).tolist()
-    found = [
-        estimate_max_leakage(report.cell_counts, n, confidence=options.confidence) for n in sizes
-    ]
+    known = {"confidence": options.confidence, "population": report.people}
+    found = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
     LeakageDisplay.from_sizes(sizes, found, ax=right, name="joint counts", limit=options.target)
     if margins is not None:
         average = [margins.average_at(n) for n in sizes]
@@ -313,4 +331,5 @@ def _draw_population(population: PopulationReport, left: Any, right: Any) -> Non
     half = np.geomspace(1.0, population.people / 2.0, _GRID).astype(np.int64)
     sizes = np.unique([half, population.people - half])  # n and N - n leak the same
     leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
-    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name="samples of the register")
+    name = "simple random samples" if population.strata else "samples of the register"
+    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name=name)

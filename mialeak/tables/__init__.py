@@ -29,7 +29,11 @@ from mialeak.tables._margins import (
     RowInMargins,
 )
 from mialeak.tables._protections import ProtectedTable
-from mialeak.tables._register import PopulationReport, RowInPopulation
+from mialeak.tables._register_report import (
+    PopulationReport,
+    RowInPopulation,
+    StratumInPopulation,
+)
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
@@ -45,6 +49,7 @@ __all__ = [
     "RowInMargins",
     "RowInPopulation",
     "SampleSize",
+    "StratumInPopulation",
     "TableReport",
     "estimate_atom_leakage",
     "estimate_max_leakage",

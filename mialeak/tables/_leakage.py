@@ -29,7 +29,12 @@ from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
-from mialeak.tables._register import check_population, counts_of_table, population_report
+from mialeak.tables._register import (
+    check_population,
+    counts_of_table,
+    is_size,
+    population_report,
+)
 from mialeak.tables._report import TableReport
 from mialeak.tables._structure import (
     cautions_of_counts,
@@ -57,6 +62,8 @@ def table_leakage(
     exclude: Sequence[Any] | None = None,
     counts: Any = None,
     population: Any = None,
+    strata: Any = None,
+    prior: float | None = None,
     margins: Sequence[Any] | None = None,
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
@@ -83,10 +90,17 @@ def table_leakage(
         Name of the column that holds the count of each row, for a table that is already counted.
         The answer is that for the table with one row a person.  A count may be 0.  With
         `population`, of the table, of the register, or of both.
-    population : table, optional
+    population : table or int, optional
         The register that the rows were sampled from, without replacement: a table with the same
         columns, in one of the forms of `frame`, with one row a person or a column `counts`.  The
-        answer is then exact and needs no estimate.
+        answer is then exact and needs no estimate.  Or the number of its people, if no more is
+        known of them: an estimate for a sample of so many.
+    strata : str, optional
+        Name of the counted column whose values are the strata of the sample: so many people as the
+        table has rows were drawn from each, out of those of the register.
+    prior : float, optional
+        The probability that a person is in the table before it is seen, for the share of true
+        claims beside the register's answer.  By default the share of its people in the table.
     margins : sequence, optional
         Publish, in place of the joint cells, only the counts by some of the columns at a time: a
         column or a tuple of columns each, such as ``["age", "sex", ("age", "sex")]``.
@@ -137,8 +151,8 @@ def table_leakage(
         that others hold), or there are fewer than 3 rows; if `protect` or
         `coarsen` come with `margins`.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
-        rows, or not more than `n` in all, is a number, or comes with `margins`, `protect` or
-        `coarsen`.
+        rows, or not more than `n` in all, or comes with `margins`, `protect` or `coarsen`; with
+        `strata`, if the table has no row of one, or all of its people.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -167,7 +181,8 @@ def table_leakage(
     :class:`~mialeak.populations.Register`.  Beside it stand the classical measures, which are
     functions of the same c_k rows and N_k people of a cell: the k-map, the smallest N_k of a cell
     shown; delta-presence, the smallest and the largest c_k / N_k; the share of rows with N_k = 1.
-    A claim that a person is in the table is right c_k / N_k of the time.
+    A claim that a person is in the table is right c_k / N_k of the time.  A sample of strata is
+    that of :class:`~mialeak.populations.Stratified`, published.
 
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.
@@ -234,7 +249,8 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
-    check_population(population, margins=margins, protect=protect, coarsen=coarsen)
+    check_population(population, strata, prior, margins=margins, protect=protect, coarsen=coarsen)
+    people = population if is_size(population) else None
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
@@ -253,6 +269,7 @@ def table_leakage(
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
+    options |= {"strata": strata, "prior": prior}
     register, cautions = population_report(population, values, cells, **options)
     n = rows if n is None else n
     whole = columns is None and exclude is None
@@ -277,7 +294,7 @@ def table_leakage(
             progress=progress,
         )
     return TableReport(
-        estimate=estimate_max_leakage(cells.counts, n, confidence=confidence),
+        estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
         columns=tuple(factors),
         rows=rows,
         n=n,
@@ -287,6 +304,7 @@ def table_leakage(
         rows_missing=n_missing if na == "category" else 0,
         margins=report,
         population=register,
+        people=None if people is None else int(people),
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),

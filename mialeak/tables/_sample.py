@@ -36,8 +36,8 @@ def cautions_of_sample(
         cautions.append(
             f"The table is no simple random sample of the register: their shares differ in column "
             f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer is for a sample in "
-            "which everyone is equally likely. If it was stratified, or is about a part of the "
-            "register, pass each stratum with the people of that stratum as its register."
+            "which everyone is equally likely. If it was stratified, pass strata=, the column of "
+            "the strata; if it is about a part of the register, pass the people of that part."
         )
     if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(_LEVEL):
         cautions.append(
