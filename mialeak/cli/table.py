@@ -92,24 +92,12 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="column of the counts, for a table that is already counted",
     )
+    _add_population(add)
     add(
-        "--population",
-        metavar="FILE",
-        help="the register that the rows were sampled from, a table of the same columns: the "
-        "answer is exact; --counts holds for it too, if it has that column; or the number of its "
-        "people, if no more is known",
-    )
-    add(
-        "--strata",
-        metavar="A",
-        help="with --population FILE: the column whose values are the strata of the sample",
-    )
-    add(
-        "--prior",
-        type=_options.number(_options.SHARE),
-        metavar="X",
-        help="with --population FILE: the probability that a person is in FILE before it is seen, "
-        "for the share of true claims (default: the share of the register that is in it)",
+        "--person",
+        metavar="ID",
+        help="column that names the person of a row, if persons have several rows: the leakage "
+        "of a person",
     )
     add(
         "--margins",
@@ -149,6 +137,29 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_population(add: Any) -> None:
+    """The options about whom the rows were drawn from."""
+    add(
+        "--population",
+        metavar="FILE",
+        help="the register that the rows were sampled from, a table of the same columns: the "
+        "answer is exact; --counts holds for it too, if it has that column; or the number of its "
+        "people, if no more is known",
+    )
+    add(
+        "--strata",
+        metavar="A",
+        help="with --population FILE: the column whose values are the strata of the sample",
+    )
+    add(
+        "--prior",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="with --population FILE: the probability that a person is in FILE before it is seen, "
+        "for the share of true claims (default: the share of the register that is in it)",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
@@ -163,6 +174,7 @@ def run(options: argparse.Namespace) -> int:
         population=population,
         strata=options.strata,
         prior=options.prior,
+        person=options.person,
         margins=margins,
         n=options.n,
         na=options.na,
@@ -208,6 +220,11 @@ def _verdict(
             "max_leakage": ("leakage", population.leakage),
             "max_row_leakage": (_RISKIEST, population.highest),
         }
+    elif report.persons is not None:
+        name, persons = f"upper end of its {level} range", report.persons
+        judged = {"max_leakage": (f"leakage on average, {name}", float(persons.average.upper))}
+        subject = f"leakage of the riskiest person, {name}"
+        judged["max_row_leakage"] = (subject, float(persons.highest.upper))
     elif margins is None:
         rows = float(max(size.high for size in report.cell_sizes))
         judged = {"max_leakage": ("upper end of the interval", report.estimate.high)}
@@ -249,6 +266,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
     options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
+    options.typed |= {"person": "--person"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -264,8 +282,9 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         wanted = columns
         if columns is None and margins is not None:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
-        if wanted is not None and options.counts is not None:
-            wanted = list(dict.fromkeys([*wanted, options.counts]))
+        if wanted is not None:
+            more = [name for name in (options.counts, options.person) if name is not None]
+            wanted = list(dict.fromkeys([*wanted, *more]))
         return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
     from mialeak import datasets
 

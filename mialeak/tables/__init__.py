@@ -28,6 +28,7 @@ from mialeak.tables._margins import (
     MarginReport,
     RowInMargins,
 )
+from mialeak.tables._persons import PersonAtRisk, PersonsReport
 from mialeak.tables._protections import ProtectedTable
 from mialeak.tables._register_report import (
     PopulationReport,
@@ -43,6 +44,8 @@ __all__ = [
     "MarginAccount",
     "MarginLeakage",
     "MarginReport",
+    "PersonAtRisk",
+    "PersonsReport",
     "PopulationReport",
     "ProtectedTable",
     "RowAtRisk",

@@ -259,7 +259,7 @@ def atom_leakage_range(
 
 
 def probability_range(
-    sizes: npt.NDArray[Any], rows: int, confidence: float
+    sizes: npt.NDArray[Any], rows: int | FloatArray, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     """The probabilities of :func:`atom_leakage_range`, the smallest and the largest."""
     tail = (1 - confidence) / 2

@@ -14,7 +14,7 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables._document import document
+from mialeak.tables._document import counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
     TESTED_ROWS,
@@ -25,6 +25,7 @@ from mialeak.tables._estimate import (
 )
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
+from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 from mialeak.tables._register_document import document_of_population
 from mialeak.tables._register_report import PopulationReport
@@ -181,6 +182,8 @@ class TableReport(Result):
     population : PopulationReport or None
         The exact leakage, if the register that the rows were sampled from is at hand; then the
         number to go by.
+    persons : PersonsReport or None
+        The leakage of persons who have several rows; then the number to go by.
     people : int or None
         Of the population that the rows were drawn from without replacement, if only their number is
         known; the estimates are then for that.
@@ -215,6 +218,7 @@ class TableReport(Result):
     rows_missing: int
     margins: MarginReport | None
     population: PopulationReport | None
+    persons: PersonsReport | None
     people: int | None
     counts: Any
     cells_empty: int
@@ -392,6 +396,9 @@ class TableReport(Result):
         """What :meth:`text` says, apart from how it looks."""
         if self.population is not None:
             return document_of_population(self, self.population, top=top, show_rows=show_rows)
+        if self.persons is not None:
+            sections = [counted(self)]
+            return document_of_persons(self, self.persons, sections, top=top, show_rows=show_rows)
         if self.margins is None:
             return document(self, leakage=leakage, top=top, show_rows=show_rows)
         margins = document_of_margins(
@@ -406,8 +413,11 @@ class TableReport(Result):
         """
         margins = None if self.margins is None else self.margins.to_dict(top=top)
         population = None if self.population is None else self.population.to_dict(top=top)
+        persons = None if self.persons is None else self.persons.to_dict(top=top)
         riskiest = [row.to_dict() for row in self.riskiest(top)]
         if not show_rows:
+            for row in persons["riskiest"] if persons else ():
+                row["value"] = None
             for part in (margins, population):
                 for row in [*riskiest, *(part["riskiest"] if part else ())]:
                     row["values"] = None
@@ -431,6 +441,7 @@ class TableReport(Result):
             "riskiest": riskiest,
             "margins": margins,
             "population": population,
+            "persons": persons,
             "protections": [table.to_dict() for table in self.protections],
         }
 
