@@ -51,6 +51,7 @@ OUTPUTS = {
         "table SOME --population PEOPLE --strata sex --prior 0.5 --na category",
         "table VISITS --person id --top 3 --show-rows --max-leakage 0.5",
         "table VISITS --person id --columns ward",
+        "table SAMPLE --panel CSV",
         "table SPARSE --population GAPS --na category --show-rows --top 100",
         "table GAPS --na drop --top 0 --max-leakage 0",
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
@@ -16,6 +17,7 @@ from test_table_population import COLUMNS, REGISTER, ROWS, SAMPLE, at, cells_of,
 from mialeak import Register, atom_leakage, max_leakage
 from mialeak.cli import main
 from mialeak.datasets import load_adult
+from mialeak.populations import Panel
 from mialeak.tables import estimate_max_leakage, table_leakage
 
 
@@ -99,7 +101,7 @@ def register_of(name):
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("name", ["Adult", "households", "Zipf"])
 def test_intervals_for_a_known_number_of_people_hold_the_truth(name, share):
-    """12 samples each; docs/estimate_coverage.md has 100, of eight registers."""
+    """12 samples each; docs/register_coverage.md has 100, of eight registers."""
     people, rng = register_of(name), np.random.default_rng(7)
     n = round(share * people.sum())
     truth = max_leakage(Register(people), n)
@@ -154,6 +156,53 @@ def test_a_report_for_a_number_of_people_says_so():
         report.samples_for(0.1)
     with pytest.raises(ValueError, match="population is not available with this gamma"):
         estimate_max_leakage([3, 4], gamma=2.0, population=20)
+
+
+# ---- panels ----
+
+
+def test_a_panel_is_that_of_the_cells_that_either_table_shows(tmp_path, capsys):
+    panel = {"age": [30] * 5 + [41] * 3 + [70], "sex": list("fffmmmmff")}
+    table = {"age": [30, 41, 99, 30], "sex": list("fmff")}
+    found = table_leakage(table, panel=panel).panel
+    counts = Counter(cells_of(panel))
+    cells = [*counts, (99, "f")]
+    law = Panel([counts[cell] for cell in cells])
+    assert (found.kind, found.panel.rows, found.n) == ("exact", 9, 4)
+    assert found.leakage == pytest.approx(max_leakage(law, 4), rel=1e-14)
+    atoms = dict(zip(cells, atom_leakage(law, 4), strict=True))
+    assert found.row_leakage == pytest.approx([atoms[cell] for cell in cells_of(table)], rel=1e-14)
+    assert found.average == pytest.approx(found.row_leakage.mean(), rel=1e-14)
+    assert table_leakage(table, panel=panel, n=7).panel.leakage == max_leakage(law, 7)
+    counted = {"age": [c[0] for c in counts], "sex": [c[1] for c in counts]}
+    counted["n"] = list(counts.values())
+    other = table_leakage(table, panel=counted, counts="n").panel
+    assert other.leakage == pytest.approx(found.leakage, rel=1e-14)
+    text = " ".join(table_leakage(table, panel=panel).text().split())
+    assert "who knows the population by the 9 rows of the panel alone (exact)" in text
+    for name, each in (("table", table), ("panel", panel)):
+        pd.DataFrame(each).to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [str(tmp_path / "table.csv"), "--panel", str(tmp_path / "panel.csv")]
+    assert main(["table", *files, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)["panel"]
+    assert content["leakage"] == pytest.approx(found.leakage, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"panel": {"age": [30]}}, "panel must have the columns of the table; it has none named"),
+        ({"panel": {"age": [None], "sex": ["f"]}}, "panel must have no missing values; there are"),
+        ({"population": 100}, "panel is not available with population"),
+        ({"margins": ["age"]}, "panel is not available with margins"),
+        ({"coarsen": 0.1}, "panel is not available with coarsen"),
+        ({"strata": "sex"}, "strata must come with population"),
+        ({"person": "sex"}, "panel is not available with person"),
+    ],
+)
+def test_what_has_no_answer_for_a_panel_is_refused(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        table_leakage(SAMPLE, **{"panel": REGISTER, **options})
 
 
 def test_the_shell_takes_strata_a_prior_or_a_number_of_people(tmp_path, capsys):

@@ -94,6 +94,12 @@ def add_parser(commands: Any) -> None:
     )
     _add_population(add)
     add(
+        "--panel",
+        metavar="FILE",
+        help="a sample of the population, a table of the same columns: the leakage to an attacker "
+        "who knows the population by it alone",
+    )
+    add(
         "--person",
         metavar="ID",
         help="column that names the person of a row, if persons have several rows: the leakage "
@@ -163,7 +169,10 @@ def _add_population(add: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
-    population, inputs = _read_population(options)
+    population, inputs = _read_population(options, options.population)
+    panel = None
+    if options.panel is not None:
+        panel, inputs = _read_population(options, options.panel, is_size=False)
     from mialeak.tables import table_leakage
 
     report = table_leakage(
@@ -174,6 +183,7 @@ def run(options: argparse.Namespace) -> int:
         population=population,
         strata=options.strata,
         prior=options.prior,
+        panel=panel,
         person=options.person,
         margins=margins,
         n=options.n,
@@ -266,7 +276,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
     options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
-    options.typed |= {"person": "--person"}
+    options.typed |= {"person": "--person", "panel": "--panel"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -295,12 +305,13 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     return example.columns, columns, margins, example.file, origin
 
 
-def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
-    """The register, and its file; or its number of people."""
-    text = options.population
+def _read_population(
+    options: argparse.Namespace, text: str | None, *, is_size: bool = True
+) -> tuple[Any, list[Path]]:
+    """The register or panel, and its file; of a register perhaps its number of people."""
     if text is None:
         return None, []
-    if text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
+    if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
         return int(text.replace(",", "").replace("_", "")), []
     of_file = argparse.Namespace(**{**vars(options), "file": text})
     return _options.read_file(of_file, None), [Path(text)]

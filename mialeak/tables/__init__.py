@@ -31,6 +31,7 @@ from mialeak.tables._margins import (
 from mialeak.tables._persons import PersonAtRisk, PersonsReport
 from mialeak.tables._protections import ProtectedTable
 from mialeak.tables._register_report import (
+    PanelReport,
     PopulationReport,
     RowInPopulation,
     StratumInPopulation,
@@ -44,6 +45,7 @@ __all__ = [
     "MarginAccount",
     "MarginLeakage",
     "MarginReport",
+    "PanelReport",
     "PersonAtRisk",
     "PersonsReport",
     "PopulationReport",

@@ -88,7 +88,14 @@ def _numbers(report: TableReport) -> Section:
         source = f"{report.people:,} people these rows were drawn from"
     population = f"for the {source} (estimate, {_interval(report)})"
     own = "if the table's own frequencies were the population (exact: plug-in)"
-    told = Pairs([(number(value), population), (number(report.plug_in), own)])
+    pairs = [(number(value), population), (number(report.plug_in), own)]
+    if report.panel is not None:
+        rows = f"{report.panel.panel.rows:,}"
+        text = f"to an attacker who knows the population by the {rows} rows of the panel alone"
+        pairs.append((number(report.panel.leakage), f"{text} (exact)"))
+        text = "the same for the riskiest row of the table (exact)"
+        pairs.append((number(report.panel.highest), text))
+    told = Pairs(pairs)
     return Section("Leakage", [told, Notes(report.caveats[len(report.cautions) :])])
 
 

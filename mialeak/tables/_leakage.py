@@ -29,6 +29,7 @@ from mialeak.tables._register import (
     check_population,
     counts_of_table,
     is_size,
+    panel_report,
     population_report,
 )
 from mialeak.tables._report import TableReport
@@ -65,6 +66,7 @@ def table_leakage(
     population: Any = None,
     strata: Any = None,
     prior: float | None = None,
+    panel: Any = None,
     person: Any = None,
     margins: Sequence[Any] | None = None,
     n: int | None = None,
@@ -103,6 +105,9 @@ def table_leakage(
     prior : float, optional
         The probability that a person is in the table before it is seen, for the share of true
         claims beside the register's answer.  By default the share of its people in the table.
+    panel : table, optional
+        A sample of the population, with the same columns, none of whose rows are in the table: the
+        leakage to an attacker who knows the population by it alone.
     person : str, optional
         Name of the column that names the person of a row, for tables in which persons have several
         rows (visits, purchases).  The report is then on the leakage of persons.
@@ -137,9 +142,9 @@ def table_leakage(
         The estimate for the population the rows came from, with its interval; the plug-in value,
         which is exact if the table's own frequencies were the population; cells, rows at risk,
         rows needed for a target leakage; with `population` the exact leakage, in
-        ``.population``; with `person` that of persons, in ``.persons``; with `margins` what these
-        leak, in ``.margins``; with `protect` and `coarsen` what these leave, in ``.protections``.
-        ``print`` shows it.
+        ``.population``; with `panel` that for such an attacker, in ``.panel``; with `person` that
+        of persons, in ``.persons``; with `margins` what these leak, in ``.margins``; with `protect`
+        and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
 
     Raises
     ------
@@ -159,8 +164,9 @@ def table_leakage(
         With `population`, if it lacks a column, has fewer people in a cell than the table has
         rows, or not more than `n` in all, or comes with `margins`, `protect` or `coarsen`; with
         `strata`, if the table has no row of one, or all of its people.  With `person`, if a row's
-        is missing, each has one row, or it comes with `counts`, `population`, `margins`, `protect`
-        or `coarsen`.
+        is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
+        `protect` or `coarsen`.  With `panel`, if it lacks a column, or comes with `population`,
+        `margins`, `protect` or `coarsen`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -262,15 +268,16 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
-    check_population(population, strata, prior, margins=margins, protect=protect, coarsen=coarsen)
+    options = {"margins": margins, "protect": protect, "coarsen": coarsen}
+    check_population(population, strata, prior, panel, **options)
     people = population if is_size(population) else None
-    options = {"population": population, "margins": margins, "protect": protect}
-    options |= {"counts": counts, "coarsen": coarsen}
+    options |= {"population": population, "panel": panel, "counts": counts}
     exclude = check_person(frame, person, columns, exclude, **options)
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
-    given, counts = counts, counts_of_table(frame, population, counts)
+    known = population if panel is None else panel
+    given, counts = counts, counts_of_table(frame, known, counts)
     columns, named = as_asked(columns, counts, margins, independent)
     factors, persons = read_rows(frame, columns, exclude=exclude, counts=counts, missing=missing)
     kept, n_missing = kept_rows(factors, persons, na)
@@ -285,9 +292,10 @@ def table_leakage(
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    options |= {"strata": strata, "prior": prior}
-    register, cautions = population_report(population, values, cells, **options)
+    strata_options = {"strata": strata, "prior": prior}
+    register, cautions = population_report(population, values, cells, **options, **strata_options)
     n = rows if n is None else n
+    of_panel = panel_report(panel, values, cells, **{**options, "n": n})
     whole = columns is None and exclude is None
     cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
@@ -311,6 +319,7 @@ def table_leakage(
         rows_missing=n_missing if na == "category" else 0,
         margins=report,
         population=register,
+        panel=of_panel,
         persons=found,
         people=None if people is None else int(people),
         counts=counts,

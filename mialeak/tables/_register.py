@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_share, invalid, listed
+from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, each_factor, near
 from mialeak.discrete import atom_leakage, max_leakage
-from mialeak.populations import Register
+from mialeak.populations import Panel, Register
 from mialeak.tables._cautions import cautions_of_periods, names_of
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
@@ -21,21 +21,30 @@ from mialeak.tables._counts import (
     count_column,
     is_count_name,
 )
-from mialeak.tables._register_report import PopulationReport, StratumInPopulation
+from mialeak.tables._register_report import (
+    PanelReport,
+    PopulationReport,
+    StratumInPopulation,
+)
 from mialeak.tables._sample import cautions_of_sample
 
 __all__ = [
     "check_population",
     "counts_of_table",
     "is_size",
+    "panel_report",
     "population_report",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
 
-def check_population(population: Any, strata: Any, prior: Any, **others: Any) -> None:
-    """Refuse what has no answer beside a register, if there is one, before anything is read."""
+def check_population(population: Any, strata: Any, prior: Any, panel: Any, **others: Any) -> None:
+    """Refuse what has no answer beside a register or a panel, before anything is read."""
+    for name, value in ({"population": population} | others if panel is not None else {}).items():
+        if value is not None:
+            why = "the panel stands for a population that is not known otherwise"
+            unsupported("panel", f"with {name}", why, "Leave out one of the two")
     is_table = population is not None and not is_size(population)
     for name, value in (("strata", strata), ("prior", prior)):
         if value is not None and not is_table:
@@ -58,7 +67,7 @@ def is_size(population: Any) -> bool:
 
 
 def counts_of_table(frame: Any, population: Any, counts: Any) -> Any:
-    """`counts` for the table itself: None if the register alone has that column."""
+    """`counts` for the table itself: None if the register, or the panel, alone has that column."""
     if (
         population is None
         or is_size(population)
@@ -137,6 +146,38 @@ def population_report(
     return report, cautions
 
 
+def panel_report(
+    panel: Any,
+    values: dict[Any, Factor],
+    cells: Cells,
+    *,
+    row_cells: IntArray,
+    n: int,
+    counts: Any,
+    na: str,
+    missing: Any,
+) -> PanelReport | None:
+    """The report for an attacker who knows the population by `panel` alone; None without one."""
+    if panel is None:
+        return None
+    factors, persons = _read(panel, list(values), counts, missing, "panel")
+    places = _places(factors, persons, na, "panel")
+    rows, place, _ = _matched(factors, persons, places, values)
+    fresh = place < 0
+    place = np.where(fresh, rows.size + np.cumsum(fresh) - 1, place)
+    every = np.append(rows, np.zeros(int(fresh.sum()), np.int64))
+    law = Panel(every)
+    return PanelReport(
+        panel=law,
+        n=n,
+        leakage=float(max_leakage(law, n)),
+        row_cells=row_cells,
+        cell_counts=cells.counts,
+        cell_panel=every[place],
+        cell_leakage=atom_leakage(law, n)[place],
+    )
+
+
 def _check_strata(strata: Any, names: list[Any], n: int | None) -> None:
     if strata not in names:
         rule = "name one of the columns that are counted"
@@ -192,7 +233,7 @@ def _size(n: int | None, rows: int, people: int) -> int:
 
 
 def _read(
-    population: Any, names: list[Any], counts: Any, missing: Any
+    population: Any, names: list[Any], counts: Any, missing: Any, argument: str = "population"
 ) -> tuple[dict[Any, Factor], IntArray | None]:
     """The register's columns of these names, and the people of each row where rows are cells."""
     given = names_of(population)
@@ -200,10 +241,10 @@ def _read(
         for name in names:
             if name not in given:
                 rule = f"have the columns of the table; it has none named {name!r}"
-                invalid("population", rule, remedy=near(name, given))
+                invalid(argument, rule, remedy=near(name, given))
     counted = counts is not None and counts in given
     wanted = [*names, counts] if counted else names
-    options = {"argument": "population", "chosen_by": "population"}
+    options = {"argument": argument, "chosen_by": argument}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
     if counted:
         persons = as_cell_counts(counts, factors.pop(counts), factors)
@@ -217,24 +258,26 @@ def _read(
                     f"have one row a person; it looks like a table of counts: column {name!r} "
                     "holds whole numbers, and no two rows agree in the columns of the table"
                 )
-                invalid("population", rule, remedy=f"Pass counts={name!r}, or leave it out")
+                invalid(argument, rule, remedy=f"Pass counts={name!r}, or leave it out")
     return factors, None
 
 
-def _places(factors: dict[Any, Factor], persons: IntArray | None, na: str) -> IntArray:
+def _places(
+    factors: dict[Any, Factor], persons: IntArray | None, na: str, argument: str = "population"
+) -> IntArray:
     """The rows of the register that count."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     if na == "error" and absent.any():
         gaps = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
         where = listed(gaps, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
         remedy = "Pass na='category' to count missing as a value, or na='drop' to leave them out"
-        invalid("population", f"have no missing values; there are {where}", remedy=remedy)
+        invalid(argument, f"have no missing values; there are {where}", remedy=remedy)
     kept = ~absent if na == "drop" else np.ones(absent.size, np.bool_)
     if persons is not None:
         kept &= persons > 0
     places = np.flatnonzero(kept)
     if not places.size:
-        invalid("population", "have at least one person without a missing value")
+        invalid(argument, "have at least one person without a missing value")
     return places
 
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_count
 from mialeak._columns import Factor
 from mialeak._results import Kind, Result
-from mialeak.populations import Register
+from mialeak.populations import Panel, Register
 
-__all__ = ["PopulationReport", "RowInPopulation", "StratumInPopulation"]
+__all__ = ["PanelReport", "PopulationReport", "RowInPopulation", "StratumInPopulation"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -264,3 +264,73 @@ class PopulationReport(Result):
 
     def __repr__(self) -> str:
         return f"PopulationReport(leakage={self.leakage:.4g}, n={self.n}, people={self.people})"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PanelReport(Result):
+    """What the counts leak to an attacker who knows the population by a panel alone.
+
+    The cells are those that the table or the panel shows, and their law is known to the attacker by
+    the panel and Jeffreys' prior, 1/2 for each: see :class:`mialeak.populations.Panel`.
+
+    Attributes
+    ----------
+    panel : Panel
+        Rows of the panel in each cell.
+    n : int
+        Rows of the release in question.
+    leakage : float
+        Leakage of a random person of the population, on average over what is unknown of it.
+    row_cells : (table rows,) ndarray of int64
+        The cell of each row, -1 for a dropped one, as in ``TableReport.row_cells``.
+    cell_counts, cell_panel : (cells,) ndarray of int64
+        Rows of the table and of the panel, in each cell that the table shows.
+    cell_leakage : (cells,) ndarray
+        Leakage of a person in each cell that the table shows.
+    kind : str
+        "exact".
+
+    Examples
+    --------
+    >>> from mialeak.tables import table_leakage
+    >>> panel = {"age": [30] * 60 + [41] * 30 + [52] * 10}
+    >>> table_leakage({"age": [30, 30, 52]}, panel=panel).panel
+    PanelReport(leakage=0.2927, n=3, rows=100)
+    """
+
+    panel: Panel
+    n: int
+    leakage: float
+    row_cells: IntArray
+    cell_counts: IntArray
+    cell_panel: IntArray
+    cell_leakage: FloatArray
+    kind: Kind = "exact"
+
+    @property
+    def average(self) -> float:
+        """Leakage of a random row of the table."""
+        return float(self.cell_counts @ self.cell_leakage) / int(self.cell_counts.sum())
+
+    @property
+    def highest(self) -> float:
+        """Leakage of the riskiest row of the table."""
+        return float(self.cell_leakage.max())
+
+    @property
+    def row_leakage(self) -> FloatArray:
+        """Leakage of each row, ``(table rows,)``; NaN for a dropped row."""
+        return np.where(self.row_cells < 0, np.nan, self.cell_leakage[self.row_cells])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON, and not the arrays."""
+        return {
+            "kind": self.kind,
+            "rows": self.panel.rows,
+            "leakage": self.leakage,
+            "average": self.average,
+            "highest": self.highest,
+        }
+
+    def __repr__(self) -> str:
+        return f"PanelReport(leakage={self.leakage:.4g}, n={self.n}, rows={self.panel.rows})"

@@ -28,7 +28,7 @@ from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 from mialeak.tables._register_document import document_of_population
-from mialeak.tables._register_report import PopulationReport
+from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._sampling import Sampling
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
@@ -182,6 +182,8 @@ class TableReport(Result):
     population : PopulationReport or None
         The exact leakage, if the register that the rows were sampled from is at hand; then the
         number to go by.
+    panel : PanelReport or None
+        The leakage to an attacker who knows the population by a panel alone.
     persons : PersonsReport or None
         The leakage of persons who have several rows; then the number to go by.
     people : int or None
@@ -218,6 +220,7 @@ class TableReport(Result):
     rows_missing: int
     margins: MarginReport | None
     population: PopulationReport | None
+    panel: PanelReport | None
     persons: PersonsReport | None
     people: int | None
     counts: Any
@@ -441,6 +444,7 @@ class TableReport(Result):
             "riskiest": riskiest,
             "margins": margins,
             "population": population,
+            "panel": None if self.panel is None else self.panel.to_dict(),
             "persons": persons,
             "protections": [table.to_dict() for table in self.protections],
         }
