@@ -94,18 +94,6 @@ def add_parser(commands: Any) -> None:
     )
     _add_population(add)
     add(
-        "--panel",
-        metavar="FILE",
-        help="a sample of the population, a table of the same columns: the leakage to an attacker "
-        "who knows the population by it alone",
-    )
-    add(
-        "--person",
-        metavar="ID",
-        help="column that names the person of a row, if persons have several rows: the leakage "
-        "of a person",
-    )
-    add(
         "--margins",
         metavar="A,B,A*B",
         help="publish these tables of counts, not that of all columns together",
@@ -163,6 +151,18 @@ def _add_population(add: Any) -> None:
         metavar="X",
         help="with --population FILE: the probability that a person is in FILE before it is seen, "
         "for the share of true claims (default: the share of the register that is in it)",
+    )
+    add(
+        "--panel",
+        metavar="FILE",
+        help="a sample of the population, a table of the same columns: the leakage to an attacker "
+        "who knows the population by it alone",
+    )
+    add(
+        "--person",
+        metavar="ID",
+        help="column that names the person of a row, if persons have several rows: the leakage "
+        "of a person",
     )
 
 

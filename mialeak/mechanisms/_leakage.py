@@ -228,9 +228,9 @@ def mechanism_leakage(
     bounded by -gamma and 1, so that the empirical Bernstein bound [MP09]_ holds for any number of
     samples.
 
-    For a register with a rate the cells are independent, and the leakage of a cell-wise mechanism is
-    that of the target's own cell.  For a sample of n people it lies between that and the leakage of
-    all counts as they are.
+    For a register with a rate the cells are independent, and the leakage of a cell-wise mechanism
+    is that of the target's own cell.  For a sample of n people it lies between that and the leakage
+    of all counts as they are.
 
     **Accuracy**: absolute, `error` of the result: 1e-14 + eps sqrt(n), and 1e-14 for cells with a
     Poisson number of rows, over gamma where that is below 1.  A leakage below that is printed as

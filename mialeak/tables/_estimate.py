@@ -138,7 +138,7 @@ def estimate_max_leakage(
     **Of N people**: a cell of K of them is seen through the hypergeometric law, and leaks what
     :class:`mialeak.populations.Register` does; the same integral and bounds, with K/N in place of
     p.  For eight registers, two of them Adult, and samples of 2, 10, 50 and 90 %, the interval held
-    the truth in at least 95 of 100 samples of each: ``docs/register_coverage.md``.
+    the truth in at least 94 of 100 samples of each: ``docs/register_coverage.md``.
 
     Rows must be independent draws from the population; a stratified or deduplicated table is
     not.  For n above the sample size, what matters is how the rarest cells are spread, which the

@@ -292,20 +292,18 @@ def table_leakage(
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    strata_options = {"strata": strata, "prior": prior}
-    register, cautions = population_report(population, values, cells, **options, **strata_options)
+    of_strata = {"strata": strata, "prior": prior}
+    register, cautions = population_report(population, values, cells, **options, **of_strata)
     n = rows if n is None else n
     of_panel = panel_report(panel, values, cells, **{**options, "n": n})
     whole = columns is None and exclude is None
     cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
-    share = as_share(confidence, "confidence")
-    options = {"row_cells": row_cells, "cell_counts": cells.counts, "missing": missing}
-    found = persons_report(frame, person, n=n, confidence=share, **options)
-    options = {"row_cells": row_cells, "n": n, "progress": progress, "confidence": share}
+    options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
+    found = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
     report = None
     if named is not None:
-        options |= {"independent": independent}
+        options |= {"independent": independent, "progress": progress}
         report, more = _margins(named, factors, places, persons, cells, values, options)
         cautions += more
     return TableReport(

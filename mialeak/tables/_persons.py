@@ -247,7 +247,7 @@ def persons_report(
     person: Any,
     *,
     row_cells: IntArray,
-    cell_counts: IntArray,
+    counts: IntArray,
     n: int,
     confidence: float,
     missing: Any,
@@ -276,14 +276,14 @@ def persons_report(
     if person_rows.max() == 1:
         rule = "name the person of each row, of whom one has several; each has one row"
         invalid("person", rule, remedy="Leave person out: a row is a person")
-    pairs, groups = np.unique(code * len(cell_counts) + row_cells[rows], return_counts=True)
-    owner, cell = np.divmod(pairs, len(cell_counts))
+    pairs, groups = np.unique(code * len(counts) + row_cells[rows], return_counts=True)
+    owner, cell = np.divmod(pairs, len(counts))
     sizes = _Sizes(owner, groups.astype(np.float64), person_rows.astype(np.float64))
     total = float(len(rows))
-    counts = cell_counts[cell].astype(np.float64)
-    lower, upper = sizes.bounds(counts / total, float(n))
+    in_cell = counts[cell].astype(np.float64)
+    lower, upper = sizes.bounds(in_cell / total, float(n))
     one = bool((sizes.person_cells == 1).all())
-    others, elsewhere = counts - sizes.groups + 1.0, total - sizes.rows[owner] + 1.0
+    others, elsewhere = in_cell - sizes.groups + 1.0, total - sizes.rows[owner] + 1.0
     least, most = probability_range(others, elsewhere, confidence)
     return PersonsReport(
         column=person,

@@ -295,7 +295,7 @@ class PanelReport(Result):
     >>> from mialeak.tables import table_leakage
     >>> panel = {"age": [30] * 60 + [41] * 30 + [52] * 10}
     >>> table_leakage({"age": [30, 30, 52]}, panel=panel).panel
-    PanelReport(leakage=0.2927, n=3, rows=100)
+    PanelReport(leakage=0.2877, n=3, rows=100)
     """
 
     panel: Panel
