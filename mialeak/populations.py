@@ -286,15 +286,15 @@ def _size(register: Register, n: Any, stratum: int) -> int | None:
     if n is None:
         rule = f"be given for stratum {stratum}, a Register without a rate: between 1 and {most:,}"
         invalid("n", rule, error=TypeError)
-    n = as_count(n, "n")
-    if n < 1:
+    size: int = as_count(n, "n")
+    if size < 1:
         remedy = "Leave a stratum of which nobody is drawn out: nobody of it can be in the sample"
-        invalid("n", "be at least 1", index=(stratum,), value=n, remedy=remedy)
-    if n > most:
+        invalid("n", "be at least 1", index=(stratum,), value=size, remedy=remedy)
+    if size > most:
         rule = f"be at most {most:,}, one less than the people of the stratum"
         remedy = "Leave a stratum that is drawn as a whole out: nobody of it can be out"
-        invalid("n", rule, index=(stratum,), value=n, remedy=remedy)
-    return n
+        invalid("n", rule, index=(stratum,), value=size, remedy=remedy)
+    return size
 
 
 class Panel(_Population):

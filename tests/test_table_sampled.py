@@ -124,6 +124,30 @@ def test_a_large_number_of_people_is_endless():
         assert getattr(finite, end) == pytest.approx(getattr(endless, end), rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("counts", "people"),
+    [
+        ([1], 2),
+        ([1000], 1001),
+        ([500, 500], 1001),
+        ([1] * 1000, 1001),
+        ([1] * 1000, 2**53),
+        ([64] * 50, 3300),
+        ([64] * 50, 6400),
+        ([64] * 50, 6402),
+        ([65] * 50, 3251),
+        ([91] * 50, 4551),
+        ([2**50], 2**51),
+        ([3, 2**40], 2**53),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_extreme_samples_of_people_have_an_interval(counts, people):
+    """Nearly all people, all counts equal, a sample of half (both sides of where nodes differ)."""
+    found = estimate_max_leakage(counts, population=people)
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+
+
 def test_ranges_of_rows_invert_hypergeometric_tests():
     counts, people = [1, 2, 7, 50], 200
     table = {"cell": np.repeat(np.arange(4), counts)}

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import FloatArray, as_count, as_counts, invalid, unsupported
@@ -49,6 +50,8 @@ __all__ = [
     "population_leakage",
     "population_tradeoff",
 ]
+
+IntArray = npt.NDArray[np.int64]
 
 Population = Register | Stratified | Panel
 POPULATIONS = (Register, Stratified, Panel)
@@ -78,8 +81,8 @@ def population_leakage(
                 for register, size in zip(population.registers, population.n, strict=True)
             ]
             return min(math.fsum(parts) / population.people, 1.0)
-        shares = np.concatenate([each.counts for each in population.registers])
-        return float(shares @ _pooled_atoms(population, gamma) / population.people)
+        counts = _counts(population).T.ravel()
+        return float(counts @ _pooled_atoms(population, gamma) / population.people)
     if n is None or isinstance(n, int) or not (hasattr(n, "__len__") or hasattr(n, "__array__")):
         return _panel_leakage(population, as_count(n, "n", least=1), gamma)
     sizes = as_counts(n, "n", least=1)
@@ -158,10 +161,15 @@ def _is_exact(strata: Stratified) -> bool:
     return strata.published or rates or len(strata.registers) == 1
 
 
+def _counts(strata: Stratified) -> IntArray:
+    """People by cell (rows) and stratum (columns)."""
+    counts = [each.counts for each in strata.registers if each.counts is not None]
+    return np.stack(counts, axis=1)
+
+
 def _columns(strata: Stratified) -> tuple[list[list[int]], list[int]]:
     """The different cells, as people in each stratum, and the number of each."""
-    counts = np.stack([register.counts for register in strata.registers], axis=1)
-    cells, multiplicity = np.unique(counts, axis=0, return_counts=True)
+    cells, multiplicity = np.unique(_counts(strata), axis=0, return_counts=True)
     return cells.tolist(), multiplicity.tolist()
 
 
@@ -271,8 +279,7 @@ def _pooled_atoms(strata: Stratified, gamma: float) -> FloatArray:
     _require_rates(strata)
     if len(strata.registers) == 1:
         return register_atoms(strata.registers[0], strata.n[0], gamma)
-    counts = np.stack([register.counts for register in strata.registers], axis=1)
-    cells, place = np.unique(counts, axis=0, return_inverse=True)
+    cells, place = np.unique(_counts(strata), axis=0, return_inverse=True)
     leakage = np.ones(cells.shape)
     for row, column in enumerate(cells.tolist()):
         for stratum, (first, law) in _others(strata, column):
@@ -344,7 +351,8 @@ def _beta_binomial(n: int, a: float, b: float) -> Law:
         return n, np.ones(1)
     first, last = 0, n
     if n >= _WHOLE:
-        least, most = betaincinv(a, b, math.exp(-DROP)), betainccinv(a, b, math.exp(-DROP))
+        least = float(betaincinv(a, b, math.exp(-DROP)))
+        most = float(betainccinv(a, b, math.exp(-DROP)))
         first = _window(n, n * least * (1.0 - least), n * least)[0]
         last = _window(n, n * most * (1.0 - most), n * most)[1]
     if last - first >= _MOST_TERMS:

@@ -175,8 +175,15 @@ noise_std=0, rate=1)
 
         refuse_without_exact_law(release, noise_std)
     release.require_rows(covariance)
-    options = {"people": None if population is None else int(population), "panel": panel}
-    return MeanReport(covariance, noise_std, float(sampling_rate), bool(exact), release, **options)
+    return MeanReport(
+        covariance,
+        noise_std,
+        float(sampling_rate),
+        bool(exact),
+        release,
+        people=None if population is None else int(population),
+        panel=panel,
+    )
 
 
 def _as_names(names: Any) -> Any:

@@ -155,12 +155,12 @@ def unsampled_share(people: Any, n: int, rows: int, name: str) -> float:
     """
     if people is None:
         return 1.0
-    people = as_count(people, name, least=1)
-    if people <= n:
+    size = as_count(people, name, least=1)
+    if size <= n:
         rule = f"be above the {n:,} rows that are drawn from these people"
         remedy = "A sample of everyone leaves nobody to be out of it"
-        invalid(name, rule, value=people, remedy=remedy)
-    return 1.0 - rows / people
+        invalid(name, rule, value=size, remedy=remedy)
+    return 1.0 - rows / size
 
 
 def _shift(target: Any, assumed_target: Any, mean: FloatArray, by: Whitening) -> float | FloatArray:

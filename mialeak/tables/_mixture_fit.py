@@ -49,6 +49,9 @@ LARGEST_NODE = 90.0
 NODE_STEP = 0.1
 #: Fitted nodes stay this far below LIGHT, so that few of their cells are counted as heavy.
 _HEAVY_GAP = 8
+#: Where the variance of counts is below this share of its value for independent rows, each count
+#: has a node of its own: between the others there may be none at which it is possible.
+_SHARP = 0.5
 #: Light counts are pooled from these on (the last goes up to LARGEST_NODE, for small samples).
 _POOLS = np.r_[1:13, 14, 16, 18, 21, 24, 28, 32, 37, 42, 48, 54, 61, 69, 78, 88]
 #: Pull of the fit towards an even spread: it counts as much as this many cells a node, two or
@@ -123,15 +126,20 @@ def complete(counts: npt.NDArray[np.int64], sampling: Sampling = ENDLESS) -> Com
     rows = int(counts.sum())
     sizes, cells = _tally(counts)
     light = _largest_light(rows)
-    scaled = scaled_nodes(light - _HEAVY_GAP if light < rows else rows)
+    count = np.arange(1, light + 1)
+    gap = _HEAVY_GAP * math.sqrt(sampling.shrinkage(rows))  # in standard deviations of the count
+    scaled = scaled_nodes(light - gap if light < rows else rows)
+    if sampling.shrinkage(rows) < _SHARP:
+        scaled = np.union1d(scaled, count[count <= scaled[-1] + 1])
     nodes = sampling.possible(scaled / rows)
 
-    count = np.arange(1, light + 1)
     expected = sampling.pmf(light, rows, nodes) * (rows / count)[:, None]
     seen = np.zeros(light)
     seen[sizes[sizes <= light] - 1] = cells[sizes <= light]
     pools = _POOLS[np.less_equal(_POOLS, light)] - 1
-    shares = _most_likely(np.add.reduceat(seen, pools), np.add.reduceat(expected, pools, axis=0))
+    expected = np.add.reduceat(expected, pools, axis=0)
+    possible = expected.any(axis=1)  # without replacement a count may be that of no node
+    shares = _most_likely(np.add.reduceat(seen, pools)[possible], expected[possible])
     return CompletedLaw(rows, sizes, cells, nodes, shares, sampling)
 
 

@@ -121,9 +121,10 @@ def population_report(
     whole = Register(register)
     n = _size(n, rows, whole.people)
     categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
+    parts: tuple[StratumInPopulation, ...] = ()
     if strata is None:
         leakage, cell_leakage = float(max_leakage(whole, n)), atom_leakage(whole, n)
-        share, parts = np.full(register.size, rows / whole.people), ()
+        share = np.full(register.size, rows / whole.people)
     else:
         parts, leakage, cell_leakage, share = _stratified(strata, categories, register, shown)
     report = PopulationReport(

@@ -46,7 +46,8 @@ class Sampling:
 
         def at(k: FloatArray) -> FloatArray:
             with np.errstate(under="ignore"):
-                return np.exp(special.hypergeom_logpmf(j, others, k - 1.0, float(rows - 1)))
+                log = special.hypergeom_logpmf(j, others, k - 1.0, float(rows - 1))
+                return np.asarray(np.exp(log))
 
         return self._between(p, at)
 
