@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from mpmath import mp
+from scipy import stats
 
 from mialeak import atom_leakage
 from mialeak.cli import main
 from mialeak.tables import table_leakage
-from mialeak.tables._persons import repeated_leakage
+from mialeak.tables._persons import ratio_variance, repeated_leakage
 
 
 def count_vectors(n, cells):
@@ -83,10 +84,57 @@ def test_persons_leak_what_enumerating_all_tables_says(persons):
         assert report.person_rows[k] == sum(own)
 
 
+@pytest.mark.parametrize(
+    ("own", "n"), [((1, 1, 0), 5), ((2, 1, 0), 6), ((1, 1, 1), 4), ((2, 2, 1), 7), ((3, 1, 0), 4)]
+)
+def test_the_variance_of_the_ratio_is_that_of_enumerating_all_tables(own, n):
+    p = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    variance = Fraction(-1)
+    for others in count_vectors(n - sum(own), 3):
+        counts = [a + b for a, b in zip(others, own, strict=True)]
+        ratio = Fraction(math.factorial(n - sum(own)), math.factorial(n))
+        for count, rows, share in zip(counts, own, p, strict=True):
+            ratio *= math.perm(count, rows) / share**rows
+        variance += multinomial(others, p) * ratio
+    rows = np.array(own, float)
+    held = rows > 0
+    shares = np.array([float(share) for share in p])
+    value = ratio_variance(rows[held], float(n), shares[held])
+    assert value == pytest.approx(float(variance), rel=1e-11)
+    assert enumerated(own, n, p) <= 0.5 * math.sqrt(value)
+
+
+def test_the_variance_of_the_ratio_of_a_rare_cell_has_no_end():
+    assert ratio_variance(np.array([1.0, 2.0]), 50.0, np.array([0.0, 0.5])) == math.inf
+    assert ratio_variance(np.array([400.0, 2.0]), 500.0, np.array([1e-300, 0.5])) == math.inf
+
+
 def test_two_rows_leak_twice_what_one_does():
     """The figures of the derivation: n = 30, p = 0.07."""
     one, two = repeated_leakage(np.array([1.0, 2.0]), np.full(2, 30.0), np.full(2, 0.07))
     assert (round(one, 3), round(two, 3)) == (0.261, 0.518)
+
+
+@pytest.mark.parametrize("n", [900, 1100, 10**6, 10**10])
+@pytest.mark.parametrize("m", [2, 7])
+def test_several_rows_of_large_tables_leak_their_limit(n, m):
+    """The limit for many rows, and the same number by the best of all thresholds near the mean."""
+    p = 0.2
+    value = repeated_leakage(np.array([float(m)]), np.array([float(n)]), np.array([p]))[0]
+    mean = n * p + m
+    counts = np.unique(np.round(mean + np.linspace(-3, 3, 20_001) * math.sqrt(n * p)))
+    power = stats.binom.sf(counts - m, n - m, p)
+    best = np.max(power - stats.binom.sf(counts, n, p))
+    assert value == pytest.approx(best, rel=1e-9 if n < 10**6 else 1e-6)
+    mu = m * math.sqrt((1 - p) / (n * p))
+    assert value == pytest.approx(2 * stats.norm.cdf(mu / 2) - 1, rel=0.05 if n < 2000 else 1e-3)
+
+
+def test_the_variance_of_the_ratio_of_many_rows_is_its_limit():
+    m, p = np.array([1.0, 2.0, 1.0]), np.array([0.2, 0.3, 0.05])
+    for n in (10**6, 10**10):
+        limit = (np.sum(m**2 / p) - 16.0) / n
+        assert ratio_variance(m, float(n), p) == pytest.approx(limit, rel=1e-4, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [2, 17, 1000, 10**6])

@@ -201,7 +201,8 @@ def table_leakage(
     **Persons** with m rows in a cell of probability p, out of n, leak the difference of two
     binomial tails, ``P(m + Bin(n - m, p) > t) - P(Bin(n, p) > t)``, where t is the most rows with
     ``(c)_m <= (n)_m p**m`` (falling factorials).  With rows in several cells there are bounds:
-    below by one cell, above by a sum over the cells, each given the rows in those before it.
+    below by one cell, above by a sum over the cells, each given the rows in those before it, and by
+    half the standard deviation of the likelihood ratio.
 
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.

@@ -2,12 +2,14 @@
 
 With m rows of a person in a cell of probability p, out of n, the likelihood ratio of c rows of the
 table in that cell is ``(c)_m / ((n)_m p**m)``, falling factorials, and rises with c.  With rows in
-several cells it is the product over the cells, and the leakage lies between that of one cell and
-the sum over the cells, each given those before it.
+several cells it is the product over the cells, and the leakage lies above that of one cell, and
+below the sum over the cells, each given those before it, and half the root of the variance of the
+likelihood ratio.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,13 +32,20 @@ __all__ = [
     "check_person",
     "document_of_persons",
     "persons_report",
+    "ratio_variance",
     "repeated_leakage",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Logarithms of falling factorials that are closer than this are one: either side of a tie will do.
-_TIE = 1e-12
+#: Likelihood ratios that are closer to 1 than this are 1: either side of a tie will do.
+_TIE = 1e-14
+
+#: Log-gammas of arguments below it lose at most 1e-12; from there on Stirling's series has 1e-16.
+_STIRLING = 1e3
+
+#: Rounding of a variance of the likelihood ratio, which is a sum of terms near 1.
+_SUM_ERROR = 1e-13
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,16 +228,55 @@ def repeated_leakage(m: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     return np.clip(power - fpr, 0.0, 1.0)
 
 
+def ratio_variance(m: FloatArray, n: float, p: FloatArray) -> float:
+    """Variance of the likelihood ratio of m rows in each of several cells, of n rows.
+
+    It is E(ratio | in) - 1.  In, a cell has m + B rows with multinomial B, and by Vandermonde's
+    identity ``(m + B)_m`` is the sum over i of ``C(m, i) (m)_i (B)_(m - i)``; the expectation of a
+    product of falling factorials ``(B_k)_j`` is ``(n - all m)_(sum of j)`` times powers of p.
+    """
+    rows = float(m.sum())
+    law = np.ones(1)
+    with np.errstate(all="ignore"):
+        for size, share in zip(m.tolist(), p.tolist(), strict=True):
+            i = np.arange(size)
+            # C(m, i + 1) (m)_(i + 1) by their ratios, over (n p) to that power.
+            steps = (size - i) ** 2 / ((i + 1.0) * np.float64(n * share))
+            law = np.convolve(law, np.append(1.0, np.cumprod(steps)))
+        total = np.arange(rows + 1.0)
+        factors = rows - total  # of the falling factorial
+        remaining = n - rows - factors  # of the fresh rows
+        log = _log_falling(n - rows, np.where(remaining >= 0.0, factors, 0.0))
+        log += np.where(factors > 0.0, factors * np.log1p(-rows / n), 0.0)
+        log -= _log_falling(n, rows)
+        terms = np.where(remaining >= 0.0, np.exp(log), 0.0) * law
+    value = float(terms.sum()) - 1.0
+    return max(value, 0.0) if math.isfinite(value) else math.inf
+
+
+def _log_falling(x: Any, m: Any) -> FloatArray:
+    """log((x)_m / x**m), falling factorial, without the digits that log-gammas lose."""
+    x, m = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(m, np.float64))
+    y = x - m
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = gammaln(x + 1.0) - gammaln(y + 1.0) - m * np.log(x)
+        less = np.log1p(-m / x)
+        series = -(y + 0.5) * less - m
+        series += (1.0 / x - 1.0 / y) / 12.0 - (1.0 / x**3 - 1.0 / y**3) / 360.0
+    value = np.where((x < _STIRLING) | (y < _STIRLING), direct, series)
+    return np.where(m == 0.0, 0.0, value)
+
+
 def _threshold(m: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     """The fewest rows in the cell whose likelihood ratio is above 1; n + 1 if there are none."""
-    with np.errstate(divide="ignore"):
-        level = gammaln(n + 1.0) - gammaln(n - m + 1.0) + m * np.log(p)
-    tie = _TIE * np.maximum(np.where(np.isfinite(level), np.abs(level), 1.0), 1.0)
+    level = _log_falling(n, m)
     low, high = m - 1.0, n + 1.0  # the ratio is 0 below m
     while np.any(high - low > 1.0):
         middle = np.floor((low + high) / 2.0)
-        log_ratio = gammaln(middle + 1.0) - gammaln(np.maximum(middle - m, 0.0) + 1.0) - level
-        above = (middle >= m) & (log_ratio > tie)
+        count = np.maximum(middle, m)
+        with np.errstate(divide="ignore"):
+            log_ratio = m * np.log(count / (n * p)) + _log_falling(count, m) - level
+        above = (middle >= m) & (log_ratio > _TIE)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return high
 
@@ -317,6 +365,10 @@ class _Sizes:
         size = np.full_like(m, n)
         each = _distinct(repeated_leakage, m, size - self.before, p)
         upper = np.minimum(np.add.reduceat(each, self.starts), 1.0)
+        for k in np.flatnonzero(self.person_cells > 1).tolist():
+            cells = slice(self.starts[k], self.starts[k] + self.person_cells[k])
+            variance = ratio_variance(m[cells], n, p[cells]) + _SUM_ERROR
+            upper[k] = min(upper[k], 0.5 * math.sqrt(variance))
         least = _distinct(_threshold, m, size, p)
         one = _at_least(least - m, size - every, p) - _at_least(least, size, p)
         lower = np.clip(np.maximum.reduceat(one, self.starts), 0.0, 1.0)
