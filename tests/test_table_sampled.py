@@ -67,6 +67,15 @@ def test_a_disproportionate_sample_of_strata_bears_no_caution():
     assert "Strata (exact)" in report.text()
 
 
+def test_a_sample_out_of_proportion_within_a_stratum_is_cautioned():
+    people, _ = people_and_sample(1)
+    young = np.flatnonzero((people["sex"] == 1) & (people["age"] < 15))[:300]
+    men = np.flatnonzero(people["sex"] == 0)[::10]
+    rows = np.concatenate([young, men])
+    (caution,) = table_leakage(at(people, rows), population=people, strata="sex").cautions
+    assert "differ in column 'age' in stratum 1 (chi-squared test, p < 1e-09)" in caution
+
+
 @pytest.mark.parametrize("prior", [0.01, 0.4, 0.5, 0.9])
 def test_claims_are_right_as_often_as_bayes_says(prior):
     """People of the table weigh `prior` in all, the others the remainder."""

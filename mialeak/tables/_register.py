@@ -26,7 +26,7 @@ from mialeak.tables._register_report import (
     PopulationReport,
     StratumInPopulation,
 )
-from mialeak.tables._sample import cautions_of_sample
+from mialeak.tables._sample import cautions_of_sample, cautions_of_strata
 
 __all__ = [
     "check_population",
@@ -143,8 +143,8 @@ def population_report(
     )
     cautions = cautions_of_periods(population, factors, "register")
     if strata is None:
-        cautions += cautions_of_sample(categories, register, shown)
-    return report, cautions
+        return report, cautions + cautions_of_sample(categories, register, shown)
+    return report, cautions + cautions_of_strata(strata, categories, register, shown)
 
 
 def panel_report(
