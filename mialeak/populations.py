@@ -3,20 +3,33 @@
 An office draws n of the N people of a register, a biobank or a trainer draws from a pool.  The rows
 are then dependent, and the sample leaks more than as many independent rows do.
 :func:`mialeak.discrete.max_leakage`, :func:`~mialeak.discrete.atom_leakage` and
-:func:`~mialeak.discrete.discrete_tradeoff` take a :class:`Register` in place of probabilities.
+:func:`~mialeak.discrete.discrete_tradeoff` take a population in place of probabilities: a
+:class:`Register`, a :class:`Stratified` sample of several, or a :class:`Panel`, which is a
+reference sample of a law that nobody knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, as_counts, as_float, as_frozen, invalid, refuse_masked
+from mialeak._arrays import (
+    MAX_COUNT,
+    FloatArray,
+    as_count,
+    as_counts,
+    as_float,
+    as_floats,
+    as_frozen,
+    invalid,
+    refuse_masked,
+    require,
+)
 
-__all__ = ["Register"]
+__all__ = ["Panel", "Register", "Stratified"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -31,7 +44,20 @@ _TALLIED = 2**20
 _LEAST_RATE = 2.0**-53
 
 
-class Register:
+class _Population:
+    """A population that is no array of probabilities."""
+
+    __slots__ = ()
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused, so that whatever takes an array of probabilities refuses a population."""
+        raise TypeError(
+            f"a {type(self).__name__} holds people; max_leakage, atom_leakage and "
+            "discrete_tradeoff take it, other functions its counts or their shares"
+        )
+
+
+class Register(_Population):
     """The people of a finite population by cell, of whom a sample is drawn.
 
     Parameters
@@ -133,16 +159,229 @@ class Register:
         if not 2 <= self.people <= MAX_COUNT:
             invalid("counts", f"sum to between 2 and 2**53 people; the sum is {self.people:,}")
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused, so that whatever takes an array of probabilities refuses a register."""
-        raise TypeError(
-            "a Register holds people; max_leakage, atom_leakage and discrete_tradeoff take "
-            "it, other functions its counts or their shares"
-        )
-
     def __repr__(self) -> str:
         rate = "" if self.rate is None else f", rate={self.rate!r}"
         return f"Register(people={self.people}, n_cells={self.n_cells}{rate})"
+
+
+class Stratified(_Population):
+    """Strata of a population, from each of which a sample of its own is drawn.
+
+    Parameters
+    ----------
+    registers : sequence of Register or of array_like
+        The people of each stratum by cell.  Cells of one place are one cell where strata are
+        pooled, and have nothing to do with each other where the counts are published by stratum.
+    n : sequence of int, optional
+        People drawn from each stratum, without replacement: from 1 to one less than its people;
+        None for a register with a rate.  Left out if all registers have a rate.
+    published : bool, default True
+        Whether the counts of each stratum are published.  False: only their sums over the strata.
+
+    Attributes
+    ----------
+    registers : tuple of Register
+    n : tuple of (int or None)
+    published : bool
+    people : int
+        In all strata.
+
+    Raises
+    ------
+    TypeError
+        If `n` is missing for a register without a rate, or is no integer.
+    ValueError
+        If there are no registers, or not as many `n`; if an `n` is out of range, or given for a
+        register with a rate; if pooled registers differ in their cells or were made of iterators.
+
+    See Also
+    --------
+    Register : one stratum.
+
+    Notes
+    -----
+    Strata are drawn independently of each other, so a target's leakage is that of the register of
+    the target's own stratum if the strata are published.  Sums over the strata are a function of
+    these counts and leak at most as much.  With rates, the sum of a cell is a sum of independent
+    binomial counts, and the leakage is computed from its law.  With samples of fixed size only an
+    enclosure is known: :func:`mialeak.discrete.max_leakage_bounds`.
+
+    Examples
+    --------
+    A tenth of the country and half of the islands, published apart:
+
+    >>> from mialeak import max_leakage
+    >>> from mialeak.populations import Stratified
+    >>> strata = Stratified([[600, 380, 20], [40, 9, 1]], n=[100, 25])
+    >>> print(f"{max_leakage(strata):.4f}")
+    0.0495
+
+    Each person of them with such a probability, published together and apart:
+
+    >>> from mialeak import Register
+    >>> rates = [Register([600, 380, 20], rate=0.1), Register([40, 9, 1], rate=0.5)]
+    >>> for published in (False, True):
+    ...     print(f"{max_leakage(Stratified(rates, published=published)):.4f}")
+    0.0606
+    0.0691
+    """
+
+    __slots__ = ("n", "people", "published", "registers")
+
+    registers: tuple[Register, ...]
+    n: tuple[int | None, ...]
+    published: bool
+    people: int
+
+    def __init__(
+        self,
+        registers: Sequence[Any],
+        n: Sequence[int | None] | None = None,
+        *,
+        published: bool = True,
+    ) -> None:
+        if isinstance(registers, Register) or not hasattr(registers, "__len__"):
+            remedy = "Pass a list with one Register a stratum"
+            invalid("registers", "be a sequence of registers", remedy=remedy, error=TypeError)
+        if not len(registers):
+            invalid("registers", "hold at least one stratum")
+        self.registers = tuple(
+            each if isinstance(each, Register) else Register(each) for each in registers
+        )
+        self.published = bool(published)
+        self.people = sum(each.people for each in self.registers)
+        if self.people > MAX_COUNT:
+            invalid("registers", f"hold at most 2**53 people; they hold {self.people:,}")
+        if n is not None and (not hasattr(n, "__len__") or len(n) != len(self.registers)):
+            rule = f"have one number for each of the {len(self.registers)} strata"
+            invalid("n", rule, value=n)
+        sizes = [None] * len(self.registers) if n is None else list(n)
+        self.n = tuple(_size(each, sizes[k], k) for k, each in enumerate(self.registers))
+        if not self.published:
+            self._check_pooled()
+
+    def _check_pooled(self) -> None:
+        cells = {each.n_cells for each in self.registers}
+        if len(cells) > 1:
+            rule = "have the same cells in each stratum where strata are pooled"
+            numbers = ", ".join(f"{each.n_cells:,}" for each in self.registers)
+            remedy = "Give a cell without people in a stratum the count 0 there"
+            invalid("registers", f"{rule}; they have {numbers}", remedy=remedy)
+        if any(each.counts is None for each in self.registers):
+            remedy = "Pass the counts as arrays or memory maps"
+            invalid("registers", "hold their cells where strata are pooled", remedy=remedy)
+
+    def __repr__(self) -> str:
+        strata = len(self.registers)
+        return f"Stratified(people={self.people}, strata={strata}, published={self.published})"
+
+
+def _size(register: Register, n: Any, stratum: int) -> int | None:
+    """The number of people drawn from a stratum."""
+    if register.rate is not None:
+        if n is not None:
+            invalid("n", "be None for a Register with a rate", index=(stratum,), value=n)
+        return None
+    most = register.people - 1
+    if n is None:
+        rule = f"be given for stratum {stratum}, a Register without a rate: between 1 and {most:,}"
+        invalid("n", rule, error=TypeError)
+    size: int = as_count(n, "n")
+    if size < 1:
+        remedy = "Leave a stratum of which nobody is drawn out: nobody of it can be in the sample"
+        invalid("n", "be at least 1", index=(stratum,), value=size, remedy=remedy)
+    if size > most:
+        rule = f"be at most {most:,}, one less than the people of the stratum"
+        remedy = "Leave a stratum that is drawn as a whole out: nobody of it can be out"
+        invalid("n", rule, index=(stratum,), value=size, remedy=remedy)
+    return size
+
+
+class Panel(_Population):
+    """A reference sample of a law that the attacker does not know otherwise.
+
+    Parameters
+    ----------
+    counts : array_like of integers
+        Rows of the panel in each cell, at least 0, in one dimension.  All cells that there are:
+        also those without a row.
+    prior : float or array_like, default 0.5
+        What is known of the law before the panel: a Dirichlet law with this parameter for each
+        cell.  1/2 is Jeffreys' prior, 1 has all laws equally likely; at 0 the answer is that of a
+        permutation test of panel and sample.
+
+    Attributes
+    ----------
+    counts : ndarray of int64
+    weights : ndarray of float64
+        ``counts + prior``: the law's expectation is ``weights / weights.sum()``.
+    rows : int
+        n0, rows of the panel.
+    n_cells : int
+
+    Raises
+    ------
+    TypeError
+        If a count is not an integer, or `prior` no number.
+    ValueError
+        If a count is negative, `counts` is empty or has not one dimension, or `prior` is negative,
+        not finite, of another length, or 0 without a row.
+
+    See Also
+    --------
+    Register : if all people are known.
+
+    Notes
+    -----
+    *In*: the target and n - 1 fresh rows.  *Out*: n fresh rows.  The law is random, and of the
+    panel's rows none is in the sample.  With r_k rows of the n0 in the target's cell, a_k its prior
+    and A the sum of all priors, the likelihood ratio is
+    ``(c_k / n) (n + n0 + A) / (c_k + r_k + a_k)``; c_k is beta-binomial.
+
+    Examples
+    --------
+    The more an attacker knows of the law, the more a sample of 100 leaks:
+
+    >>> from mialeak import max_leakage
+    >>> from mialeak.populations import Panel
+    >>> for rows in (0, 10, 1000):
+    ...     print(f"{max_leakage(Panel([rows, rows, rows]), 100):.4f}")
+    0.0057
+    0.0274
+    0.0556
+    >>> print(f"{max_leakage([1 / 3, 1 / 3, 1 / 3], 100):.4f}")
+    0.0565
+    """
+
+    __slots__ = ("counts", "n_cells", "rows", "weights")
+
+    counts: IntArray
+    weights: FloatArray
+    rows: int
+    n_cells: int
+
+    def __init__(self, counts: Any, *, prior: Any = 0.5) -> None:
+        refuse_masked(counts, "counts")
+        self.counts = _as_cells(as_counts(counts, "counts"))
+        self.n_cells = self.counts.size
+        if not self.n_cells:
+            invalid("counts", "have at least one cell")
+        self.rows = sum(self.counts.tolist())
+        if self.rows > MAX_COUNT:
+            invalid("counts", f"sum to at most 2**53 rows; the sum is {self.rows:,}")
+        parameters = as_floats(prior, "prior")
+        if parameters.shape not in {(), (self.n_cells,)}:
+            rule = f"be a number or have one for each of {self.n_cells:,} cells"
+            invalid("prior", f"{rule}; the shape is {parameters.shape}")
+        good = (parameters >= 0.0) & np.isfinite(parameters)
+        require(good, parameters, "prior", "be finite and at least 0")
+        self.weights = as_frozen(self.counts + parameters)
+        if not 0.0 < self.weights.sum() <= MAX_COUNT:
+            remedy = "Pass a prior above 0, or a panel with rows"
+            invalid("prior", "be above 0 for a panel without a row", remedy=remedy)
+
+    def __repr__(self) -> str:
+        return f"Panel(rows={self.rows}, n_cells={self.n_cells})"
 
 
 class _Sizes:

@@ -401,7 +401,16 @@ def test_an_option_that_two_commands_share_is_described_alike(commands, capsys):
             name, *words = option.replace(",", " ").split()
             found.setdefault(name, set()).add(" ".join(words))
     # Their values differ from command to command, or what they are for.
-    differ = {"--example", "--columns", "--target", "--na", "--top", "--delta"}
+    differ = {
+        "--example",
+        "--columns",
+        "--panel",
+        "--population",
+        "--target",
+        "--na",
+        "--top",
+        "--delta",
+    }
     for name in set(found) - differ:
         assert len(found[name]) == 1, found[name]
 

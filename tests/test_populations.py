@@ -12,10 +12,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak import Register, atom_leakage, discrete_tradeoff, max_leakage, min_samples
+from mialeak import Register, atom_leakage, discrete_tradeoff, max_leakage
 from mialeak.datasets import load_adult
-from mialeak.discrete import gini_simpson, max_leakage_bounds
-from mialeak.mechanisms import Round, mechanism_leakage
+from mialeak.discrete import gini_simpson
+from mialeak.mechanisms import (
+    Geometric,
+    Histogram,
+    Mode,
+    Round,
+    Suppress,
+    mechanism_leakage,
+)
 from mialeak.tables import estimate_max_leakage, table_leakage
 
 REGISTERS = [(1, 1), (2, 1), (3, 3), (6, 3, 1), (5, 0, 2), (2, 2, 2, 1), (8,)]
@@ -251,6 +258,81 @@ def test_a_curve_of_a_large_register_is_enclosed_or_refused():
         discrete_tradeoff(Register(sizes), 10**9)
 
 
+# ---- mechanisms ----
+
+
+def released(laws, mechanism, gamma):
+    """Leakage of each cell if the mechanism is applied to every count."""
+    gamma = Fraction(gamma)
+    leakage = {}
+    for k, (law_in, law_out) in laws.items():
+        pushed = [{}, {}]
+        for into, law in zip(pushed, (law_in, law_out), strict=True):
+            for seen, weight in law.items():
+                shown = tuple(mechanism.release(np.array(seen)).tolist())
+                into[shown] = into.get(shown, 0) + weight
+        sides = [(pushed[0].get(x, 0), pushed[1].get(x, 0)) for x in pushed[0] | pushed[1]]
+        gains = [a - gamma * b if gamma >= 1 else b - a / gamma for a, b in sides]
+        leakage[k] = sum(gain for gain in gains if gain > 0)
+    return leakage
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.5, 0.5])
+@pytest.mark.parametrize("mechanism", [Round(3), Suppress(2), Round(2)], ids=repr)
+def test_mechanisms_on_samples_leak_what_enumerating_all_samples_says(mechanism, gamma):
+    for counts in ((4, 2, 1), (3, 3), (2, 2, 1, 1)):
+        people = sum(counts)
+        truth = released(worlds(counts, None, Fraction(0.25)), mechanism, gamma)
+        average = float(sum(counts[k] * value for k, value in truth.items()) / people)
+        value = mechanism_leakage(mechanism, Register(counts, rate=0.25), gamma=gamma)
+        assert value.kind == "exact"
+        assert float(value) == pytest.approx(average, rel=1e-12)
+        for n in range(1, people):
+            truth = released(worlds(counts, n), mechanism, gamma)
+            average = float(sum(counts[k] * value for k, value in truth.items()) / people)
+            value = mechanism_leakage(mechanism, Register(counts), n, gamma=gamma)
+            assert value.lower - 1e-14 <= average <= value.upper + 1e-14
+            assert value.upper == pytest.approx(max_leakage(Register(counts), n, gamma=gamma))
+
+
+def test_random_mechanisms_and_raw_counts_on_samples():
+    counts = np.array([3000, 500, 40, 3])
+    register, sampled = Register(counts), Register(counts, rate=0.1)
+    assert float(mechanism_leakage(Histogram(), register, 300)) == max_leakage(register, 300)
+    little = mechanism_leakage(Geometric(50.0), sampled)  # next to no noise
+    assert float(little) == pytest.approx(max_leakage(sampled), rel=1e-9)
+    much = mechanism_leakage(Geometric(0.1), sampled)
+    assert 0.0 < float(much) < 0.1
+    law = Register(counts * 10**10)  # independent rows
+    bounds = mechanism_leakage(Round(5), law, 300)
+    endless = mechanism_leakage(Round(5), counts / counts.sum(), 300)
+    assert bounds.upper >= endless.lower
+    assert bounds.lower == pytest.approx(endless.lower, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: mechanism_leakage(Mode(), Register([3, 3]), 2),
+            ValueError,
+            "An answer is not available for this mechanism and a Register",
+        ),
+        (
+            lambda: mechanism_leakage(Round(5), Register([3, 3]), 2, rows="poisson"),
+            ValueError,
+            "rows must be left out for a Register",
+        ),
+        (lambda: mechanism_leakage(Round(5), Register([3, 3]), 6), ValueError, "n must be at most"),
+        (lambda: mechanism_leakage(Round(5), Register([3], rate=0.5), 2), ValueError, "n must be"),
+        (lambda: mechanism_leakage(Round(5), [0.5, 0.5]), TypeError, "n must be an integer"),
+    ],
+)
+def test_mechanisms_without_an_answer_on_samples_are_refused(call, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
 # ---- forms of input ----
 
 
@@ -323,26 +405,15 @@ def test_a_register_is_a_copy_that_cannot_be_written_to():
         (
             lambda: max_leakage(Register([3, 1]), 2, normalize=True),
             ValueError,
-            "normalize must be False for a Register",
+            "normalize must be False for a population",
         ),
         (
             lambda: atom_leakage(Register(iter([[3, 1]])), 2),
             ValueError,
             "p must be a Register that holds its cells",
         ),
-        (lambda: min_samples(Register([3, 3]), 0.5), TypeError, "does not fall with n. Call max"),
         (lambda: gini_simpson(Register([3, 3])), TypeError, "(a Register holds people; max_leak"),
         (lambda: estimate_max_leakage(Register([3, 3]), 2), TypeError, "(a Register holds people"),
-        (
-            lambda: mechanism_leakage(Round(5), Register([3, 3]), 2),
-            TypeError,
-            "p must be an array of numbers (a Register holds people; max_leakage, atom_leakage",
-        ),
-        (
-            lambda: max_leakage_bounds(Register([3, 3]), 2),
-            TypeError,
-            "p must be an array of numbers (a Register holds people; max_leakage, atom_leakage",
-        ),
     ],
 )
 def test_what_is_no_register_or_has_no_answer_is_refused(call, error, message):

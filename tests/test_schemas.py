@@ -47,6 +47,11 @@ OUTPUTS = {
         "table COUNTS --counts n",
         "table SAMPLE --population CSV --top 100 --show-rows --max-leakage 0 --max-row-leakage 1",
         "table SAMPLE --population CSV --top 1",
+        "table SAMPLE --population 1000000",
+        "table SOME --population PEOPLE --strata sex --prior 0.5 --na category",
+        "table VISITS --person id --top 3 --show-rows --max-leakage 0.5",
+        "table VISITS --person id --columns ward",
+        "table SAMPLE --panel CSV",
         "table SPARSE --population GAPS --na category --show-rows --top 100",
         "table GAPS --na drop --top 0 --max-leakage 0",
         "table GAPS --na drop --margins sex,age --target 0.2 --top 1",
@@ -61,6 +66,8 @@ OUTPUTS = {
         "mean GAPS --na drop --columns age --target 0.99 --max-leakage 0",
         "mean CSV --categories age --top 60",
         "mean CSV --covariance shrunk --exclude sex",
+        "mean CSV --population 1000",
+        "mean CSV --panel 100",
         "mean NPZ --columns flag,when",
         "mean --example genotypes --top 1 --show-rows",
         "mean --example genotypes --top 2 --exact --max-leakage 0.5",
@@ -122,6 +129,9 @@ def tables(tmp_path_factory):
     (folder / "gaps.csv").write_text(csv + "f,\n")
     (folder / "sample.csv").write_text("\n".join(["sex,age", *rows[:20]]) + "\n")
     (folder / "sparse.csv").write_text("\n".join(["sex,age", *rows[:20], "f,"]) + "\n")
+    (folder / "visits.csv").write_text("id,ward,sex\na,1,f\na,2,f\nb,1,m\nc,1,f\nc,1,f\n")
+    (folder / "people.csv").write_text(csv + ",30\n,31\n")
+    (folder / "some.csv").write_text("\n".join(["sex,age", *rows[:20], ",30"]) + "\n")
     (folder / "counts.csv").write_text("sex, age,n\nf,30, 12\nf,41,7\nm,30,0\nm,41,9\n")
     np.savez(
         folder / "t.npz",
@@ -139,6 +149,7 @@ def tables(tmp_path_factory):
         np.save(folder / f"{name}.npy", scores)
     files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
     files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
+    files |= {"PEOPLE": "people.csv", "SOME": "some.csv", "VISITS": "visits.csv"}
     files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
     return {word: str(folder / file) for word, file in files.items()}
 

@@ -185,7 +185,39 @@ def test_adult_as_its_own_register():
             ValueError,
             "it has none named 'age'. Did you mean 'Age'?",
         ),
-        ({"population": 5_000_000}, ValueError, "population must be the register as a table; from"),
+        ({"population": 5e6}, TypeError, "population must be an integer"),
+        ({"population": 4}, ValueError, "population must be above the 4 rows that are drawn from"),
+        ({"population": 50, "n": 50}, ValueError, "population must be above the 50 rows that are"),
+        ({"population": 50, "margins": ["age"]}, ValueError, "margins must be left out with pop"),
+        ({"population": 50, "strata": "age"}, ValueError, "strata must come with population, the"),
+        (
+            {"population": None, "prior": 0.5},
+            ValueError,
+            "prior must come with population, the reg",
+        ),
+        ({"prior": 1.0}, ValueError, "prior must be strictly between 0 and 1"),
+        ({"strata": "town"}, ValueError, "strata must name one of the columns that are counted"),
+        ({"strata": "sex", "n": 3}, ValueError, "n must be left out with strata, whose sizes are"),
+        (
+            {"frame": {"age": [30, 52], "sex": ["f", "f"]}, "strata": "sex"},
+            ValueError,
+            "population must have no people of the stratum 'm' of column 'sex', of which the table "
+            "has no row; it has 5. Leave them out",
+        ),
+        (
+            {"strata": "age"},
+            ValueError,
+            "population must have no people of the stratum 52 of column 'age'",
+        ),
+        (
+            {
+                "frame": {"age": [30, 60, 41, 52], "sex": ["f", "m", "m", "f"]},
+                "strata": "age",
+            },
+            ValueError,
+            "population must have more people of the stratum 60 of column 'age' than the table has "
+            "rows (1). Leave a stratum that was taken as a whole out of both",
+        ),
         ({"population": Register([3, 4])}, TypeError, "population must be the register as a table"),
         ({"population": [[30, "f"]]}, TypeError, "population must be a pandas, polars or pyarrow"),
         ({"population": "register.csv"}, TypeError, "population must be a pandas, polars or"),
@@ -262,7 +294,7 @@ def test_the_shell_answers_and_judges_the_exact_number(files, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("population", "message"),
     [
-        ("5000000", "--population must be the register as a table; from its size alone"),
+        ("4", "--population must be above the 4 rows that are drawn from these people"),
         ("none.csv", "none.csv: No such file"),
     ],
 )
@@ -300,7 +332,7 @@ def test_a_sample_out_of_proportion_to_its_register_is_cautioned():
     for rows in (women[:400], np.concatenate([women[:900], other[:400]])):
         (caution,) = table_leakage(at(people, rows), population=people).cautions
         assert "shares differ in column 'sex' (chi-squared test, p < 1e-09)" in caution
-        assert "pass each stratum with the people of that stratum" in caution
+        assert "If it was stratified, pass strata=, the column of the strata" in caution
     part = at(people, women)
     assert table_leakage(at(people, women[:400]), population=part).cautions == ()
 

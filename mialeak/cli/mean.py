@@ -79,6 +79,18 @@ def add_parser(commands: Any) -> None:
         metavar="S",
         help="noise on each mean, in standard deviations of its column (default: 0)",
     )
+    add(
+        "--population",
+        type=_options.whole(1),
+        metavar="N",
+        help="the rows were drawn without replacement from N people (default: no end of them)",
+    )
+    add(
+        "--panel",
+        type=_options.whole(1),
+        metavar="N",
+        help="the attacker knows the population by N other rows alone (default: fully)",
+    )
     _options.add_rate(add)
     _options.add_limit(add, "noise")
     add(
@@ -136,6 +148,8 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
         "categories": "--categories",
         "exact": "--exact",
         "exclude": "--exclude",
+        "panel": "--panel",
+        "population": "--population",
         "sampling_rate": "--rate",
         "structure": "--covariance",
         "table": options.typed["frame"],
@@ -164,6 +178,8 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
         categories=_options.names(options.categories or "", "--categories"),
         labels=labels,
         structure=options.covariance,
+        population=options.population,
+        panel=options.panel,
         noise_std=options.noise_std,
         sampling_rate=options.rate,
         exact=options.exact,

@@ -51,7 +51,9 @@ others; otherwise it is the limit for many rows in every cell, with certified
 lower and upper bounds.
 
 With --population REGISTER the rows are a sample, drawn without replacement, of
-the people of that file: the answer is exact and needs no estimate.
+the people of that file: the answer is exact and needs no estimate.  With
+--strata REGION a sample was drawn from the people of each region.  With
+--population 5000000 only the number of people is known: an estimate.
 
 With --protect round:5 --protect suppress:10 usual protections are compared.
 """
@@ -91,12 +93,7 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="column of the counts, for a table that is already counted",
     )
-    add(
-        "--population",
-        metavar="FILE",
-        help="the register that the rows were sampled from, a table of the same columns: the "
-        "answer is exact; --counts holds for it too, if it has that column",
-    )
+    _add_population(add)
     add(
         "--margins",
         metavar="A,B,A*B",
@@ -135,10 +132,48 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_population(add: Any) -> None:
+    """The options about whom the rows were drawn from."""
+    add(
+        "--population",
+        metavar="FILE",
+        help="the register that the rows were sampled from, a table of the same columns: the "
+        "answer is exact; --counts holds for it too, if it has that column; or the number of its "
+        "people, if no more is known",
+    )
+    add(
+        "--strata",
+        metavar="A",
+        help="with --population FILE: the column whose values are the strata of the sample",
+    )
+    add(
+        "--prior",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="with --population FILE: the probability that a person is in FILE before it is seen, "
+        "for the share of true claims (default: the share of the register that is in it)",
+    )
+    add(
+        "--panel",
+        metavar="FILE",
+        help="a sample of the population, a table of the same columns: the leakage to an attacker "
+        "who knows the population by it alone",
+    )
+    add(
+        "--person",
+        metavar="ID",
+        help="column that names the person of a row, if persons have several rows: the leakage "
+        "of a person",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
-    population, inputs = _read_population(options)
+    population, inputs = _read_population(options, options.population)
+    panel = None
+    if options.panel is not None:
+        panel, inputs = _read_population(options, options.panel, is_size=False)
     from mialeak.tables import table_leakage
 
     report = table_leakage(
@@ -147,6 +182,10 @@ def run(options: argparse.Namespace) -> int:
         exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
         counts=options.counts,
         population=population,
+        strata=options.strata,
+        prior=options.prior,
+        panel=panel,
+        person=options.person,
         margins=margins,
         n=options.n,
         na=options.na,
@@ -160,7 +199,8 @@ def run(options: argparse.Namespace) -> int:
     over, verdict, limit = _verdict(report, options)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
-    content["samples"] = None if report.population else _samples(report, options.target)
+    has_people = report.population is not None or report.people is not None
+    content["samples"] = None if has_people else _samples(report, options.target)
     content["limit"] = limit
     return _output.give(
         options,
@@ -174,7 +214,7 @@ def run(options: argparse.Namespace) -> int:
         verdict=verdict,
         over=over,
         source=origin,
-        compared=_SAMPLED if report.population else (),
+        compared=_SAMPLED if has_people else (),
     )
 
 
@@ -191,6 +231,11 @@ def _verdict(
             "max_leakage": ("leakage", population.leakage),
             "max_row_leakage": (_RISKIEST, population.highest),
         }
+    elif report.persons is not None:
+        name, persons = f"upper end of its {level} range", report.persons
+        judged = {"max_leakage": (f"leakage on average, {name}", float(persons.average.upper))}
+        subject = f"leakage of the riskiest person, {name}"
+        judged["max_row_leakage"] = (subject, float(persons.highest.upper))
     elif margins is None:
         rows = float(max(size.high for size in report.cell_sizes))
         judged = {"max_leakage": ("upper end of the interval", report.estimate.high)}
@@ -231,7 +276,8 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
-    options.typed |= {"population": "--population"}
+    options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
+    options.typed |= {"person": "--person", "panel": "--panel"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -247,8 +293,9 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         wanted = columns
         if columns is None and margins is not None:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
-        if wanted is not None and options.counts is not None:
-            wanted = list(dict.fromkeys([*wanted, options.counts]))
+        if wanted is not None:
+            more = [name for name in (options.counts, options.person) if name is not None]
+            wanted = list(dict.fromkeys([*wanted, *more]))
         return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
     from mialeak import datasets
 
@@ -259,12 +306,13 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     return example.columns, columns, margins, example.file, origin
 
 
-def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
-    """The register, and its file; a number is refused by the library."""
-    text = options.population
+def _read_population(
+    options: argparse.Namespace, text: str | None, *, is_size: bool = True
+) -> tuple[Any, list[Path]]:
+    """The register or panel, and its file; of a register perhaps its number of people."""
     if text is None:
         return None, []
-    if text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
+    if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
         return int(text.replace(",", "").replace("_", "")), []
     of_file = argparse.Namespace(**{**vars(options), "file": text})
     return _options.read_file(of_file, None), [Path(text)]
@@ -288,11 +336,11 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
     ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
     name = "joint counts" if margins is None else "margins"
     LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
-    grid = np.geomspace(max(2.0, report.n / 100), 100 * report.n, _GRID)
+    largest = 100 * report.n if report.people is None else report.people - 1
+    grid = np.geomspace(max(2.0, report.n / 100), min(100 * report.n, largest), _GRID)
     sizes = np.unique(grid.astype(np.int64)).tolist()
-    found = [
-        estimate_max_leakage(report.cell_counts, n, confidence=options.confidence) for n in sizes
-    ]
+    known = {"confidence": options.confidence, "population": report.people}
+    found = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
     LeakageDisplay.from_sizes(sizes, found, ax=right, name="joint counts", limit=options.target)
     if margins is not None:
         average = [margins.average_at(n) for n in sizes]
@@ -314,4 +362,5 @@ def _draw_population(population: PopulationReport, left: Any, right: Any) -> Non
     half = np.geomspace(1.0, population.people / 2.0, _GRID).astype(np.int64)
     sizes = np.unique([half, population.people - half])  # n and N - n leak the same
     leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
-    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name="samples of the register")
+    name = "simple random samples" if population.strata else "samples of the register"
+    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name=name)

@@ -14,6 +14,7 @@ from mialeak._results import Bounds
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._families import EPS, Pmf
 from mialeak.discrete._input import as_law
+from mialeak.discrete._populations import POPULATIONS, population_bounds
 from mialeak.discrete._series import convex_sum
 from mialeak.discrete._sums import as_sizes, leakage_sums, shaped
 
@@ -39,7 +40,7 @@ _LEAST_WINDOW = 2**12
 NEGLIGIBLE = 1e-20
 
 
-def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bounds:
+def max_leakage_bounds(p: Any, n: npt.ArrayLike | None = None, *, gamma: float = 1.0) -> Bounds:
     r"""Two numbers that enclose the largest leakage of discrete data, for countable laws above all.
 
     Parameters
@@ -47,9 +48,10 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
     p : array_like of shape (K,), iterator of arrays, or frozen scipy.stats discrete law
         Probabilities of the atoms, as for :func:`max_leakage`.  A frozen law may have infinitely
         many: geom, poisson, zipf, nbinom, logser, yulesimon, betanbinom, skellam, dlaplace, planck,
-        or one of your own.
-    n : int or integer array
-        Number of rows, the target included; from 1 to 2**53.
+        or one of your own.  Or a population, such as strata whose counts are added up.
+    n : int or integer array, optional
+        Number of rows, the target included; from 1 to 2**53.  Left out for a population that holds
+        it.
     gamma : float, default 1.0
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
         ``lambda`` the weight of a true positive.
@@ -78,6 +80,9 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
     most n times the mass times the largest probability among them.  Where that is not close enough
     the sum is taken over octaves of a convex sequence, between tangents and chords.
 
+    Of strata whose counts are added up, without rates, the upper bound is the leakage of the counts
+    by stratum, the lower one that of the target's own cell, by the law of its sum.
+
     What is taken for granted: outside the window probabilities fall, and for the octaves are
     convex (both are looked for at every point used); the pmf has a relative error of 8 eps and 3
     to 4 eps for each unit of its logarithms in the laws named above, which do not use SciPy's (its
@@ -99,6 +104,8 @@ def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bound
     True
     """
     gamma = as_gamma(gamma)
+    if isinstance(p, POPULATIONS):
+        return population_bounds(p, n, gamma)
     sizes, shape = as_sizes(n)
     law = as_law(p)
     if isinstance(law, CountableLaw):

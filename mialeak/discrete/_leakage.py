@@ -15,7 +15,8 @@ from mialeak._kernels import binomial
 from mialeak.discrete._bounds import countable_leakage
 from mialeak.discrete._countable import CountableLaw
 from mialeak.discrete._input import as_block, as_law, bad_probability, pieces, reread
-from mialeak.discrete._register import register_atoms, register_leakage
+from mialeak.discrete._populations import POPULATIONS, population_atoms, population_leakage
+from mialeak.discrete._register import register_min_samples
 from mialeak.discrete._sums import DIVIDE, as_sizes, block_mass, leakage_sums, shaped, total_mass
 from mialeak.populations import Register
 
@@ -41,14 +42,16 @@ def max_leakage(
 
     Parameters
     ----------
-    p : array_like of shape (K,), iterator of arrays, frozen scipy.stats discrete law, or Register
+    p : array_like of shape (K,), iterator of arrays, frozen scipy.stats discrete law, or population
         Probabilities of the atoms, which sum to 1 within 1e-9.  A memory map is read block by
         block.  An iterator (anything with ``__next__``) yields blocks of probabilities, is read
         once and never held in memory.  A :class:`~mialeak.populations.Register` is a list of
-        people, of whom a sample is drawn without replacement or each with one probability.
+        people, of whom a sample is drawn without replacement or each with one probability;
+        :class:`~mialeak.populations.Stratified` and :class:`~mialeak.populations.Panel` are taken
+        too.
     n : int or integer array
         Number of rows, the target included; from 1 to 2**53, of a register to N - 1.  Left out for
-        a register with a rate.
+        a register with a rate and for strata.
     gamma : float, default 1.0
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
         ``lambda`` the weight of a true positive.  1 is the balanced game and the worst case.  It
@@ -71,7 +74,8 @@ def max_leakage(
         If `p` holds a negative number, a NaN or one above 1, is empty or not one-dimensional, or
         does not sum to 1; if `n` is outside [1, 2**53]; if `gamma` is not positive and finite; if
         a countable law cannot be enclosed closely enough (use :func:`max_leakage_bounds`); if a
-        register comes with `normalize`, or with a rate and an `n`.
+        population comes with `normalize`, or with a rate or strata and an `n`; for strata that are
+        pooled and have no rates (use :func:`max_leakage_bounds`).
     TypeError
         If `n` or `workers` is not an integer (3.0 is not).
 
@@ -114,12 +118,16 @@ def max_leakage(
 
     which follows from :math:`P(\mathrm{in} \mid H_k) = H_k / N_k` at the prior f (checked against
     enumeration of all samples).  f and 1 - f leak the same at gamma = 1, so a register's leakage is
-    not falling in `n`.
+    not falling in `n`.  A panel's counts are beta-binomial, with weights s_k of sum S (rows and
+    prior): :math:`\Delta = \sum_k \frac{s_k}{S} E(\lambda_k - \gamma)_+` for
+    :math:`\gamma \ge 1`, with
+    :math:`\lambda_k = \frac{c_k (n + S)}{n (c_k + s_k)}` and
+    :math:`c_k \sim \mathrm{BetaBinomial}(n;\, s_k + 1,\, S - s_k)`.
 
     **Accuracy**: 4 eps at gamma = 1 and 1e-13 otherwise, relative, as long as the result is above
     1e-290.  Terms are summed in compensated arithmetic over fixed blocks.  Of a register measured
     against fractions, cells of up to 60 of up to 2**53 people, 11,000 weights half of them next to
-    a whole threshold: 1.8 eps at gamma = 1, 4e-14 otherwise.
+    a whole threshold: 1.8 eps at gamma = 1, 4e-14 otherwise.  Of pooled strata and panels 1e-12.
 
     **Cost**: one pass, linear in the number of atoms times the number of sizes `n`.  Cells of a
     register that have equally many people are computed once.
@@ -149,10 +157,10 @@ def max_leakage(
     """
     gamma = as_gamma(gamma)
     workers = resolve_workers(workers)
-    if isinstance(p, Register):
+    if isinstance(p, POPULATIONS):
         if normalize:
-            invalid("normalize", "be False for a Register, which holds people")
-        return register_leakage(p, n, gamma, workers)
+            invalid("normalize", "be False for a population, which holds people")
+        return population_leakage(p, n, gamma, workers)
     sizes, shape = as_sizes(n)
     law = as_law(p)
     if isinstance(law, CountableLaw):
@@ -175,7 +183,7 @@ def atom_leakage(p: Any, n: int | None = None, *, gamma: float = 1.0) -> FloatAr
 
     Parameters
     ----------
-    p : array_like of shape (K,), iterator of arrays, frozen scipy.stats discrete law, or Register
+    p : array_like of shape (K,), iterator of arrays, frozen scipy.stats discrete law, or population
         Probabilities of the atoms, or people of the cells, as for :func:`max_leakage`.  A frozen
         law needs finitely many atoms: the integers of its support, in order.
     n : int
@@ -189,7 +197,8 @@ def atom_leakage(p: Any, n: int | None = None, *, gamma: float = 1.0) -> FloatAr
     ndarray of shape (K,)
         Leakage of each atom, with ``p @ atom_leakage(p, n) == max_leakage(p, n)`` up to rounding.
         An atom of probability 0 has its limit, 1, and so has a cell without people.  A register's
-        cells are weighted by their share of the people.
+        cells are weighted by their share of the people.  The cells of strata come one stratum
+        after the other.
 
     Raises
     ------
@@ -228,8 +237,8 @@ def atom_leakage(p: Any, n: int | None = None, *, gamma: float = 1.0) -> FloatAr
     array([0.0132, 0.1257, 0.4049, 0.9048])
     """
     gamma = as_gamma(gamma)
-    if isinstance(p, Register):
-        return register_atoms(p, n, gamma)
+    if isinstance(p, POPULATIONS):
+        return population_atoms(p, n, gamma)
     size = float(as_count(n, "n", least=1))
     law = as_law(p)
     atoms = law.atoms() if isinstance(law, CountableLaw) else law
@@ -252,10 +261,9 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
 
     Parameters
     ----------
-    p : array_like of shape (K,), or frozen scipy.stats discrete law
+    p : array_like of shape (K,), frozen scipy.stats discrete law, or Register
         Probabilities of the atoms, as for :func:`max_leakage`.  It is gone through many times, so
-        an iterator will not do, nor a :class:`~mialeak.populations.Register`, whose leakage may
-        rise with n.
+        an iterator will not do.
     leakage : float
         Largest leakage wanted, strictly between 0 and 1.
     gamma : float, default 1.0
@@ -265,20 +273,26 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
     Returns
     -------
     int
-        The smallest ``n`` with ``max_leakage(p, n, gamma=gamma) <= leakage``.
+        The smallest ``n`` with ``max_leakage(p, n, gamma=gamma) <= leakage``; of a register of N
+        people the smallest n such that all samples of n to N - n people leak at most `leakage`.
 
     Raises
     ------
     ValueError
-        If `leakage` is not inside (0, 1), if it is not reached with 2**53 rows, and as
-        :func:`max_leakage` does.
+        If `leakage` is not inside (0, 1), if it is not reached with 2**53 rows, or with half of a
+        register's people, and as :func:`max_leakage` does.
     TypeError
-        If `p` is an iterator or a register.
+        If `p` is an iterator, a register with a rate, or one with another gamma than 1.
 
     Notes
     -----
     By a bracketing search, since the leakage never increases with n; it starts from
     :math:`n \le (C_K/(2\,\mathrm{leakage}))^2`, C_K the :func:`diversity` [AGP25]_.
+
+    The leakage of a register's samples may rise and fall with n: of 3 people in a cell of 6, three
+    of the six leak more than two.  n times the leakage does not fall, though, so that a search from
+    half of the people downward can pass over sizes that are known to leak less.  A sample of more
+    than N - n people leaks as much as those left out of it, who are fewer than n.
 
     **Accuracy**: exact, but that near 2**53 the leakages of neighbouring n differ by less than
     their rounding, and so may the answer.
@@ -303,14 +317,7 @@ def min_samples(p: Any, leakage: float, *, gamma: float = 1.0) -> int:
     gamma = as_gamma(gamma)
     bound = as_share(leakage, "leakage")
     if isinstance(p, Register):
-        rule = "be a law, not a Register: the leakage of its samples does not fall with n"
-        remedy = (
-            "Call max_leakage(p, n) with an array n of the sizes that you can choose from, "
-            f"between 1 and {p.people - 1:,}"
-        )
-        if p.rate is not None:
-            remedy = "Call max_leakage for a Register with each rate that you can choose from"
-        invalid("p", rule, remedy=remedy, error=TypeError)
+        return register_min_samples(p, bound, gamma)
     law = reread(p, "min_samples goes through it many times")
 
     def leaks(n: int) -> float:

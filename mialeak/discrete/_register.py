@@ -11,12 +11,13 @@ formed in double-word arithmetic, since a threshold just below a whole number ha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_counts, invalid
+from mialeak._arrays import FloatArray, as_count, as_counts, invalid, unsupported
 from mialeak._blocks import BLOCK, map_blocks
 from mialeak._kernels.ufuncs import ufunc
 from mialeak._numerics.corners import corners_of_atoms
@@ -36,11 +37,17 @@ from mialeak.special import (
 from mialeak.tradeoff import PiecewiseTradeOff
 
 __all__ = [
+    "DROP",
+    "MOST_OUTCOMES",
     "Sample",
     "cell_leakage",
+    "curve_of",
+    "refuse_outcomes",
     "register_atoms",
     "register_leakage",
+    "register_min_samples",
     "register_tradeoff",
+    "sampled_tradeoff",
 ]
 
 _hypergeom_excess = ufunc("hypergeom_excess", "E(H - c)+ of a hypergeometric count H.")
@@ -49,10 +56,14 @@ _hypergeom_excess = ufunc("hypergeom_excess", "E(H - c)+ of a hypergeometric cou
 _SIZES = BLOCK // 4
 
 #: Outcomes (cell size, count) of a curve, at most: 1 s, 0.5 GB.
-_MOST_OUTCOMES = 2**22
+MOST_OUTCOMES = 2**22
 
 #: Counts of probability e^-60 on either side are left out where there are more outcomes than that.
-_DROP = 60.0
+DROP = 60.0
+
+
+#: Of a product of leakages, each with 4 eps.
+_STEP_ROUNDING = 1e-14
 
 
 class Sample:
@@ -179,27 +190,85 @@ def register_atoms(register: Register, n: Any, gamma: float) -> FloatArray:
     return leakage[np.searchsorted(sizes, register.counts)]
 
 
+def register_min_samples(register: Register, leakage: float, gamma: float) -> int:
+    """The smallest n such that every sample of n to N - n people leaks at most `leakage`.
+
+    n times the leakage of n rows does not fall with n: who drops a random row from a sample of
+    n + 1 has a sample of n of the same world, or with probability 1/(n + 1), the target being the
+    one that is dropped, one without it.  So sizes from n leakage(n) / leakage to n leak no more
+    than `leakage` if n does not, and those below n/2 are searched downward by such steps, none of
+    which passes over a size that leaks more.
+    """
+    if register.rate is not None or gamma != 1.0:
+        case = "for a Register with a rate" if gamma == 1.0 else "for a Register and this gamma"
+        why = "its samples have no size" if gamma == 1.0 else "its leakage may rise and fall with n"
+        remedy = "Call max_leakage for each rate, or each n, that you can choose from"
+        unsupported("min_samples", case, why, remedy, error=TypeError)
+
+    def leaks(n: int) -> float:
+        return float(register_leakage(register, n, 1.0, 1))
+
+    n = register.people // 2
+    value = leaks(n)
+    if value > leakage:
+        rule = f"be reached by a sample of half of the people, {n:,}, which leaks {value!r}"
+        remedy = "Larger samples leak as much as the people left out of them"
+        invalid("leakage", rule, value=leakage, remedy=remedy)
+    while n > 1:
+        lowest = max(math.ceil(n * value / leakage * (1.0 + _STEP_ROUNDING)), 1)
+        n = min(lowest, n)
+        below = leaks(n - 1) if n > 1 else math.inf
+        if below > leakage:
+            return n
+        n, value = n - 1, below
+    return 1
+
+
 def register_tradeoff(register: Register, n: Any) -> PiecewiseTradeOff | EnclosedTradeOff:
     """The curve of the optimal attack on the counts of a sample, target a random person."""
-    sample = Sample(register, n)
-    least, most = _support(register, sample)
-    if float((most - least + 1.0).sum()) <= _MOST_OUTCOMES:
-        p_out, p_in, log_ratio = _outcomes(register, sample, least, most)
+    return sampled_tradeoff([(register, Sample(register, n))])
+
+
+def sampled_tradeoff(
+    strata: Sequence[tuple[Register, Sample]],
+) -> PiecewiseTradeOff | EnclosedTradeOff:
+    """The same for samples of several registers, each published: the target is in one of them."""
+    total = sum(register.people for register, _ in strata)
+    ranges = [_support(register, sample) for register, sample in strata]
+    exact = sum(float((most - least + 1.0).sum()) for least, most in ranges) <= MOST_OUTCOMES
+    if not exact:
+        likely = [_likely(register, sample) for register, sample in strata]
+        ranges = [
+            (np.maximum(least, low), np.minimum(most, high))
+            for (least, most), (low, high) in zip(ranges, likely, strict=True)
+        ]
+        refuse_outcomes(sum(float((most - least + 1.0).sum()) for least, most in ranges))
+    parts = [
+        _outcomes(*stratum, *ends, total) for stratum, ends in zip(strata, ranges, strict=True)
+    ]
+    outcomes = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return curve_of(*outcomes, dropped=0.0 if exact else 2.0 * math.exp(-DROP))
+
+
+def curve_of(
+    p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray, *, dropped: float
+) -> PiecewiseTradeOff | EnclosedTradeOff:
+    """The curve of outcomes, which miss a probability of at most `dropped` in either world."""
+    if dropped == 0.0:
         return PiecewiseTradeOff._of(corners_of_atoms(p_out, p_in, log_ratio), "exact")
-    low, high = _likely(register, sample)
-    least, most = np.maximum(least, low), np.minimum(most, high)
-    count = float((most - least + 1.0).sum())
-    if count > _MOST_OUTCOMES:
-        rule = f"have at most {_MOST_OUTCOMES:,} outcomes; this register has {count:,.0f}"
-        remedy = "max_leakage(p, n, gamma=exp(epsilon)) is delta at epsilon, for any register"
-        invalid("p", rule, remedy=f"For its curve merge large cells; {remedy}")
-    p_out, p_in, _ = _outcomes(register, sample, least, most)
-    dropped = 2.0 * math.exp(-_DROP)
     upper = np.append(p_out, [dropped, 0.0]), np.append(p_in, [0.0, dropped])
     return EnclosedTradeOff(
         PiecewiseTradeOff.from_laws(*upper, kind="bound"),
         PiecewiseTradeOff.from_laws(p_out, p_in, kind="bound"),
     )
+
+
+def refuse_outcomes(count: float) -> None:
+    """Refuse a population whose curve has too many outcomes."""
+    if count > MOST_OUTCOMES:
+        rule = f"have at most {MOST_OUTCOMES:,} outcomes; this population has {count:,.0f}"
+        remedy = "max_leakage(p, n, gamma=exp(epsilon)) is delta at epsilon, for any population"
+        invalid("p", rule, remedy=f"For its curve merge large cells; {remedy}")
 
 
 def _support(register: Register, sample: Sample) -> tuple[FloatArray, FloatArray]:
@@ -212,7 +281,7 @@ def _support(register: Register, sample: Sample) -> tuple[FloatArray, FloatArray
 
 
 def _likely(register: Register, sample: Sample) -> tuple[FloatArray, FloatArray]:
-    """Counts beyond which either world has probability e^-_DROP at most, for each cell size.
+    """Counts beyond which either world has probability e^-DROP at most, for each cell size.
 
     By Bernstein's inequality, ``P(|H - m| >= t) <= exp(-t^2 / (2 (v + t/3)))`` a side with m = f K
     and v = f (1 - f) K, which holds without replacement too (Hoeffding); the two worlds are at most
@@ -220,13 +289,13 @@ def _likely(register: Register, sample: Sample) -> tuple[FloatArray, FloatArray]
     """
     size, share = register.cell_sizes.astype(np.float64), float(sample.share)
     variance = float(sample.share * (1 - sample.share))
-    drop = _DROP - math.log(variance)
+    drop = DROP - math.log(variance)
     reach = drop / 3.0 + np.sqrt((drop / 3.0) ** 2 + 2.0 * drop * variance * size)
     return np.floor(share * size - reach), np.ceil(share * size + reach)
 
 
 def _outcomes(
-    register: Register, sample: Sample, least: FloatArray, most: FloatArray
+    register: Register, sample: Sample, least: FloatArray, most: FloatArray, total: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probabilities in the two worlds and log ratios; outcomes of one likelihood ratio as one.
 
@@ -239,7 +308,7 @@ def _outcomes(
     people = (register.cell_sizes * register.cells_per_size).astype(np.float64)[place]
     share, others = float(sample.share), float(1 - sample.share)
     with np.errstate(under="ignore"):
-        mass = people / register.people * np.exp(sample.logpmf(h, size))
+        mass = people / total * np.exp(sample.logpmf(h, size))
         p_in, p_out = mass * (h / size) / share, mass * ((size - h) / size) / others
     order = np.argsort(h / size, kind="stable")
     h, size = h[order], size[order]

@@ -19,10 +19,9 @@ from mialeak._numerics.corners import corners_of_atoms
 from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
 from mialeak.discrete._countable import CountableLaw, Window
 from mialeak.discrete._input import reread
-from mialeak.discrete._register import register_tradeoff
+from mialeak.discrete._populations import POPULATIONS, population_tradeoff
 from mialeak.discrete._series import checked_blocks
 from mialeak.discrete._sums import DIVIDE, block_mass
-from mialeak.populations import Register
 from mialeak.special import binom_logpmf, binom_sf
 from mialeak.tradeoff import PiecewiseTradeOff
 
@@ -88,7 +87,7 @@ def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | Enclo
 
     Parameters
     ----------
-    p : array_like of shape (K,), frozen scipy.stats discrete law, or Register
+    p : array_like of shape (K,), frozen scipy.stats discrete law, or population
         Probabilities of the atoms, or people of the cells, as for :func:`max_leakage`.  It is gone
         through more than once, so an iterator will not do.
     n : int
@@ -103,8 +102,9 @@ def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | Enclo
     Raises
     ------
     ValueError, TypeError
-        As :func:`max_leakage` does; TypeError for an iterator.  ValueError for a register with more
-        than 4 million pairs of a cell size and a likely count.
+        As :func:`max_leakage` does; TypeError for an iterator.  ValueError for a population with
+        more than 4 million pairs of a cell size and a likely count, and for strata that are pooled
+        and have no rates.
 
     See Also
     --------
@@ -149,8 +149,8 @@ def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | Enclo
     >>> f"{curve.delta(0.1, direction='in'):.6f} {max_leakage(law, 50, gamma=np.exp(0.1)):.6f}"
     '0.036621 0.036621'
     """
-    if isinstance(p, Register):
-        return register_tradeoff(p, n)
+    if isinstance(p, POPULATIONS):
+        return population_tradeoff(p, n)
     size = float(as_count(n, "n", least=1))
     law = reread(p, "discrete_tradeoff goes through it more than once")
     beyond, mass = None, 0.0

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
-from mialeak._arrays import as_choice, as_flag, as_float, invalid, sampled_rows
+from mialeak._arrays import (
+    as_choice,
+    as_count,
+    as_flag,
+    as_float,
+    invalid,
+    sampled_rows,
+    unsupported,
+)
 from mialeak.means._release import release_of
 from mialeak.means._report import MeanReport
+from mialeak.means._tradeoff import unsampled_share
 
 __all__ = ["mean_leakage"]
 
@@ -26,6 +35,8 @@ def mean_leakage(
     categories: Sequence[Any] = (),
     labels: Sequence[Any] = (),
     structure: Covariance = "auto",
+    population: int | None = None,
+    panel: int | None = None,
     noise_std: float = 0.0,
     sampling_rate: float = 1.0,
     exact: bool = False,
@@ -55,6 +66,12 @@ def mean_leakage(
         to be known well; "shrunk": correlations shrunk to 0, for tables of any shape; "diagonal":
         variances alone, as if the columns were uncorrelated.  "auto" is "full" with more than 5
         rows for each free column, and "diagonal" with fewer; the report says which.
+    population : int, optional
+        N: the rows were drawn without replacement from so many people.  By default the population
+        is endless.
+    panel : int, optional
+        The attacker knows the population by a sample of so many other rows alone.  By default the
+        mean and covariance of the population are known.
     noise_std : float, optional
         Standard deviation of normal noise on each mean, in standard deviations of its column.
     sampling_rate : float, optional
@@ -77,7 +94,8 @@ def mean_leakage(
         If `table` is no table, or a column does not hold single values of one type.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
-        are fewer than 3 rows, values are missing and ``na="error"``, numbers are infinite, an
+        are fewer than 3 rows, `population` is not above the number of rows, or comes with `panel`,
+        or one of them with `exact`, values are missing and ``na="error"``, numbers are infinite, an
         option is out of range, `structure` is "full" with too few rows for it, or `exact` is asked
         for columns without an exact law.
     ImportError
@@ -100,8 +118,11 @@ def mean_leakage(
         h_i = c_i^T A^-1 c_i
         m_i = n/(n-1)^2 h_i / (1 - (1 - a) n h_i / ((n-1)(n-2)))
 
-    with "diagonal" the same for each column, summed.  The intensity of "shrunk" is the least one
-    with which the scores of the rows average d/n, as scores of fresh rows do.
+    with "diagonal" the same for each column, summed.  With `population` the means of n of N people
+    have a variance smaller by ``1 - n/N``: a score is 1/(1 - n/N) times as large without noise.
+    With `panel` the attacker compares with the means of n0 rows: ``1 + n/n0`` in its place.  The
+    intensity of "shrunk" is the least one with which the scores of the rows average d/n, as scores
+    of fresh rows do.
 
     A full covariance of few rows is uncertain, and a diagonal one takes linked columns for
     independent.  Mean relative error of a score, over five tables each: 500 people of 127
@@ -131,6 +152,10 @@ noise_std=0, rate=1)
     noise_std = as_float(noise_std, "noise_std")
     if not 0.0 <= noise_std <= _MOST_NOISE:
         invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
+    for name, value, unit in (("population", population, "people"), ("panel", panel, "rows")):
+        if hasattr(value, "__len__") or hasattr(value, "columns"):
+            remedy = "Its means and covariance are taken from the other rows of the table"
+            invalid(name, f"be the number of {unit}, not a table", remedy=remedy, error=TypeError)
     release = release_of(
         table,
         _as_names(columns),
@@ -141,16 +166,33 @@ noise_std=0, rate=1)
     )
     if release.rows < 3:
         invalid("table", f"have at least 3 rows; it has {release.rows}")
-    sampled_rows(sampling_rate, release.rows)  # for its check
+    rows = sampled_rows(sampling_rate, release.rows)
+    unsampled_share(population, release.rows, rows, "population")
     covariance: str = structure
     if structure == "auto":
         covariance = "full" if release.has_rows_for_full else "diagonal"
+    panel = None if panel is None else as_count(panel, "panel", least=1)
+    if population is not None and panel is not None:
+        why = "a finite population is known, or all of its people might be in the panel"
+        unsupported("panel", "with population", why, "Leave out one of the two")
+    if exact and (population is not None or panel is not None):
+        name = "population" if panel is None else "panel"
+        why = "the exact law is that of independent rows of a known population"
+        unsupported(name, "with exact", why, "Leave out one of the two")
     if exact:
         from mialeak.means._exact_rows import refuse_without_exact_law
 
         refuse_without_exact_law(release, noise_std)
     release.require_rows(covariance)
-    return MeanReport(covariance, noise_std, float(sampling_rate), exact, release)
+    return MeanReport(
+        covariance,
+        noise_std,
+        float(sampling_rate),
+        exact,
+        release,
+        people=None if population is None else int(population),
+        panel=panel,
+    )
 
 
 def _as_names(names: Any) -> Any:

@@ -52,6 +52,10 @@ class MeanReport(Result):
     exact : bool
         Whether the rows most at risk are reported once more by the exact law of independent
         columns.
+    people : int or None
+        Of the population that the rows were drawn from without replacement; None if it is endless.
+    panel : int or None
+        Rows of the sample by which alone the attacker knows the population; None if it is known.
     kind : str
         "asymptotic".
 
@@ -69,6 +73,8 @@ class MeanReport(Result):
     rate: float
     exact: bool
     _release: Release = field(repr=False)
+    people: int | None = None
+    panel: int | None = None
     _summaries: dict[float, tuple[float, float]] = field(default_factory=dict, repr=False)
     _exact_rows: dict[int, ExactRows] = field(default_factory=dict, repr=False)
     kind: Kind = "asymptotic"
@@ -116,7 +122,7 @@ class MeanReport(Result):
     @cached_property
     def scores(self) -> FloatArray:
         """Leakage score of each row that is not dropped."""
-        return self._release.scores(self.covariance, self.noise_std, self.rate)
+        return self._scores(self.noise_std)
 
     @cached_property
     def leakage(self) -> FloatArray:
@@ -137,7 +143,20 @@ class MeanReport(Result):
         """`leakage` with other noise."""
         if noise_std == self.noise_std:
             return self.leakage
-        return self._advantage(self._release.scores(self.covariance, noise_std, self.rate))
+        return self._advantage(self._scores(noise_std))
+
+    @property
+    def _variance(self) -> float:
+        """Variance of the means as the attacker sees them, in that of independent rows."""
+        if self.panel is not None:
+            return 1.0 + self.rows_used / self.panel
+        return 1.0 if self.people is None else 1.0 - self.rows_used / self.people
+
+    def _scores(self, noise_std: float) -> FloatArray:
+        # (V C + k R)^-1 / k, from (C + k R')^-1 / k with R' = R / V.
+        variance = self._variance
+        noise = noise_std / np.sqrt(variance)
+        return self._release.scores(self.covariance, noise, self.rate) / variance
 
     def _advantage(self, scores: FloatArray) -> FloatArray:
         return self.rate * np.asarray(GaussianTradeOff(np.sqrt(scores)).advantage)
@@ -151,8 +170,11 @@ class MeanReport(Result):
 
     @property
     def sampling_error(self) -> float:
-        """Standard deviation of the means themselves, in those of the columns."""
-        return float(1.0 / np.sqrt(self.rows_used))
+        """Standard deviation of the means themselves, in those of the columns.
+
+        With a panel, of their distance from those of the panel.
+        """
+        return float(np.sqrt(self._variance / self.rows_used))
 
     @property
     def noise_effect(self) -> list[dict[str, float]]:
@@ -353,6 +375,8 @@ class MeanReport(Result):
             "rows": self.rows,
             "rows_dropped": self.rows_dropped,
             "rows_used": self.rows_used,
+            "people": self.people,
+            "panel": self.panel,
             "rate": self.rate,
             "noise_std": self.noise_std,
             "covariance": self.covariance,

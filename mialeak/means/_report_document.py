@@ -42,12 +42,17 @@ def _answer(report: MeanReport) -> str:
     rows = f"{report.rows:,} rows"
     if report.rows_used < report.rows:
         rows = f"{report.rows_used:,} rows drawn from {rows}"
+    if report.people is not None:
+        rows += f", a sample of {report.people:,} people,"
     noise = ""
     if report.noise_std:
         noise = f", with noise of {report.noise_std:g} standard deviations on each,"
+    known = "the population"
+    if report.panel is not None:
+        known = f"the population by a sample of {report.panel:,} rows"
     answer = (
         f"Publishing {means} over {rows}{noise} leaks {number(report.average)} on average and "
-        f"{number(report.highest)} about the riskiest row: an attacker who knows the population "
+        f"{number(report.highest)} about the riskiest row: an attacker who knows {known} "
         f"and sees the means can tell with {percent((1 + report.highest) / 2)} accuracy whether "
         "that row is among them (guessing: 50%)."
     )

@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, sampled_rows
+from mialeak._arrays import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_floats,
+    invalid,
+    sampled_rows,
+    unsupported,
+)
 from mialeak._counts import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
@@ -19,7 +27,7 @@ from mialeak._numerics.distances import (
 from mialeak._numerics.whitening import Whitening, whitening
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
 
-__all__ = ["gaussian_release_tradeoff", "mean_tradeoff"]
+__all__ = ["gaussian_release_tradeoff", "mean_tradeoff", "unsampled_share"]
 
 
 def mean_tradeoff(
@@ -32,6 +40,7 @@ def mean_tradeoff(
     sampling_rate: float = 1.0,
     assumed_target: Any = None,
     n_reference: int | None = None,
+    population_size: int | None = None,
     sampling: Literal["rows", "columnwise-as-published"] = "rows",
 ) -> TradeOff:
     """Trade-off curve of the best attack on a released mean, for large n.
@@ -49,6 +58,10 @@ def mean_tradeoff(
         The attacker has no mean, but that of this many fresh rows, drawn anew for each release.
         (References that stay the same cost next to nothing: they shift all scores alike, by about
         ``d / n_reference``, and a threshold set on scores of *out* undoes that.)
+    population_size : int, optional
+        N: the rows are drawn without replacement from so many people, of whom the attacker knows
+        the mean and the covariance (divisor N - 2) of all others.  By default there is no end of
+        them.
     sampling : {"rows", "columnwise-as-published"}, optional
         The second is the formula that [AB25] Theorem 4.2 and [AB24] Theorem 4.3 print.  It holds
         if every column draws its own rows, and claims advantages above the sampling rate; for
@@ -63,7 +76,8 @@ def mean_tradeoff(
     ------
     ValueError
         As :func:`leakage_score`, and if ``sampling_rate * n`` is not an integer of at least 2; the
-        message names the nearest rates that are.
+        message names the nearest rates that are.  If `population_size` is not above n, or comes
+        with `n_reference` or ``sampling="columnwise-as-published"``.
 
     See Also
     --------
@@ -72,9 +86,10 @@ def mean_tradeoff(
     Notes
     -----
     Without options the curve is sqrt(m)-Gaussian, m the leakage score ([AB25] Theorem 3.1).  In
-    general, with ``v = z - mean``, ``a`` the assumed ``v`` and ``r`` the sampling rate ::
+    general, with ``v = z - mean``, ``a`` the assumed ``v``, ``r`` the sampling rate and
+    ``f = k / N`` ::
 
-        C' = C (1 + k/n0) + k R
+        C' = C (1 - f + k/n0) + k R
         mu = |a^T C'^-1 v| / sqrt(k a^T C'^-1 a)
         power(fpr) = r Phi(Phi^-1(fpr) + mu) + (1 - r) fpr
 
@@ -102,6 +117,11 @@ def mean_tradeoff(
     >>> tenth = mean_tradeoff(z, p, p * (1 - p), n=1000, sampling_rate=0.1)
     >>> f"{tenth.advantage:.4f} {tenth.power(0.01):.4f}"
     '0.1000 0.1090'
+
+    If the 1000 are drawn from 10,000 people without replacement:
+
+    >>> f"{mean_tradeoff(z, p, p * (1 - p), n=1000, population_size=10_000).advantage:.4f}"
+    '0.8834'
     """
     require_same_columns(
         mean=mean,
@@ -115,7 +135,11 @@ def mean_tradeoff(
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
     as_choice(sampling, "sampling", ("rows", "columnwise-as-published"))
-    factor = 1.0
+    if population_size is not None and (n_reference is not None or sampling != "rows"):
+        case = "with n_reference" if sampling == "rows" else "with columns sampled one by one"
+        why = "the formula is for an endless population"
+        unsupported("population_size", case, why, "Leave out one of the two")
+    factor = unsampled_share(population_size, n, rows, "population_size")
     if n_reference is not None:
         factor += rows / as_count(n_reference, "n_reference", least=1)
     by = whitening(cov, mean, factor=factor, noise=release_noise_cov, noise_factor=rows)
@@ -124,6 +148,21 @@ def mean_tradeoff(
         return GaussianTradeOff(rows / n * shift, kind="asymptotic")
     curve = GaussianTradeOff(shift, kind="asymptotic")
     return curve if rows == n else SubsampledTradeOff(curve, rows / n)
+
+
+def unsampled_share(people: Any, n: int, rows: int, name: str) -> float:
+    """``1 - rows / people``: by so much the variance of a mean is less without replacement.
+
+    `n` rows are drawn from the `people`, and the mean taken over `rows` of them; 1 for None.
+    """
+    if people is None:
+        return 1.0
+    size = as_count(people, name, least=1)
+    if size <= n:
+        rule = f"be above the {n:,} rows that are drawn from these people"
+        remedy = "A sample of everyone leaves nobody to be out of it"
+        invalid(name, rule, value=size, remedy=remedy)
+    return 1.0 - rows / size
 
 
 def _shift(target: Any, assumed_target: Any, mean: FloatArray, by: Whitening) -> float | FloatArray:

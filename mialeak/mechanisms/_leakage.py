@@ -32,6 +32,8 @@ from mialeak.mechanisms._enumerate import (
     as_outcomes,
     enumerated_leakage,
 )
+from mialeak.mechanisms._registers import register_leakage
+from mialeak.populations import Register
 
 __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
 
@@ -124,7 +126,7 @@ def _certain(value: float, error: float) -> str:
 def mechanism_leakage(
     mechanism: Any,
     p: Any,
-    n: int,
+    n: int | None = None,
     *,
     gamma: float = 1.0,
     rows: Literal["fixed", "poisson"] = "fixed",
@@ -153,10 +155,11 @@ def mechanism_leakage(
           if it is random, the probabilities of its outcomes, shape (M, L).  With more than one
           worker it is called in several threads;
         * the labels of all count vectors, in the order of :func:`count_vectors`.
-    p : array_like, shape (K,)
-        Probabilities of the atoms.
-    n : int
-        Number of rows, the target included.
+    p : array_like, shape (K,), or Register
+        Probabilities of the atoms; or the people of whom a sample is drawn, for mechanisms that
+        treat each cell by itself.
+    n : int, optional
+        Number of rows, the target included.  Left out for a register with a rate.
     gamma : float, default 1.0
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
         ``lambda`` the weight of a true positive.
@@ -225,6 +228,10 @@ def mechanism_leakage(
     bounded by -gamma and 1, so that the empirical Bernstein bound [MP09]_ holds for any number of
     samples.
 
+    For a register with a rate the cells are independent, and the leakage of a cell-wise mechanism
+    is that of the target's own cell.  For a sample of n people it lies between that and the leakage
+    of all counts as they are.
+
     **Accuracy**: absolute, `error` of the result: 1e-14 + eps sqrt(n), and 1e-14 for cells with a
     Poisson number of rows, over gamma where that is below 1.  A leakage below that is printed as
     such.  **Cost**: 10 ns a count vector for K <= 8 with labels given; without enumeration,
@@ -271,6 +278,14 @@ def mechanism_leakage(
     >>> print(f"{sampled.lower:.4f} to {sampled.upper:.4f}")
     0.0437 to 0.3312
     """
+    if isinstance(p, Register):
+        if rows != "fixed" or method != "auto":
+            name = "method" if rows == "fixed" else "rows"
+            invalid(name, "be left out for a Register, which says how people are drawn")
+        weight = as_gamma(gamma)
+        lower, upper, how = register_leakage(mechanism, p, n, weight)
+        ends: Literal["exact", "bound"] = "exact" if lower == upper else "bound"
+        return MechanismLeakage(lower, upper, ends, "fixed", how, _ROUNDING / min(1.0, weight))
     law = as_law(p)
     size, weight = as_count(n, "n", least=1), as_gamma(gamma)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"

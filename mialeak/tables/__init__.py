@@ -28,8 +28,14 @@ from mialeak.tables._margins import (
     MarginReport,
     RowInMargins,
 )
+from mialeak.tables._persons import PersonAtRisk, PersonsReport
 from mialeak.tables._protections import ProtectedTable
-from mialeak.tables._register import PopulationReport, RowInPopulation
+from mialeak.tables._register_report import (
+    PanelReport,
+    PopulationReport,
+    RowInPopulation,
+    StratumInPopulation,
+)
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 
 __all__ = [
@@ -39,12 +45,16 @@ __all__ = [
     "MarginAccount",
     "MarginLeakage",
     "MarginReport",
+    "PanelReport",
+    "PersonAtRisk",
+    "PersonsReport",
     "PopulationReport",
     "ProtectedTable",
     "RowAtRisk",
     "RowInMargins",
     "RowInPopulation",
     "SampleSize",
+    "StratumInPopulation",
     "TableReport",
     "estimate_atom_leakage",
     "estimate_max_leakage",

@@ -35,8 +35,9 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
         _numbers(report),
         counted(report),
         _sizes(report),
-        _needed(report, report.samples_for(leakage)),
     ]
+    if report.people is None:
+        sections.append(_needed(report, report.samples_for(leakage)))
     if report.protections:
         sections.append(_protections(report.protections))
     if top:
@@ -50,9 +51,13 @@ def _answer(report: TableReport) -> str:
     release, seen = _counts(report.n_cells), "this count" if one else "these counts"
     if report.n != report.rows:
         release, seen = f"such counts of {_rows(report.n)}", "such counts"
+    known = "the population"
+    if report.people is not None:
+        release += f", of a sample of {report.people:,} people,"
+        known = "all of them"
     return (
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}). An attacker who "
-        f"knows the population and sees {seen} can tell whether a random person is in the table "
+        f"knows {known} and sees {seen} can tell whether a random person is in the table "
         f"with {accuracy(value.value)} accuracy (guessing: 50%)."
     )
 
@@ -78,9 +83,19 @@ def _span(low: float, high: float) -> str:
 
 def _numbers(report: TableReport) -> Section:
     value = report.estimate.value
-    population = f"for the population these rows came from (estimate, {_interval(report)})"
+    source = "population these rows came from"
+    if report.people is not None:
+        source = f"{report.people:,} people these rows were drawn from"
+    population = f"for the {source} (estimate, {_interval(report)})"
     own = "if the table's own frequencies were the population (exact: plug-in)"
-    told = Pairs([(number(value), population), (number(report.plug_in), own)])
+    pairs = [(number(value), population), (number(report.plug_in), own)]
+    if report.panel is not None:
+        rows = f"{report.panel.panel.rows:,}"
+        text = f"to an attacker who knows the population by the {rows} rows of the panel alone"
+        pairs.append((number(report.panel.leakage), f"{text} (exact)"))
+        text = "the same for the riskiest row of the table (exact)"
+        pairs.append((number(report.panel.highest), text))
+    told = Pairs(pairs)
     return Section("Leakage", [told, Notes(report.caveats[len(report.cautions) :])])
 
 

@@ -38,11 +38,10 @@ from mialeak.tables._mixture_fit import (
     LARGEST_NODE,
     NODE_STEP,
     CompletedLaw,
-    binomial_pmf,
     largest_count,
-    leakage_at,
     scaled_nodes,
 )
+from mialeak.tables._sampling import ENDLESS, Sampling
 
 __all__ = ["completed_leakage", "interval_end", "leakage_interval"]
 
@@ -70,38 +69,41 @@ _KINK_BIAS = 1.5
 _BLURRED, _ARCHES = 0.5, 1 / 4
 
 
-def _baseline(counts: FloatArray, rows: int, n: int, gamma: float) -> FloatArray:
+def _baseline(
+    counts: FloatArray, rows: int, n: int, gamma: float, sampling: Sampling = ENDLESS
+) -> FloatArray:
     """Contribution of a cell seen `counts` times, free of the bias that curvature brings.
 
     With f(p) = p g(p), the plug-in f(c/N) falls short of f(p) by half the curvature times the
     variance of c/N.  Twice f(c/N) less the mean of f one standard deviation to the left and to the
     right makes up for it.
     """
-    spread = np.sqrt(counts * (1 - counts / rows))
+    spread = sampling.spread(counts, rows)
 
     def contribution(count: FloatArray) -> FloatArray:
         p = np.clip(count / rows, 0.0, 1.0)
-        return p * leakage_at(p, n, gamma)
+        return p * sampling.leakage(p, n, gamma)
 
     sides = contribution(counts + spread) + contribution(counts - spread)
     return 2 * contribution(counts) - sides / 2
 
 
-def _baseline_scores(count: int, rows: int, n: int, gamma: float) -> FloatArray:
+def _baseline_scores(law: CompletedLaw, count: int, n: int, gamma: float) -> FloatArray:
     """a0(j) for j < count: what a row adds to its cell's baseline contribution."""
     sizes = np.arange(1.0, count + 1)
-    return _baseline(sizes, rows, n, gamma) / (sizes / rows)
+    return _baseline(sizes, law.rows, n, gamma, law.sampling) / (sizes / law.rows)
 
 
 def _baseline_total(law: CompletedLaw, n: int, gamma: float) -> float:
     """Baseline contributions of all cells of the sample."""
-    return float(law.cells @ _baseline(law.sizes.astype(np.float64), law.rows, n, gamma))
+    sizes = law.sizes.astype(np.float64)
+    return float(law.cells @ _baseline(sizes, law.rows, n, gamma, law.sampling))
 
 
 def completed_leakage(law: CompletedLaw, n: int, gamma: float) -> float:
     """Leakage of the completed law: baseline of the sample, and what the fit expects it to miss."""
-    seen = _baseline_scores(len(law.pmf), law.rows, n, gamma) @ law.pmf
-    missed = float(law.shares @ (leakage_at(law.nodes, n, gamma) - seen))
+    seen = _baseline_scores(law, len(law.pmf), n, gamma) @ law.pmf
+    missed = float(law.shares @ (law.sampling.leakage(law.nodes, n, gamma) - seen))
     return min(max(_baseline_total(law, n, gamma) + missed, 0.0), 1.0)
 
 
@@ -114,7 +116,7 @@ class _Scores:
         last = min(int(_KNOTS[-1]), law.rows - 1)
         self.knots = np.r_[_KNOTS[np.less(_KNOTS, last)], last]
         #: Shape (1 + hats, counts): a(j).
-        base = _baseline_scores(count, law.rows, n, gamma)
+        base = _baseline_scores(law, count, n, gamma)
         self.scores = np.vstack([base, self.hats(np.arange(count))])
         self.row_shares = law.pmf @ law.shares
         self.heavy_sizes = law.sizes[law.heavy].astype(np.float64)
@@ -127,7 +129,7 @@ class _Scores:
             block = slice(start, start + _BLOCK)
             count = largest_count(self.law.rows * float(p[block][-1]))
             scores = self.scores[:, :count]
-            pmf = binomial_pmf(scores.shape[1], self.law.rows - 1, p[block])
+            pmf = self.law.sampling.pmf(scores.shape[1], self.law.rows, p[block])
             means[:, block] = scores @ pmf
             means[-1, block] += 1 - pmf.sum(axis=0)
         return means
@@ -161,7 +163,7 @@ class _Scores:
         finer = scaled_nodes(16.0) / max(scale, self.n / law.rows)
         grid = np.unique(np.r_[0.0, single, arches / scale, finer, largest])
         grid = grid[(grid <= largest) & (np.diff(grid, prepend=-1.0) > _APART * grid)]
-        return np.asarray(grid / law.rows)
+        return law.sampling.possible(grid / law.rows)
 
     @cached_property
     def points(self) -> FloatArray:
@@ -177,7 +179,7 @@ class _Scores:
         return self._with_leakage(self.points)
 
     def _with_leakage(self, p: FloatArray) -> FloatArray:
-        return np.vstack([self.mean(p), leakage_at(p, self.n, self.gamma)])
+        return np.vstack([self.mean(p), self.law.sampling.leakage(p, self.n, self.gamma)])
 
     @cached_property
     def observed(self) -> FloatArray:
@@ -202,7 +204,8 @@ class _Scores:
         covariance = (self.scores * (size * self.row_shares)) @ self.scores.T - inside @ mean.T
         slopes = np.zeros((len(self.scores), len(self.heavy_sizes)))
         slopes[0], slopes[-1] = self._baseline_slopes(), 1 / rows
-        covariance += (slopes * (self.heavy_cells * self.heavy_sizes)) @ slopes.T
+        variances = self.heavy_cells * self.heavy_sizes * self.law.sampling.shrinkage(rows)
+        covariance += (slopes * variances) @ slopes.T
         unseen = self.scores[:, :_UNSEEN_SIZES] * size[:_UNSEEN_SIZES]
         covariance += _UNSEEN * unseen @ unseen.T
         # The hats sum to 1, so their S(a) sum to 1: condition on that.
@@ -211,9 +214,10 @@ class _Scores:
 
     def _baseline_slopes(self) -> FloatArray:
         sizes, rows = self.heavy_sizes, self.law.rows
-        spread = np.sqrt(sizes * (1 - sizes / rows))
-        right = _baseline(sizes + spread / 2, rows, self.n, self.gamma)
-        left = _baseline(sizes - spread / 2, rows, self.n, self.gamma)
+        sampling = self.law.sampling
+        spread = sampling.spread(sizes, rows)
+        right = _baseline(sizes + spread / 2, rows, self.n, self.gamma, sampling)
+        left = _baseline(sizes - spread / 2, rows, self.n, self.gamma, sampling)
         return np.asarray((right - left) / np.maximum(spread, 1e-9))
 
     def _hat_variance(self) -> FloatArray:
@@ -227,13 +231,17 @@ class _Scores:
     def heavy_bias(self) -> float:
         """Largest bias of the baseline in heavy cells, which the kinks of g bring about."""
         sizes, rows, n = self.heavy_sizes, self.law.rows, self.n
-        p = sizes / rows
-        plug_in = p * leakage_at(p, n, self.gamma)
-        kink = _KINK_BIAS * np.abs(_baseline(sizes, rows, n, self.gamma) - plug_in)
+        p, sampling = sizes / rows, self.law.sampling
+        plug_in = p * sampling.leakage(p, n, self.gamma)
+        baseline = _baseline(sizes, rows, n, self.gamma, sampling)
+        kink = _KINK_BIAS * np.abs(baseline - plug_in)
         threshold = np.minimum(np.floor(self.gamma * n * p), n)
+        # Without replacement the count is narrower by the root of 1 - n/N, and p times the leakage
+        # is larger by 1/(1 - n/N).
         probability = np.exp(special.binom_logpmf(threshold, float(n), p))
+        probability /= sampling.shrinkage(n) ** 1.5
         arch = _ARCHES * probability / (n * min(self.gamma, 1.0))
-        spread = np.sqrt(sizes * (1 - p)) * (self.gamma * n / rows)
+        spread = sampling.spread(sizes, rows) * (self.gamma * n / rows)
         bias = np.where(spread > _BLURRED, np.maximum(kink, arch), kink)
         return float(self.heavy_cells @ bias)
 

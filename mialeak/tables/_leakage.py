@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NoReturn
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
-from mialeak._columns import Factor, frame_factors, near
+from mialeak._arrays import as_choice, as_count, as_share, invalid
+from mialeak._columns import Factor
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
     cautions_of_periods,
-    is_share,
-    is_weight,
 )
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
-    as_cell_counts,
     cautions_of_index,
-    check_index,
-    check_rows_are_persons,
     codes_of,
 )
 from mialeak.tables._estimate import estimate_max_leakage
-from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
+from mialeak.tables._margins import MarginReport
+from mialeak.tables._persons import check_person, persons_report
 from mialeak.tables._protections import as_protections
-from mialeak.tables._register import check_population, counts_of_table, population_report
+from mialeak.tables._register import (
+    check_population,
+    counts_of_table,
+    is_size,
+    panel_report,
+    population_report,
+)
 from mialeak.tables._report import TableReport
+from mialeak.tables._rows import (
+    as_asked,
+    cells_of,
+    kept_rows,
+    persons_in,
+    read_rows,
+    repeated,
+)
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
@@ -46,9 +56,6 @@ IntArray = npt.NDArray[np.int64]
 
 _NA = ("error", "category", "drop")
 
-#: Persons of a counted table up to which its margins are computed, with a row for each.
-_MOST_PERSONS = 50_000_000
-
 
 def table_leakage(
     frame: Any,
@@ -57,6 +64,10 @@ def table_leakage(
     exclude: Sequence[Any] | None = None,
     counts: Any = None,
     population: Any = None,
+    strata: Any = None,
+    prior: float | None = None,
+    panel: Any = None,
+    person: Any = None,
     margins: Sequence[Any] | None = None,
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
@@ -83,10 +94,23 @@ def table_leakage(
         Name of the column that holds the count of each row, for a table that is already counted.
         The answer is that for the table with one row a person.  A count may be 0.  With
         `population`, of the table, of the register, or of both.
-    population : table, optional
+    population : table or int, optional
         The register that the rows were sampled from, without replacement: a table with the same
         columns, in one of the forms of `frame`, with one row a person or a column `counts`.  The
-        answer is then exact and needs no estimate.
+        answer is then exact and needs no estimate.  Or the number of its people, if no more is
+        known of them: an estimate for a sample of so many.
+    strata : str, optional
+        Name of the counted column whose values are the strata of the sample: so many people as the
+        table has rows were drawn from each, out of those of the register.
+    prior : float, optional
+        The probability that a person is in the table before it is seen, for the share of true
+        claims beside the register's answer.  By default the share of its people in the table.
+    panel : table, optional
+        A sample of the population, with the same columns, none of whose rows are in the table: the
+        leakage to an attacker who knows the population by it alone.
+    person : str, optional
+        Name of the column that names the person of a row, for tables in which persons have several
+        rows (visits, purchases).  The report is then on the leakage of persons.
     margins : sequence, optional
         Publish, in place of the joint cells, only the counts by some of the columns at a time: a
         column or a tuple of columns each, such as ``["age", "sex", ("age", "sex")]``.
@@ -118,8 +142,9 @@ def table_leakage(
         The estimate for the population the rows came from, with its interval; the plug-in value,
         which is exact if the table's own frequencies were the population; cells, rows at risk,
         rows needed for a target leakage; with `population` the exact leakage, in
-        ``.population``; with `margins` what these leak, in ``.margins``; with
-        `protect` and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
+        ``.population``; with `panel` that for such an attacker, in ``.panel``; with `person` that
+        of persons, in ``.persons``; with `margins` what these leak, in ``.margins``; with `protect`
+        and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
 
     Raises
     ------
@@ -137,8 +162,11 @@ def table_leakage(
         that others hold), or there are fewer than 3 rows; if `protect` or
         `coarsen` come with `margins`.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
-        rows, or not more than `n` in all, is a number, or comes with `margins`, `protect` or
-        `coarsen`.
+        rows, or not more than `n` in all, or comes with `margins`, `protect` or `coarsen`; with
+        `strata`, if the table has no row of one, or all of its people.  With `person`, if a row's
+        is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
+        `protect` or `coarsen`.  With `panel`, if it lacks a column, or comes with `population`,
+        `margins`, `protect` or `coarsen`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -167,7 +195,14 @@ def table_leakage(
     :class:`~mialeak.populations.Register`.  Beside it stand the classical measures, which are
     functions of the same c_k rows and N_k people of a cell: the k-map, the smallest N_k of a cell
     shown; delta-presence, the smallest and the largest c_k / N_k; the share of rows with N_k = 1.
-    A claim that a person is in the table is right c_k / N_k of the time.
+    A claim that a person is in the table is right c_k / N_k of the time.  A sample of strata is
+    that of :class:`~mialeak.populations.Stratified`, published.
+
+    **Persons** with m rows in a cell of probability p, out of n, leak the difference of two
+    binomial tails, ``P(m + Bin(n - m, p) > t) - P(Bin(n, p) > t)``, where t is the most rows with
+    ``(c)_m <= (n)_m p**m`` (falling factorials).  With rows in several cells there are bounds:
+    below by one cell, above by a sum over the cells, each given the rows in those before it, and by
+    half the standard deviation of the likelihood ratio.
 
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.
@@ -234,50 +269,46 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
-    check_population(population, margins=margins, protect=protect, coarsen=coarsen)
+    options = {"margins": margins, "protect": protect, "coarsen": coarsen}
+    check_population(population, strata, prior, panel, **options)
+    people = population if is_size(population) else None
+    options |= {"population": population, "panel": panel, "counts": counts}
+    exclude = check_person(frame, person, columns, exclude, **options)
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
-    given, counts = counts, counts_of_table(frame, population, counts)
-    columns, named = _asked(columns, counts, margins, independent)
-    factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
-    kept, n_missing = _kept(factors, persons, na)
+    known = population if panel is None else panel
+    given, counts = counts, counts_of_table(frame, known, counts)
+    columns, named = as_asked(columns, counts, margins, independent)
+    factors, persons = read_rows(frame, columns, exclude=exclude, counts=counts, missing=missing)
+    kept, n_missing = kept_rows(factors, persons, na)
     places = np.flatnonzero(kept)
-    rows = _persons(kept, persons)
+    rows = persons_in(kept, persons)
     if not rows:
         invalid("frame", "have at least one row without a missing value")
-    cells = _cells(factors, places, persons)
+    cells = cells_of(factors, places, persons)
     row_cells = np.full(len(kept), -1)
     row_cells[places] = cells.of_row
 
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    register, cautions = population_report(population, values, cells, **options)
+    of_strata = {"strata": strata, "prior": prior}
+    register, cautions = population_report(population, values, cells, **options, **of_strata)
     n = rows if n is None else n
+    of_panel = panel_report(panel, values, cells, **{**options, "n": n})
     whole = columns is None and exclude is None
     cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
+    options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
+    found = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
     report = None
     if named is not None:
-        every = places if persons is None else _repeated(places, persons[places])
-        codes = {name: codes_of(factor, every) for name, factor in factors.items()}
-        if independent:
-            cautions += cautions_of_dependence(named, codes)
-        joint = cells if persons is None else count_cells(codes.values(), rows)
-        report = margin_report(
-            named,
-            codes,
-            joint,
-            values,
-            row_cells=row_cells,
-            n=n,
-            confidence=as_share(confidence, "confidence"),
-            independent=independent,
-            progress=progress,
-        )
+        options |= {"independent": independent, "progress": progress}
+        report, more = _margins(named, factors, places, persons, cells, values, options)
+        cautions += more
     return TableReport(
-        estimate=estimate_max_leakage(cells.counts, n, confidence=confidence),
+        estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
         columns=tuple(factors),
         rows=rows,
         n=n,
@@ -287,6 +318,9 @@ def table_leakage(
         rows_missing=n_missing if na == "category" else 0,
         margins=report,
         population=register,
+        panel=of_panel,
+        persons=found,
+        people=None if people is None else int(people),
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
@@ -296,69 +330,21 @@ def table_leakage(
     )
 
 
-def _asked(
-    columns: Any, counts: Any, margins: Any, independent: bool
-) -> tuple[Any, list[tuple[Any, ...]] | None]:
-    """The columns to count by, None for all, and the margins."""
-    if counts is not None and not isinstance(counts, Hashable):
-        invalid("counts", "be the name of a column", value=counts, error=TypeError)
-    columns = [columns] if isinstance(columns, str) else columns
-    if margins is None:
-        if independent:
-            unsupported("independent", "without margins", "it is about them", "Name margins")
-        return columns, None
-    named = as_margins(margins, columns)
-    names = list(dict.fromkeys(name for margin in named for name in margin))
-    if counts is not None and counts in names:
-        rule = "name categories, and not the column of the counts"
-        invalid("margins", rule, value=counts)
-    return names if columns is None else columns, named
-
-
-def _read(
-    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
-) -> tuple[dict[Any, Factor], IntArray | None]:
-    """The columns to count by, and the persons of each row where the rows are cells."""
-    if counts is None:
-        factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
-        check_index(frame, factors, None)
-        check_rows_are_persons(factors)
-        return factors, None
-    if columns is not None:
-        columns = [*(name for name in columns if name != counts), counts]
-    factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
-    if counts not in factors:
-        remedy = near(counts, list(factors))
-        invalid("counts", "be a column of the table", value=counts, remedy=remedy)
-    given = factors.pop(counts)
-    check_index(frame, factors, counts)
-    if not factors:
-        invalid("frame", "have at least one column beside the counts")
-    if is_weight(counts):
-        rule = "be the column of counts of persons, not that of survey weights"
-        remedy = (
-            f"If each row is one person, leave counts out and pass exclude=[{counts!r}]; if these "
-            "are counts, rename the column"
-        )
-        invalid("counts", rule, value=counts, remedy=remedy)
-    if is_share(counts):
-        rule = "be the column of counts of persons, not that of shares or means"
-        remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
-        invalid("counts", rule, value=counts, remedy=remedy)
-    return factors, as_cell_counts(counts, given, factors)
-
-
-def _kept(
-    factors: dict[Any, Factor], persons: IntArray | None, na: str
-) -> tuple[npt.NDArray[np.bool_], int]:
-    """Which rows count, and the number of persons with a missing value."""
-    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
-    if absent.any() and na == "error":
-        _refuse_missing(factors)
-    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
-    if persons is not None:
-        kept &= persons > 0
-    return kept, _persons(absent, persons)
+def _margins(
+    named: list[tuple[Any, ...]],
+    factors: dict[Any, Factor],
+    places: IntArray,
+    persons: IntArray | None,
+    cells: Cells,
+    values: dict[Any, Factor],
+    options: dict[str, Any],
+) -> tuple[MarginReport, list[str]]:
+    """What the margins leak, and the cautions about their independence."""
+    every = places if persons is None else repeated(places, persons[places])
+    codes = {name: codes_of(factor, every) for name, factor in factors.items()}
+    cautions = cautions_of_dependence(named, codes) if options["independent"] else []
+    joint = cells if persons is None else count_cells(codes.values(), every.size)
+    return margin_report(named, codes, joint, values, **options), cautions
 
 
 def _cautions(
@@ -383,34 +369,3 @@ def _cautions(
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),
     ]
-
-
-def _persons(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
-    """Number of persons in some of the rows."""
-    return int(np.count_nonzero(rows) if persons is None else persons[rows].sum())
-
-
-def _cells(factors: dict[Any, Factor], places: Any, persons: IntArray | None) -> Cells:
-    """The distinct cells of the rows at `places`, and the persons in each."""
-    cells = count_cells([codes_of(factor, places) for factor in factors.values()], len(places))
-    if persons is None:
-        return cells
-    counts = np.zeros(len(cells.counts), np.int64)
-    np.add.at(counts, cells.of_row, persons[places])
-    return Cells(cells.of_row, counts, cells.first_row)
-
-
-def _repeated(places: Any, persons: IntArray) -> Any:
-    """Each place as many times as there are persons."""
-    if persons.sum() > _MOST_PERSONS:
-        invalid(
-            "counts", f"sum to at most {_MOST_PERSONS:,} for margins, which take a row a person"
-        )
-    return np.repeat(places, persons)
-
-
-def _refuse_missing(factors: dict[Any, Factor]) -> NoReturn:
-    counts = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
-    where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
-    remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
-    invalid("frame", f"have no missing values; there are {where}", remedy=remedy)

@@ -16,8 +16,8 @@ from mialeak._arrays import (
 )
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._estimate import probability_range
-from mialeak.tables._mixture_fit import leakage_at
 from mialeak.tables._products import product_leakage
+from mialeak.tables._sampling import leakage_at
 
 __all__ = ["FEW", "MarginCells", "as_margins", "margin_cells"]
 

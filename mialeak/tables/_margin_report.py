@@ -16,7 +16,7 @@ from mialeak.tables._cells import Cells
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import FEW, Codes, Ends, MarginCells, margin_cells
 from mialeak.tables._margins import Margin, MarginAccount, MarginLeakage, MarginReport
-from mialeak.tables._mixture_fit import leakage_at
+from mialeak.tables._sampling import leakage_at
 
 __all__ = ["margin_report"]
 

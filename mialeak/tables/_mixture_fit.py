@@ -27,18 +27,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mialeak import special
 from mialeak._arrays import FloatArray
 from mialeak.tables._interior_point import step_share
+from mialeak.tables._sampling import ENDLESS, Sampling
 
 __all__ = [
     "LARGEST_NODE",
     "NODE_STEP",
     "CompletedLaw",
-    "binomial_pmf",
     "complete",
     "largest_count",
-    "leakage_at",
     "scaled_nodes",
 ]
 
@@ -51,6 +49,9 @@ LARGEST_NODE = 90.0
 NODE_STEP = 0.1
 #: Fitted nodes stay this far below LIGHT, so that few of their cells are counted as heavy.
 _HEAVY_GAP = 8
+#: Where the variance of counts is below this share of its value for independent rows, each count
+#: has a node of its own: between the others there may be none at which it is possible.
+_SHARP = 0.5
 #: Light counts are pooled from these on (the last goes up to LARGEST_NODE, for small samples).
 _POOLS = np.r_[1:13, 14, 16, 18, 21, 24, 28, 32, 37, 42, 48, 54, 61, 69, 78, 88]
 #: Pull of the fit towards an even spread: it counts as much as this many cells a node, two or
@@ -73,6 +74,8 @@ class CompletedLaw:
         The distinct positive counts, rising, and how many cells have each.
     nodes, shares : float arrays
         Probabilities, rising, and the share of the population in light cells of each.
+    sampling : Sampling
+        How the rows were drawn.
     """
 
     rows: int
@@ -80,6 +83,7 @@ class CompletedLaw:
     cells: npt.NDArray[np.int64]
     nodes: FloatArray
     shares: FloatArray
+    sampling: Sampling = ENDLESS
 
     @property
     def light(self) -> int:
@@ -98,49 +102,12 @@ class CompletedLaw:
         As many rows as nodes up to LARGEST_NODE need.
         """
         count = min(largest_count(LARGEST_NODE), self.rows)
-        return binomial_pmf(count, self.rows - 1, self.nodes)
+        return self.sampling.pmf(count, self.rows, self.nodes)
 
 
 def largest_count(expected: float) -> int:
     """Counts that matter in a cell that expects so many rows: 8 standard deviations above."""
     return int(expected + 8 * math.sqrt(expected) + 10)
-
-
-def leakage_at(p: FloatArray, n: int, gamma: float) -> FloatArray:
-    """Leakage of a target of probability p in a release of n rows; 1 in the limit p = 0.
-
-    With B ~ Binomial(n, p), E(B - gamma n p)+ / (n p), or for gamma < 1 its mirror image
-    E(gamma n p - B)+ / (gamma n p).  It falls with p: thinning B by q/p gives the count of a cell
-    of probability q < p, and E(thinned B / (n q) | B) = B / (n p), so B / (n p) is smaller in
-    convex order than its like at q.
-    """
-    if gamma == 1:
-        deviation = special.binom_mad(n, p) / 2
-    elif gamma > 1:
-        deviation = special.binom_excess(gamma * n * p, n, p)
-    else:
-        deviation = special.binom_shortfall(gamma * n * p, n, p) / gamma
-    expected = n * p
-    rare = expected < 1e-300
-    value = deviation / np.where(rare, 1.0, expected)
-    return np.clip(np.where(rare, 1.0, value), 0.0, 1.0)
-
-
-def binomial_pmf(count: int, n: int, p: FloatArray) -> FloatArray:
-    """Probabilities of 0..count-1 successes (rows) in n trials of probability p (columns).
-
-    All columns share the coefficients, whose logarithms are a running sum: no factorials, and one
-    exponential an element.
-    """
-    j = np.arange(count, dtype=np.float64)
-    log_choose = np.r_[0.0, np.cumsum(np.log((n - j[:-1]) / (j[:-1] + 1)))]
-    # Finite at p = 0 and 1, where a zeroth power must be 1.
-    log_p = np.log(np.maximum(p, 1e-300))
-    log_q = np.where(p < 1, np.log1p(-np.minimum(p, 1 - 2**-53)), -1e3)
-    log_pmf = np.multiply.outer(j, log_p - log_q)
-    log_pmf += n * log_q
-    log_pmf += log_choose[:, None]
-    return np.asarray(np.exp(log_pmf, out=log_pmf))
 
 
 def scaled_nodes(largest: float, step: float = NODE_STEP) -> FloatArray:
@@ -149,25 +116,31 @@ def scaled_nodes(largest: float, step: float = NODE_STEP) -> FloatArray:
     return np.union1d((np.r_[0.5, steps] * step) ** 2, largest)
 
 
-def complete(counts: npt.NDArray[np.int64]) -> CompletedLaw:
+def complete(counts: npt.NDArray[np.int64], sampling: Sampling = ENDLESS) -> CompletedLaw:
     """Fit the mixing law of a sample: nonparametric maximum likelihood on a grid.
 
     The number of cells seen c times is Poisson with mean ``int (N / c) b(c-1; N-1, p) F(dp)``, all
-    but independently of the others while cells are light.
+    but independently of the others while cells are light; without replacement that mean has the
+    hypergeometric law in place of b.
     """
     rows = int(counts.sum())
     sizes, cells = _tally(counts)
     light = _largest_light(rows)
-    scaled = scaled_nodes(light - _HEAVY_GAP if light < rows else rows)
-    nodes = scaled / rows
-
     count = np.arange(1, light + 1)
-    expected = binomial_pmf(light, rows - 1, nodes) * (rows / count)[:, None]
+    gap = _HEAVY_GAP * math.sqrt(sampling.shrinkage(rows))  # in standard deviations of the count
+    scaled = scaled_nodes(light - gap if light < rows else rows)
+    if sampling.shrinkage(rows) < _SHARP:
+        scaled = np.union1d(scaled, count[count <= scaled[-1] + 1])
+    nodes = sampling.possible(scaled / rows)
+
+    expected = sampling.pmf(light, rows, nodes) * (rows / count)[:, None]
     seen = np.zeros(light)
     seen[sizes[sizes <= light] - 1] = cells[sizes <= light]
     pools = _POOLS[np.less_equal(_POOLS, light)] - 1
-    shares = _most_likely(np.add.reduceat(seen, pools), np.add.reduceat(expected, pools, axis=0))
-    return CompletedLaw(rows, sizes, cells, nodes, shares)
+    expected = np.add.reduceat(expected, pools, axis=0)
+    possible = expected.any(axis=1)  # without replacement a count may be that of no node
+    shares = _most_likely(np.add.reduceat(seen, pools)[possible], expected[possible])
+    return CompletedLaw(rows, sizes, cells, nodes, shares, sampling)
 
 
 def _largest_light(rows: int) -> int:

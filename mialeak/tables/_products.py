@@ -25,7 +25,7 @@ from scipy import special
 
 from mialeak._arrays import FloatArray
 from mialeak.special import binom_logpmf
-from mialeak.tables._mixture_fit import leakage_at
+from mialeak.tables._sampling import leakage_at
 
 __all__ = ["product_leakage"]
 

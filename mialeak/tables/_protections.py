@@ -25,7 +25,8 @@ from mialeak.mechanisms import (
     mechanism_leakage,
 )
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
-from mialeak.tables._mixture_fit import CompletedLaw, complete, leakage_at
+from mialeak.tables._mixture_fit import CompletedLaw, complete
+from mialeak.tables._sampling import leakage_at
 
 if TYPE_CHECKING:
     from mialeak.tables._report import TableReport

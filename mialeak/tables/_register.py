@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, invalid, listed
+from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, each_factor, near
-from mialeak._results import Kind, Result
 from mialeak.discrete import atom_leakage, max_leakage
-from mialeak.populations import Register
+from mialeak.populations import Panel, Register
 from mialeak.tables._cautions import cautions_of_periods, names_of
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
@@ -22,234 +21,59 @@ from mialeak.tables._counts import (
     count_column,
     is_count_name,
 )
-from mialeak.tables._sample import cautions_of_sample
+from mialeak.tables._register_report import (
+    PanelReport,
+    PopulationReport,
+    StratumInPopulation,
+)
+from mialeak.tables._sample import cautions_of_sample, cautions_of_strata
 
 __all__ = [
-    "PopulationReport",
-    "RowInPopulation",
     "check_population",
     "counts_of_table",
+    "is_size",
+    "panel_report",
     "population_report",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, repr=False)
-class RowInPopulation(Result):
-    """A row of a table whose register is at hand.
-
-    Attributes
-    ----------
-    row : int
-        Its place in the table, counted from 0.
-    cell : int
-        The number of its cell, as in ``TableReport.row_cells``.
-    count : int
-        Rows of the table in that cell, itself included.
-    people : int
-        People of the register in that cell.
-    presence : float
-        ``count / people``: how often a claim that one of these people is in the table is right.
-    leakage : float
-        Of any of these people, by the counts of a sample.
-    values : dict
-        Its value in each of the columns; None where missing.
-    kind : str
-        "exact".
-
-    Examples
-    --------
-    >>> from mialeak.tables import table_leakage
-    >>> register = {"age": [30] * 6 + [41] * 3 + [52]}
-    >>> report = table_leakage({"age": [30, 30, 52]}, population=register)
-    >>> row = report.population.riskiest(1)[0]
-    >>> row.row, row.count, row.people, row.leakage
-    (2, 1, 1, 1.0)
-    """
-
-    row: int
-    cell: int
-    count: int
-    people: int
-    presence: float
-    leakage: float
-    values: dict[Any, Any]
-    kind: Kind = "exact"
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class PopulationReport(Result):
-    """What the counts of a sample leak about the people of the register it was drawn from.
-
-    The sample is drawn without replacement, each as likely as any other of its size.
-
-    Attributes
-    ----------
-    register : Register
-        People in each cell of the register.
-    n : int
-        Rows of the release in question.
-    rows : int
-        Rows of the table.
-    leakage : float
-        Leakage of a random person of the register: the largest of any procedure on these columns.
-    row_cells : (table rows,) ndarray of int64
-        The cell of each row, -1 for a dropped one, as in ``TableReport.row_cells``.
-    cell_counts, cell_people : (cells,) ndarray of int64
-        Rows of the table and people of the register, in each cell that the table shows.
-    cell_leakage : (cells,) ndarray
-        Leakage of a person in each cell that the table shows.
-    kind : str
-        "exact".
-
-    Examples
-    --------
-    >>> from mialeak.tables import table_leakage
-    >>> register = {"age": [30] * 6 + [41] * 3 + [52]}
-    >>> population = table_leakage({"age": [30, 30, 52]}, population=register).population
-    >>> population
-    PopulationReport(leakage=0.3679, n=3, people=10)
-    >>> population.k_map, population.presence_low, population.presence_high
-    (1, 0.0, 1.0)
-    >>> round(population.unique_share, 3), round(population.claim_right, 3)
-    (0.333, 0.429)
-    """
-
-    register: Register
-    n: int
-    rows: int
-    leakage: float
-    row_cells: IntArray
-    cell_counts: IntArray
-    cell_people: IntArray
-    cell_leakage: FloatArray
-    _values: dict[Any, Factor] = field(repr=False)
-    kind: Kind = "exact"
-
-    @property
-    def people(self) -> int:
-        """N, the people of the register."""
-        return self.register.people
-
-    @property
-    def average(self) -> float:
-        """Leakage of a random row of the table."""
-        return float(self.cell_counts @ self.cell_leakage) / self.rows
-
-    @property
-    def highest(self) -> float:
-        """Leakage of the riskiest row of the table."""
-        return float(self.cell_leakage.max())
-
-    @property
-    def row_leakage(self) -> FloatArray:
-        """Leakage of each row, ``(table rows,)``; NaN for a dropped row."""
-        return np.where(self.row_cells < 0, np.nan, self.cell_leakage[self.row_cells])
-
-    @property
-    def k_map(self) -> int:
-        """Fewest people of the register in a cell that the table shows."""
-        return int(self.cell_people.min())
-
-    @property
-    def presence_low(self) -> float:
-        """Delta-presence: the least share of a register's cell that is in the table."""
-        shown = np.count_nonzero(self.cell_counts)
-        if shown < int(self.register.cells_per_size.sum()):
-            return 0.0
-        return float((self.cell_counts / self.cell_people).min())
-
-    @property
-    def presence_high(self) -> float:
-        """Delta-presence: the largest share of a register's cell that is in the table."""
-        return float((self.cell_counts / self.cell_people).max())
-
-    @property
-    def unique_share(self) -> float:
-        """Share of the table's rows that are alone in their cell of the register."""
-        return float(np.count_nonzero(self.cell_people == 1)) / self.rows
-
-    @property
-    def prior(self) -> float:
-        """Share of the register's people who are in the table."""
-        return self.rows / self.people
-
-    @property
-    def claim_right(self) -> float:
-        """How often a claim "this person is in the table" is right, at the :attr:`prior`.
-
-        It is made of everyone in a cell of which the table holds a larger share than the prior;
-        the prior itself if there is no such cell.
-        """
-        rows, people = self.cell_counts.astype(np.float64), self.cell_people.astype(np.float64)
-        claimed = rows * self.people > self.rows * people
-        if not claimed.any():
-            return self.prior
-        return float(rows[claimed].sum() / people[claimed].sum())
-
-    def riskiest(self, top: int | None = 10) -> tuple[RowInPopulation, ...]:
-        """The `top` rows that leak most, then those of most :attr:`presence`, then in order."""
-        top = self.rows if top is None else as_count(top, "top")
-        rows = np.flatnonzero(self.row_cells >= 0)
-        cells = self.row_cells[rows]
-        presence = (self.cell_counts / self.cell_people)[cells]
-        order = np.lexsort((-presence, -self.cell_leakage[cells]))
-        return tuple(self._row(int(row)) for row in rows[order[:top]])
-
-    def _row(self, row: int) -> RowInPopulation:
-        cell = int(self.row_cells[row])
-        count, people = int(self.cell_counts[cell]), int(self.cell_people[cell])
-        return RowInPopulation(
-            row=row,
-            cell=cell,
-            count=count,
-            people=people,
-            presence=count / people,
-            leakage=float(self.cell_leakage[cell]),
-            values={name: each.value(int(each.codes[cell])) for name, each in self._values.items()},
-        )
-
-    def to_dict(self, *, top: int | None = 10) -> dict[str, Any]:
-        """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
-        names = ("people", "leakage", "average", "highest", "k_map", "presence_low")
-        more = ("presence_high", "unique_share", "prior", "claim_right")
-        return {
-            "kind": self.kind,
-            **{name: getattr(self, name) for name in names + more},
-            "riskiest": [row.to_dict() for row in self.riskiest(top)],
-        }
-
-    def __repr__(self) -> str:
-        return f"PopulationReport(leakage={self.leakage:.4g}, n={self.n}, people={self.people})"
-
-
-def check_population(population: Any, **others: Any) -> None:
-    """Refuse what has no answer beside a register, if there is one, before anything is read."""
-    if population is None:
-        return
-    if isinstance(population, (int, float, np.number)):
-        rule = "be the register as a table; from its size alone nothing exact is known"
-        remedy = (
-            "Pass a table of its people, or of their counts with counts='n'. Without one, leave "
-            "population out: the estimate is for an endless population, close to a sample of at "
-            "most 1 % of the people and too low for larger ones"
-        )
-        invalid("population", rule, value=population, remedy=remedy)
+def check_population(population: Any, strata: Any, prior: Any, panel: Any, **others: Any) -> None:
+    """Refuse what has no answer beside a register or a panel, before anything is read."""
+    for name, value in ({"population": population} | others if panel is not None else {}).items():
+        if value is not None:
+            why = "the panel stands for a population that is not known otherwise"
+            unsupported("panel", f"with {name}", why, "Leave out one of the two")
+    is_table = population is not None and not is_size(population)
+    for name, value in (("strata", strata), ("prior", prior)):
+        if value is not None and not is_table:
+            rule = "come with population, the register as a table"
+            invalid(name, rule, remedy=f"Pass the register, or leave {name} out")
     if isinstance(population, Register):
         rule = "be the register as a table, not a Register, whose cells have no values"
         remedy = "Call max_leakage(population, n) for one"
         invalid("population", rule, remedy=remedy, error=TypeError)
     for name, value in others.items():
-        if value is not None:
+        if value is not None and population is not None:
             rule = "be left out with population, which answers for the joint counts as they are"
             remedy = f"Leave out population: then {name} is answered for an endless population"
             invalid(name, rule, remedy=remedy)
 
 
+def is_size(population: Any) -> bool:
+    """Whether this is a number of people, and no register."""
+    return isinstance(population, (int, float, np.number))
+
+
 def counts_of_table(frame: Any, population: Any, counts: Any) -> Any:
-    """`counts` for the table itself: None if the register alone has that column."""
-    if population is None or counts in names_of(frame) or counts not in names_of(population):
+    """`counts` for the table itself: None if the register, or the panel, alone has that column."""
+    if (
+        population is None
+        or is_size(population)
+        or counts in names_of(frame)
+        or counts not in names_of(population)
+    ):
         return counts
     return None
 
@@ -264,6 +88,8 @@ def population_report(
     counts: Any,
     na: str,
     missing: Any,
+    strata: Any,
+    prior: float | None,
 ) -> tuple[PopulationReport | None, list[str]]:
     """The report for a table whose cells have `values`, sampled from the register `population`.
 
@@ -273,10 +99,13 @@ def population_report(
     ------
     ValueError
         If the register lacks a column, has missing values and ``na="error"``, fewer people in a
-        cell than the table has rows, or not more people than the release has rows.
+        cell than the table has rows, or not more people than the release has rows; if a stratum
+        of it has no rows in the table, or nobody else.
     """
-    if population is None:
+    if population is None or is_size(population):
         return None, []
+    if strata is not None:
+        _check_strata(strata, list(values), n)
     factors, persons = _read(population, list(values), counts, missing)
     places = _places(factors, persons, na)
     register, place, first = _matched(factors, persons, places, values)
@@ -291,20 +120,107 @@ def population_report(
     shown[place] = cells.counts
     whole = Register(register)
     n = _size(n, rows, whole.people)
+    categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
+    parts: tuple[StratumInPopulation, ...] = ()
+    if strata is None:
+        leakage, cell_leakage = float(max_leakage(whole, n)), atom_leakage(whole, n)
+        share = np.full(register.size, rows / whole.people)
+    else:
+        parts, leakage, cell_leakage, share = _stratified(strata, categories, register, shown)
     report = PopulationReport(
         register=whole,
         n=n,
         rows=rows,
-        leakage=float(max_leakage(whole, n)),
+        leakage=leakage,
         row_cells=row_cells,
         cell_counts=cells.counts,
         cell_people=people,
-        cell_leakage=atom_leakage(whole, n)[place],
+        cell_leakage=cell_leakage[place],
+        cell_share=share[place],
+        strata=parts,
         _values=values,
+        _prior=None if prior is None else as_share(prior, "prior"),
     )
-    categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
     cautions = cautions_of_periods(population, factors, "register")
-    return report, cautions + cautions_of_sample(categories, register, shown)
+    if strata is None:
+        return report, cautions + cautions_of_sample(categories, register, shown)
+    return report, cautions + cautions_of_strata(strata, categories, register, shown)
+
+
+def panel_report(
+    panel: Any,
+    values: dict[Any, Factor],
+    cells: Cells,
+    *,
+    row_cells: IntArray,
+    n: int,
+    counts: Any,
+    na: str,
+    missing: Any,
+) -> PanelReport | None:
+    """The report for an attacker who knows the population by `panel` alone; None without one."""
+    if panel is None:
+        return None
+    factors, persons = _read(panel, list(values), counts, missing, "panel")
+    places = _places(factors, persons, na, "panel")
+    rows, place, _ = _matched(factors, persons, places, values)
+    fresh = place < 0
+    place = np.where(fresh, rows.size + np.cumsum(fresh) - 1, place)
+    every = np.append(rows, np.zeros(int(fresh.sum()), np.int64))
+    law = Panel(every)
+    return PanelReport(
+        panel=law,
+        n=n,
+        leakage=float(max_leakage(law, n)),
+        row_cells=row_cells,
+        cell_counts=cells.counts,
+        cell_panel=every[place],
+        cell_leakage=atom_leakage(law, n)[place],
+    )
+
+
+def _check_strata(strata: Any, names: list[Any], n: int | None) -> None:
+    if strata not in names:
+        rule = "name one of the columns that are counted"
+        remedy = (
+            "Add it to the columns: the counts by stratum leak at least as much as their sums"
+            if len(names) > 1 or near(strata, names) == ""
+            else near(strata, names)
+        )
+        invalid("strata", rule, value=strata, remedy=remedy)
+    if n is not None:
+        rule = "be left out with strata, whose sizes are those of the table"
+        invalid("n", rule, value=n, remedy="max_leakage of a Stratified has other sizes")
+
+
+def _stratified(
+    strata: Any, categories: dict[Any, Factor], people: IntArray, rows: IntArray
+) -> tuple[tuple[StratumInPopulation, ...], float, FloatArray, FloatArray]:
+    """Each stratum, the leakage of a random person, that in each cell, the share drawn there."""
+    factor = categories[strata]
+    codes, size = codes_of(factor)
+    sampled, total = np.zeros((2, size), np.int64)
+    np.add.at(sampled, codes, rows)
+    np.add.at(total, codes, people)
+    leakage, parts = np.empty(people.size), []
+    for code in np.flatnonzero(total).tolist():
+        n, whole = int(sampled[code]), int(total[code])
+        value = factor.value(code) if code < len(factor.levels) else None  # missing
+        where = f"of the stratum {value!r} of column {strata!r}"
+        if n == 0:
+            rule = f"have no people {where}, of which the table has no row; it has {whole:,}"
+            remedy = "Leave them out: nobody of them can be in the table"
+            invalid("population", rule, remedy=remedy)
+        if n == whole:
+            rule = f"have more people {where} than the table has rows ({n:,})"
+            remedy = "Leave a stratum that was taken as a whole out of both: nobody is out of it"
+            invalid("population", rule, remedy=remedy)
+        inside = np.flatnonzero(codes == code)
+        register = Register(people[inside])
+        leakage[inside] = atom_leakage(register, n)
+        parts.append(StratumInPopulation(value, n, whole, float(max_leakage(register, n))))
+    average = math.fsum(part.people * part.leakage for part in parts) / int(people.sum())
+    return tuple(parts), average, leakage, (sampled / np.maximum(total, 1))[codes]
 
 
 def _size(n: int | None, rows: int, people: int) -> int:
@@ -318,7 +234,7 @@ def _size(n: int | None, rows: int, people: int) -> int:
 
 
 def _read(
-    population: Any, names: list[Any], counts: Any, missing: Any
+    population: Any, names: list[Any], counts: Any, missing: Any, argument: str = "population"
 ) -> tuple[dict[Any, Factor], IntArray | None]:
     """The register's columns of these names, and the people of each row where rows are cells."""
     given = names_of(population)
@@ -326,10 +242,10 @@ def _read(
         for name in names:
             if name not in given:
                 rule = f"have the columns of the table; it has none named {name!r}"
-                invalid("population", rule, remedy=near(name, given))
+                invalid(argument, rule, remedy=near(name, given))
     counted = counts is not None and counts in given
     wanted = [*names, counts] if counted else names
-    options = {"argument": "population", "chosen_by": "population"}
+    options = {"argument": argument, "chosen_by": argument}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
     if counted:
         persons = as_cell_counts(counts, factors.pop(counts), factors)
@@ -343,24 +259,26 @@ def _read(
                     f"have one row a person; it looks like a table of counts: column {name!r} "
                     "holds whole numbers, and no two rows agree in the columns of the table"
                 )
-                invalid("population", rule, remedy=f"Pass counts={name!r}, or leave it out")
+                invalid(argument, rule, remedy=f"Pass counts={name!r}, or leave it out")
     return factors, None
 
 
-def _places(factors: dict[Any, Factor], persons: IntArray | None, na: str) -> IntArray:
+def _places(
+    factors: dict[Any, Factor], persons: IntArray | None, na: str, argument: str = "population"
+) -> IntArray:
     """The rows of the register that count."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     if na == "error" and absent.any():
         gaps = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
         where = listed(gaps, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
         remedy = "Pass na='category' to count missing as a value, or na='drop' to leave them out"
-        invalid("population", f"have no missing values; there are {where}", remedy=remedy)
+        invalid(argument, f"have no missing values; there are {where}", remedy=remedy)
     kept = ~absent if na == "drop" else np.ones(absent.size, np.bool_)
     if persons is not None:
         kept &= persons > 0
     places = np.flatnonzero(kept)
     if not places.size:
-        invalid("population", "have at least one person without a missing value")
+        invalid(argument, "have at least one person without a missing value")
     return places
 
 

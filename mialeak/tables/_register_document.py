@@ -10,10 +10,17 @@ from mialeak._report.text import accuracy, number, percent, printable
 from mialeak.tables._document import counted
 
 if TYPE_CHECKING:
-    from mialeak.tables._register import PopulationReport, RowInPopulation
+    from mialeak.tables._register_report import (
+        PopulationReport,
+        RowInPopulation,
+        StratumInPopulation,
+    )
     from mialeak.tables._report import TableReport
 
 __all__ = ["document_of_population"]
+
+#: Strata listed.
+_STRATA = 30
 
 
 def document_of_population(
@@ -21,6 +28,8 @@ def document_of_population(
 ) -> Document:
     """The answer, the numbers, the table and its register, rows at risk."""
     sections = [_numbers(report, population), _measures(population), counted(report)]
+    if population.strata:
+        sections.insert(1, _strata(population.strata))
     if top:
         sections.append(_riskiest(report, population.riskiest(top), show_rows))
     return Document(_answer(report, population), sections, report.cautions)
@@ -56,11 +65,14 @@ def _numbers(report: TableReport, population: PopulationReport) -> Section:
 
 def _measures(population: PopulationReport) -> Section:
     low, high = percent(population.presence_low), percent(population.presence_high)
+    prior = ""
+    if population.prior != population.sampled_share:
+        prior = f", if {percent(population.prior)} of those asked about are in it"
     told = [
-        (percent(population.prior), "of the register's people are in the table"),
+        (percent(population.sampled_share), "of the register's people are in the table"),
         (
             percent(population.claim_right),
-            "right: a claim that a person is in the table, where the counts speak for it",
+            f"right: a claim that a person is in the table, where the counts speak for it{prior}",
         ),
         (f"{population.k_map:,}", "people of the register at least in a cell shown (k-map)"),
         (f"{low} to {high}", "of a cell's people are in the table (delta-presence)"),
@@ -71,6 +83,24 @@ def _measures(population: PopulationReport) -> Section:
     ]
     lines = ["The leakage is over all samples of this size, these numbers are of this table."]
     return Section("The table in its register", [Pairs(told), Notes(lines)])
+
+
+def _strata(strata: Sequence[StratumInPopulation]) -> Section:
+    header = ("rows", "people", "share", "leakage", "stratum")
+    body = [
+        (
+            f"{each.rows:,}",
+            f"{each.people:,}",
+            percent(each.rows / each.people),
+            number(each.leakage),
+            printable(each.value),
+        )
+        for each in strata[:_STRATA]
+    ]
+    title = "Strata (exact)"
+    if len(strata) > _STRATA:
+        title += f", the first {_STRATA} of {len(strata):,}"
+    return Section(title, [Table(header, body, left=1)])
 
 
 def _riskiest(report: TableReport, rows: Sequence[RowInPopulation], show_rows: bool) -> Section:

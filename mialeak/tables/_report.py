@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count
+from mialeak._arrays import FloatArray, as_count, unsupported
 from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables._document import document
+from mialeak.tables._document import counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
     TESTED_ROWS,
@@ -25,9 +25,11 @@ from mialeak.tables._estimate import (
 )
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
+from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
-from mialeak.tables._register import PopulationReport
 from mialeak.tables._register_document import document_of_population
+from mialeak.tables._register_report import PanelReport, PopulationReport
+from mialeak.tables._sampling import Sampling
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
@@ -180,6 +182,13 @@ class TableReport(Result):
     population : PopulationReport or None
         The exact leakage, if the register that the rows were sampled from is at hand; then the
         number to go by.
+    panel : PanelReport or None
+        The leakage to an attacker who knows the population by a panel alone.
+    persons : PersonsReport or None
+        The leakage of persons who have several rows; then the number to go by.
+    people : int or None
+        Of the population that the rows were drawn from without replacement, if only their number is
+        known; the estimates are then for that.
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
@@ -211,6 +220,9 @@ class TableReport(Result):
     rows_missing: int
     margins: MarginReport | None
     population: PopulationReport | None
+    panel: PanelReport | None
+    persons: PersonsReport | None
+    people: int | None
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
@@ -269,7 +281,8 @@ class TableReport(Result):
     @cached_property
     def _cell_range(self) -> tuple[FloatArray, FloatArray]:
         sizes, place = np.unique(self.cell_counts, return_inverse=True)
-        lower, upper = atom_leakage_range(sizes, self.rows, self.n, self.estimate.confidence)
+        confidence, sampling = self.estimate.confidence, Sampling(self.people)
+        lower, upper = atom_leakage_range(sizes, self.rows, self.n, confidence, sampling=sampling)
         return lower[place], upper[place]
 
     @cached_property
@@ -327,7 +340,9 @@ class TableReport(Result):
             found.append(
                 f"No interval is claimed below {TESTED_ROWS:,} rows: the range is a rough one."
             )
-        if is_far(self.n, self.rows):
+        if self.people is not None and self.n != self.rows:
+            found.append("No interval is claimed for other releases than the table, of N people.")
+        elif is_far(self.n, self.rows):
             found.append(
                 f"No interval is claimed for releases over {TESTED_RATIO} times larger or smaller "
                 "than the table."
@@ -345,8 +360,12 @@ class TableReport(Result):
         Raises
         ------
         ValueError
-            Outside that range, or if 2**53 rows still leak more.
+            Outside that range, or if 2**53 rows still leak more; if the rows are a sample of a
+            known number of people, whose leakage may rise with the rows.
         """
+        if self.people is not None:
+            why = "what a sample of N people leaks may rise with its rows"
+            unsupported("samples_for", "with a known number of people", why, "Try several n")
         population = estimated_min_samples(self.cell_counts, leakage)
         low, high = min_samples_interval(
             self.cell_counts, leakage, self.estimate.confidence, population
@@ -380,6 +399,9 @@ class TableReport(Result):
         """What :meth:`text` says, apart from how it looks."""
         if self.population is not None:
             return document_of_population(self, self.population, top=top, show_rows=show_rows)
+        if self.persons is not None:
+            sections = [counted(self)]
+            return document_of_persons(self, self.persons, sections, top=top, show_rows=show_rows)
         if self.margins is None:
             return document(self, leakage=leakage, top=top, show_rows=show_rows)
         margins = document_of_margins(
@@ -394,8 +416,11 @@ class TableReport(Result):
         """
         margins = None if self.margins is None else self.margins.to_dict(top=top)
         population = None if self.population is None else self.population.to_dict(top=top)
+        persons = None if self.persons is None else self.persons.to_dict(top=top)
         riskiest = [row.to_dict() for row in self.riskiest(top)]
         if not show_rows:
+            for row in persons["riskiest"] if persons else ():
+                row["value"] = None
             for part in (margins, population):
                 for row in [*riskiest, *(part["riskiest"] if part else ())]:
                     row["values"] = None
@@ -406,6 +431,7 @@ class TableReport(Result):
             "rows_dropped": self.rows_dropped,
             "rows_missing": self.rows_missing,
             "n": self.n,
+            "people": self.people,
             "counts": None if self.counts is None else str(self.counts),
             "cells_empty": self.cells_empty,
             "columns_stripped": [str(name) for name in self.columns_stripped],
@@ -418,6 +444,8 @@ class TableReport(Result):
             "riskiest": riskiest,
             "margins": margins,
             "population": population,
+            "panel": None if self.panel is None else self.panel.to_dict(),
+            "persons": persons,
             "protections": [table.to_dict() for table in self.protections],
         }
 

@@ -13,7 +13,7 @@ from mialeak._columns import Factor
 from mialeak.tables._counts import codes_of
 from mialeak.tables._structure import common_divisor
 
-__all__ = ["cautions_of_sample", "log_chance_of_all_cells"]
+__all__ = ["cautions_of_sample", "cautions_of_strata", "log_chance_of_all_cells"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -36,8 +36,8 @@ def cautions_of_sample(
         cautions.append(
             f"The table is no simple random sample of the register: their shares differ in column "
             f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer is for a sample in "
-            "which everyone is equally likely. If it was stratified, or is about a part of the "
-            "register, pass each stratum with the people of that stratum as its register."
+            "which everyone is equally likely. If it was stratified, pass strata=, the column of "
+            "the strata; if it is about a part of the register, pass the people of that part."
         )
     if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(_LEVEL):
         cautions.append(
@@ -55,6 +55,30 @@ def cautions_of_sample(
             "the counts before rounding."
         )
     return cautions
+
+
+def cautions_of_strata(
+    strata: Any, categories: Mapping[Any, Factor], people: IntArray, rows: IntArray
+) -> list[str]:
+    """A sentence if within strata, the values of that column, the table is no random sample."""
+    codes, size = codes_of(categories[strata])
+    found: dict[Any, list[str]] = {}
+    for stratum in range(size):
+        inside = codes == stratum
+        if not 0 < rows[inside].sum() < people[inside].sum():
+            continue
+        for name, factor in categories.items():
+            part = Factor(factor.codes[inside], factor.levels)
+            if name != strata and _differs(part, people[inside], rows[inside]):
+                missing = stratum == len(categories[strata].levels)
+                value = None if missing else categories[strata].value(stratum)
+                found.setdefault(name, []).append(repr(value))
+    return [
+        f"Within strata the table is no random sample of the register: its shares differ in column "
+        f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {_LEVEL:g}). The "
+        "answer is for samples in which everyone of a stratum is equally likely."
+        for name, values in found.items()
+    ]
 
 
 def _differs(factor: Factor, people: IntArray, rows: IntArray) -> bool:

@@ -1,0 +1,384 @@
+"""The leakage of samples of any population: registers, strata, and laws known by a panel.
+
+=========  =======================================================================================
+Symbol     Meaning
+=========  =======================================================================================
+n, N, f    people drawn, people in the register, n/N or the rate
+q(h)       P(h of the sampled people share the target's cell | out); in, it is q(h - 1)
+s, S       panel rows and prior of the target's cell; the same of all cells
+=========  =======================================================================================
+
+Strata that are published leak what the target's own does.  Pooled strata with rates: q is the
+convolution of the binomial laws of the strata, the target's with one person fewer.
+
+A panel: c is beta-binomial, q = BB(n; s + 1, S - s), and the likelihood ratio
+``c (n + S) / (n (c + s))`` rises with c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainccinv, betaincinv
+
+from mialeak._arrays import FloatArray, as_count, as_counts, invalid, unsupported
+from mialeak._results import Bounds
+from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
+from mialeak.discrete._register import (
+    DROP,
+    Sample,
+    curve_of,
+    refuse_outcomes,
+    register_atoms,
+    register_leakage,
+    register_tradeoff,
+    sampled_tradeoff,
+)
+from mialeak.populations import Panel, Register, Stratified
+from mialeak.special import binom_logpmf, hypergeom_logpmf
+from mialeak.tradeoff import PiecewiseTradeOff
+
+__all__ = [
+    "POPULATIONS",
+    "Population",
+    "population_atoms",
+    "population_bounds",
+    "population_leakage",
+    "population_tradeoff",
+]
+
+IntArray = npt.NDArray[np.int64]
+
+Population = Register | Stratified | Panel
+POPULATIONS = (Register, Stratified, Panel)
+
+#: Laws of so many outcomes are computed whole; of longer ones all but e^-60 on either side.
+_WHOLE = 2**12
+
+#: Outcomes, and products of a convolution, that are computed at most: 10 s or so.
+_MOST_TERMS = 2**27
+_MOST_PRODUCTS = 2**34
+
+#: Relative error of a leakage, a bound of those measured: 1e-13.
+_ROUNDING = 1e-12
+
+
+def population_leakage(
+    population: Population, n: Any, gamma: float, workers: int
+) -> float | FloatArray:
+    """The leakage of a random person, for each of the sizes `n` of the sample."""
+    if isinstance(population, Register):
+        return register_leakage(population, n, gamma, workers)
+    if isinstance(population, Stratified):
+        _refuse_n(n)
+        if population.published:
+            parts = [
+                register.people * float(register_leakage(register, size, gamma, workers))
+                for register, size in zip(population.registers, population.n, strict=True)
+            ]
+            return min(math.fsum(parts) / population.people, 1.0)
+        counts = _counts(population).T.ravel()
+        return float(counts @ _pooled_atoms(population, gamma) / population.people)
+    if n is None or isinstance(n, int) or not (hasattr(n, "__len__") or hasattr(n, "__array__")):
+        return _panel_leakage(population, as_count(n, "n", least=1), gamma)
+    sizes = as_counts(n, "n", least=1)
+    values = [_panel_leakage(population, each, gamma) for each in sizes.ravel().tolist()]
+    return np.array(values).reshape(sizes.shape)
+
+
+def population_atoms(population: Population, n: Any, gamma: float) -> FloatArray:
+    """The leakage of a target in each cell; of strata one after the other."""
+    if isinstance(population, Register):
+        return register_atoms(population, n, gamma)
+    if isinstance(population, Stratified):
+        _refuse_n(n)
+        if not population.published:
+            return _pooled_atoms(population, gamma)
+        parts = zip(population.registers, population.n, strict=True)
+        return np.concatenate([register_atoms(register, size, gamma) for register, size in parts])
+    size = as_count(n, "n", least=1)
+    weights, place = np.unique(population.weights, return_inverse=True)
+    return _panel_atoms(weights, float(population.weights.sum()), size, gamma)[place]
+
+
+def population_tradeoff(population: Population, n: Any) -> PiecewiseTradeOff | EnclosedTradeOff:
+    """The curve of the optimal attack on the counts, target a random person."""
+    if isinstance(population, Register):
+        return register_tradeoff(population, n)
+    if isinstance(population, Panel):
+        return _panel_tradeoff(population, as_count(n, "n", least=1))
+    _refuse_n(n)
+    if population.published:
+        parts = zip(population.registers, population.n, strict=True)
+        return sampled_tradeoff([(each, Sample(each, size)) for each, size in parts])
+    return _pooled_tradeoff(population)
+
+
+def population_bounds(population: Population, n: Any, gamma: float) -> Bounds:
+    """An enclosure: of what is computed exactly its rounding.
+
+    Of pooled samples of fixed sizes, above, what the counts by stratum leak; below, what the sum of
+    the target's own cell does.
+    """
+    if not isinstance(population, Stratified) or _is_exact(population):
+        value = population_leakage(population, n, gamma, 1)
+        return Bounds(value * (1.0 - _ROUNDING), np.minimum(value * (1.0 + _ROUNDING), 1.0))
+    _refuse_n(n)
+    published = Stratified(population.registers, population.n)
+    upper = float(population_leakage(published, None, gamma, 1))
+    samples = [Sample(*each) for each in zip(population.registers, population.n, strict=True)]
+    cells, multiplicity = _columns(population)
+    lower = 0.0
+    for column, times in zip(cells, multiplicity, strict=True):
+        laws = [_sampled(s, size) for s, size in zip(samples, column, strict=True)]
+        for stratum, size in enumerate(column):
+            if size:
+                others = laws[:stratum] + laws[stratum + 1 :]
+                p_in, p_out = _two_worlds(samples[stratum], size)
+                lower += times * size * _leaked(_sum(p_in, *others), _sum(p_out, *others), gamma)
+    lower = min(lower / population.people, upper) * (1.0 - _ROUNDING)
+    return Bounds(lower, min(upper * (1.0 + _ROUNDING), 1.0))
+
+
+def _refuse_n(n: Any) -> None:
+    if n is not None:
+        remedy = "A Stratified holds the number drawn from each stratum"
+        invalid("n", "be left out for a Stratified", value=n, remedy=remedy)
+
+
+# ---- strata whose counts are added up ----
+
+#: The number of its first outcome, and the probabilities.
+Law = tuple[int, FloatArray]
+
+
+def _is_exact(strata: Stratified) -> bool:
+    rates = all(register.rate is not None for register in strata.registers)
+    return strata.published or rates or len(strata.registers) == 1
+
+
+def _counts(strata: Stratified) -> IntArray:
+    """People by cell (rows) and stratum (columns)."""
+    counts = [each.counts for each in strata.registers if each.counts is not None]
+    return np.stack(counts, axis=1)
+
+
+def _columns(strata: Stratified) -> tuple[list[list[int]], list[int]]:
+    """The different cells, as people in each stratum, and the number of each."""
+    cells, multiplicity = np.unique(_counts(strata), axis=0, return_counts=True)
+    return cells.tolist(), multiplicity.tolist()
+
+
+def _window(size: int, variance: float, mean: float) -> tuple[int, int]:
+    """Outcomes outside which a sampled count of `size` people has probability 2 e^-DROP at most.
+
+    By Bernstein's inequality, as for the curve of a register.
+    """
+    if size < _WHOLE:
+        return 0, size
+    reach = DROP / 3.0 + math.sqrt((DROP / 3.0) ** 2 + 2.0 * DROP * variance)
+    return max(math.floor(mean - reach), 0), min(math.ceil(mean + reach), size)
+
+
+def _binomial(size: int, rate: float) -> Law:
+    first, last = _window(size, size * rate * (1.0 - rate), size * rate)
+    h = np.arange(float(first), last + 1.0)
+    with np.errstate(under="ignore"):
+        return first, np.exp(binom_logpmf(h, float(size), rate))
+
+
+def _hypergeometric(people: int, size: int, n: int) -> Law:
+    share = n / people
+    first, last = _window(size, size * share * (1.0 - share), size * share)
+    h = np.arange(float(first), last + 1.0)
+    with np.errstate(under="ignore"):
+        return first, np.exp(hypergeom_logpmf(h, float(people), float(size), float(n)))
+
+
+def _sampled(sample: Sample, size: int) -> Law:
+    """The law of the sampled people of a cell."""
+    if sample.rate is not None:
+        return _binomial(size, sample.rate)
+    return _hypergeometric(sample.people, size, sample.n)
+
+
+def _two_worlds(sample: Sample, size: int) -> tuple[Law, Law]:
+    """The same with the target in the cell, in the sample and out of it."""
+    if sample.rate is not None:
+        first, law = _binomial(size - 1, sample.rate)
+        return (first + 1, law), (first, law)
+    first, law = (
+        _hypergeometric(sample.people - 1, size - 1, sample.n - 1)
+        if sample.n > 1
+        else (0, np.ones(1))
+    )
+    return (first + 1, law), _hypergeometric(sample.people - 1, size - 1, sample.n)
+
+
+def _sum(*laws: Law) -> Law:
+    """The law of the sum of independent counts."""
+    first, total = 0, np.ones(1)
+    for start, law in sorted(laws, key=lambda each: each[1].size):
+        if total.size * law.size > _MOST_PRODUCTS:
+            rule = "have smaller cells where strata are pooled"
+            remedy = "Merge strata of nearly one rate; or publish by stratum, an upper bound"
+            invalid("p", rule, remedy=remedy)
+        first, total = first + start, np.convolve(total, law)
+    return first, total
+
+
+def _aligned(p_in: Law, p_out: Law) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of the same outcomes."""
+    first = min(p_in[0], p_out[0])
+    size = max(start + law.size for start, law in (p_in, p_out)) - first
+    worlds = np.zeros((2, size))
+    for world, (start, law) in zip(worlds, (p_in, p_out), strict=True):
+        world[start - first : start - first + law.size] = law
+    return worlds[0], worlds[1]
+
+
+def _leaked(p_in: Law, p_out: Law, gamma: float) -> float:
+    """``sum (p_in - gamma p_out)+`` for gamma >= 1, ``sum (p_out - p_in / gamma)+`` below."""
+    inside, outside = _aligned(p_in, p_out)
+    with np.errstate(over="ignore"):
+        gain = inside - gamma * outside if gamma >= 1.0 else outside - inside / gamma
+    return min(float(gain[gain > 0.0].sum()), 1.0)
+
+
+def _others(strata: Stratified, column: list[int]) -> Iterator[tuple[int, Law]]:
+    """For each stratum with people in the cell, the law of its sum without one of them."""
+    sizes: dict[float, int] = {}
+    for register, size in zip(strata.registers, column, strict=True):
+        assert register.rate is not None
+        sizes[register.rate] = sizes.get(register.rate, 0) + size
+    laws: dict[float, Law] = {}
+    for stratum, register in enumerate(strata.registers):
+        rate = register.rate
+        if column[stratum] and rate is not None:
+            if rate not in laws:
+                others = {**sizes, rate: sizes[rate] - 1}
+                laws[rate] = _sum(*(_binomial(size, r) for r, size in others.items() if size))
+            yield stratum, laws[rate]
+
+
+def _require_rates(strata: Stratified) -> None:
+    if not _is_exact(strata):
+        why = "the other cells of a sample of fixed size bear on the target's too"
+        remedy = (
+            "max_leakage_bounds encloses it; the counts by stratum, published=True, leak at least "
+            "as much; registers with rates have an exact answer"
+        )
+        unsupported("An exact answer", "for pooled strata without rates", why, remedy)
+
+
+def _pooled_atoms(strata: Stratified, gamma: float) -> FloatArray:
+    _require_rates(strata)
+    if len(strata.registers) == 1:
+        return register_atoms(strata.registers[0], strata.n[0], gamma)
+    cells, place = np.unique(_counts(strata), axis=0, return_inverse=True)
+    leakage = np.ones(cells.shape)
+    for row, column in enumerate(cells.tolist()):
+        for stratum, (first, law) in _others(strata, column):
+            if gamma == 1.0:  # the law has one peak: the gains telescope
+                leakage[row, stratum] = law.max()
+            else:
+                leakage[row, stratum] = _leaked((first + 1, law), (first, law), gamma)
+    return np.minimum(leakage[place.ravel()].T.ravel(), 1.0)
+
+
+def _pooled_tradeoff(strata: Stratified) -> PiecewiseTradeOff | EnclosedTradeOff:
+    _require_rates(strata)
+    if len(strata.registers) == 1:
+        return register_tradeoff(strata.registers[0], strata.n[0])
+    parts, outcomes, whole = [], 0, True
+    for column, times in zip(*_columns(strata), strict=True):
+        whole = whole and max(column) < _WHOLE
+        for stratum, (_, law) in _others(strata, column):
+            outcomes += law.size + 1
+            refuse_outcomes(outcomes)
+            mass = times * column[stratum] / strata.people
+            p_in, p_out = np.append(0.0, law), np.append(law, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_ratio = np.log(p_in) - np.log(p_out)
+            kept = (p_in > 0.0) & (p_out > 0.0)  # elsewhere it underflows, but at the ends
+            kept[[0, -1]] = True
+            parts.append((mass * p_out[kept], mass * p_in[kept], log_ratio[kept]))
+    dropped = 0.0 if whole else 2.0 * len(strata.registers) * math.exp(-DROP)
+    return curve_of(*map(np.concatenate, zip(*parts, strict=True)), dropped=dropped)
+
+
+# ---- panels ----
+
+
+def _panel_leakage(panel: Panel, n: int, gamma: float) -> float:
+    weights, cells = np.unique(panel.weights, return_counts=True)
+    total = float(panel.weights.sum())
+    leakage = _panel_atoms(weights, total, n, gamma)
+    return min(math.fsum((weights * cells * leakage).tolist()) / total, 1.0)
+
+
+def _panel_atoms(weights: FloatArray, total: float, n: int, gamma: float) -> FloatArray:
+    leakage, terms = np.zeros(weights.size), 0
+    for k, weight in enumerate(weights.tolist()):
+        first, p_out = _beta_binomial(n, weight + 1.0, max(total - weight, 0.0))
+        terms += p_out.size
+        if terms > _MOST_TERMS:
+            rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
+            invalid("p", rule, remedy="Merge cells of the panel, or ask about a smaller n")
+        gain = _excess_ratio(first + np.arange(float(p_out.size)), weight, total, n, gamma)
+        leakage[k] = float(p_out @ np.maximum(gain if gamma >= 1.0 else -gain / gamma, 0.0))
+    return np.minimum(leakage, 1.0)
+
+
+def _excess_ratio(c: FloatArray, s: float, total: float, n: int, gamma: float) -> FloatArray:
+    """The likelihood ratio less gamma, without cancellation."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        excess = (c * ((1.0 - gamma) * n + total) - gamma * n * s) / (n * (c + s))
+    return np.where(c == 0.0, -gamma, excess)
+
+
+def _beta_binomial(n: int, a: float, b: float) -> Law:
+    """The law of a binomial count whose probability is Beta(a, b), a >= 1.
+
+    By its ratios from the mode on, divided by their sum: no gamma function, whose logarithm loses
+    the digits that large arguments have in front of the point.
+    """
+    if b == 0.0:
+        return n, np.ones(1)
+    first, last = 0, n
+    if n >= _WHOLE:
+        least = float(betaincinv(a, b, math.exp(-DROP)))
+        most = float(betainccinv(a, b, math.exp(-DROP)))
+        first = _window(n, n * least * (1.0 - least), n * least)[0]
+        last = _window(n, n * most * (1.0 - most), n * most)[1]
+    if last - first >= _MOST_TERMS:
+        rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
+        invalid("p", rule, remedy="Pass a larger panel, or ask about a smaller n")
+    c = np.arange(float(first), float(last))
+    ratio = (n - c) * (c + a) / ((c + 1.0) * (n - c - 1.0 + b))
+    mode = int(np.count_nonzero(ratio >= 1.0))  # they fall through 1 once, or never
+    with np.errstate(under="ignore"):
+        rising = np.cumprod(1.0 / ratio[:mode][::-1])[::-1]
+        law = np.concatenate([rising, [1.0], np.cumprod(ratio[mode:])])
+        return first, law / law.sum()
+
+
+def _panel_tradeoff(panel: Panel, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
+    weights, cells = np.unique(panel.weights, return_counts=True)
+    total = float(panel.weights.sum())
+    parts, outcomes = [], 0
+    for weight, times in zip(weights.tolist(), cells.tolist(), strict=True):
+        first, law = _beta_binomial(n, weight + 1.0, max(total - weight, 0.0))
+        outcomes += law.size
+        refuse_outcomes(outcomes)
+        c = first + np.arange(float(law.size))
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            ratio = np.where(c == 0.0, 0.0, c / (c + weight) * ((n + total) / n))
+            p_out = times * weight / total * law
+            parts.append((p_out, p_out * ratio, np.log(ratio)))
+    dropped = 0.0 if n < _WHOLE else 4.0 * math.exp(-DROP)
+    return curve_of(*map(np.concatenate, zip(*parts, strict=True)), dropped=dropped)

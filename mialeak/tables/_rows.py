@@ -1,0 +1,119 @@
+"""The rows and columns of a table that count: what is asked, read, kept, and its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import invalid, listed, unsupported
+from mialeak._columns import Factor, frame_factors, near
+from mialeak.tables._cautions import is_share, is_weight
+from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
+from mialeak.tables._margin_cells import as_margins
+
+__all__ = ["as_asked", "cells_of", "kept_rows", "persons_in", "read_rows", "repeated"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Persons of a counted table up to which its margins are computed, with a row for each.
+_MOST_PERSONS = 50_000_000
+
+
+def as_asked(
+    columns: Any, counts: Any, margins: Any, independent: bool
+) -> tuple[Any, list[tuple[Any, ...]] | None]:
+    """The columns to count by, None for all, and the margins."""
+    if counts is not None and not isinstance(counts, Hashable):
+        invalid("counts", "be the name of a column", value=counts, error=TypeError)
+    columns = [columns] if isinstance(columns, str) else columns
+    if margins is None:
+        if independent:
+            unsupported("independent", "without margins", "it is about them", "Name margins")
+        return columns, None
+    named = as_margins(margins, columns)
+    names = list(dict.fromkeys(name for margin in named for name in margin))
+    if counts is not None and counts in names:
+        rule = "name categories, and not the column of the counts"
+        invalid("margins", rule, value=counts)
+    return names if columns is None else columns, named
+
+
+def read_rows(
+    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
+) -> tuple[dict[Any, Factor], IntArray | None]:
+    """The columns to count by, and the persons of each row where the rows are cells."""
+    if counts is None:
+        factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+        check_index(frame, factors, None)
+        check_rows_are_persons(factors)
+        return factors, None
+    if columns is not None:
+        columns = [*(name for name in columns if name != counts), counts]
+    factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+    if counts not in factors:
+        remedy = near(counts, list(factors))
+        invalid("counts", "be a column of the table", value=counts, remedy=remedy)
+    given = factors.pop(counts)
+    check_index(frame, factors, counts)
+    if not factors:
+        invalid("frame", "have at least one column beside the counts")
+    if is_weight(counts):
+        rule = "be the column of counts of persons, not that of survey weights"
+        remedy = (
+            f"If each row is one person, leave counts out and pass exclude=[{counts!r}]; if these "
+            "are counts, rename the column"
+        )
+        invalid("counts", rule, value=counts, remedy=remedy)
+    if is_share(counts):
+        rule = "be the column of counts of persons, not that of shares or means"
+        remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
+        invalid("counts", rule, value=counts, remedy=remedy)
+    return factors, as_cell_counts(counts, given, factors)
+
+
+def kept_rows(
+    factors: dict[Any, Factor], persons: IntArray | None, na: str
+) -> tuple[npt.NDArray[np.bool_], int]:
+    """Which rows count, and the number of persons with a missing value."""
+    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    if absent.any() and na == "error":
+        _refuse_missing(factors)
+    kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
+    if persons is not None:
+        kept &= persons > 0
+    return kept, persons_in(absent, persons)
+
+
+def persons_in(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
+    """Number of persons in some of the rows."""
+    return int(np.count_nonzero(rows) if persons is None else persons[rows].sum())
+
+
+def cells_of(factors: dict[Any, Factor], places: Any, persons: IntArray | None) -> Cells:
+    """The distinct cells of the rows at `places`, and the persons in each."""
+    cells = count_cells([codes_of(factor, places) for factor in factors.values()], len(places))
+    if persons is None:
+        return cells
+    counts = np.zeros(len(cells.counts), np.int64)
+    np.add.at(counts, cells.of_row, persons[places])
+    return Cells(cells.of_row, counts, cells.first_row)
+
+
+def repeated(places: Any, persons: IntArray) -> Any:
+    """Each place as many times as there are persons."""
+    if persons.sum() > _MOST_PERSONS:
+        invalid(
+            "counts", f"sum to at most {_MOST_PERSONS:,} for margins, which take a row a person"
+        )
+    return np.repeat(places, persons)
+
+
+def _refuse_missing(factors: dict[Any, Factor]) -> NoReturn:
+    counts = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
+    where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
+    remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
+    invalid("frame", f"have no missing values; there are {where}", remedy=remedy)

@@ -1,0 +1,143 @@
+"""Means of samples without replacement, and of populations known by a panel."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mialeak import Register, atom_leakage, mean_leakage
+from mialeak.cli import main
+from mialeak.means import mean_tradeoff
+
+RNG = np.random.default_rng(4)
+TABLE = {"income": RNG.normal(size=60), "age": RNG.gamma(3.0, size=60)}
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_mean_of_a_bit_leaks_what_the_count_of_a_large_register_does(share):
+    """The exact leakage of a hypergeometric count, for both values of the bit."""
+    people, ones = 10**8, 3 * 10**7
+    n, p = round(share * people), 0.3
+    exact = atom_leakage(Register([ones, people - ones]), n)
+    for bit, truth in zip((1.0, 0.0), exact, strict=True):
+        curve = mean_tradeoff([bit], [p], [p * (1 - p)], n, population_size=people)
+        assert curve.advantage == pytest.approx(truth, rel=1e-3)
+
+
+def test_samples_without_replacement_leak_what_attacks_gain():
+    """20,000 samples in each world of 40 of 80 people; the best threshold of the linear score."""
+    rng, people, n, rounds = np.random.default_rng(5), 80, 40, 20_000
+    rows = rng.normal(size=(people, 6))
+    z, others = 2.0 * rows[0], rows[1:]
+    mean = others.mean(axis=0)
+    deviations = others - mean
+    cov = deviations.T @ deviations / (people - 2)
+    order = np.argsort(rng.random((2, rounds, people - 1)), axis=2)
+    out = others[order[0, :, :n]].mean(axis=1)
+    inside = (others[order[1, :, : n - 1]].sum(axis=1) + z) / n
+    weights = np.linalg.solve(cov, z - mean)
+    scores = np.stack([out @ weights, inside @ weights])
+    at = np.sort(scores.ravel())
+    fpr, power = (1 - np.searchsorted(np.sort(s), at) / rounds for s in scores)
+    advantage = mean_tradeoff(z, mean, cov, n, population_size=people).advantage
+    assert np.max(power - fpr) == pytest.approx(advantage, abs=0.02)
+    endless = mean_tradeoff(z, mean, cov, n).advantage
+    assert np.max(power - fpr) > endless + 0.05
+
+
+def test_a_large_population_is_endless():
+    z, mean, cov = [2.0, 1.0], [0.0, 0.0], [1.0, 2.0]
+    near = mean_tradeoff(z, mean, cov, 50, population_size=10**12)
+    assert near.advantage == pytest.approx(mean_tradeoff(z, mean, cov, 50).advantage, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+@pytest.mark.parametrize("noise_std", [0.0, 0.1])
+def test_reports_judge_a_row_as_its_curve_does(rate, noise_std):
+    """The mean and covariance of the other rows, here with columns that are uncorrelated."""
+    options = {"structure": "diagonal", "sampling_rate": rate, "noise_std": noise_std}
+    whole = np.stack(list(TABLE.values()), axis=1)
+    finite = mean_leakage(TABLE, population=90, **options)
+    panel = mean_leakage(TABLE, panel=25, **options)
+    for row in (0, 17):
+        others = np.delete(whole, row, axis=0)
+        mean, variance = others.mean(axis=0), others.var(axis=0, ddof=1)
+        release = {"n": 60, "sampling_rate": rate}
+        if noise_std:
+            release["release_noise_cov"] = noise_std**2 * whole.var(axis=0)
+        curve = mean_tradeoff(whole[row], mean, variance, population_size=90, **release)
+        assert finite.leakage[row] == pytest.approx(float(curve.advantage), rel=0.02)
+        curve = mean_tradeoff(whole[row], mean, variance, n_reference=25, **release)
+        assert panel.leakage[row] == pytest.approx(float(curve.advantage), rel=0.02)
+    assert (finite.people, finite.panel, panel.people, panel.panel) == (90, None, None, 25)
+
+
+def test_scores_rise_by_the_share_that_is_not_drawn():
+    endless = mean_leakage(TABLE, structure="full").scores
+    assert mean_leakage(TABLE, structure="full", population=90).scores == pytest.approx(3 * endless)
+    assert mean_leakage(TABLE, structure="full", panel=30).scores == pytest.approx(endless / 3)
+    half = mean_leakage(TABLE, structure="full", population=90, sampling_rate=0.5).scores
+    assert half == pytest.approx(2 * endless * 1.5)
+
+
+def test_noise_needed_reaches_its_leakage():
+    report = mean_leakage(TABLE, structure="full", population=90)
+    needed = report.noise_needed(0.1)["riskiest"]
+    assert report.leakage_with(needed).max() == pytest.approx(0.1, rel=1e-5)
+    assert needed > mean_leakage(TABLE, structure="full").noise_needed(0.1)["riskiest"]
+
+
+def test_the_report_and_the_shell_name_the_population(tmp_path, capsys):
+    report = mean_leakage(TABLE, structure="full", population=90)
+    assert "over 60 rows, a sample of 90 people, leaks" in " ".join(report.text().split())
+    text = mean_leakage(TABLE, structure="full", panel=30).text()
+    assert "who knows the population by a sample of 30 rows and sees" in " ".join(text.split())
+    file = tmp_path / "table.csv"
+    rows = np.stack(list(TABLE.values()), axis=1)
+    np.savetxt(file, rows, fmt="%.17g", delimiter=",", header="income,age", comments="")
+    command = ["mean", str(file), "--json"]
+    for option, size in (("population", 90), ("panel", 30)):
+        assert main([*command, f"--{option}", str(size)]) == 0
+        content = json.loads(capsys.readouterr().out)
+        expected = mean_leakage(TABLE, **{option: size})
+        assert content["average"] == pytest.approx(expected.average, rel=1e-12)
+        assert content["people" if option == "population" else "panel"] == size
+    assert main([*command, "--population", "60"]) == 1
+    assert "--population must be above the 60 rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"population": 60}, ValueError, "population must be above the 60 rows that are drawn"),
+        ({"population": 90.0}, TypeError, "population must be an integer"),
+        ({"population": TABLE}, TypeError, "population must be the number of people"),
+        ({"panel": 0}, ValueError, "panel must be between 1"),
+        ({"panel": TABLE}, TypeError, "panel must be the number of rows"),
+        ({"population": 90, "panel": 30}, ValueError, "panel is not available with population"),
+        ({"population": 90, "exact": True}, ValueError, "population is not available with exact"),
+        ({"panel": 30, "exact": True}, ValueError, "panel is not available with exact"),
+    ],
+)
+def test_what_has_no_answer_is_refused(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        mean_leakage(TABLE, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"population_size": 50}, "population_size must be above the 50 rows"),
+        ({"population_size": 90, "n_reference": 30}, "population_size is not available with n_ref"),
+        (
+            {"population_size": 90, "sampling": "columnwise-as-published", "sampling_rate": 0.5},
+            "population_size is not available with columns sampled one by one",
+        ),
+    ],
+)
+def test_curves_without_an_answer_are_refused(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        mean_tradeoff([1.0], [0.0], [1.0], 50, **options)
