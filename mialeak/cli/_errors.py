@@ -14,6 +14,8 @@ __all__ = ["LONGEST", "as_typed", "in_shell", "one_line", "shortened"]
 #: Advice for Python, and the same for the shell.
 _ADVICE = {
     "say so with delimiter": "say so with --delimiter",
+    "the format with format": "the format with --format",
+    "its format with format": "its format with --format",
     "choose the columns": "choose with --columns",
     "Leave out exact": "Leave out --exact",
     "noise_std counts": "--noise-std counts",

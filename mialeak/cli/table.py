@@ -265,7 +265,7 @@ def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
         return None, []
     if text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
         return int(text.replace(",", "").replace("_", "")), []
-    of_file = argparse.Namespace(**{**vars(options), "file": text})
+    of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
     return _options.read_file(of_file, None), [Path(text)]
 
 
