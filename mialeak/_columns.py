@@ -268,6 +268,8 @@ def factor_from_arrow(array: Any, name: Any) -> Factor:
         codes = np.full(len(indices), -1, np.int32)
         codes[indices >= 0] = of_dictionary.codes[indices[indices >= 0]]
         return Factor(codes, of_dictionary.levels)
+    if str(kind).endswith("_view"):  # of strings or bytes: pyarrow takes no rows of such
+        array = array.cast(pa.large_string() if str(kind) == "string_view" else pa.large_binary())
     array = array.dictionary_encode()
     levels = array.dictionary
     if pa.types.is_timestamp(levels.type) and levels.type.unit == "ns":

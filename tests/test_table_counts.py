@@ -114,7 +114,7 @@ def test_counts_may_be_text_or_whole_floats(counts):
 def test_a_census_needs_no_row_a_person():
     report = table_leakage({"a": list("xyz"), "n": [10**9, 2 * 10**12, 1]}, counts="n")
     assert report.rows == 2_001_000_000_001
-    with pytest.raises(ValueError, match="counts must sum to at most 50,000,000 for margins"):
+    with pytest.raises(ValueError, match="must hold at most 50,000,000 persons for margins"):
         table_leakage({"a": list("xyz"), "n": [10**9, 5, 1]}, margins=["a"], counts="n")
 
 

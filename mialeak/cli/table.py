@@ -248,7 +248,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
         if wanted is not None and options.counts is not None:
             wanted = list(dict.fromkeys([*wanted, options.counts]))
-        return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
+        return _options.read_file(options, wanted, whole=False), columns, margins, Path(options.file), ""
     from mialeak import datasets
 
     example = getattr(datasets, f"load_{options.example}")()
@@ -266,7 +266,7 @@ def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
     if text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
         return int(text.replace(",", "").replace("_", "")), []
     of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
-    return _options.read_file(of_file, None), [Path(text)]
+    return _options.read_file(of_file, None, whole=False), [Path(text)]
 
 
 def _figure(report: TableReport, options: argparse.Namespace) -> Figure:

@@ -15,6 +15,7 @@ from mialeak.tables._cautions import all_differ
 from mialeak.tables._cells import count_cells
 
 __all__ = [
+    "NEARLY_ALL",
     "as_cell_counts",
     "cautions_of_index",
     "check_index",
@@ -54,7 +55,7 @@ _SUPPRESSED = re.compile(
 _SEPARATED = re.compile(r"\d{1,3}([,. '\u00a0\u202f]\d{3})+")
 
 #: Share of the rows that must differ in the other columns for a row to be a cell.
-_NEARLY_ALL = 0.95
+NEARLY_ALL = 0.95
 
 #: Largest table of shares, and how far from 1 or 100 their rounding can bring the sum.
 _MOST_SHARES, _ROUNDING = 100_000, 0.005
@@ -168,7 +169,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     for name, factor in factors.items():
         if _sums_to_whole(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
-            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+            if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 _refuse_shares(name)
     first, *others_names = factors
     if (
@@ -190,7 +191,7 @@ def count_column(factors: dict[Any, Factor]) -> Any:
     for name, factor in factors.items():
         if is_count_name(name) and holds_counts(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
-            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+            if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 return name
     return None
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsupported
-from mialeak._columns import Factor, frame_factors, near
+from mialeak._columns import Factor, choose_columns, frame_factors, near
 from mialeak.tables._cautions import (
     cautions_of,
+    cautions_of_persons,
     cautions_of_dropped,
     cautions_of_periods,
     is_share,
@@ -19,6 +20,7 @@ from mialeak.tables._cautions import (
 )
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
+    NEARLY_ALL,
     as_cell_counts,
     cautions_of_index,
     check_index,
@@ -31,6 +33,7 @@ from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
 from mialeak.tables._register import check_population, counts_of_table, population_report
 from mialeak.tables._report import TableReport
+from mialeak.tables._sources import Source, as_table, repeated
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
@@ -238,18 +241,16 @@ def table_leakage(
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
-    given, counts = counts, counts_of_table(frame, population, counts)
+    frame, population, given = as_table(frame), as_table(population), counts
+    frame, counts = _counted(frame, counts_of_table(frame, population, counts))
     columns, named = _asked(columns, counts, margins, independent)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     kept, n_missing = _kept(factors, persons, na)
     places = np.flatnonzero(kept)
     rows = _persons(kept, persons)
-    if not rows:
-        invalid("frame", "have at least one row without a missing value")
     cells = _cells(factors, places, persons)
     row_cells = np.full(len(kept), -1)
     row_cells[places] = cells.of_row
-
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
@@ -288,12 +289,18 @@ def table_leakage(
         margins=report,
         population=register,
         counts=counts,
+        source=frame if isinstance(frame, Source) else None,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
         cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
+
+
+def _counted(frame: Any, counts: Any) -> tuple[Any, Any]:
+    """The table, with its rows in memory where these are cells that were counted before."""
+    return frame.whole() if isinstance(frame, Source) and counts is not None else frame, counts
 
 
 def _asked(
@@ -319,6 +326,12 @@ def _read(
     frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
 ) -> tuple[dict[Any, Factor], IntArray | None]:
     """The columns to count by, and the persons of each row where the rows are cells."""
+    if isinstance(frame, Source):
+        chosen = choose_columns(frame.names, columns, exclude)
+        factors, persons = frame.cells(chosen, missing)
+        if len(persons) >= NEARLY_ALL * persons.sum():
+            check_rows_are_persons(repeated(factors, persons))
+        return factors, persons
     if counts is None:
         factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
         check_index(frame, factors, None)
@@ -354,10 +367,12 @@ def _kept(
     """Which rows count, and the number of persons with a missing value."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
     if absent.any() and na == "error":
-        _refuse_missing(factors)
+        _refuse_missing(factors, persons)
     kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
     if persons is not None:
         kept &= persons > 0
+    if not kept.any():
+        invalid("frame", "have at least one row without a missing value")
     return kept, _persons(absent, persons)
 
 
@@ -373,6 +388,9 @@ def _cautions(
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
     cautions += cautions_of_periods(frame, factors)
+    if isinstance(frame, Source) and persons is not None:
+        factors, persons = repeated(factors, persons, 2), None  # two show what is alone, and what not
+        cautions += cautions_of_persons(factors)
     if persons is None:
         cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)
@@ -403,14 +421,14 @@ def _cells(factors: dict[Any, Factor], places: Any, persons: IntArray | None) ->
 def _repeated(places: Any, persons: IntArray) -> Any:
     """Each place as many times as there are persons."""
     if persons.sum() > _MOST_PERSONS:
-        invalid(
-            "counts", f"sum to at most {_MOST_PERSONS:,} for margins, which take a row a person"
-        )
+        rule = f"hold at most {_MOST_PERSONS:,} persons for margins, which take a row a person"
+        invalid("frame", rule, remedy="Leave margins out: the joint counts leak at least as much")
     return np.repeat(places, persons)
 
 
-def _refuse_missing(factors: dict[Any, Factor]) -> NoReturn:
-    counts = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
+def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoReturn:
+    absent = ((name, factor.codes < 0) for name, factor in factors.items())
+    counts = [(name, _persons(each, persons)) for name, each in absent if each.any()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
     invalid("frame", f"have no missing values; there are {where}", remedy=remedy)

@@ -23,6 +23,7 @@ from mialeak.tables._counts import (
     is_count_name,
 )
 from mialeak.tables._sample import cautions_of_sample
+from mialeak.tables._sources import Source
 
 __all__ = [
     "PopulationReport",
@@ -328,6 +329,10 @@ def _read(
                 rule = f"have the columns of the table; it has none named {name!r}"
                 invalid("population", rule, remedy=near(name, given))
     counted = counts is not None and counts in given
+    if isinstance(population, Source):
+        if not counted:
+            return population.cells(names, missing)
+        population = population.whole()
     wanted = [*names, counts] if counted else names
     options = {"argument": "population", "chosen_by": "population"}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
