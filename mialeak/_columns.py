@@ -414,8 +414,9 @@ def _factor_of_native(column: Any, name: Any) -> Factor:
 
 def _as_table(frame: Any) -> str:
     """What makes a table of something that is none."""
-    if hasattr(frame, "collect"):
-        return "Call its collect() first"
+    for fetch in ("toArrow", "to_arrow_table", "to_pyarrow", "compute", "collect"):
+        if hasattr(frame, fetch):
+            return f"Call its {fetch}() first"
     if isinstance(frame, (str, PathLike)):
         return "Read the file first, as with pandas.read_csv"
     if hasattr(frame, "reset_index"):  # a pandas Series

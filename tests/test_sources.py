@@ -55,8 +55,8 @@ def ibis_table(frame):
 
 def spark_frame(frame):
     sql = pytest.importorskip("pyspark.sql")
-    spark = sql.SparkSession.builder.master("local[1]").getOrCreate()
-    return spark.createDataFrame(frame.to_pandas())
+    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+    return session.createDataFrame(frame.rows(), frame.columns)
 
 
 ENGINES = {
@@ -67,7 +67,11 @@ ENGINES = {
     "pyspark": spark_frame,
     "blocks": lambda frame: pa.dataset.dataset(frame.to_arrow()),
 }
-every_engine = pytest.mark.parametrize("engine", ENGINES)
+#: PySpark is in no extra of the tests; where it is installed it warns of other packages.
+spark = pytest.param("pyspark", marks=pytest.mark.filterwarnings("ignore"))
+every_engine = pytest.mark.parametrize(
+    "engine", [spark if name == "pyspark" else name for name in ENGINES]
+)
 
 
 def answer(report):
@@ -104,6 +108,8 @@ def test_the_rows_at_risk_are_fetched_by_a_filter(engine):
         rows = pa.table(rows)
     elif hasattr(rows, "to_arrow_table"):
         rows = rows.to_arrow_table()
+    elif hasattr(rows, "toArrow"):
+        rows = rows.toArrow()
     elif hasattr(rows, "to_pyarrow"):
         rows = rows.to_pyarrow()
     else:

@@ -73,6 +73,27 @@ Examples:
 """
 
 
+def _add_counts(add: Any) -> None:
+    """Describe what a table of counts takes."""
+    add(
+        "--counts",
+        metavar="N",
+        help="column of the counts, for a table that is already counted",
+    )
+    add(
+        "--total",
+        metavar="X,Y",
+        help="with --counts: values that stand for the sum of others, whose rows are left out",
+    )
+    add(
+        "--suppressed",
+        type=_suppressed,
+        metavar="K",
+        help="with --counts: the count to take for one that is not published, such as <5 or :; or "
+        "one for each mark, as '<5=1,-=0'",
+    )
+
+
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
     parser = commands.add_parser(
@@ -85,11 +106,7 @@ def add_parser(commands: Any) -> None:
     _options.add_table_options(add, _EXAMPLES)
     add("--columns", metavar="A,B,C", help="columns to count by (default: all of FILE)")
     _options.add_exclude(add)
-    add(
-        "--counts",
-        metavar="N",
-        help="column of the counts, for a table that is already counted",
-    )
+    _add_counts(add)
     add(
         "--population",
         metavar="FILE",
@@ -134,6 +151,20 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _suppressed(text: str) -> int | dict[str, int]:
+    """A count for all marks, or for each of them, for argparse."""
+    count = _options.whole(0)
+    if text.isdecimal():
+        return count(text)
+    marks = {}
+    for part in text.split(","):
+        mark, equals, number = part.rpartition("=")
+        if not (mark and equals):
+            raise argparse.ArgumentTypeError(f"must be a count, or MARK=COUNT,...; got {text!r}")
+        marks[mark.strip()] = count(number)
+    return marks
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
@@ -145,6 +176,8 @@ def run(options: argparse.Namespace) -> int:
         columns,
         exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
         counts=options.counts,
+        total=() if options.total is None else _options.names(options.total, "--total"),
+        suppressed=options.suppressed,
         population=population,
         margins=margins,
         n=options.n,
@@ -231,6 +264,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
     options.typed |= {"population": "--population"}
+    options.typed |= {"total": "--total", "suppressed": "--suppressed"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:

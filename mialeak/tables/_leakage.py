@@ -26,6 +26,7 @@ from mialeak.tables._counts import (
     check_index,
     check_rows_are_persons,
     codes_of,
+    rows_of_totals,
 )
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
@@ -64,6 +65,8 @@ def table_leakage(
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
     missing: Any = (),
+    total: Any = (),
+    suppressed: Any = None,
     confidence: float = 0.95,
     independent: bool = False,
     protect: Any = None,
@@ -76,7 +79,11 @@ def table_leakage(
     ----------
     frame : table
         A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
-        lists of equal length).  One row a person, or with `counts` one row a cell.
+        lists of equal length).  One row a person, or with `counts` one row a cell.  The rows of a
+        polars LazyFrame, a DuckDB relation, a Dask or PySpark DataFrame, an Ibis table, an Arrow
+        stream or a pyarrow dataset are counted where they are, and only the cells come.  So are
+        those of a large file or a folder of Parquet files, by its path; the path of another file
+        is read as the shell reads it without options.
     columns : sequence, optional
         Names of the columns whose joint values make the cells; by default all, or those that
         `margins` name.
@@ -102,6 +109,13 @@ def table_leakage(
     missing : value or sequence, optional
         Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
         markers that are not among them.
+    total : value or sequence, optional
+        With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
+        their rows are left out.
+    suppressed : int or dict, optional
+        With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
+        that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
+        named: for most offices it is a zero.  The report says how many counts were taken so.
     confidence : float
         Nominal coverage of the intervals.
     independent : bool
@@ -142,8 +156,13 @@ def table_leakage(
         With `population`, if it lacks a column, has fewer people in a cell than the table has
         rows, or not more than `n` in all, is a number, or comes with `margins`, `protect` or
         `coarsen`.
+        With `counts`, if `total` names no value of the table, or `suppressed` a count that its mark
+        excludes; if they come without `counts`.
     ImportError
-        If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
+        If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
+        whose extra is not.
+    OSError
+        If `frame` or `population` is a path that cannot be opened.
 
     See Also
     --------
@@ -193,7 +212,8 @@ def table_leakage(
     the next column exceed both 2**20 and twice the rows.  Several margins take the cube of their
     cells: 28 two-way margins of Adult (6,994 cells) 6 s on a core and 0.6 GB.  Independent margins
     take 1 ms for each combination of their counts.  The report keeps 8 bytes a row and no reference
-    to the frame.
+    to the frame; of a table that is counted where it is, 8 bytes a cell, and the lazy frame or the
+    path, by which :meth:`TableReport.fetch` filters the rows at risk.
 
     Examples
     --------
@@ -216,6 +236,16 @@ def table_leakage(
     >>> report = table_leakage({**table, "n": [301, 60, 274, 93]}, counts="n")
     >>> report.rows, report.n_cells
     (728, 4)
+
+    So does a lazy frame, of which only the cells come, and the rows at risk when they are fetched:
+
+    >>> import polars as pl
+    >>> lazy = pl.LazyFrame(load_adult().columns)
+    >>> report = table_leakage(lazy, ["age", "education", "race", "sex"])
+    >>> report.n_cells, report.n_unique, report.source.engine
+    (3355, 1268, 'polars')
+    >>> report.fetch(1).collect().height
+    1
 
     A sample whose register is at hand, here every tenth row of Adult:
 
@@ -244,7 +274,8 @@ def table_leakage(
     frame, population, given = as_table(frame), as_table(population), counts
     frame, counts = _counted(frame, counts_of_table(frame, population, counts))
     columns, named = _asked(columns, counts, margins, independent)
-    factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
+    options: dict[str, Any] = {"counts": counts, "total": total, "suppressed": suppressed}
+    factors, persons, notes = _read(frame, columns, exclude=exclude, missing=missing, **options)
     kept, n_missing = _kept(factors, persons, na)
     places = np.flatnonzero(kept)
     rows = _persons(kept, persons)
@@ -257,7 +288,7 @@ def table_leakage(
     register, cautions = population_report(population, values, cells, **options)
     n = rows if n is None else n
     whole = columns is None and exclude is None
-    cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
+    cautions += notes + cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
@@ -290,7 +321,7 @@ def table_leakage(
         population=register,
         counts=counts,
         source=frame if isinstance(frame, Source) else None,
-        cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
+        cells_empty=_empty(factors, persons, total),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
         cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
@@ -323,20 +354,23 @@ def _asked(
 
 
 def _read(
-    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
-) -> tuple[dict[Any, Factor], IntArray | None]:
-    """The columns to count by, and the persons of each row where the rows are cells."""
+    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any, total: Any, suppressed: Any
+) -> tuple[dict[Any, Factor], IntArray | None, list[str]]:
+    """The columns to count by, the persons of each row where the rows are cells, and notes."""
+    for name, value in (("total", total), ("suppressed", suppressed)):
+        if counts is None and value is not None and value != ():
+            unsupported(name, "without counts", "it is about a table of counts", "Name counts")
     if isinstance(frame, Source):
         chosen = choose_columns(frame.names, columns, exclude)
         factors, persons = frame.cells(chosen, missing)
         if len(persons) >= NEARLY_ALL * persons.sum():
             check_rows_are_persons(repeated(factors, persons))
-        return factors, persons
+        return factors, persons, []
     if counts is None:
         factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
         check_index(frame, factors, None)
         check_rows_are_persons(factors)
-        return factors, None
+        return factors, None, []
     if columns is not None:
         columns = [*(name for name in columns if name != counts), counts]
     factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
@@ -358,7 +392,8 @@ def _read(
         rule = "be the column of counts of persons, not that of shares or means"
         remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
         invalid("counts", rule, value=counts, remedy=remedy)
-    return factors, as_cell_counts(counts, given, factors)
+    persons, notes = as_cell_counts(counts, given, factors, total=total, suppressed=suppressed)
+    return factors, persons, notes
 
 
 def _kept(
@@ -366,6 +401,8 @@ def _kept(
 ) -> tuple[npt.NDArray[np.bool_], int]:
     """Which rows count, and the number of persons with a missing value."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    if persons is not None:
+        absent &= persons > 0  # a row that takes no part needs no values
     if absent.any() and na == "error":
         _refuse_missing(factors, persons)
     kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
@@ -424,6 +461,13 @@ def _repeated(places: Any, persons: IntArray) -> Any:
         rule = f"hold at most {_MOST_PERSONS:,} persons for margins, which take a row a person"
         invalid("frame", rule, remedy="Leave margins out: the joint counts leak at least as much")
     return np.repeat(places, persons)
+
+
+def _empty(factors: dict[Any, Factor], persons: IntArray | None, total: Any) -> int:
+    """Rows of a table of counts with the count 0; a row of totals is none."""
+    if persons is None:
+        return 0
+    return int(np.count_nonzero((persons == 0) & ~rows_of_totals(factors, total)))
 
 
 def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoReturn:

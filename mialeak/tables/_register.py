@@ -337,7 +337,7 @@ def _read(
     options = {"argument": "population", "chosen_by": "population"}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
     if counted:
-        persons = as_cell_counts(counts, factors.pop(counts), factors)
+        persons, _ = as_cell_counts(counts, factors.pop(counts), factors)
         check_index(population, factors, counts)
         return factors, persons
     for name in given:
