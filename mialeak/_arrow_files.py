@@ -27,7 +27,7 @@ _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
 _MESSAGE, _STREAM_END = b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
 
 #: Rows of a block that is counted, and numbers at most.
-_ROWS, _ENTRIES = 2**22, 2**25
+_ROWS, _ENTRIES = 2**21, 2**24
 
 
 def read_arrow(file: TableFile, columns: Any) -> Any:

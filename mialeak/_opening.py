@@ -100,7 +100,7 @@ class TableFile:
         raw: Any = io.BytesIO(self._bytes) if self.path is None else self.path.open("rb")
         if not self.packed:
             return raw  # type: ignore[no-any-return]
-        return io.BufferedReader(_Unpacked(raw, str(self), self.packed), _CHUNK)  # type: ignore
+        return io.BufferedReader(_Unpacked(raw, str(self), self.packed), _CHUNK)
 
     def seekable(self) -> BinaryIO:
         """The same, for formats that are not read from the first byte to the last."""

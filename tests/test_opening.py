@@ -107,7 +107,7 @@ def test_the_mean_takes_a_path(tmp_path):
     path = tmp_path / "t.parquet"
     FRAME.write_parquet(path)
     assert mean_leakage(path).highest == mean_leakage(FRAME).highest
-    with pytest.raises(TypeError, match="not a LazyFrame. Call its collect\\(\\) first"):
+    with pytest.raises(TypeError, match=r"not a LazyFrame. Call its collect\(\) first"):
         mean_leakage(FRAME.lazy())
 
 
@@ -181,12 +181,12 @@ def test_what_is_not_what_it_says_is_refused(tmp_path, name, content, options, m
 
 
 def test_a_format_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="format must be one of csv, .*; got format = 'xlsx'"):
+    with pytest.raises(ValueError, match=r"format must be one of csv, .*; got format = 'xlsx'"):
         read_table(tmp_path / "t.csv", format="xlsx")
 
 
 def test_codes_with_labels_stay_codes(tmp_path):
-    """Two codes may have one label; what the file defines as missing, and empty text, is missing."""
+    """Two codes may have one label; what the file calls missing, and empty text, is missing."""
     frame = pl.DataFrame({"sex": [1, 2, 1, 9], "kind": [1, 2, 3, 3], "name": ["a", "", "b", "b"]})
     labels = {"sex": {1: "m", 2: "f", 9: "refused"}, "kind": {1: "x", 2: "x"}}
     options = {"variable_value_labels": labels, "missing_ranges": {"sex": [9]}}

@@ -291,7 +291,9 @@ MARKED = {
 def test_rows_of_totals_are_left_out_when_they_are_named():
     table = {**MARKED, "n": [10, 4, 14, 5, 7, 12]}
     report = table_leakage(table, counts="n", total="Total")
-    without = {name: [v for k, v in enumerate(values) if k % 3 < 2] for name, values in table.items()}
+    without = {
+        name: [v for k, v in enumerate(values) if k % 3 < 2] for name, values in table.items()
+    }
     assert report.estimate == table_leakage(without, counts="n").estimate
     assert report.row_cells.tolist() == [0, 1, -1, 2, 3, -1]
     assert report.cells_empty == 0

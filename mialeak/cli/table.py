@@ -282,7 +282,13 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
         if wanted is not None and options.counts is not None:
             wanted = list(dict.fromkeys([*wanted, options.counts]))
-        return _options.read_file(options, wanted, whole=False), columns, margins, Path(options.file), ""
+        return (
+            _options.read_file(options, wanted, whole=False),
+            columns,
+            margins,
+            Path(options.file),
+            "",
+        )
     from mialeak import datasets
 
     example = getattr(datasets, f"load_{options.example}")()

@@ -66,8 +66,7 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
 
 
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
-    """A sentence for each column of rows, one a person, that is no category by its name or values.
-    """
+    """A sentence for each column that is no category, where each row is one person."""
     cautions = _of_names(factors)
     names = identifiers(factors)
     if names:

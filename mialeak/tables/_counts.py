@@ -84,7 +84,12 @@ def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any],
 
 
 def as_cell_counts(
-    name: Any, counts: Factor, categories: dict[Any, Factor], *, total: Any = (), suppressed: Any = None
+    name: Any,
+    counts: Factor,
+    categories: dict[Any, Factor],
+    *,
+    total: Any = (),
+    suppressed: Any = None,
 ) -> tuple[IntArray, list[str]]:
     """The count of each row of a table that is already counted, and what to say of them.
 

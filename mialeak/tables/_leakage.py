@@ -12,9 +12,9 @@ from mialeak._arrays import as_choice, as_count, as_share, invalid, listed, unsu
 from mialeak._columns import Factor, choose_columns, frame_factors, near
 from mialeak.tables._cautions import (
     cautions_of,
-    cautions_of_persons,
     cautions_of_dropped,
     cautions_of_periods,
+    cautions_of_persons,
     is_share,
     is_weight,
 )
@@ -354,7 +354,14 @@ def _asked(
 
 
 def _read(
-    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any, total: Any, suppressed: Any
+    frame: Any,
+    columns: Any,
+    *,
+    exclude: Any,
+    counts: Any,
+    missing: Any,
+    total: Any,
+    suppressed: Any,
 ) -> tuple[dict[Any, Factor], IntArray | None, list[str]]:
     """The columns to count by, the persons of each row where the rows are cells, and notes."""
     for name, value in (("total", total), ("suppressed", suppressed)):
@@ -426,7 +433,10 @@ def _cautions(
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
     cautions += cautions_of_periods(frame, factors)
     if isinstance(frame, Source) and persons is not None:
-        factors, persons = repeated(factors, persons, 2), None  # two show what is alone, and what not
+        factors, persons = (
+            repeated(factors, persons, 2),
+            None,
+        )  # two show what is alone, and what not
         cautions += cautions_of_persons(factors)
     if persons is None:
         cautions += cautions_of_rows(factors, cell_counts)

@@ -184,15 +184,15 @@ class TableReport(Result):
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
-    source : Source or None
-        The table, if its engine counted it or it was counted by blocks: `row_cells` has an entry
-        for each cell that came, and `rows` counts persons.  None for a table in memory.
     cells_empty : int
         Rows of a table of counts with a count of 0; their cells take no part.
     columns_stripped : tuple
         Columns of a file in which values had spaces around them, which were removed.
     cautions : tuple of str
         What was probably misunderstood, with the argument that cures it; the report says it first.
+    source : Source or None
+        The table, if its engine counted it or it was counted by blocks: `row_cells` has an entry
+        for each cell that came, and `rows` counts persons.  None for a table in memory.
     kind : str
         "estimate".
 
@@ -264,9 +264,7 @@ class TableReport(Result):
             If the table is in memory, or an Arrow stream, which is read once.
         """
         if self.source is None:
-            unsupported(
-                "fetch", "for a table in memory", "its rows are at hand", "See riskiest()"
-            )
+            unsupported("fetch", "for a table in memory", "its rows are at hand", "See riskiest()")
         cells = [row.cell for row in self.riskiest(top)]
         return self.source.rows_in(np.flatnonzero(np.isin(self.row_cells, cells)))
 

@@ -34,7 +34,7 @@ __all__ = ["Source", "as_table", "repeated"]
 IntArray = npt.NDArray[np.int64]
 
 #: Cells of blocks that are kept before they are added up; doubled where the table has as many.
-_KEPT = 2**22
+_KEPT = 2**21
 
 
 class Source(Mapping[Any, Factor], ABC):
@@ -145,9 +145,11 @@ def _plain(factor: Factor, places: IntArray) -> list[Any]:
 
 def _collected(frame: Any) -> Any:
     """The rows of a lazy frame as a ``pyarrow.Table``."""
+    # The default engine of polars holds all rows of a group_by.
+    options = {"engine": "streaming"} if frame.implementation.is_polars() else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # narwhals on Dask
-        return frame.collect("pyarrow").to_native()
+        return frame.collect("pyarrow", **options).to_native()
 
 
 def _ranks(factor: Factor) -> IntArray:
