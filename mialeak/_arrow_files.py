@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,10 @@ _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
 _MESSAGE, _STREAM_END = b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
 
 #: Rows of a block that is counted, and numbers at most.
-_ROWS, _ENTRIES = 2**21, 2**24
+_ROWS, _ENTRIES = 2**20, 2**24
+
+#: Bytes of a column of a Parquet file that are read at a time.
+_BUFFER = 2**20
 
 
 def read_arrow(file: TableFile, columns: Any) -> Any:
@@ -46,7 +49,7 @@ def read_arrow(file: TableFile, columns: Any) -> Any:
             table = table.select(choose_columns(table.column_names, columns))
         table.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        file.damaged(kind, error)
+        _refuse(file, kind, error)
     return table
 
 
@@ -107,7 +110,7 @@ def arrow_names(files: Sequence[TableFile]) -> tuple[list[str], int]:
                 with file.open() as opened, _ipc(pa, opened) as reader:
                     schema, rows = reader.schema, file.size // (8 * max(1, len(reader.schema)))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            file.damaged(kind, error)
+            _refuse(file, kind, error)
         values += rows * len(schema)
         first = first or schema
         if not schema.equals(first):
@@ -134,7 +137,7 @@ def arrow_batches(files: Sequence[TableFile], names: Sequence[str]) -> Iterator[
                 with _parquet(file) as parquet:
                     text = [each.name for each in parquet.schema_arrow if _is_text(pa, each.type)]
                     expected = parquet.metadata.num_rows
-                with _parquet(file, read_dictionary=text) as parquet:
+                with _parquet(file, read_dictionary=text, buffer_size=_BUFFER) as parquet:
                     for batch in parquet.iter_batches(size, columns=list(names)):
                         batch.validate(full=True)
                         rows += batch.num_rows
@@ -147,7 +150,7 @@ def arrow_batches(files: Sequence[TableFile], names: Sequence[str]) -> Iterator[
                         batch.validate(full=True)
                         yield pa.Table.from_batches([batch]).select(list(names))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            file.damaged(_kind(file), error)
+            _refuse(file, _kind(file), error)
 
 
 def _record_batches(reader: Any) -> Iterator[Any]:
@@ -187,9 +190,16 @@ def matrix_blocks(path: Path, entries: int) -> Iterator[tuple[Any, Any]]:
                     matrix[:, place] = column
                 yield names, matrix
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        file.damaged("Parquet", error)
+        _refuse(file, "Parquet", error)
     if missing:
         file.damaged("Parquet", f"{missing} rows are missing")
+
+
+def _refuse(file: TableFile, kind: str, error: Exception) -> NoReturn:
+    """Raise for what pyarrow raised: the file is damaged, unless the memory was short."""
+    if isinstance(error, MemoryError):
+        raise error
+    file.damaged(kind, error)
 
 
 def _kind(file: TableFile) -> str:
@@ -212,7 +222,8 @@ def _parquet(file: TableFile, **options: Any) -> Any:
     import pyarrow.parquet as pq
 
     source = file.path if file.is_plain else file.seekable()
-    return pq.ParquetFile(source, page_checksum_verification=True, **options)
+    # With pre_buffer pyarrow keeps each block that it has read until the file is closed.
+    return pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, **options)
 
 
 def _pyarrow(file: TableFile) -> Any:

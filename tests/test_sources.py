@@ -317,3 +317,34 @@ def test_dates_are_shown_as_dates():
 
 def test_pandas_frames_are_counted_in_memory():
     assert table_leakage(pd.DataFrame({"a": [1, 1, 2]})).source is None
+
+
+def test_blocks_of_a_file_are_not_kept(tmp_path):
+    """pyarrow can keep all that it has read of a file until the file is closed."""
+    from mialeak._arrow_files import arrow_batches
+    from mialeak._opening import table_file
+
+    path = tmp_path / "t.parquet"
+    numbers = np.random.default_rng(2).integers(0, 2**60, 2**21)
+    options = {"compression": "none", "use_dictionary": False, "row_group_size": 2**15}
+    pq.write_table(pa.table({"a": numbers}), path, **options)
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mialeak._arrow_files._ROWS", 2**15)
+        for block in arrow_batches([table_file(path)], ["a"]):
+            rows += block.num_rows
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert rows == numbers.size
+    assert most < numbers.nbytes / 4
+
+
+def test_short_memory_is_no_damage(tmp_path, small, monkeypatch):
+    def read(*arguments, **options):
+        raise pa.ArrowMemoryError("malloc of size 32 failed")
+
+    path = tmp_path / "t.parquet"
+    FRAME.write_parquet(path)
+    table = _io.read_table(path, whole=False)
+    monkeypatch.setattr("mialeak._arrow_files._parquet", read)
+    with pytest.raises(MemoryError, match="malloc"):
+        next(table.blocks(["age"]))

@@ -34,7 +34,7 @@ __all__ = ["Source", "as_table", "repeated"]
 IntArray = npt.NDArray[np.int64]
 
 #: Cells of blocks that are kept before they are added up; doubled where the table has as many.
-_KEPT = 2**21
+_KEPT = 2**20
 
 
 class Source(Mapping[Any, Factor], ABC):
