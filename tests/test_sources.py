@@ -320,7 +320,7 @@ def test_pandas_frames_are_counted_in_memory():
 
 
 def test_blocks_of_a_file_are_not_kept(tmp_path):
-    """pyarrow can keep all that it has read of a file until the file is closed."""
+    """Pyarrow can keep all that it has read of a file until the file is closed."""
     from mialeak._arrow_files import arrow_batches
     from mialeak._opening import table_file
 
