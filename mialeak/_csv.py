@@ -121,7 +121,7 @@ def _field_blocks(
                     records.insert(0, first)
                 if not records:
                     yield {name: [] for name in chosen}
-                read, place_in = 0, (lambda: 0) if path.packed else binary.tell
+                read = 0
                 while records:
                     if set(map(len, records)) != {len(first)}:
                         _check_ragged(path, delimiter, len(first), has_names)
@@ -130,8 +130,9 @@ def _field_blocks(
                         name: [record[place] for record in records]
                         for name, place in zip(chosen, places, strict=True)
                     }
-                    done(place_in() - read)
-                    read = place_in()
+                    if not path.packed:  # whose unpacked bytes are of no known number
+                        done(binary.tell() - read)
+                        read = binary.tell()
                     records = list(islice(reader, size))
             except csv.Error as error:
                 raise ValueError(f"{path} line {reader.line_num}: {error}") from error

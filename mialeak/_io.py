@@ -151,7 +151,7 @@ def read_table(
         For a format whose extra is not installed.
     """
     markers = as_markers(missing)
-    text = {"header": header, "names": names, "progress": progress}
+    text: dict[str, Any] = {"header": header, "names": names, "progress": progress}
     if str(path) != "-" and Path(path).is_dir():
         if format not in (None, "parquet"):
             raise ValueError(f"{path} is a folder, which must be of Parquet files, not of {format}")

@@ -139,6 +139,7 @@ def _plain(factor: Factor, places: IntArray) -> list[Any]:
     levels: Any = factor.levels
     if isinstance(levels, np.ndarray):
         levels = levels.tolist()
+    values: list[Any]
     values = [levels[code] if code >= 0 else None for code in factor.codes[places].tolist()]
     return [value.as_py() if hasattr(value, "as_py") else value for value in values]
 
