@@ -268,6 +268,8 @@ def factor_from_arrow(array: Any, name: Any) -> Factor:
         codes = np.full(len(indices), -1, np.int32)
         codes[indices >= 0] = of_dictionary.codes[indices[indices >= 0]]
         return Factor(codes, of_dictionary.levels)
+    if str(kind).endswith("_view"):  # of strings or bytes: pyarrow takes no rows of such
+        array = array.cast(pa.large_string() if str(kind) == "string_view" else pa.large_binary())
     array = array.dictionary_encode()
     levels = array.dictionary
     if pa.types.is_timestamp(levels.type) and levels.type.unit == "ns":
@@ -412,8 +414,9 @@ def _factor_of_native(column: Any, name: Any) -> Factor:
 
 def _as_table(frame: Any) -> str:
     """What makes a table of something that is none."""
-    if hasattr(frame, "collect"):
-        return "Call its collect() first"
+    for fetch in ("toArrow", "to_arrow_table", "to_pyarrow", "compute", "collect"):
+        if hasattr(frame, fetch):
+            return f"Call its {fetch}() first"
     if isinstance(frame, (str, PathLike)):
         return "Read the file first, as with pandas.read_csv"
     if hasattr(frame, "reset_index"):  # a pandas Series

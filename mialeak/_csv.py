@@ -16,9 +16,9 @@ Both rules look at the first records only.  A file that they get wrong is read w
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any, NoReturn
 
 from mialeak._arrays import invalid
@@ -26,8 +26,9 @@ from mialeak._blocks import progress_bar
 from mialeak._columns import Factor, FactorBuilder, choose_columns
 from mialeak._fields import is_number
 from mialeak._markers import MARKERS
+from mialeak._opening import TableFile
 
-__all__ = ["HEADER_ADVICE", "check_index", "read_csv"]
+__all__ = ["HEADER_ADVICE", "check_index", "csv_blocks", "read_csv"]
 
 #: What to do where line 1 looks like data.
 HEADER_ADVICE = (
@@ -52,7 +53,7 @@ _DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
 
 
 def read_csv(
-    path: Path,
+    path: TableFile,
     columns: Any,
     *,
     delimiter: str,
@@ -61,12 +62,49 @@ def read_csv(
     progress: bool = False,
 ) -> dict[str, Factor]:
     """The columns of a CSV; the arguments are those of :func:`mialeak._io.read_table`."""
+    builders: dict[str, FactorBuilder] = {}
+    for fields in _field_blocks(path, columns, delimiter, header, names, progress):
+        for name, values in fields.items():
+            builder = builders.setdefault(name, FactorBuilder(missing=("",), strip=True))
+            builder.add(values)
+    return {name: builder.finish() for name, builder in builders.items()}
+
+
+def csv_blocks(
+    path: TableFile,
+    columns: Any,
+    *,
+    delimiter: str,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+    progress: bool = False,
+) -> Iterator[dict[str, Factor]]:
+    """The same, a block of rows at a time, each with levels of its own; the first may be empty."""
+    for fields in _field_blocks(path, columns, delimiter, header, names, progress):
+        block = {}
+        for name, values in fields.items():
+            builder = FactorBuilder(missing=("",), strip=True)
+            builder.add(values)
+            block[name] = builder.finish()
+        yield block
+
+
+def _field_blocks(
+    path: TableFile,
+    columns: Any,
+    delimiter: str,
+    header: bool | None,
+    names: Sequence[str] | None,
+    progress: bool,
+) -> Iterator[dict[str, list[str]]]:
+    """The fields of the chosen columns, a block of records at a time; at least one block."""
     if len(delimiter) != 1:
         invalid("delimiter", "be one character", value=delimiter)
     try:
         with (
-            path.open(newline="", encoding="utf-8-sig") as file,
-            progress_bar(progress, path.stat().st_size, "B", delay=_DELAY) as done,
+            path.open() as binary,
+            io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as file,
+            progress_bar(progress, None if path.packed else path.size, "B", delay=_DELAY) as done,
         ):
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             try:
@@ -79,28 +117,30 @@ def read_csv(
                 check_index(path, labels, columns)
                 chosen = choose_columns(labels, columns)
                 places = [labels.index(name) for name in chosen]
-                builders = [FactorBuilder(missing=("",), strip=True) for _ in chosen]
                 if not has_names:
                     records.insert(0, first)
-                buffer: Any = file.buffer
+                if not records:
+                    yield {name: [] for name in chosen}
                 read = 0
                 while records:
                     if set(map(len, records)) != {len(first)}:
                         _check_ragged(path, delimiter, len(first), has_names)
                         records = list(filter(None, records))
-                    for place, builder in zip(places, builders, strict=True):
-                        builder.add([record[place] for record in records])
-                    done(buffer.tell() - read)
-                    read = buffer.tell()
+                    yield {
+                        name: [record[place] for record in records]
+                        for name, place in zip(chosen, places, strict=True)
+                    }
+                    if not path.packed:  # whose unpacked bytes are of no known number
+                        done(binary.tell() - read)
+                        read = binary.tell()
                     records = list(islice(reader, size))
             except csv.Error as error:
                 raise ValueError(f"{path} line {reader.line_num}: {error}") from error
     except UnicodeDecodeError as error:
         _refuse_encoding(path, error)
-    return {name: builder.finish() for name, builder in zip(chosen, builders, strict=True)}
 
 
-def _check_line(path: Path, first: list[str], delimiter: str) -> None:
+def _check_line(path: TableFile, first: list[str], delimiter: str) -> None:
     """Refuse a first line that is blank, or one field with another delimiter in it."""
     if not first:
         raise ValueError(f"{path} must have the names of its columns in line 1, which is blank")
@@ -113,7 +153,7 @@ def _check_line(path: Path, first: list[str], delimiter: str) -> None:
                 )
 
 
-def _check_spaces(path: Path, first: list[str], records: list[list[str]]) -> None:
+def _check_spaces(path: TableFile, first: list[str], records: list[list[str]]) -> None:
     """Refuse a single column of as many numbers in each line, as ``numpy.savetxt`` writes them."""
     if len(first) > 1 or len(first[0].split()) < 2:
         return
@@ -127,7 +167,7 @@ def _check_spaces(path: Path, first: list[str], records: list[list[str]]) -> Non
 
 
 def _labels(
-    path: Path,
+    path: TableFile,
     first: list[str],
     records: list[list[str]],
     header: bool | None,
@@ -211,7 +251,7 @@ def _are_numbers(fields: Iterable[str]) -> bool:
     return all(is_number(field) or field.lower() in MARKERS for field in plain)
 
 
-def check_index(path: Path, names: list[str], columns: Any) -> None:
+def check_index(path: TableFile, names: list[str], columns: Any) -> None:
     """Refuse to count by the numbers of the rows, in which every row is alone."""
     for place, name in enumerate(names, 1):
         if columns is None and (not name or name.startswith("__index_level_")):
@@ -221,10 +261,10 @@ def check_index(path: Path, names: list[str], columns: Any) -> None:
             )
 
 
-def _check_ragged(path: Path, delimiter: str, width: int, has_names: bool) -> None:
+def _check_ragged(path: TableFile, delimiter: str, width: int, has_names: bool) -> None:
     """Raise for the first record without `width` fields, unless only blank lines follow it."""
     blank = 0
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with path.open() as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         for record in reader:
             if not record:
@@ -239,9 +279,9 @@ def _check_ragged(path: Path, delimiter: str, width: int, has_names: bool) -> No
                 )
 
 
-def _refuse_encoding(path: Path, error: UnicodeDecodeError) -> NoReturn:
+def _refuse_encoding(path: TableFile, error: UnicodeDecodeError) -> NoReturn:
     """Report the first line whose bytes are not UTF-8."""
-    with path.open("rb") as file:
+    with path.open() as file:
         for number, line in enumerate(file, 1):
             try:
                 line.decode("utf-8")

@@ -1,10 +1,11 @@
-"""Files: CSV, Parquet, npy and npz in, as the columns of a table; the state of an object out.
+"""Files in, as the columns of a table; the state of an object out.
 
-Nothing is guessed.  A file must be what its suffix says; a CSV has a header unless the caller says
-otherwise, is UTF-8 and keeps its values as written (:mod:`mialeak._csv`); only an empty field and
-what the caller names is missing; a pickle is never read.  CSV goes through the standard library, so
-that it needs NumPy alone and an error can name the line; tables of many millions of rows are better
-kept in Parquet.
+Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS and SAS, packed by gzip or zstd or not, from a
+path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must be what its
+suffix or its caller says; a CSV has a header unless the caller says otherwise, is UTF-8 and keeps
+its values as written (:mod:`mialeak._csv`); only an empty field and what the caller names is
+missing; a pickle is never read.  CSV goes through the standard library, so that it needs NumPy
+alone and an error can name the line; tables of many millions of rows are better kept in Parquet.
 
 A state is an npz archive of plain arrays and a header in JSON that says whose it is, and in which
 version.
@@ -19,12 +20,20 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._arrow_files import (
+    arrow_batches,
+    arrow_names,
+    matrix_blocks,
+    parquet_files,
+    read_arrow,
+)
 from mialeak._columns import (
     Factor,
     as_markers,
@@ -33,25 +42,14 @@ from mialeak._columns import (
     factor_from_values,
     without_markers,
 )
-from mialeak._csv import check_index, read_csv
+from mialeak._csv import check_index, csv_blocks, read_csv
+from mialeak._opening import TableFile, table_file
+from mialeak._statistical_files import read_statistical
 
-__all__ = ["read_blocks", "read_state", "read_table", "write_state"]
+__all__ = ["LargeTable", "read_blocks", "read_state", "read_table", "write_state"]
 
 #: How files begin.
-_PARQUET, _NPY, _ZIP = b"PAR1", b"\x93NUMPY", b"PK\x03\x04"
-
-#: How the content of a file shows what it is.
-_MAGIC = {
-    _PARQUET: "Parquet",
-    _NPY: "NumPy .npy",
-    _ZIP: "a zip archive (such as .npz or .xlsx)",
-    b"\x1f\x8b": "gzip",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-}
-
-#: Bytes looked at to see whether a CSV is text.
-_HEAD = 2**16
+_NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 #: What reading a damaged .npy or .npz was seen to raise.
 _DAMAGED = (
@@ -65,26 +63,65 @@ _ZIP_END = struct.Struct("<4s6xH10x")
 #: The name of the header among the arrays of a state.
 _HEADER = "header"
 
+#: Values of a Parquet or Arrow file, and bytes of a CSV or of a packed one, above which a table is
+#: counted by blocks.  They do not depend on the machine, as its memory would.
+_LARGE, _LARGE_CSV, _LARGE_PACKED = 2**25, 2**28, 2**25
+
+
+class LargeTable:
+    """A file, or a folder of files, whose rows need not be in memory together.
+
+    Attributes
+    ----------
+    names : list of str
+        Of its columns.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        read: Any,
+        blocks: Any,
+        missing: Sequence[str] = (),
+    ) -> None:
+        self.names = list(names)
+        self._read, self._blocks, self._missing = read, blocks, missing
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """All rows of the columns, as :func:`read_table` returns them."""
+        table = self._read(columns)
+        return _without_markers(table, self._missing) if self._missing else table
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[dict[str, Factor]]:
+        """The columns, a block of rows at a time, each with levels of its own."""
+        for block in self._blocks(columns):
+            yield _without_markers(block, self._missing)
+
 
 def read_table(
     path: str | Path,
     columns: Any = None,
     *,
+    format: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
     missing: Any = (),
     progress: bool = False,
+    whole: bool = True,
 ) -> Any:
-    """The columns of a file: a dict of columns, or a ``pyarrow.Table`` for Parquet.
+    """The columns of a file: a dict of columns, or a ``pyarrow.Table`` for Parquet and Arrow.
 
     Parameters
     ----------
     path : str or Path
-        Its suffix says what it is: .csv, .tsv, .parquet (.pq), .npy or .npz.  The columns of a
-        two-dimensional array are called "0", "1", ...
+        A file, a folder of Parquet files, or "-" for standard input, which is held in memory.  The
+        columns of a two-dimensional array are called "0", "1", ...
     columns : sequence of str, optional
         The columns to read; all by default.
+    format : str, optional
+        What it holds, such as "csv" or "parquet.gz".  By default the suffix says so, and standard
+        input is a CSV.
     delimiter : str, optional
         Of a CSV: a comma by default, a tab for .tsv.
     header : bool, optional
@@ -98,6 +135,9 @@ def read_table(
         Values that mark a missing one, such as ``["?", -9]``.
     progress : bool
         Whether to show how much of a CSV is read.
+    whole : bool
+        If False, a folder and a large file are given as a :class:`LargeTable`, to be counted by
+        blocks.
 
     Raises
     ------
@@ -108,32 +148,69 @@ def read_table(
         an index that pandas wrote; if line 1 of a CSV looks like data where names are expected,
         or like names where data are.
     ImportError
-        For Parquet without pyarrow.
+        For a format whose extra is not installed.
     """
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if path.is_fifo():
-        raise ValueError(f"{path} must be a file, not a pipe: it is read more than once")
-    if suffix in (".csv", ".tsv"):
-        _check_text(path)
-        if delimiter is None:
-            delimiter = "\t" if suffix == ".tsv" else ","
-        table: Any = read_csv(
-            path, columns, delimiter=delimiter, header=header, names=names, progress=progress
-        )
+    markers = as_markers(missing)
+    text: dict[str, Any] = {"header": header, "names": names, "progress": progress}
+    if str(path) != "-" and Path(path).is_dir():
+        if format not in (None, "parquet"):
+            raise ValueError(f"{path} is a folder, which must be of Parquet files, not of {format}")
+        files = parquet_files(Path(path))
+    else:
+        files = [table_file(path, format)]
+    file = files[0]
+    if file.format in ("csv", "tsv"):
+        file.check_text()
+        tab = file.format == "tsv"
+        text["delimiter"] = delimiter if delimiter is not None else "\t" if tab else ","
+        if not whole and _is_large(file):
+            return _large_csv(file, columns, text, markers)
+        table: Any = read_csv(file, columns, **text)
     elif header is not None or names is not None:
         raise ValueError(f"{path} names its columns itself: header and names are for a CSV")
-    elif suffix in (".parquet", ".pq"):
-        _check_magic(path, _PARQUET)
-        table = _read_parquet(path, columns)
-    elif suffix in (".npy", ".npz"):
-        _check_magic(path, _NPY if suffix == ".npy" else _ZIP)
-        arrays = _read_arrays(path)
+    elif file.format in ("parquet", "arrow"):
+        if not whole or len(files) > 1:
+            labels, values = arrow_names(files)
+            if not whole and (values > _LARGE or Path(path).is_dir()):
+                return _large_arrow(files, labels, columns, markers)
+        table = _read_files(files, columns)
+    elif file.format in ("npy", "npz"):
+        file.check_head(_NPY if file.format == "npy" else _ZIP)
+        arrays = _read_arrays(file)
         table = {name: arrays[name] for name in choose_columns(list(arrays), columns)}
     else:
-        raise ValueError(f"{path} must end in .csv, .tsv, .parquet, .npy or .npz to say what it is")
-    markers = as_markers(missing)
+        table = read_statistical(file, columns)
     return _without_markers(table, markers) if markers else table
+
+
+def _is_large(file: TableFile) -> bool:
+    return file.size > (_LARGE_PACKED if file.packed else _LARGE_CSV)
+
+
+def _large_csv(
+    file: TableFile, columns: Any, options: dict[str, Any], markers: Sequence[str]
+) -> LargeTable | dict[str, Factor]:
+    names = list(next(csv_blocks(file, columns, **{**options, "progress": False})))
+    read, blocks = partial(read_csv, file, **options), partial(csv_blocks, file, **options)
+    return LargeTable(names, read, blocks, markers)
+
+
+def _large_arrow(
+    files: Sequence[TableFile], names: list[str], columns: Any, markers: Sequence[str]
+) -> LargeTable:
+    check_index(files[0], names, columns)
+    names = choose_columns(names, columns)
+    return LargeTable(names, partial(_read_files, files), partial(arrow_batches, files), markers)
+
+
+def _read_files(files: Sequence[TableFile], columns: Any) -> Any:
+    """The table of the files, one below the other."""
+    tables = [read_arrow(file, columns) for file in files]
+    if len(tables) == 1:
+        return tables[0]
+    import pyarrow as pa
+
+    return pa.concat_tables(tables)
 
 
 def _without_markers(table: Any, markers: Sequence[str]) -> dict[Any, Factor]:
@@ -145,60 +222,7 @@ def _without_markers(table: Any, markers: Sequence[str]) -> dict[Any, Factor]:
     return {name: without_markers(factor, markers) for name, factor in columns.items()}
 
 
-def _check_magic(path: Path, magic: bytes) -> None:
-    head = _head(path)
-    if not head.startswith(magic):
-        _refuse_content(path, _content(head) or "something else")
-
-
-def _check_text(path: Path) -> None:
-    head = _head(path)
-    found = _content(head) or ("binary data" if b"\0" in head else None)
-    if found:
-        _refuse_content(path, found)
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
-    if not head:
-        raise ValueError(f"{path} is empty")
-    return head
-
-
-def _content(head: bytes) -> str | None:
-    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
-
-
-def _refuse_content(path: Path, found: str) -> NoReturn:
-    raise ValueError(f"{path} is not the {path.suffix} file its name says: it holds {found}")
-
-
-def _read_parquet(path: Path, columns: Any) -> Any:
-    pa, pq = _pyarrow(path)
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            check_index(path, file.schema_arrow.names, columns)
-            names = choose_columns(file.schema_arrow.names, columns)
-            table = file.read(columns=names)
-            table.validate(full=True)
-            return table
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
-
-
-def _pyarrow(path: Path) -> tuple[Any, Any]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError(
-            f'{path} takes pyarrow to read: pip install "mialeak[dataframe]"'
-        ) from error
-    return pa, pq
-
-
-def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def _read_arrays(path: TableFile) -> dict[str, npt.NDArray[Any]]:
     """The columns of an .npy or .npz file; a single table in an archive is taken for the table."""
     loaded = _load_arrays(path)
     if isinstance(loaded, np.ndarray):
@@ -229,38 +253,17 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
-        _check_magic(path, _PARQUET)
-        yield from _parquet_blocks(path, entries)
-    elif suffix == ".npy":
-        _check_magic(path, _NPY)
-        yield None, _load_arrays(path, mapped=True)
-    elif suffix == ".npz":
-        _check_magic(path, _ZIP)
-        for array in _load_arrays(path).values():
-            yield None, array
+        yield from matrix_blocks(path, entries)
+    elif suffix in (".npy", ".npz"):
+        file = table_file(path)
+        file.check_head(_NPY if suffix == ".npy" else _ZIP)
+        if suffix == ".npy":
+            yield None, _load_arrays(file, mapped=True)
+        else:
+            for array in _load_arrays(file).values():
+                yield None, array
     else:
         raise ValueError(f"{path} must end in .npy, .npz or .parquet to say what it is")
-
-
-def _parquet_blocks(path: Path, entries: int) -> Iterator[tuple[Any, Any]]:
-    pa, pq = _pyarrow(path)
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            names = np.array(file.schema_arrow.names, dtype=object)
-            rows = max(1, entries // max(1, names.size))
-            missing = file.metadata.num_rows
-            for batch in file.iter_batches(rows):
-                missing -= batch.num_rows
-                columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-                dtype = np.result_type(*columns) if columns else np.float64
-                matrix = np.empty((batch.num_rows, names.size), dtype, order="F")
-                for place, column in enumerate(columns):
-                    matrix[:, place] = column
-                yield names, matrix
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is a damaged Parquet file ({_one_line(error)})") from error
-    if missing:  # a page that pyarrow left out without a word
-        raise ValueError(f"{path} is a damaged Parquet file ({missing} rows are missing)")
 
 
 def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: Any) -> None:
@@ -297,7 +300,9 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
         If it is damaged, or was written for another kind or by a later version.
     """
     path = Path(path)
-    if not _head(path).startswith(_ZIP):
+    with path.open("rb") as file:
+        head = file.read(len(_ZIP))
+    if head != _ZIP:
         raise ValueError(f"{path} is no file that a {kind} was saved to")
     with path.open("rb") as file:
         try:
@@ -317,12 +322,12 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
     return header, arrays
 
 
-def _load_arrays(path: Path, *, mapped: bool = False) -> Any:
+def _load_arrays(path: TableFile, *, mapped: bool = False) -> Any:
     """The array of an .npy file, a memory map if `mapped`, or those of an .npz by name."""
     try:
-        if mapped:
-            return np.load(path, "r", allow_pickle=False)
-        with path.open("rb") as file:
+        if mapped and path.path is not None:
+            return np.load(path.path, "r", allow_pickle=False)
+        with path.seekable() as file:
             loaded: Any = np.load(file, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
                 loaded = _archived(file, loaded)
@@ -343,7 +348,7 @@ def _archived(file: BinaryIO, archive: Any) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _array_columns(path: Path, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+def _array_columns(path: TableFile, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
     if array.dtype.names and array.ndim == 1:
         return {name: array[name] for name in array.dtype.names}
     if array.ndim not in (1, 2):

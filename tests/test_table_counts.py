@@ -114,7 +114,7 @@ def test_counts_may_be_text_or_whole_floats(counts):
 def test_a_census_needs_no_row_a_person():
     report = table_leakage({"a": list("xyz"), "n": [10**9, 2 * 10**12, 1]}, counts="n")
     assert report.rows == 2_001_000_000_001
-    with pytest.raises(ValueError, match="counts must sum to at most 50,000,000 for margins"):
+    with pytest.raises(ValueError, match="must hold at most 50,000,000 persons for margins"):
         table_leakage({"a": list("xyz"), "n": [10**9, 5, 1]}, margins=["a"], counts="n")
 
 
@@ -279,3 +279,99 @@ def test_categories_in_the_index_of_pandas_are_not_ignored():
         table_leakage(counted, counts="n")
     assert table_leakage(counted.reset_index(), counts="n").cell_counts.tolist() == [1, 1, 1, 2]
     assert table_leakage(frame.set_index("age")).rows == 5  # words are no counts
+
+
+MARKED = {
+    "sex": ["f", "m", "Total", "f", "m", "Total"],
+    "age": [1, 1, 1, 2, 2, 2],
+    "n": ["10", "<5", "14", "c", "7", "12"],
+}
+
+
+def test_rows_of_totals_are_left_out_when_they_are_named():
+    table = {**MARKED, "n": [10, 4, 14, 5, 7, 12]}
+    report = table_leakage(table, counts="n", total="Total")
+    without = {
+        name: [v for k, v in enumerate(values) if k % 3 < 2] for name, values in table.items()
+    }
+    assert report.estimate == table_leakage(without, counts="n").estimate
+    assert report.row_cells.tolist() == [0, 1, -1, 2, 3, -1]
+    assert report.cells_empty == 0
+    assert report.cautions[0] == "2 of 6 rows are left out as totals."
+    with pytest.raises(ValueError, match=r"rows of totals with total=\['Total'\]"):
+        table_leakage(table, counts="n")
+    with pytest.raises(ValueError, match=r"total must be values of .*; got total\[1\] = 'All'"):
+        table_leakage(table, counts="n", total=["Total", "All"])
+    gap = {**table, "age": [1, 1, None, 2, 2, None]}
+    assert table_leakage(gap, counts="n", total="Total").estimate == report.estimate
+
+
+@pytest.mark.parametrize(
+    ("suppressed", "counts"),
+    [
+        (1, [10, 1, 1, 7]),
+        (4, [10, 4, 4, 7]),
+        (0, [10, 7]),
+        ({"<5": 2, "c": 0}, [10, 2, 7]),
+    ],
+)
+def test_suppressed_counts_are_taken_to_be_what_the_caller_says(suppressed, counts):
+    report = table_leakage(MARKED, counts="n", total="Total", suppressed=suppressed)
+    assert report.cell_counts.tolist() == counts
+    taken = "0 to 2" if isinstance(suppressed, dict) else suppressed
+    assert report.cautions[1] == (
+        f"2 counts are suppressed and taken to be {taken}: the answer is that for such a table, "
+        "not for the true one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"suppressed": None}, "row 1 holds '<5'.*or pass suppressed=1 to take"),
+        ({}, {"suppressed": 5}, "must be at most 4, as the mark '<5' says; got suppressed = 5"),
+        ({}, {"suppressed": {"<5": 1}}, "row 3 holds 'c'"),
+        ({}, {"suppressed": -1}, "suppressed must be"),
+        ({"n": ["1", "-", "1", "2", "7", "9"]}, {}, "row 1 holds '-'. If it is a zero, pass supp"),
+        ({"n": ["1", "x7", "1", "2", "7", "9"]}, {}, "row 1 holds 'x7'"),
+        ({"n": ["1", "1.5", "1", "2", "7", "9"]}, {}, "row 1 holds '1.5'. A fraction"),
+        ({"n": ["1", "-3", "1", "2", "7", "9"]}, {}, "row 1 holds '-3'. A negative number"),
+        ({"n": ["1", "3", "1", "2", "7", "9"]}, {}, "no count of the table is suppressed"),
+    ],
+)
+def test_marks_that_are_not_named_stay_refused(change, options, message):
+    options = {"counts": "n", "total": "Total", "suppressed": 1, **options}
+    with pytest.raises((ValueError, TypeError), match=message):
+        table_leakage({**MARKED, **change}, **options)
+
+
+@pytest.mark.parametrize("options", [{"total": "x"}, {"suppressed": 1}])
+def test_marks_are_those_of_a_table_of_counts(options):
+    with pytest.raises(ValueError, match="is not available without counts"):
+        table_leakage({"a": ["x", "x", "y"]}, **options)
+
+
+def test_the_shell_names_totals_and_marks(tmp_path, capsys):
+    from mialeak.cli import main
+
+    path = tmp_path / "t.csv"
+    path.write_text("sex,age,n\nf,1,10\nm,1,<5\nTotal,1,14\nf,2,-\nm,2,7\n")
+    line = ["table", str(path), "--counts", "n"]
+    assert main(line) == 1
+    assert "with --total Total, or rename" in capsys.readouterr().err
+    assert main([*line, "--total", "Total"]) == 1
+    assert "pass --suppressed 1 to take" in capsys.readouterr().err
+    assert main([*line, "--total", "Total", "--suppressed", "1"]) == 1
+    assert "If it is a zero, pass --suppressed=-=0." in capsys.readouterr().err
+    assert main([*line, "--total", "Total", "--suppressed=<5=1,-=0"]) == 0
+    assert "2 counts are suppressed and taken to be 0 to 1" in capsys.readouterr().out
+    assert main([*line, "--suppressed", "a"]) == 1
+    assert "--suppressed must be a count, or MARK=COUNT,..." in capsys.readouterr().err
+
+
+def test_margins_of_a_published_table_leave_its_totals_out():
+    marks = {"counts": "n", "total": "Total", "suppressed": 1}
+    report = table_leakage(MARKED, margins=["sex", "age"], **marks)
+    persons = {"sex": ["f"] * 11 + ["m"] * 8, "age": [1] * 10 + [2] + [1] + [2] * 7}
+    expected = table_leakage(persons, margins=["sex", "age"]).margins
+    assert report.margins.average == expected.average

@@ -220,7 +220,7 @@ def test_adult_as_its_own_register():
         ),
         ({"population": Register([3, 4])}, TypeError, "population must be the register as a table"),
         ({"population": [[30, "f"]]}, TypeError, "population must be a pandas, polars or pyarrow"),
-        ({"population": "register.csv"}, TypeError, "population must be a pandas, polars or"),
+        ({"population": [1, 2]}, TypeError, "population must be a pandas, polars or"),
         ({"population": {"age": [], "sex": []}}, ValueError, "population must have at least one"),
         ({"margins": ["age"]}, ValueError, "margins must be left out with population"),
         ({"protect": {}}, ValueError, "protect must be left out with population"),

@@ -313,13 +313,6 @@ def test_without_missing_values_the_three_ways_agree():
             "Of a Series of counts call reset_index(name='n'), and pass counts='n'",
         ),
         (
-            pl.LazyFrame({"a": [1]}),
-            {},
-            TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a LazyFrame. "
-            "Call its collect() first",
-        ),
-        (
             SMALL,
             {"na": "ignore"},
             ValueError,

@@ -331,9 +331,9 @@ FRAME = pd.DataFrame({"age": AGES, "sex": SEXES, "hours": HOURS})
 
 TABLE_CALLS = [
     Call(
-        "the name of a file",
-        lambda: table_leakage("adult.csv"),
-        ["not a str", "pandas.read_csv"],
+        "the name of a file of another kind",
+        lambda: table_leakage("adult.xlsx"),
+        ["adult.xlsx must end in .csv", "name its format"],
     ),
     Call(
         "a matrix",

@@ -31,7 +31,8 @@ Examples:
   mialeak mean --example genotypes --html report.html
   mialeak table --help
 
-Exit code: 0 within the limit (or none given), 2 over it, 3 undecided, 1 for an error.
+Exit code: 0 within the limit (or none given), 2 over it, 3 undecided,
+1 for an error.
 """
 
 _ERROR = 1

@@ -14,9 +14,13 @@ __all__ = ["LONGEST", "as_typed", "in_shell", "one_line", "shortened"]
 #: Advice for Python, and the same for the shell.
 _ADVICE = {
     "say so with delimiter": "say so with --delimiter",
+    "the format with format": "the format with --format",
+    "its format with format": "its format with --format",
     "choose the columns": "choose with --columns",
     "Leave out exact": "Leave out --exact",
     "noise_std counts": "--noise-std counts",
+    "pass suppressed={'-': 0}": "pass --suppressed=-=0",
+    "pass suppressed=": "pass --suppressed ",
     "header=False": "--no-header",
     "header=True": "--header",
     "names=['A', 'B', ...]": "--names A,B,...",
@@ -35,7 +39,7 @@ _WORD = r"'[^'\\]*'|\"[^\"\\]*\""
 
 #: An argument that is an option of the same name, with its value: one word, or a list of them.
 _ARGUMENT = re.compile(
-    rf"\b(counts|exclude|missing|na)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
+    rf"\b(counts|exclude|missing|na|total)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
 )
 
 #: Characters that an error has at most.

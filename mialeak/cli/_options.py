@@ -95,7 +95,15 @@ def add_table_options(add: Any, examples: Any) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help=".csv or .tsv with the names of its columns in line 1, .parquet, .npy or .npz",
+        help=".csv or .tsv with the names of its columns in line 1, .parquet or a folder of such "
+        "files, .arrow, .feather, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, each also .gz or .zst; "
+        "- is standard input",
+    )
+    add(
+        "--format",
+        metavar="F",
+        help="what FILE holds, whatever its name: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
+        "sas7bdat or xpt, also with .gz or .zst (default: as the name says; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add(
@@ -224,13 +232,17 @@ def one_table(options: argparse.Namespace, command: str) -> None:
         "columns": "--columns",
         "delimiter": "--delimiter",
         "exclude": "--exclude",
+        "format": "--format",
         "missing": "--missing",
         "names": "--names",
     }
 
 
-def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
-    """The columns of the file, with a bar on a terminal if reading takes long."""
+def read_file(options: argparse.Namespace, columns: list[str] | None, *, whole: bool = True) -> Any:
+    """The columns of the file, with a bar on a terminal if reading takes long.
+
+    If not `whole`, a large file may be given as a table that is counted by blocks.
+    """
     import importlib.util
 
     from mialeak._io import read_table
@@ -238,11 +250,13 @@ def read_file(options: argparse.Namespace, columns: list[str] | None) -> Any:
     return read_table(
         options.file,
         columns,
+        format=options.format,
         delimiter="\t" if options.delimiter == "\\t" else options.delimiter,
         header=options.header,
         names=None if options.names is None else names(options.names, "--names"),
         missing=markers(options),
         progress=sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
+        whole=whole,
     )
 
 

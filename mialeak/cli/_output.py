@@ -176,7 +176,12 @@ def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
     settings = {name: value for name, value in vars(options).items() if name not in _NOT_SETTINGS}
     return Origin(
         command=shlex.join(["mialeak", *options.argv]),
-        inputs={Path(path).name: fingerprint(path) for path in inputs},
+        inputs={
+            each.name: fingerprint(each)
+            for path in map(Path, inputs)
+            for each in (sorted(path.iterdir()) if path.is_dir() else [path])
+            if str(path) != "-" and each.is_file()
+        },
         settings=settings,
     )
 

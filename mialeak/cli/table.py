@@ -76,6 +76,27 @@ Examples:
 """
 
 
+def _add_counts(add: Any) -> None:
+    """Describe what a table of counts takes."""
+    add(
+        "--counts",
+        metavar="N",
+        help="column of the counts, for a table that is already counted",
+    )
+    add(
+        "--total",
+        metavar="X,Y",
+        help="with --counts: values that stand for the sum of others, whose rows are left out",
+    )
+    add(
+        "--suppressed",
+        type=_suppressed,
+        metavar="K",
+        help="with --counts: the count to take for one that is not published, such as <5 or :; or "
+        "one for each mark, as '<5=1,-=0'",
+    )
+
+
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
     parser = commands.add_parser(
@@ -88,11 +109,7 @@ def add_parser(commands: Any) -> None:
     _options.add_table_options(add, _EXAMPLES)
     add("--columns", metavar="A,B,C", help="columns to count by (default: all of FILE)")
     _options.add_exclude(add)
-    add(
-        "--counts",
-        metavar="N",
-        help="column of the counts, for a table that is already counted",
-    )
+    _add_counts(add)
     _add_population(add)
     add(
         "--margins",
@@ -167,6 +184,20 @@ def _add_population(add: Any) -> None:
     )
 
 
+def _suppressed(text: str) -> int | dict[str, int]:
+    """A count for all marks, or for each of them, for argparse."""
+    count = _options.whole(0)
+    if text.isdecimal():
+        return count(text)
+    marks = {}
+    for part in text.split(","):
+        mark, equals, number = part.rpartition("=")
+        if not (mark and equals):
+            raise argparse.ArgumentTypeError(f"must be a count, or MARK=COUNT,...; got {text!r}")
+        marks[mark.strip()] = count(number)
+    return marks
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
@@ -181,6 +212,8 @@ def run(options: argparse.Namespace) -> int:
         columns,
         exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
         counts=options.counts,
+        total=() if options.total is None else _options.names(options.total, "--total"),
+        suppressed=options.suppressed,
         population=population,
         strata=options.strata,
         prior=options.prior,
@@ -278,6 +311,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
     options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
     options.typed |= {"person": "--person", "panel": "--panel"}
+    options.typed |= {"total": "--total", "suppressed": "--suppressed"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -296,7 +330,13 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         if wanted is not None:
             more = [name for name in (options.counts, options.person) if name is not None]
             wanted = list(dict.fromkeys([*wanted, *more]))
-        return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
+        return (
+            _options.read_file(options, wanted, whole=False),
+            columns,
+            margins,
+            Path(options.file),
+            "",
+        )
     from mialeak import datasets
 
     example = getattr(datasets, f"load_{options.example}")()
@@ -314,8 +354,8 @@ def _read_population(
         return None, []
     if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
         return int(text.replace(",", "").replace("_", "")), []
-    of_file = argparse.Namespace(**{**vars(options), "file": text})
-    return _options.read_file(of_file, None), [Path(text)]
+    of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
+    return _options.read_file(of_file, None, whole=False), [Path(text)]
 
 
 def _figure(report: TableReport, options: argparse.Namespace) -> Figure:

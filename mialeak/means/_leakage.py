@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, Literal, get_args
 
 from mialeak._arrays import (
@@ -14,6 +15,7 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
+from mialeak._io import read_table
 from mialeak.means._release import release_of
 from mialeak.means._report import MeanReport
 from mialeak.means._tradeoff import unsampled_share
@@ -49,8 +51,9 @@ def mean_leakage(
     Parameters
     ----------
     table : table
-        A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
-        lists of equal length).  One row a person.
+        A pandas, polars or pyarrow table, whatever narwhals takes, a dict of columns (arrays or
+        lists of equal length), or the path of a file that the shell would read without options.
+        One row a person, all of them in memory.
     columns : sequence, optional
         Names of the columns to publish; by default all but the columns of text in which every row
         has its own value, as a name has.  The report names those.
@@ -99,7 +102,10 @@ def mean_leakage(
         option is out of range, `structure` is "full" with too few rows for it, or `exact` is asked
         for columns without an exact law.
     ImportError
-        If `table` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
+        If `table` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
+        whose extra is not.
+    OSError
+        If `table` is a path that cannot be opened.
 
     See Also
     --------
@@ -156,6 +162,8 @@ noise_std=0, rate=1)
         if hasattr(value, "__len__") or hasattr(value, "columns"):
             remedy = "Its means and covariance are taken from the other rows of the table"
             invalid(name, f"be the number of {unit}, not a table", remedy=remedy, error=TypeError)
+    if isinstance(table, (str, PathLike)):
+        table = read_table(table)  # type: ignore[arg-type]
     release = release_of(
         table,
         _as_names(columns),

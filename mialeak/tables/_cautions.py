@@ -17,6 +17,7 @@ __all__ = [
     "all_differ",
     "cautions_of",
     "cautions_of_dropped",
+    "cautions_of_persons",
     "identifiers",
     "is_share",
     "is_weight",
@@ -62,9 +63,12 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
     """
     cautions = marker_cautions(factors, weights) + _of_spellings(factors)
-    if weights is not None:
-        return cautions
-    cautions += _of_names(factors)
+    return cautions if weights is not None else cautions + cautions_of_persons(factors)
+
+
+def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
+    """A sentence for each column that is no category, where each row is one person."""
+    cautions = _of_names(factors)
     names = identifiers(factors)
     if names:
         cure = f" Leave such columns out with exclude=[{listed(names)}]." if len(names) <= 3 else ""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, invalid, listed
+from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak.tables._cautions import all_differ
 from mialeak.tables._cells import count_cells
 
 __all__ = [
+    "NEARLY_ALL",
     "as_cell_counts",
     "cautions_of_index",
     "check_index",
@@ -24,6 +26,7 @@ __all__ = [
     "holds_counts",
     "is_count_name",
     "numbers_of",
+    "rows_of_totals",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -53,8 +56,11 @@ _SUPPRESSED = re.compile(
 
 _SEPARATED = re.compile(r"\d{1,3}([,. '\u00a0\u202f]\d{3})+")
 
+#: Marks that are a zero for most offices.
+_DASHES = frozenset("-\u2013")
+
 #: Share of the rows that must differ in the other columns for a row to be a cell.
-_NEARLY_ALL = 0.95
+NEARLY_ALL = 0.95
 
 #: Largest table of shares, and how far from 1 or 100 their rounding can bring the sum.
 _MOST_SHARES, _ROUNDING = 100_000, 0.005
@@ -64,7 +70,7 @@ _FEWEST_RISING = 5
 
 _BEFORE_SUPPRESSION = (
     "Where the count is suppressed, pass the table before suppression: its leakage is an upper "
-    "bound on that of the suppressed one"
+    "bound on that of the suppressed one; or pass suppressed=1 to take such counts to be 1"
 )
 
 
@@ -77,8 +83,18 @@ def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any],
     return np.where(missing, size, codes), size + 1
 
 
-def as_cell_counts(name: Any, counts: Factor, categories: dict[Any, Factor]) -> IntArray:
-    """The count of each row of a table that is already counted.
+def as_cell_counts(
+    name: Any,
+    counts: Factor,
+    categories: dict[Any, Factor],
+    *,
+    total: Any = (),
+    suppressed: Any = None,
+) -> tuple[IntArray, list[str]]:
+    """The count of each row of a table that is already counted, and what to say of them.
+
+    Rows with one of the values `total` in a category have the count 0.  `suppressed` is the count
+    to take for a suppressed one, or that of each mark.
 
     Raises
     ------
@@ -86,27 +102,84 @@ def as_cell_counts(name: Any, counts: Factor, categories: dict[Any, Factor]) -> 
         If a count is missing, negative, fractional, suppressed or no number, all are 0, or a row
         is a total of others; the row is named.
     """
+    totals, notes = rows_of_totals(categories, total), []
+    if totals.any():
+        notes.append(
+            f"{np.count_nonzero(totals):,} of {len(totals):,} rows are left out as totals."
+        )
     for column, factor in categories.items():
-        _refuse_totals(column, factor)
-    missing = counts.codes < 0
+        _refuse_totals(column, factor, totals)
+    missing = (counts.codes < 0) & ~totals
     if missing.any():
         row = int(np.argmax(missing))
         remedy = f"Write 0 where the cell is empty. {_BEFORE_SUPPRESSION}"
         _refuse_count(name, row, "no value", remedy)
-    values: IntArray = np.zeros(len(counts.levels), np.int64)
-    bad = np.zeros(len(counts.levels), np.bool_)
-    for code in np.unique(counts.codes).tolist():
-        count = _whole(counts.value(code))
+    values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
+    bad, taken = np.zeros((2, len(values)), np.bool_)
+    for code in np.unique(counts.codes[~totals]).tolist():
+        value = counts.value(code)
+        count = _whole(value)
+        if count is None and suppressed is not None:
+            count = _of_mark(value, suppressed)
+            taken[code] = count is not None
         bad[code], values[code] = count is None, count or 0
-    if bad.any():
-        row = int(np.argmax(bad[counts.codes]))
+    wrong = bad[counts.codes] & ~totals
+    if wrong.any():
+        row = int(np.argmax(wrong))
         value = counts.value(int(counts.codes[row]))
         _refuse_count(name, row, repr(value), _remedy(value))
-    cells: IntArray = values[counts.codes]
-    total = sum(cells.tolist())
-    if not 0 < total <= MAX_COUNT:
-        invalid(f"column {name!r}", f"sum to between 1 and 2**53; the sum is {total:,}")
-    return cells
+    cells: IntArray = np.where(totals, 0, values[counts.codes])
+    hidden = taken[counts.codes] & ~totals
+    if hidden.any():
+        span = cells[hidden]
+        as_what = f"{span.min()}" if span.min() == span.max() else f"{span.min()} to {span.max()}"
+        notes.append(
+            f"{np.count_nonzero(hidden):,} counts are suppressed and taken to be {as_what}: the "
+            "answer is that for such a table, not for the true one."
+        )
+    elif suppressed is not None:
+        invalid("suppressed", "be left out, since no count of the table is suppressed")
+    whole = sum(cells.tolist())
+    if not 0 < whole <= MAX_COUNT:
+        invalid(f"column {name!r}", f"sum to between 1 and 2**53; the sum is {whole:,}")
+    return cells, notes
+
+
+def rows_of_totals(categories: dict[Any, Factor], total: Any) -> npt.NDArray[np.bool_]:
+    """The rows with one of the values `total` in a column; ValueError for one that no row has."""
+    rows = np.zeros(len(next(iter(categories.values())).codes), np.bool_)
+    words = [total] if isinstance(total, str) or not isinstance(total, Iterable) else list(total)
+    for place, word in enumerate(words):
+        met = np.zeros_like(rows)
+        for factor in categories.values():
+            shown = np.unique(factor.codes)
+            codes = [c for c in shown.tolist() if c >= 0 and str(factor.value(c)) == str(word)]
+            met |= np.isin(factor.codes, codes)
+        if not met.any():
+            invalid("total", "be values of the table's categories", index=place, value=word)
+        rows |= met
+    return rows
+
+
+def _of_mark(value: Any, suppressed: Any) -> int | None:
+    """The count that `suppressed` gives for a mark; None if it gives none.
+
+    A dash is a zero for most offices and a suppressed count for others: it must be named.
+    """
+    text = str(value).strip()
+    if isinstance(suppressed, Mapping):
+        if text not in suppressed:
+            return None
+        count = as_count(suppressed[text], "suppressed")
+    elif not isinstance(value, str) or not _SUPPRESSED.fullmatch(text) or set(text) <= _DASHES:
+        return None
+    else:
+        count = as_count(suppressed, "suppressed")
+    limits = [int(number) for number in re.findall(r"\d+", text)]
+    most = None if not limits else max(limits) - ("<" in text and "=" not in text)
+    if most is not None and count > most:
+        invalid("suppressed", f"be at most {most}, as the mark {text!r} says", value=count)
+    return count
 
 
 def _refuse_count(name: Any, row: int, value: str, remedy: str) -> NoReturn:
@@ -131,6 +204,8 @@ def _remedy(value: Any) -> str:
     text = str(value).strip()
     if _SEPARATED.fullmatch(text):
         return "Write it without separators: " + re.sub(r"\D", "", text)
+    if text and set(text) <= _DASHES:
+        return f"If it is a zero, pass suppressed={{{text!r}: 0}}. {_BEFORE_SUPPRESSION}"
     if not is_number(text):
         return _BEFORE_SUPPRESSION if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
@@ -141,16 +216,19 @@ def _remedy(value: Any) -> str:
     )
 
 
-def _refuse_totals(name: Any, factor: Factor) -> None:
+def _refuse_totals(name: Any, factor: Factor, totals: npt.NDArray[np.bool_]) -> None:
     if not isinstance(factor.levels, (list, tuple)) and not hasattr(factor.levels, "to_pylist"):
         return
     for code in range(len(factor.levels)):
         value = factor.value(code)
         if isinstance(value, str) and value.strip().lower() in _TOTALS:
-            rows = np.flatnonzero(factor.codes == code)
+            rows = np.flatnonzero((factor.codes == code) & ~totals)
             if rows.size:
                 rule = f"hold no totals; row {rows[0]} holds {value!r}"
-                remedy = "Leave out the rows of totals, or rename the value if it is none"
+                remedy = (
+                    f"Leave out the rows of totals with total=[{value!r}], or rename the value if "
+                    "it is none"
+                )
                 invalid(f"column {name!r}", rule, remedy=remedy)
 
 
@@ -171,7 +249,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     for name, factor in factors.items():
         if _sums_to_whole(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
-            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+            if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 _refuse_shares(name)
     first, *others_names = factors
     if (
@@ -193,7 +271,7 @@ def count_column(factors: dict[Any, Factor]) -> Any:
     for name, factor in factors.items():
         if is_count_name(name) and holds_counts(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
-            if len(count_cells(others, rows).counts) >= _NEARLY_ALL * rows:
+            if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 return name
     return None
 

@@ -113,6 +113,8 @@ def counted(report: TableReport) -> Section:
     if report.counts is not None:
         empty = f"; {report.cells_empty:,} of them 0" if report.cells_empty else ""
         lines.append(f"already counted: the counts are those of {printable(report.counts)}{empty}")
+    if report.source is not None:
+        lines.append(f"counted by {report.source.engine}: the cells came, not the rows")
     if report.rows_dropped:
         dropped = "row" if report.rows_dropped == 1 else "rows"
         lines.append(f"{report.rows_dropped:,} more {dropped} dropped: a value is missing")
@@ -212,8 +214,11 @@ def _riskiest(report: TableReport, rows: Sequence[RowAtRisk], show_rows: bool) -
     peers = f"{int(report.cell_counts[report.cell_counts <= most].sum()):,}"
     where = "alone in their cell" if most == 1 else f"in cells of at most {most:,}"
     title = f"Rows most at risk ({len(rows):,} of the {peers} {where}; row 0 is the first)"
-    if report.counts is not None:
+    if report.by_cell:
         cells = f"{int(np.count_nonzero(report.cell_counts <= most)):,}"
         size = "a count of 1" if most == 1 else f"a count of at most {most:,}"
-        title = f"Cells most at risk ({len(rows):,} of the {cells} with {size}; row 0 is the first)"
+        first = "row 0 is the first" if report.counts is not None else "numbered as they came"
+        title = f"Cells most at risk ({len(rows):,} of the {cells} with {size}; {first})"
+        if report.source is not None:
+            header = ("cell", *header[1:])
     return Section(title, [Table(header, body, left=len(names))])

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, as_share, invalid
+from mialeak._arrays import as_choice, as_count, as_share
 from mialeak._columns import Factor
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
     cautions_of_periods,
+    cautions_of_persons,
 )
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
@@ -36,11 +37,13 @@ from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     as_asked,
     cells_of,
+    empty_cells,
     kept_rows,
     persons_in,
     read_rows,
     repeated,
 )
+from mialeak.tables._sources import Source, as_table, repeated_cells
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
@@ -72,6 +75,8 @@ def table_leakage(
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
     missing: Any = (),
+    total: Any = (),
+    suppressed: Any = None,
     confidence: float = 0.95,
     independent: bool = False,
     protect: Any = None,
@@ -84,7 +89,11 @@ def table_leakage(
     ----------
     frame : table
         A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
-        lists of equal length).  One row a person, or with `counts` one row a cell.
+        lists of equal length).  One row a person, or with `counts` one row a cell.  The rows of a
+        polars LazyFrame, a DuckDB relation, a Dask or PySpark DataFrame, an Ibis table, an Arrow
+        stream or a pyarrow dataset are counted where they are, and only the cells come.  So are
+        those of a large file or a folder of Parquet files, by its path; the path of another file
+        is read as the shell reads it without options.
     columns : sequence, optional
         Names of the columns whose joint values make the cells; by default all, or those that
         `margins` name.
@@ -123,6 +132,13 @@ def table_leakage(
     missing : value or sequence, optional
         Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
         markers that are not among them.
+    total : value or sequence, optional
+        With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
+        their rows are left out.
+    suppressed : int or dict, optional
+        With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
+        that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
+        named: for most offices it is a zero.  The report says how many counts were taken so.
     confidence : float
         Nominal coverage of the intervals.
     independent : bool
@@ -167,8 +183,13 @@ def table_leakage(
         is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
         `protect` or `coarsen`.  With `panel`, if it lacks a column, or comes with `population`,
         `margins`, `protect` or `coarsen`.
+        With `counts`, if `total` names no value of the table, or `suppressed` a count that its mark
+        excludes; if they come without `counts`.
     ImportError
-        If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
+        If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
+        whose extra is not.
+    OSError
+        If `frame` or `population` is a path that cannot be opened.
 
     See Also
     --------
@@ -225,7 +246,8 @@ def table_leakage(
     the next column exceed both 2**20 and twice the rows.  Several margins take the cube of their
     cells: 28 two-way margins of Adult (6,994 cells) 6 s on a core and 0.6 GB.  Independent margins
     take 1 ms for each combination of their counts.  The report keeps 8 bytes a row and no reference
-    to the frame.
+    to the frame; of a table that is counted where it is, 8 bytes a cell, and the lazy frame or the
+    path, by which :meth:`TableReport.fetch` filters the rows at risk.
 
     Examples
     --------
@@ -248,6 +270,16 @@ def table_leakage(
     >>> report = table_leakage({**table, "n": [301, 60, 274, 93]}, counts="n")
     >>> report.rows, report.n_cells
     (728, 4)
+
+    So does a lazy frame, of which only the cells come, and the rows at risk when they are fetched:
+
+    >>> import polars as pl
+    >>> lazy = pl.LazyFrame(load_adult().columns)
+    >>> report = table_leakage(lazy, ["age", "education", "race", "sex"])
+    >>> report.n_cells, report.n_unique, report.source.engine
+    (3355, 1268, 'polars')
+    >>> report.fetch(1).collect().height
+    1
 
     A sample whose register is at hand, here every tenth row of Adult:
 
@@ -277,19 +309,19 @@ def table_leakage(
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)
-    known = population if panel is None else panel
-    given, counts = counts, counts_of_table(frame, known, counts)
+    frame, population, panel, given = as_table(frame), as_table(population), as_table(panel), counts
+    counts = counts_of_table(frame, population if panel is None else panel, counts)
+    if isinstance(frame, Source) and (counts is not None or person is not None):
+        frame = frame.whole()
     columns, named = as_asked(columns, counts, margins, independent)
-    factors, persons = read_rows(frame, columns, exclude=exclude, counts=counts, missing=missing)
+    options: dict[str, Any] = {"counts": counts, "total": total, "suppressed": suppressed}
+    factors, persons, notes = read_rows(frame, columns, exclude=exclude, missing=missing, **options)
     kept, n_missing = kept_rows(factors, persons, na)
     places = np.flatnonzero(kept)
     rows = persons_in(kept, persons)
-    if not rows:
-        invalid("frame", "have at least one row without a missing value")
     cells = cells_of(factors, places, persons)
     row_cells = np.full(len(kept), -1)
     row_cells[places] = cells.of_row
-
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
@@ -298,7 +330,7 @@ def table_leakage(
     n = rows if n is None else n
     of_panel = panel_report(panel, values, cells, **{**options, "n": n})
     whole = columns is None and exclude is None
-    cautions += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
+    cautions += notes + cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
     found = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
@@ -322,7 +354,8 @@ def table_leakage(
         persons=found,
         people=None if people is None else int(people),
         counts=counts,
-        cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
+        source=frame if isinstance(frame, Source) else None,
+        cells_empty=empty_cells(factors, persons, total),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
         cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
@@ -359,6 +392,10 @@ def _cautions(
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
     cautions += cautions_of_periods(frame, factors)
+    if isinstance(frame, Source) and persons is not None:
+        # Two rows of a cell show what is alone, and what is not.
+        factors, persons = repeated_cells(factors, persons, 2), None
+        cautions += cautions_of_persons(factors)
     if persons is None:
         cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)

@@ -27,6 +27,7 @@ from mialeak.tables._register_report import (
     StratumInPopulation,
 )
 from mialeak.tables._sample import cautions_of_sample, cautions_of_strata
+from mialeak.tables._sources import Source
 
 __all__ = [
     "check_population",
@@ -244,11 +245,15 @@ def _read(
                 rule = f"have the columns of the table; it has none named {name!r}"
                 invalid(argument, rule, remedy=near(name, given))
     counted = counts is not None and counts in given
+    if isinstance(population, Source):
+        if not counted:
+            return population.cells(names, missing)
+        population = population.whole()
     wanted = [*names, counts] if counted else names
     options = {"argument": argument, "chosen_by": argument}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
     if counted:
-        persons = as_cell_counts(counts, factors.pop(counts), factors)
+        persons, _ = as_cell_counts(counts, factors.pop(counts), factors)
         check_index(population, factors, counts)
         return factors, persons
     for name in given:

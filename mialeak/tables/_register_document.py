@@ -124,6 +124,6 @@ def _riskiest(report: TableReport, rows: Sequence[RowInPopulation], show_rows: b
         )
         for row in rows
     ]
-    thing, every = ("Cells", report.n_cells) if report.counts is not None else ("Rows", report.rows)
+    thing, every = ("Cells", report.n_cells) if report.by_cell else ("Rows", report.rows)
     title = f"{thing} most at risk ({len(rows):,} of {every:,}; row 0 is the first)"
     return Section(title, [Table(header, body, left=len(names))])

@@ -30,6 +30,7 @@ from mialeak.tables._protections import ProtectedTable, Protections, protected_t
 from mialeak.tables._register_document import document_of_population
 from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._sampling import Sampling
+from mialeak.tables._sources import Source
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
@@ -198,6 +199,9 @@ class TableReport(Result):
         Columns of a file in which values had spaces around them, which were removed.
     cautions : tuple of str
         What was probably misunderstood, with the argument that cures it; the report says it first.
+    source : Source or None
+        The table, if its engine counted it or it was counted by blocks: `row_cells` has an entry
+        for each cell that came, and `rows` counts persons.  None for a table in memory.
     kind : str
         "estimate".
 
@@ -227,6 +231,7 @@ class TableReport(Result):
     cells_empty: int
     columns_stripped: tuple[Any, ...]
     cautions: tuple[str, ...]
+    source: Source | None = field(repr=False)
     _cell_values: tuple[Factor, ...] = field(repr=False)
     kind: Kind = "estimate"
     _protect: Protections = field(default=Protections({}), repr=False)
@@ -245,6 +250,35 @@ class TableReport(Result):
     def n_unique(self) -> int:
         """Number of rows that are alone in their cell."""
         return int(np.count_nonzero(self.cell_counts == 1))
+
+    @property
+    def by_cell(self) -> bool:
+        """Whether a row of the table is a cell: it was counted before, by its engine or blocks."""
+        return self.counts is not None or self.source is not None
+
+    def fetch(self, top: int = 10) -> Any:
+        """The rows in the cells of :meth:`riskiest`, with all columns, from a table elsewhere.
+
+        Parameters
+        ----------
+        top : int
+            Cells.
+
+        Returns
+        -------
+        frame
+            A lazy frame or a relation of the table's own engine, which no one has computed yet;
+            of a file, a folder or a dataset a dict of columns.
+
+        Raises
+        ------
+        ValueError
+            If the table is in memory, or an Arrow stream, which is read once.
+        """
+        if self.source is None:
+            unsupported("fetch", "for a table in memory", "its rows are at hand", "See riskiest()")
+        cells = [row.cell for row in self.riskiest(top)]
+        return self.source.rows_in(np.flatnonzero(np.isin(self.row_cells, cells)))
 
     @cached_property
     def protections(self) -> tuple[ProtectedTable, ...]:
@@ -311,7 +345,7 @@ class TableReport(Result):
         """
         top = self.rows if top is None else as_count(top, "top")
         sizes, cells = np.unique(self.cell_counts, return_counts=True)
-        rows_of = np.ones_like(sizes) if self.counts is not None else sizes
+        rows_of = np.ones_like(sizes) if self.by_cell else sizes
         # The smallest size up to which there are rows enough; only those rows are sorted.
         last = min(int(np.searchsorted(np.cumsum(rows_of * cells), top)), len(sizes) - 1)
         rows = np.flatnonzero(
@@ -433,6 +467,7 @@ class TableReport(Result):
             "n": self.n,
             "people": self.people,
             "counts": None if self.counts is None else str(self.counts),
+            "counted_by": None if self.source is None else self.source.engine,
             "cells_empty": self.cells_empty,
             "columns_stripped": [str(name) for name in self.columns_stripped],
             "estimate": self.estimate.to_dict(),

@@ -9,13 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
-from mialeak._columns import Factor, frame_factors, near
+from mialeak._columns import Factor, choose_columns, frame_factors, near
 from mialeak.tables._cautions import is_share, is_weight
 from mialeak.tables._cells import Cells, count_cells
-from mialeak.tables._counts import as_cell_counts, check_index, check_rows_are_persons, codes_of
+from mialeak.tables._counts import (
+    NEARLY_ALL,
+    as_cell_counts,
+    check_index,
+    check_rows_are_persons,
+    codes_of,
+    rows_of_totals,
+)
 from mialeak.tables._margin_cells import as_margins
+from mialeak.tables._sources import Source, repeated_cells
 
-__all__ = ["as_asked", "cells_of", "kept_rows", "persons_in", "read_rows", "repeated"]
+__all__ = [
+    "as_asked",
+    "cells_of",
+    "empty_cells",
+    "kept_rows",
+    "persons_in",
+    "read_rows",
+    "repeated",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -43,14 +59,30 @@ def as_asked(
 
 
 def read_rows(
-    frame: Any, columns: Any, *, exclude: Any, counts: Any, missing: Any
-) -> tuple[dict[Any, Factor], IntArray | None]:
-    """The columns to count by, and the persons of each row where the rows are cells."""
+    frame: Any,
+    columns: Any,
+    *,
+    exclude: Any,
+    counts: Any,
+    missing: Any,
+    total: Any,
+    suppressed: Any,
+) -> tuple[dict[Any, Factor], IntArray | None, list[str]]:
+    """The columns to count by, the persons of each row where the rows are cells, and notes."""
+    for name, value in (("total", total), ("suppressed", suppressed)):
+        if counts is None and value is not None and value != ():
+            unsupported(name, "without counts", "it is about a table of counts", "Name counts")
+    if isinstance(frame, Source):
+        chosen = choose_columns(frame.names, columns, exclude)
+        factors, persons = frame.cells(chosen, missing)
+        if len(persons) >= NEARLY_ALL * persons.sum():
+            check_rows_are_persons(repeated_cells(factors, persons))
+        return factors, persons, []
     if counts is None:
         factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
         check_index(frame, factors, None)
         check_rows_are_persons(factors)
-        return factors, None
+        return factors, None, []
     if columns is not None:
         columns = [*(name for name in columns if name != counts), counts]
     factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
@@ -72,7 +104,8 @@ def read_rows(
         rule = "be the column of counts of persons, not that of shares or means"
         remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
         invalid("counts", rule, value=counts, remedy=remedy)
-    return factors, as_cell_counts(counts, given, factors)
+    persons, notes = as_cell_counts(counts, given, factors, total=total, suppressed=suppressed)
+    return factors, persons, notes
 
 
 def kept_rows(
@@ -80,11 +113,15 @@ def kept_rows(
 ) -> tuple[npt.NDArray[np.bool_], int]:
     """Which rows count, and the number of persons with a missing value."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    if persons is not None:
+        absent &= persons > 0  # a row that takes no part needs no values
     if absent.any() and na == "error":
-        _refuse_missing(factors)
+        _refuse_missing(factors, persons)
     kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
     if persons is not None:
         kept &= persons > 0
+    if not kept.any():
+        invalid("frame", "have at least one row without a missing value")
     return kept, persons_in(absent, persons)
 
 
@@ -106,14 +143,21 @@ def cells_of(factors: dict[Any, Factor], places: Any, persons: IntArray | None) 
 def repeated(places: Any, persons: IntArray) -> Any:
     """Each place as many times as there are persons."""
     if persons.sum() > _MOST_PERSONS:
-        invalid(
-            "counts", f"sum to at most {_MOST_PERSONS:,} for margins, which take a row a person"
-        )
+        rule = f"hold at most {_MOST_PERSONS:,} persons for margins, which take a row a person"
+        invalid("frame", rule, remedy="Leave margins out: the joint counts leak at least as much")
     return np.repeat(places, persons)
 
 
-def _refuse_missing(factors: dict[Any, Factor]) -> NoReturn:
-    counts = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
+def empty_cells(factors: dict[Any, Factor], persons: IntArray | None, total: Any) -> int:
+    """Rows of a table of counts with the count 0; a row of totals is none."""
+    if persons is None:
+        return 0
+    return int(np.count_nonzero((persons == 0) & ~rows_of_totals(factors, total)))
+
+
+def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoReturn:
+    absent = ((name, factor.codes < 0) for name, factor in factors.items())
+    counts = [(name, persons_in(each, persons)) for name, each in absent if each.any()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
     invalid("frame", f"have no missing values; there are {where}", remedy=remedy)
