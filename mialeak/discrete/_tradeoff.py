@@ -322,8 +322,7 @@ def _ends(
     width = high - low
     upper = np.divide(p_in - low * p_out, width, where=width > 0, out=np.zeros_like(width))
     upper = np.clip(upper, 0.0, p_out)
-    for ratio, part in ((low, p_out - upper), (high, upper)):
-        yield ratio, part
+    yield from ((low, p_out - upper), (high, upper))
 
 
 def _thresholds(atoms: Atoms, n: float, count: int) -> FloatArray:

@@ -75,6 +75,25 @@ class RatioMoments:
             sums += self.normal.local(theta)
         return float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
 
+    def column_moments(self, theta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Copies, spread and kurtosis of the log ratio of each coordinate, tilted by theta."""
+        if not self.families:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        packed, _, _ = self._tilted(theta, 0.0)
+        starts, rows = packed.first[:-1], np.diff(packed.first)
+        shift = np.maximum.reduceat(theta * packed.ratio, starts)
+        weight = packed.weight * np.exp(theta * packed.ratio - np.repeat(shift, rows, axis=0))
+        total = np.add.reduceat(weight, starts)
+        total[total == 0.0] = 1.0  # a lane without a coordinate
+        mean = np.add.reduceat(weight * packed.ratio, starts) / total
+        square = (packed.ratio - np.repeat(mean, rows, axis=0)) ** 2
+        variance = np.add.reduceat(weight * square, starts) / total
+        fourth = np.add.reduceat(weight * square * square, starts) / total
+        real = packed.copies > 0.0
+        variance, fourth = variance.ravel()[real], fourth.ravel()[real]
+        kurtosis = fourth / np.where(variance > 0.0, variance, 1.0) ** 2
+        return packed.copies[real], np.sqrt(variance), kurtosis
+
     def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
         """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""
         values = np.ones(count, np.complex128)
