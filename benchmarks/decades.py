@@ -34,8 +34,8 @@ ROOT = Path(__file__).parents[1]
 DECADES, COUNT, FEW = (1, 3, 6, 9), 20_000, 2_000
 #: Atoms of a law, columns of a score, scores of an audit.
 ATOMS, COLUMNS, SCORES = 20_000, (10, 1000, 10**6), (1000, 10**6)
-#: Seconds that a measurement takes at least.
-LEAST = 0.005
+#: Seconds that a measurement takes at least, and that the turns of a row may take.
+LEAST, PATIENCE = 0.002, 5.0
 #: SciPy's hypergeometric law takes minutes for a call at larger populations.
 SCIPY_HYPERGEOMETRIC = 3
 
@@ -59,7 +59,7 @@ def seconds(call: Call) -> float:
     start = time.perf_counter()
     call()
     taken = time.perf_counter() - start
-    if taken > 20 * LEAST:
+    if taken > 10 * LEAST:
         return taken
     repeats, best = max(1, int(LEAST / max(taken, 1e-7))), np.inf
     for _ in range(3):
@@ -206,17 +206,19 @@ def score_rows() -> Iterator[Row]:
 
 def curve_rows() -> Iterator[Row]:
     """Curves of released means, and audits."""
-    from mialeak.exact import exact_mean_tradeoff
     from mialeak.reference import mean as twins
 
     try:
         from mialeak.auditing import audit
+        from mialeak.exact import exact_mean_tradeoff
         from mialeak.laws import Bernoulli
         from mialeak.means import GaussianMeanTradeOff
     except ImportError:  # the names of 0.1.0
         from mialeak.audit import audit
         from mialeak.marginals import Bernoulli
         from mialeak.mean import GaussianMeanTradeOff
+
+        from mialeak.exact import exact_tradeoff as exact_mean_tradeoff
 
     fpr = np.random.default_rng(5).random(1000)
     for n in (10, 1000, 10**6):
@@ -246,29 +248,38 @@ def curve_rows() -> Iterator[Row]:
 FAMILIES = (kernel_rows, discrete_rows, score_rows, curve_rows)
 
 
-def times(kind: str) -> dict[str, float | str]:
-    """Seconds an element of each row that this build has; of the rivals and limits if asked."""
-    result: dict[str, float | str] = {}
+def all_rows() -> dict[str, Row]:
+    """The rows that this build has, by name."""
+    rows: dict[str, Row] = {}
     for family in FAMILIES:
         try:
             for row in family():
-                if kind == "kernels":
-                    result[row.name] = seconds(row.ours) / row.elements
-                    continue
-                if row.rival:
-                    result[row.name] = seconds(row.rival) / row.rival_elements
-                if row.limit:
-                    result[f"{row.name}: {row.limit_name}"] = seconds(row.limit) / row.elements
+                rows[row.name] = row
         except (ImportError, AttributeError, TypeError) as error:  # an older checkout
             print(f"{family.__name__} ends here: {error}", file=sys.stderr)
+    return rows
+
+
+def times(row: Row, kind: str) -> dict[str, float]:
+    """Seconds an element: of this build, or of the rival and the limit."""
+    if kind == "kernels":
+        return {row.name: seconds(row.ours) / row.elements}
+    result = {}
+    if row.rival:
+        result[row.name] = seconds(row.rival) / row.rival_elements
+    if row.limit:
+        result[f"{row.name}: {row.limit_name}"] = seconds(row.limit) / row.elements
     return result
 
 
 def serve(kind: str) -> None:
-    """Answer each line of the standard input with a round of times."""
-    for _ in sys.stdin:
+    """Print the names of the rows; then answer each name with its times."""
+    rows = all_rows()
+    print(json.dumps([*rows]), flush=True)
+    for name in sys.stdin:
         with np.errstate(all="ignore"):
-            print(json.dumps(times(kind)), flush=True)
+            row = rows.get(json.loads(name))
+            print(json.dumps(times(row, kind) if row else {}), flush=True)
 
 
 def start(folder: Path, isa: str, kind: str) -> subprocess.Popen[str]:
@@ -287,17 +298,25 @@ def start(folder: Path, isa: str, kind: str) -> subprocess.Popen[str]:
 
 
 def measured(builds: dict[str, tuple[Path, str, str]], rounds: int) -> dict[str, Times]:
-    """The best times of each build, all taking turns."""
+    """The best times of each build; row by row all take turns, so that a row has one machine."""
     processes = {name: start(*build) for name, build in builds.items()}
+    names = [
+        json.loads(process.stdout.readline()) for process in processes.values() if process.stdout
+    ]
     best: dict[str, Times] = {name: {} for name in builds}
-    for _ in range(rounds):
-        for name, process in processes.items():
-            assert process.stdin
-            assert process.stdout
-            process.stdin.write("\n")
-            process.stdin.flush()
-            for row, taken in json.loads(process.stdout.readline()).items():
-                best[name][row] = min(taken, best[name].get(row, np.inf))
+    for row in names[0]:
+        began = time.perf_counter()
+        for turn in range(rounds):
+            if turn > 1 and time.perf_counter() - began > PATIENCE:
+                break
+            for name, process in processes.items():
+                assert process.stdin
+                assert process.stdout
+                process.stdin.write(json.dumps(row) + "\n")
+                process.stdin.flush()
+                for part, taken in json.loads(process.stdout.readline()).items():
+                    best[name][part] = min(taken, best[name].get(part, np.inf))
+        print({name: f"{by[row]:.3g}" for name, by in best.items() if row in by}, row, flush=True)
     for process in processes.values():
         process.communicate()
     return best
@@ -311,7 +330,7 @@ def main() -> int:
     parser.add_argument("--isa", nargs="+", default=["avx512", "avx2"])
     parser.add_argument("--against", type=Path, help="another checkout, its kernels built in place")
     parser.add_argument("--release", help="the version of the other checkout, if it was released")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--note", default="", help="the state of the machine")
     for name in ("record", "markdown", "picture", "check"):
         parser.add_argument(f"--{name}", action="store_true")

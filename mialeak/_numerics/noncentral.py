@@ -98,7 +98,7 @@ def log_density(x: Any, df: Any, nc: Any, gap: Any = None) -> FloatArray:
     """Log density at x > 0; -inf outside the support."""
     shape, (x, df, nc, gap) = _flat(x, df, nc, gap)
     f, g, inside = _saddle(x, df, nc, gap)
-    return _where(inside, f, _density, f, g, df, nc).reshape(shape)
+    return np.asarray(_where(inside, f, _density, f, g, df, nc)).reshape(shape)
 
 
 def log_call(x: Any, df: Any, nc: Any, width: Any, gap: Any = None) -> FloatArray:
@@ -143,6 +143,7 @@ def _flat(*arrays: Any) -> tuple[tuple[int, ...], list[Any]]:
     """
     given = [np.asarray(a, np.float64) for a in arrays if a is not None]
     shape = np.broadcast_shapes(*(a.shape for a in given))
+    whole: list[Any]
     if math.prod(shape) == 1:
         whole = [np.float64(a.item()) for a in given]
     else:
@@ -192,13 +193,12 @@ def deviance_share(f: Any, g: Any) -> FloatArray:
     ratio = np.divide(f, 2.0 + f)
     near = np.abs(ratio) < _SERIES_LOG
     if every(~near):
-        return (1.0 - np.log(g) / f) / f
-    throughout = every(near)
-    small = ratio if throughout else np.where(near, ratio, 0.0)
+        return np.asarray((1.0 - np.log(g) / f) / f)[()]
+    small = ratio if every(near) else np.where(near, ratio, 0.0)
     complement = 1.0 - small
     series = 0.5 * complement * (1.0 - complement * small * _series(small * small))
-    if throughout:
-        return series
+    if every(near):
+        return np.asarray(series)[()]
     f = np.where(near, 1.0, f)
     return np.where(near, series, (1.0 - np.log(g) / f) / f)
 
@@ -253,7 +253,7 @@ class _Nodes:
 
     def __init__(self, step: float, count: int):
         self.step = step
-        self.y = y = step * (np.arange(count) + 0.5)
+        self.y = y = np.asarray(step * (np.arange(count) + 0.5), np.float64)
         self.q = q = y * y
         self.four_q = 4.0 * q
         bend = q / (1.0 + q) ** 2
@@ -315,9 +315,9 @@ def _tail_and_density(f: Any, g: Any, df: Any, nc: Any) -> tuple[Any, Any]:
     """Both from the same nodes."""
     step, reach, shift = _mesh(g, df, nc)
 
-    def both(nodes: _Nodes, *law: Any) -> Any:
-        wave = nodes.exponential(*law[1:])
-        return _pole_sum(nodes, *law, wave=wave), _plain_sum(nodes, *law[1:], wave=wave)
+    def both(nodes: _Nodes, f: Any, g: Any, df: Any, nc: Any) -> Any:
+        wave = nodes.exponential(g, df, nc)
+        return _pole_sum(nodes, f, g, df, nc, wave), _plain_sum(nodes, g, df, nc, wave)
 
     (total, plain), step = _integrals(both, step, reach, f, g, df, nc, results=2)
     exponent = _exponent(f, g, df, nc)
@@ -361,7 +361,7 @@ def _log_option(x: Any, df: Any, nc: Any, width: Any, gap: Any, *, call: bool) -
     away = 0.5 * (lead + np.sqrt(lead * lead + 16.0 / (df + 2.0 * nc * g)))
     log_u = sign * away + shift
     law = x, df, nc, gap, width, log_u, away
-    return _where(inside, f, _log_option_inside, *law).reshape(shape)
+    return np.asarray(_where(inside, f, _log_option_inside, *law)).reshape(shape)
 
 
 def _log_option_inside(

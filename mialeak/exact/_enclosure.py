@@ -63,8 +63,8 @@ class TailEnclosure:
         places, weights = _gauss_legendre()
         edges = [0, *(int(edge / _PANEL) for edge in _EDGES if edge < reach), panels]
         live = _live_panels(moments, theta, length, panels)
-        edges = np.unique([*edges, *np.flatnonzero(np.diff(live)) + 1])
-        runs = [(a, b) for a, b in pairwise(edges) if live[a]]
+        edges += (np.flatnonzero(np.diff(live)) + 1).tolist()
+        runs = [(a, b) for a, b in pairwise(sorted(set(edges))) if live[a]]
         wave = np.concatenate(
             [
                 np.stack([moments.wave(theta, length * (a + x), length, b - a) for x in places])
@@ -149,7 +149,7 @@ def _live_panels(
     group = int(2.0 * _CHANGE / (length * float(spread.max())))
     if group >= _GROUP:
         first = np.arange(0, panels, group)
-        centres = (first + 0.5 * group) * length
+        centres = np.asarray((first + 0.5 * group) * length, np.float64)
         high = _bound_at_high_frequency(moments, theta, centres, group * length)
         log_bound = np.minimum(log_bound, np.repeat(high, group)[:panels])
     return log_bound > -_QUIET
