@@ -1,4 +1,4 @@
-"""Do the tests of binomial and hypergeometric laws notice a change?  ``tests/mutants.py --count 60``.
+"""Do the tests of these laws notice a change of a kernel?  ``python tests/mutants.py --count 60``.
 
 Changes the sources of the kernels one place at a time (an operator, a comparison, a constant, the
 arms of a choice), builds the kernels anew for one instruction set and asks, in this order: are the
