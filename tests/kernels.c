@@ -156,6 +156,39 @@ static void write_waves(const mial_kernels *kernels, const double *unit) {
     put(product, MIAL_NODE * NODES);
 }
 
+/* Hypergeometric laws of n rows, a share p of them marked, another share of them drawn, at up to
+ * 20 standard deviations from the mean; excess and tail at half a count more. */
+static void write_hypergeometric(const mial_kernels *kernels, size_t count, const double *n,
+                                 const double *p, double *out) {
+    double *columns[5];
+    for (int j = 0; j < 5; j++)
+        if (!(columns[j] = malloc(8 * count)))
+            exit(2);
+    for (size_t i = 0; i < count; i++) {
+        double rows = floor(n[i]), marked = floor(rows * p[i]);
+        double drawn = floor(rows * p[count - 1 - i]), mean = drawn * (marked / rows);
+        double spread = sqrt(mean * (1.0 - marked / rows) * (1.0 - drawn / rows));
+        columns[0][i] = floor(mean + ((double)(i % 41) - 20.0) * spread);
+        columns[1][i] = rows;
+        columns[2][i] = marked;
+        columns[3][i] = drawn;
+        columns[4][i] = columns[0][i] + 0.5 * (double)(i % 2);
+    }
+    const double *const laws[] = {columns[1], columns[2], columns[3]};
+    const double *const counts[] = {columns[0], columns[1], columns[2], columns[3]};
+    const double *const cuts[] = {columns[4], columns[1], columns[2], columns[3]};
+    kernels->hypergeom_mad(count, laws, out);
+    put(out, count);
+    kernels->hypergeom_logpmf(count, counts, out);
+    put(out, count);
+    kernels->hypergeom_sf(count, cuts, out);
+    put(out, count);
+    kernels->hypergeom_excess(count, cuts, out);
+    put(out, count);
+    for (int j = 0; j < 5; j++)
+        free(columns[j]);
+}
+
 int main(int argc, char **argv) {
     const mial_kernels *kernels = mial_select(argc > 1 ? argv[1] : NULL);
     uint64_t count;
@@ -196,6 +229,7 @@ int main(int argc, char **argv) {
     write_enumeration(kernels, count, columns[2], out);
     write_cuts(kernels, columns[2], columns[3], out);
     write_waves(kernels, columns[2]);
+    write_hypergeometric(kernels, count, columns[1], columns[2], out);
     for (int j = 0; j < 6; j++)
         free(columns[j]);
     return 0;

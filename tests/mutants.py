@@ -1,7 +1,7 @@
-"""Do the tests of the binomial family notice a change?  ``python tests/mutants.py --count 60``.
+"""Do the tests of these laws notice a change of a kernel?  ``python tests/mutants.py --count 60``.
 
 Changes the sources of the kernels one place at a time (an operator, a comparison, a constant, the
-arms of a choice), builds the family anew for one instruction set and asks, in this order: are the
+arms of a choice), builds the kernels anew for one instruction set and asks, in this order: are the
 stored points still within the stored errors, are the edges met, are the bits still those promised?
 Needs gcc, x86-64 with AVX2, and the kernels built in place (see CONTRIBUTING.md).
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-FILES = ("binomial.h", "numerics.h", "fraction.h", "tails.h", "leakage.h")
+FILES = ("binomial.h", "numerics.h", "fraction.h", "tails.h", "leakage.h", "hypergeometric.h")
 FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fPIC"]
 
 #: What becomes what; the arms of a choice are exchanged by `swapped`.
@@ -39,22 +39,17 @@ CHANGES = {
 NUMBER = re.compile(r"(?<![\w.])(\d+\.\d+(?:e-?\d+)?|0x1(?:\.[\da-f]+)?p-?\d+)(?![\w.])")
 CHOICE = re.compile(r"pick\(([^(),]+|\w+\([^()]*\)), ([^(),]+), ([^(),]+)\)")
 
-#: A table of the family alone, and names for those that are not there.
+#: The table of one instruction set, and names for those that are not there.
 SOURCE = """
 #define MIAL_X86
 #define MIAL_FMA
 #define MIAL_LANES 4
 #include "system.h"
 #pragma GCC target("avx2,fma")
-#include "mialeak.h"
-#include "tails.h"
-#include "leakage.h"
-#define MINE .binom_mad = binom_mad, .binom_excess = binom_excess, .binom_sf = binom_sf, \\
-    .binom_shortfall = binom_shortfall, .binom_logpmf = binom_logpmf, \\
-    .leakage_sum = leakage_sum, .leakage_atoms = leakage_atoms
-const mial_kernels mial_avx2 = {.name = "avx2", MINE};
-const mial_kernels mial_avx512 = {.name = "none"}, mial_sse2 = {.name = "none"};
-const mial_kernels mial_scalar = {.name = "none"};
+#include "families.h"
+const mial_kernels mial_avx2 = MIAL_TABLE("avx2");
+const mial_kernels mial_avx512 = {.isa = "none"}, mial_sse2 = {.isa = "none"};
+const mial_kernels mial_scalar = {.isa = "none"};
 """
 
 #: Tests in the order in which they are asked, cheapest first.

@@ -9,6 +9,7 @@ import pytest
 
 from mialeak import exact_mean_tradeoff, gaussian_mean_tradeoff
 from mialeak._numerics.inversion._integrals import option
+from mialeak.exact import _enclosure
 from mialeak.laws import Bernoulli, Normal
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -56,3 +57,32 @@ def test_a_fine_contour_far_from_both_poles_leaks_no_warning(theta):
     fine = replace(contour, step=2.0 * np.pi / 400.0)
     assert abs(theta) * 2.0 * np.pi / fine.step > 710.0
     assert np.isfinite(inversion._integral(fine, np.array([contour.saddle]), option, 0.0)).all()
+
+
+def test_panels_that_are_left_out_are_negligible():
+    """Every fifth panel that is called negligible, by the kernel; rare values, wide and narrow."""
+    skipped = 0
+    for p, n in ((np.linspace(0.2, 0.8, 900), 500), (np.geomspace(1e-3, 0.5, 2000), 3000)):
+        curve = exact_mean_tradeoff(np.arange(p.size) % 3 == 0, Bernoulli(p), n)
+        moments = curve._moments
+        for theta in (0.0, 1.0):
+            length = _enclosure._PANEL / moments.local(theta)[2]
+            live = _enclosure._live_panels(moments, theta, length, 600)
+            assert live[:8].all()  # |phi| is above e^-75 there, to 12 standard deviations
+            quiet = np.flatnonzero(~live)[::5]
+            skipped += quiet.size
+            for place in (0.0, 0.37, 0.99):
+                wave = [abs(moments.wave(theta, length * (i + place), length, 1)[0]) for i in quiet]
+                assert max(wave) < np.exp(-_enclosure._QUIET)
+    assert skipped > 150
+
+
+def test_an_enclosure_is_the_same_with_every_panel(monkeypatch):
+    p = np.linspace(0.2, 0.8, 900)
+    curve = exact_mean_tradeoff(np.arange(p.size) % 3 == 0, Bernoulli(p), 500)
+    fpr = np.array([1e-3, 0.1, 0.7])
+    quick = curve.enclosure(fpr, reach=300.0)
+    monkeypatch.setattr(_enclosure, "_live_panels", lambda *given: np.ones(given[3], bool))
+    every = curve.enclosure(fpr, reach=300.0)
+    np.testing.assert_allclose(quick.lower, every.lower, rtol=1e-10)
+    np.testing.assert_allclose(quick.upper, every.upper, rtol=1e-10)

@@ -11,6 +11,7 @@ from fresh import in_fresh_python
 from mialeak import exact_mean_tradeoff
 from mialeak._kernels import moments as kernels, table
 from mialeak._numerics.inversion import SaddlePointInversion
+from mialeak.exact import _moments, _packing
 from mialeak.exact._coordinates import families_of
 from mialeak.exact._moments import RatioMoments
 from mialeak.laws import Bernoulli
@@ -208,3 +209,27 @@ def test_every_instruction_set_gives_the_same_bits(isa):
     code = "import test_exact_kernels; print(test_exact_kernels.digest())"
     run = in_fresh_python(code, isa)
     assert run.stdout.split() == [HASH], run.stderr
+
+
+@pytest.mark.parametrize("tiles", [1, 3])
+def test_blocks_and_workers_change_no_bit_of_a_curve(monkeypatch, tiles):
+    p = np.linspace(0.2, 0.8, 173)
+    target = np.arange(p.size) % 3 == 0
+    fpr = np.array([1e-30, 1e-3, 0.1, 0.7])
+
+    def curve(workers):
+        made = exact_mean_tradeoff(target, Bernoulli(p), 500, workers=workers)
+        bounds = made.enclosure(0.1, reach=30.0)
+        return np.append(made.power(fpr), [made.advantage, bounds.lower, bounds.upper])
+
+    whole = curve(1)
+    monkeypatch.setattr(_moments, "_TILES", tiles)
+    monkeypatch.setattr(_packing, "_ROWS", 50)
+    one, two = curve(1), curve(2)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(one, whole, rtol=1e-11)
+
+
+def test_workers_must_be_a_number_of_threads():
+    with pytest.raises(ValueError, match=r"^workers must be at least 1, or -1 for all CPUs"):
+        exact_mean_tradeoff([1, 0], Bernoulli([0.5, 0.3]), 10, workers=0)

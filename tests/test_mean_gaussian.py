@@ -11,9 +11,10 @@ from mean_truth import log_ratio_delta, normal_shift_power
 from mpmath import mp
 from scipy import stats
 
-from mialeak.means import GaussianMeanTradeOff, gaussian_mean_tradeoff, leakage_score
+from mialeak._numerics import noncentral
+from mialeak.means import GaussianMeanTradeOff, _gaussian, gaussian_mean_tradeoff, leakage_score
 from mialeak.reference import mean as twins
-from mialeak.tradeoff import GaussianTradeOff
+from mialeak.tradeoff import GaussianTradeOff, TradeOff
 
 CASES = [(0.0, 2, 1), (1.0, 2, 1), (5.0, 100, 500), (0.3, 10, 3), (40.0, 50, 20), (0.0, 30, 900)]
 
@@ -209,6 +210,26 @@ def test_epsilon_inverts_delta_in_both_directions():
         for delta in (1e-12, 1e-3, 0.2):
             epsilon = curve.epsilon(delta, direction=direction)
             assert curve.delta(epsilon, direction=direction) == pytest.approx(delta, rel=1e-10)
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_epsilon_is_the_least_that_a_search_of_all_floats_returns(direction):
+    """Newton's method against the search; 1e-280 in direction "in" is next to the largest ratio."""
+    delta = np.array([0.9, 0.3, 1e-2, 1e-5, 1e-20, 1e-100, 1e-280])
+    for score, n, columns in ((5.0, 1000, 5000), (0.0, 2, 1), (1e-9, 10**6, 3), (300.0, 30, 2)):
+        curve = GaussianMeanTradeOff(score, n=n, columns=columns)
+        got = curve.epsilon(delta, direction=direction)
+        least = TradeOff._epsilon(curve, delta, direction)
+        np.testing.assert_allclose(got, least, rtol=1e-12)
+        assert np.all(np.asarray(curve.delta(got, direction=direction)) <= delta)
+
+
+def test_one_epsilon_takes_few_evaluations(monkeypatch):
+    calls = []
+    one = noncentral.log_tails
+    monkeypatch.setattr(_gaussian, "log_tails", lambda *law: calls.append(law) or one(*law))
+    GaussianMeanTradeOff(5.0, n=1000, columns=5000).epsilon(1e-5)
+    assert len(calls) <= 24  # two a step: the search of all floats takes 132
 
 
 def test_power_is_what_the_densities_allow_when_a_quantile_underflows():

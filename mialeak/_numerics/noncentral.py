@@ -37,14 +37,16 @@ contour further away with a finer step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import FloatArray, every
 from mialeak._numerics.double_word import two_sum
 from mialeak._numerics.inversion import cosine_and_sine
 
@@ -54,10 +56,12 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Discretisation and truncation each err by exp(-_DIGITS) of the sum: 3e-17.
 _DIGITS = 38.0
-#: Points times nodes evaluated at once: six arrays of this size stay in the cache.
-_BLOCK = 1 << 15
-#: Points share nodes if their steps differ by less than this factor.
-_ALIKE = 1.25
+#: Points times nodes evaluated at once: six arrays of this size stay in the cache, and are not
+#: returned to the system after each use.
+_BLOCK = 1 << 13
+#: Steps are powers of 2^(1/_STEPS_AN_OCTAVE), and numbers of nodes multiples of `_NODES`, so that
+#: points share nodes, and calls share the nodes of the last `_KEPT` steps.
+_STEPS_AN_OCTAVE, _NODES, _KEPT = 4, 2, 256
 #: Below these |f/(2+f)| and y a series is used: the closed form loses digits.
 _SERIES_LOG, _SERIES_ATAN = 0.2, 0.3
 #: Terms of either series: the last is below 0.3**28 of the first.
@@ -79,22 +83,22 @@ def log_tails(x: Any, df: Any, nc: Any, gap: Any = None) -> tuple[FloatArray, Fl
     """
     shape, (x, df, nc, gap) = _flat(x, df, nc, gap)
     f, g, inside = _saddle(x, df, nc, gap)
-    tail = np.where(np.isnan(f), np.nan, -np.inf)
-    tail[inside] = _tail_and_density(f[inside], g[inside], df[inside], nc[inside])[0]
+    tail = _where(inside, f, _tail, f, g, df, nc)
     upper = f > 0.0
     with np.errstate(divide="ignore"):
         other = np.log(-np.expm1(tail))
-    lower_tail, upper_tail = np.where(upper, other, tail), np.where(upper, tail, other)
-    return lower_tail.reshape(shape), upper_tail.reshape(shape)
+    if x.size == 1:
+        both = (other, tail) if upper else (tail, other)
+    else:
+        both = np.where(upper, other, tail), np.where(upper, tail, other)
+    return both[0].reshape(shape), both[1].reshape(shape)
 
 
 def log_density(x: Any, df: Any, nc: Any, gap: Any = None) -> FloatArray:
     """Log density at x > 0; -inf outside the support."""
     shape, (x, df, nc, gap) = _flat(x, df, nc, gap)
     f, g, inside = _saddle(x, df, nc, gap)
-    result = np.where(np.isnan(f), np.nan, -np.inf)
-    result[inside] = _tail_and_density(f[inside], g[inside], df[inside], nc[inside])[1]
-    return result.reshape(shape)
+    return np.asarray(_where(inside, f, _density, f, g, df, nc)).reshape(shape)
 
 
 def log_call(x: Any, df: Any, nc: Any, width: Any, gap: Any = None) -> FloatArray:
@@ -116,7 +120,8 @@ def quantile(log_p: Any, df: Any, nc: Any, *, upper: Any = False) -> tuple[Float
     Newton's method for ``z = Phi^-1(P(X <= x))`` as a function of the signed root of ``-2 E0``,
     with which z nearly agrees: 2 to 4 steps.  x is 0 where it would be below 1e-282.
     """
-    shape, (log_p, df, nc, upper) = _flat(log_p, df, nc, upper)
+    shape, given = _flat(log_p, df, nc, upper)
+    log_p, df, nc, upper = map(np.atleast_1d, given)
     upper = upper != 0.0
     inside = (log_p < 0.0) & (log_p > -np.inf)
     x = np.where((log_p == 0.0) == upper, 0.0, np.inf)
@@ -132,13 +137,30 @@ def quantile(log_p: Any, df: Any, nc: Any, *, upper: Any = False) -> tuple[Float
 
 
 def _flat(*arrays: Any) -> tuple[tuple[int, ...], list[Any]]:
-    """Arguments broadcast and flattened; a last argument None becomes the gap."""
+    """Arguments broadcast and flattened; a last argument None becomes the gap.
+
+    A single point is a scalar of each: its arithmetic takes a tenth of the time of an array's.
+    """
     given = [np.asarray(a, np.float64) for a in arrays if a is not None]
     shape = np.broadcast_shapes(*(a.shape for a in given))
-    whole = [(a if a.shape == shape else np.full(shape, a)).ravel() for a in given]
+    whole: list[Any]
+    if math.prod(shape) == 1:
+        whole = [np.float64(a.item()) for a in given]
+    else:
+        whole = [(a if a.shape == shape else np.full(shape, a)).ravel() for a in given]
     if len(given) < len(arrays):
         whole.append(_gap_of(*whole[:3]))
     return shape, whole
+
+
+def _where(inside: Any, f: Any, function: Callable[..., Any], *columns: Any) -> Any:
+    """`function` of the columns where `inside`; elsewhere -inf, or NaN where f is."""
+    if every(inside):
+        return function(*columns)
+    outside = np.where(np.isnan(f), np.nan, -np.inf)
+    if inside.any():
+        outside[inside] = function(*(column[inside] for column in columns))
+    return outside
 
 
 def _gap_of(x: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
@@ -146,7 +168,9 @@ def _gap_of(x: FloatArray, df: FloatArray, nc: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         first, lost = two_sum(x, -nc)
         second, lost_again = two_sum(first, -df)
-        return np.where(np.isfinite(x), second + (lost + lost_again), x)
+        gap = second + (lost + lost_again)
+        finite = np.isfinite(x)
+        return gap if every(finite) else np.where(finite, gap, x)
 
 
 def _saddle(
@@ -154,22 +178,28 @@ def _saddle(
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """``f`` and ``g`` of the saddle, and the mask 0 < x < oo; outside, f is -1, oo or NaN."""
     inside = (x > 0.0) & (x < np.inf)
-    at = np.where(inside, x, 1.0)
+    proper = every(inside)
+    at = x if proper else np.where(inside, x, 1.0)
     big = 0.5 * (df + np.sqrt(df * df + 4.0 * nc * at))  # A = x u0
-    f = np.where(inside, np.maximum(gap, -df - nc) / (big + nc), np.where(x > 0.0, np.inf, -1.0))
-    f[np.isnan(x + df + nc)] = np.nan
-    return f, np.where(inside, at / big, 1.0), inside & ~np.isnan(f)
+    f, g = np.maximum(gap, -df - nc) / (big + nc), at / big
+    if not proper:
+        f = np.where(inside, f, np.where(x > 0.0, np.inf, -1.0))
+        f = np.where(np.isnan(x + df + nc), np.nan, f)
+    return f, g, inside & ~np.isnan(f)
 
 
 def deviance_share(f: Any, g: Any) -> FloatArray:
     """``(f - log g) / f^2`` for g = 1 + f, relatively accurate: the series of ``2 atanh``."""
-    ratio = f / (2.0 + f)
+    ratio = np.divide(f, 2.0 + f)
     near = np.abs(ratio) < _SERIES_LOG
-    small = np.where(near, ratio, 0.0)
-    total = _series(small * small)
-    f = np.where(near, 1.0, f)
+    if every(~near):
+        return np.asarray((1.0 - np.log(g) / f) / f)[()]
+    small = ratio if every(near) else np.where(near, ratio, 0.0)
     complement = 1.0 - small
-    series = 0.5 * complement * (1.0 - complement * small * total)
+    series = 0.5 * complement * (1.0 - complement * small * _series(small * small))
+    if every(near):
+        return np.asarray(series)[()]
+    f = np.where(near, 1.0, f)
     return np.where(near, series, (1.0 - np.log(g) / f) / f)
 
 
@@ -182,8 +212,8 @@ def twist(y: FloatArray) -> FloatArray:
 
 def _series(square: FloatArray) -> FloatArray:
     """``1/3 + square/5 + square^2/7 + ...``, the tail of the series of `atanh` (`atan` for < 0)."""
-    total = np.full(square.shape, 1.0 / (2 * _TERMS + 3))
-    for k in range(_TERMS - 1, -1, -1):
+    total = square * (1.0 / (2 * _TERMS + 3)) + 1.0 / (2 * _TERMS + 1)
+    for k in range(_TERMS - 2, -1, -1):
         total *= square
         total += 1.0 / (2 * k + 3)
     return total
@@ -218,21 +248,6 @@ def _mesh(
     return step, np.sqrt(q), shift
 
 
-def _blocks(step: FloatArray, reach: FloatArray) -> Iterator[tuple[npt.NDArray[np.intp], _Nodes]]:
-    """Groups of points whose steps nearly agree, with their common nodes."""
-    order = np.argsort(step)
-    steps = step[order]
-    start = 0
-    while start < order.size:
-        stop = int(np.searchsorted(steps, _ALIKE * steps[start], side="right"))
-        count = int(np.ceil(reach[order[start:stop]].max() / steps[start]))
-        nodes = _Nodes(float(steps[start]), count)
-        rows = max(16, _BLOCK // count)
-        for first in range(start, stop, rows):
-            yield order[first : min(first + rows, stop)], nodes
-        start = stop
-
-
 class _Nodes:
     """Midpoints ``y`` on the half line, and the functions of y in the exponent."""
 
@@ -240,83 +255,118 @@ class _Nodes:
         self.step = step
         self.y = y = np.asarray(step * (np.arange(count) + 0.5), np.float64)
         self.q = q = y * y
+        self.four_q = 4.0 * q
         bend = q / (1.0 + q) ** 2
-        self._falls = np.array([q, np.log1p(q), bend * (3.0 + q)])
+        # Real and imaginary part of E - E0 are linear in kappa, d and B.
+        self._falls = -0.5 * np.array([q, q + np.log1p(q), q + bend * (3.0 + q)])
         self._turns = np.array([y, twist(y), bend * y * (2.0 + q)])
 
-    def exponential(
-        self, g: FloatArray, df: FloatArray, nc: FloatArray, kappa: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def exponential(self, g: Any, df: Any, nc: Any, kappa: Any = 0.0) -> tuple[Any, Any]:
         """Real and imaginary part of ``e^(E - E0)``, a row for each point."""
-        big_b = nc * g
-        kappa = np.zeros_like(g) if kappa is None else kappa
-        size = np.exp(np.stack([big_b + df + kappa, df, big_b], axis=1) @ (-0.5 * self._falls))
-        phase = np.stack([kappa, df, big_b], axis=1) @ self._turns
-        cosine, sine = cosine_and_sine(phase)
+        factors = np.array([kappa + 0.0 * g, df, nc * g]).T
+        size = np.exp(factors @ self._falls)
+        cosine, sine = cosine_and_sine(factors @ self._turns)
         return size * cosine, size * sine
 
 
-def _tail_and_density(
-    f: FloatArray, g: FloatArray, df: FloatArray, nc: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Log of the tail on the side of x away from the mean, and log density."""
+#: The nodes of a step and a count, which many points and calls have in common.
+_nodes = lru_cache(maxsize=_KEPT)(_Nodes)
+
+
+def _integrals(
+    integrand: Callable[..., Any], step: Any, reach: Any, *columns: Any, results: int = 1
+) -> tuple[Any, Any]:
+    """``integrand(nodes, *columns)`` on nodes of at most `step` to at least `reach`; the step.
+
+    With `results` other than 1 the integrand has that many rows.
+    """
+    octaves = np.floor(_STEPS_AN_OCTAVE * np.log2(step))
+    step = np.exp2(octaves / _STEPS_AN_OCTAVE)
+    counts = _NODES * np.ceil(reach / (_NODES * step))
+    if np.ndim(step) == 0:
+        return integrand(_nodes(float(step), int(counts)), *columns), step
+    total = np.empty(step.shape if results == 1 else (results, *step.shape))
+    order = np.lexsort((counts, octaves))
+    for alike in np.split(order, 1 + np.flatnonzero(np.diff(octaves[order]))):
+        if alike.size:
+            nodes = _nodes(float(step[alike[0]]), int(counts[alike[-1]]))
+            rows = max(16, _BLOCK // nodes.y.size)
+            for first in range(0, alike.size, rows):
+                at = alike[first : first + rows]
+                total[..., at] = integrand(nodes, *(column[at] for column in columns))
+    return total, step
+
+
+def _tail(f: Any, g: Any, df: Any, nc: Any) -> Any:
+    """Log of the tail on the side of x away from the mean."""
     step, reach, shift = _mesh(g, df, nc)
-    total, plain, used = np.empty(f.shape), np.empty(f.shape), np.empty(f.shape)
-    for at, nodes in _blocks(step, reach):
-        wave = nodes.exponential(g[at], df[at], nc[at])
-        total[at], plain[at] = _pole_sum(nodes, wave, f[at]), _plain_sum(nodes, wave)
-        used[at] = nodes.step
+    total, step = _integrals(_pole_sum, step, reach, f, g, df, nc)
+    return _log_tail(total, step, shift, _exponent(f, g, df, nc), f, g)
+
+
+def _density(f: Any, g: Any, df: Any, nc: Any) -> Any:
+    """Log density."""
+    step, reach, _ = _mesh(g, df, nc)
+    total, _ = _integrals(_plain_sum, step, reach, g, df, nc)
+    return _exponent(f, g, df, nc) + np.log(total / g)
+
+
+def _tail_and_density(f: Any, g: Any, df: Any, nc: Any) -> tuple[Any, Any]:
+    """Both from the same nodes."""
+    step, reach, shift = _mesh(g, df, nc)
+
+    def both(nodes: _Nodes, f: Any, g: Any, df: Any, nc: Any) -> Any:
+        wave = nodes.exponential(g, df, nc)
+        return _pole_sum(nodes, f, g, df, nc, wave), _plain_sum(nodes, g, df, nc, wave)
+
+    (total, plain), step = _integrals(both, step, reach, f, g, df, nc, results=2)
     exponent = _exponent(f, g, df, nc)
+    return _log_tail(total, step, shift, exponent, f, g), exponent + np.log(plain / g)
+
+
+def _log_tail(total: Any, step: Any, shift: Any, exponent: Any, f: Any, g: Any) -> Any:
     # The pole u = 1 is at y = +-i distance; add its residue if it is within the shift.
     distance = np.abs(f) / (1.0 + np.sqrt(g))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        residue = special.expit(-2.0 * np.pi * distance / used) * np.exp(-exponent)
-        scaled = np.where(f > 0.0, total, -total) + np.where(distance < shift, residue, 0.0)
-        tail = exponent + np.log(scaled) - np.log(np.maximum(f / _FAR, 1.0))
-        return tail, exponent + np.log(plain / g)
+        residue = special.expit(-2.0 * np.pi * distance / step) * np.exp(-exponent)
+        scaled = total * (2.0 * (f > 0.0) - 1.0) + np.where(distance < shift, residue, 0.0)
+        return exponent + np.log(scaled) - np.log(np.maximum(f / _FAR, 1.0))
 
 
-def _pole_sum(nodes: _Nodes, wave: tuple[FloatArray, FloatArray], f: FloatArray) -> FloatArray:
+def _pole_sum(nodes: _Nodes, f: Any, g: Any, df: Any, nc: Any, wave: Any = None) -> Any:
     """``1/(2 pi i) int e^(E - E0) du / (1 - u)`` by midpoints."""
-    f = np.minimum(f, _FAR)[:, None]
+    real, imag = wave or nodes.exponential(g, df, nc)
+    f = np.minimum(f, _FAR)[..., None]
     past = f + nodes.q
-    factor = (f - nodes.q) * wave[0] - nodes.y * (past + 2.0) * wave[1]
-    factor /= past * past + 4.0 * nodes.q
-    return np.asarray(2.0 / np.pi * nodes.step * factor.sum(axis=1))
+    factor = (f - nodes.q) * real - nodes.y * (past + 2.0) * imag
+    factor /= past * past + nodes.four_q
+    return 2.0 / np.pi * nodes.step * factor.sum(axis=-1)
 
 
-def _plain_sum(nodes: _Nodes, wave: tuple[FloatArray, FloatArray]) -> FloatArray:
+def _plain_sum(nodes: _Nodes, g: Any, df: Any, nc: Any, wave: Any = None) -> Any:
     """``1/(4 pi i) int e^(E - E0) du`` over u0 by midpoints."""
-    total = wave[0].sum(axis=1) - wave[1] @ nodes.y
-    return np.asarray(nodes.step / np.pi * total)
+    real, imag = wave or nodes.exponential(g, df, nc)
+    return nodes.step / np.pi * (real.sum(axis=-1) - imag @ nodes.y)
 
 
 def _log_option(x: Any, df: Any, nc: Any, width: Any, gap: Any, *, call: bool) -> FloatArray:
     given = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in (x, df, nc, width)))
     shape, (x, df, nc, gap) = _flat(*given[:3], gap)
-    width = given[3].ravel()
+    width = given[3].ravel() if x.size > 1 else np.float64(given[3].item())
     f, g, inside = _saddle(x, df, nc, gap)
-    result = np.where(np.isnan(f), np.nan, -np.inf)
     # In log u the exponent is nearly a parabola of curvature (d + 2B)/2; the poles, at 0 and
     # log(1 + width), push its minimum `away` from the nearer one.
-    sign, shift = (1.0, np.log1p(width)) if call else (-1.0, np.zeros_like(width))
+    sign, shift = (1.0, np.log1p(width)) if call else (-1.0, 0.0 * width)
     lead = sign * (-np.log(g) - shift)
     away = 0.5 * (lead + np.sqrt(lead * lead + 16.0 / (df + 2.0 * nc * g)))
     log_u = sign * away + shift
-    law = (a[inside] for a in (x, df, nc, gap, width, log_u, away))
-    result[inside] = _log_option_inside(*law)
-    return result.reshape(shape)
+    law = x, df, nc, gap, width, log_u, away
+    return np.asarray(_where(inside, f, _log_option_inside, *law)).reshape(shape)
 
 
 def _log_option_inside(
-    x: FloatArray,
-    df: FloatArray,
-    nc: FloatArray,
-    gap: FloatArray,
-    width: FloatArray,
-    log_u: FloatArray,
-    away: FloatArray,
-) -> FloatArray:
+    x: Any, df: Any, nc: Any, gap: Any, width: Any, log_u: Any, away: Any
+) -> Any:
     g, f, e = np.exp(-log_u), np.expm1(-log_u), np.expm1(log_u)
     # kappa and E0 from x far below the mean, where the gap is inaccurate; otherwise from the gap.
     low = e > 1.0
@@ -325,23 +375,19 @@ def _log_option_inside(
     near = 0.5 * e * (gap - nc * f + df * e * deviance_share(e, 1.0 / g))
     exponent = np.where(low, 0.5 * (x * e + nc * f - df * log_u), near)
     step, reach, _ = _mesh(g, df, nc, kappa, -np.expm1(-0.5 * away))
-    total = np.empty(g.shape)
-    for at, nodes in _blocks(step, reach):
-        wave = nodes.exponential(g[at], df[at], nc[at], kappa[at])
-        total[at] = _two_pole_sum(nodes, wave, f[at], (f + width * g)[at])
-    return np.asarray(exponent + np.log(width * g * total))
+    columns = f, f + width * g, g, df, nc, kappa
+    total, _ = _integrals(_two_pole_sum, step, reach, *columns)
+    return exponent + np.log(width * g * total)
 
 
-def _two_pole_sum(
-    nodes: _Nodes, wave: tuple[FloatArray, FloatArray], f: FloatArray, f_two: FloatArray
-) -> FloatArray:
+def _two_pole_sum(nodes: _Nodes, f: Any, f_two: Any, g: Any, df: Any, nc: Any, kappa: Any) -> Any:
     """``1/(2 pi i) int e^(E - E0) du / ((u - 1)(u - 1 - width))`` over g, by midpoints."""
-    one, two = f[:, None] + nodes.q, f_two[:, None] + nodes.q
-    four = 4.0 * nodes.q
-    real, imag = one * two - four, -2.0 * nodes.y * (one + two)
-    total = (real + nodes.y * imag) * wave[0] - (nodes.y * real - imag) * wave[1]
-    total /= (one * one + four) * (two * two + four)
-    return np.asarray(2.0 / np.pi * nodes.step * total.sum(axis=1))
+    cosine, sine = nodes.exponential(g, df, nc, kappa)
+    one, two = f[..., None] + nodes.q, f_two[..., None] + nodes.q
+    real, imag = one * two - nodes.four_q, -2.0 * nodes.y * (one + two)
+    total = (real + nodes.y * imag) * cosine - (nodes.y * real - imag) * sine
+    total /= (one * one + nodes.four_q) * (two * two + nodes.four_q)
+    return 2.0 / np.pi * nodes.step * total.sum(axis=-1)
 
 
 def _solve(target: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatArray, FloatArray]:

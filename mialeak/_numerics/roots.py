@@ -19,6 +19,7 @@ from mialeak._arrays import FloatArray
 __all__ = [
     "increasing_root",
     "least_epsilon",
+    "least_epsilon_near",
 ]
 
 #: Every fourth step is a halving: interpolation fails where the function is mostly rounding.
@@ -121,3 +122,48 @@ def least_epsilon(function: Callable[[FloatArray], FloatArray], delta: FloatArra
 def positive_where(excess: FloatArray, enough: Any) -> FloatArray:
     """`excess`, positive also where it is zero but `enough`: the least argument is looked for."""
     return np.where(enough & ~(excess > 0.0), _SMALLEST, excess)
+
+
+#: Largest number of Newton steps; 3 to 5 are usual.  A function below 1 has a relative error of
+#: `_NOISE`, and `_NOISE_OF_LOG` times its logarithm: a result may lie so far above the root.
+_NEWTON_STEPS, _NOISE, _NOISE_OF_LOG = 30, 4e-15, 1e-15
+
+
+def least_epsilon_near(
+    function: Callable[[FloatArray, npt.NDArray[np.intp]], tuple[FloatArray, FloatArray]],
+    start: FloatArray,
+    delta: FloatArray,
+) -> FloatArray:
+    """As `least_epsilon` for positive `delta`, by Newton's method for the logarithm.
+
+    ``function(epsilon, places)`` returns values for the elements `places` of `delta`, shape (k,),
+    and the logarithm of minus their derivatives.  Each result is an epsilon at which the function
+    was computed and is at most delta, or NaN where the method fails.
+    """
+    result, at = np.full(delta.shape, np.nan), start.copy()
+    low, high = np.zeros(delta.shape), np.full(delta.shape, np.inf)
+    places = np.arange(delta.size)
+    log_delta = np.log(delta)
+    for _ in range(_NEWTON_STEPS):
+        epsilon = at[places]
+        value, log_slope = function(epsilon, places)
+        with np.errstate(all="ignore"):
+            log_value = np.log(value)
+            scale = np.exp(log_value - log_slope)
+            step = (log_value - log_delta[places]) * scale
+            slack = (_NOISE - _NOISE_OF_LOG * log_delta[places]) * scale + 4e-16 * epsilon
+            enough = value <= delta[places]
+            done = enough & ((epsilon == 0.0) | (step >= -4.0 * slack))
+            new = epsilon + step + slack
+        low[places] = np.where(enough, low[places], epsilon)
+        high[places] = np.where(enough, epsilon, high[places])
+        bottom, top = low[places], high[places]
+        # Newton's step from below may leave the bracket, or the range of the function.
+        middle = np.where(top < np.inf, 0.5 * (bottom + top), 2.0 * bottom + 1.0)
+        new = np.where(enough & (new <= 0.0), 0.0, new)
+        at[places] = np.where((new >= bottom) & (new < top), new, middle)
+        result[places[done]] = epsilon[done]
+        places = places[~done]
+        if not places.size:
+            break
+    return result

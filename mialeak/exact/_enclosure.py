@@ -18,10 +18,12 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._numerics.inversion import cosine_and_sine
 from mialeak.exact._moments import RatioMoments
+from mialeak.exact._packing import DEVIATIONS
 
 __all__ = ["TailEnclosure", "enclosed_power"]
 
@@ -38,6 +40,12 @@ _FAR = 8.0
 _CLEAR = 0.95
 #: Points times nodes at once, and halvings of the search for a threshold.
 _BLOCK, _HALVINGS = 1 << 18, 44
+#: A panel on which |phi| is certainly below e^-_QUIET is not evaluated.  At high frequency the
+#: bound is of groups of at least `_GROUP` panels and of at most `_CHOSEN` coordinates; each |phi_j|
+#: changes by at most `_CHANGE` within half a group.
+_QUIET, _GROUP, _CHOSEN, _CHANGE = 75.0, 4, 96, 0.1
+#: Spreads of a coordinate up to which the bound from four moments is of use.
+_NEAR = 1.5
 #: Rounding error of the sums, several hundred eps.
 _ROUNDING = 1e-13
 
@@ -53,15 +61,18 @@ class TailEnclosure:
         panels = max(int(reach / _PANEL), 8)
         top = panels * length
         places, weights = _gauss_legendre()
-        t = np.add.outer(length * places, length * np.arange(panels))
         edges = [0, *(int(edge / _PANEL) for edge in _EDGES if edge < reach), panels]
+        live = _live_panels(moments, theta, length, panels)
+        edges += (np.flatnonzero(np.diff(live)) + 1).tolist()
+        runs = [(a, b) for a, b in pairwise(sorted(set(edges))) if live[a]]
         wave = np.concatenate(
             [
                 np.stack([moments.wave(theta, length * (a + x), length, b - a) for x in places])
-                for a, b in pairwise(edges)
+                for a, b in runs
             ],
             axis=1,
         )
+        t = np.add.outer(length * places, length * np.flatnonzero(live))
         u = t / top
         even = 0.5 * (1.0 - u)
         odd = 0.5 * ((1.0 - u) / np.tan(np.pi * u) + 1.0 / np.pi)
@@ -71,8 +82,12 @@ class TailEnclosure:
         # Terms this small, or products that the kernel cut off, contribute nothing.
         kept = np.abs(self._upper) + np.abs(self._lower) > 1e-30
         self._t, self._upper, self._lower = self._t[kept], self._upper[kept], self._lower[kept]
-        self._moments, self._theta, self._panels = moments, theta, panels
-        self._rounding = rounding + _ROUNDING
+        self._panels, self._rounding = panels, rounding + _ROUNDING
+        farthest = _CLEAR * (theta - moments.pole) * self.spread
+        self._sides = []
+        for height in [height for height in _HEIGHTS if height < farthest] or [farthest]:
+            sides = (moments.local(theta + sign * height / self.spread)[0] for sign in (-1.0, 1.0))
+            self._sides.append((height, *(side - log_mass for side in sides)))
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bounds at each x; far from the mean the bounds of a nearer x, which are valid there."""
@@ -96,13 +111,10 @@ class TailEnclosure:
 
     def _quadrature(self, x: FloatArray) -> FloatArray:
         """Bound on the quadrature error, from a bound on the integrand on ellipses."""
-        farthest = _CLEAR * (self._theta - self._moments.pole) * self.spread
-        heights = [height for height in _HEIGHTS if height < farthest] or [farthest]
         bound = np.full(x.shape, np.inf)
-        for height in heights:
-            away, log_mass = height / self.spread, float(np.log(self.mass))
-            sides = [self._moments.local(self._theta + sign * away)[0] for sign in (-1.0, 1.0)]
-            growth = [sides[0] - log_mass + away * x, sides[1] - log_mass - away * x]
+        for height, below, above in self._sides:
+            away = height / self.spread
+            growth = below + away * x, above - away * x
             aspect = 2.0 * height / _PANEL
             rho = aspect + np.sqrt(1.0 + aspect * aspect)
             with np.errstate(over="ignore"):
@@ -112,6 +124,60 @@ class TailEnclosure:
                 one = 64.0 / 15.0 * self._panels * _PANEL * most * rho ** (-2.0 * _NODES)
             bound = np.minimum(bound, one)
         return np.asarray(self.mass * bound)
+
+
+def _live_panels(
+    moments: RatioMoments, theta: float, length: float, panels: int
+) -> npt.NDArray[np.bool_]:
+    """False for panels ``[i, i + 1] length`` on which |phi| is certainly negligible.
+
+    phi is the product of the phi_j of the coordinates, of the law tilted by theta.  With X of that
+    law, spread v and X' independent, ``|phi_j(t)|^2 = E cos t(X - X')``, and cos z <= 1 - z^2/2 +
+    z^4/24 gives a bound from the second and the fourth moment, which is convex in t^2.  Beyond,
+    ``|phi_j(t)| <= |phi_j(t0)| + v |t - t0|``.
+    """
+    log_bound = np.zeros(panels)
+    copies, spread, fourth = moments.column_moments(theta)
+    varying = spread > 0.0
+    if not varying.any():
+        return np.ones(panels, bool)
+    near = min(int(_NEAR / (float(np.median(spread[varying])) * length)) + 1, panels)
+    square = np.multiply.outer((length * np.arange(near + 1)) ** 2, spread * spread)
+    bound = 1.0 + square * (square * ((fourth + 3.0) / 12.0) - 1.0)
+    bound = 0.5 * np.log(np.maximum(bound[:-1], bound[1:]))
+    log_bound[:near] = np.minimum(bound, 0.0) @ copies
+    group = int(2.0 * _CHANGE / (length * float(spread.max())))
+    if group >= _GROUP:
+        first = np.arange(0, panels, group)
+        centres = np.asarray((first + 0.5 * group) * length, np.float64)
+        high = _bound_at_high_frequency(moments, theta, centres, group * length)
+        log_bound = np.minimum(log_bound, np.repeat(high, group)[:panels])
+    return log_bound > -_QUIET
+
+
+def _bound_at_high_frequency(
+    moments: RatioMoments, theta: float, centres: FloatArray, width: float
+) -> FloatArray:
+    """Log of a bound of |phi| on intervals, from the coordinates with the fewest outcomes."""
+    log_bound = np.zeros(centres.size)
+    for family in moments.families:
+        low, high = family.reach(DEVIATIONS + abs(theta) * family.ratio_spread)
+        for j in np.argsort(high - low)[:_CHOSEN]:
+            open_ = np.flatnonzero(log_bound > -_QUIET)
+            if not open_.size:
+                return log_bound
+            k = np.arange(low[j], high[j] + 1.0)
+            weight, ratio = family.outcomes(np.full(k.shape, j), k)
+            present = weight > 0.0
+            weight, ratio = weight[present], ratio[present]
+            weight = weight * np.exp(theta * (ratio - ratio.max()))
+            weight /= weight.sum()
+            ratio -= weight @ ratio
+            cosine, sine = cosine_and_sine(np.multiply.outer(centres[open_], ratio))
+            size = np.hypot(cosine @ weight, sine @ weight)
+            size += 0.5 * width * np.sqrt(weight @ ratio**2) + 1e-9
+            log_bound[open_] += family.copies[j] * np.minimum(np.log(size), 0.0)
+    return log_bound
 
 
 @cache

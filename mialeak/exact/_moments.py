@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
+from mialeak._blocks import map_blocks
 from mialeak._kernels import moments
 from mialeak.exact._coordinates import CoordinateFamily, NormalPart
 from mialeak.exact._packing import PackedOutcomes, pack
@@ -25,13 +28,21 @@ _CUT = 3e-16
 _FLOOR = 128.0
 #: Nodes in one call of the kernel.
 _NODES = 1 << 12
+#: Tiles in one call of the kernel: the unit that threads share.
+_TILES = 1 << 12
 
 
 class RatioMoments:
-    """``M(s) = E e^(s l)`` in *out*, l the sum of the log ratios of all coordinates."""
+    """``M(s) = E e^(s l)`` in *out*, l the sum of the log ratios of all coordinates.
 
-    def __init__(self, families: Sequence[CoordinateFamily], normal: NormalPart | None):
-        self.families, self.normal = families, normal
+    Several coordinates are evaluated in blocks of 2**15, by `workers` threads; the bits are the
+    same for any number of them.
+    """
+
+    def __init__(
+        self, families: Sequence[CoordinateFamily], normal: NormalPart | None, workers: int = 1
+    ):
+        self.families, self.normal, self.workers = families, normal, workers
         variance = sum(float(f.copies @ f.ratio_spread**2) for f in families)
         if normal is not None:
             variance += normal.local(0.0)[2]
@@ -75,6 +86,25 @@ class RatioMoments:
             sums += self.normal.local(theta)
         return float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
 
+    def column_moments(self, theta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Copies, spread and kurtosis of the log ratio of each coordinate, tilted by theta."""
+        if not self.families:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        packed, _, _ = self._tilted(theta, 0.0)
+        starts, rows = packed.first[:-1], np.diff(packed.first)
+        shift = np.maximum.reduceat(theta * packed.ratio, starts)
+        weight = packed.weight * np.exp(theta * packed.ratio - np.repeat(shift, rows, axis=0))
+        total = np.add.reduceat(weight, starts)
+        total[total == 0.0] = 1.0  # a lane without a coordinate
+        mean = np.add.reduceat(weight * packed.ratio, starts) / total
+        square = (packed.ratio - np.repeat(mean, rows, axis=0)) ** 2
+        variance = np.add.reduceat(weight * square, starts) / total
+        fourth = np.add.reduceat(weight * square * square, starts) / total
+        real = packed.copies > 0.0
+        variance, fourth = variance.ravel()[real], fourth.ravel()[real]
+        kurtosis = fourth / np.where(variance > 0.0, variance, 1.0) ** 2
+        return packed.copies[real], np.sqrt(variance), kurtosis
+
     def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
         """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""
         values = np.ones(count, np.complex128)
@@ -92,23 +122,32 @@ class RatioMoments:
         self, theta: float, start: float, step: float, count: int, end: float
     ) -> ComplexArray:
         packed, tilted, _ = self._tilted(theta, end)
-        product = np.empty((count, 3, moments.LANES))
-        scratch = np.empty(moments.SCRATCH * packed.rows)
-        moments.moment_wave(
-            packed.first,
-            packed.weight,
-            packed.ratio,
-            packed.copies,
-            theta,
-            start,
-            step,
-            _FLOOR,
-            tilted,
-            scratch,
-            product,
-        )
-        values = np.prod(product[:, 0] + 1j * product[:, 1], axis=1)
-        return np.asarray(values * np.exp2(product[:, 2].sum(axis=1)))
+
+        def wave(block: _Block) -> ComplexArray:
+            product = np.empty((count, 3, moments.LANES))
+            scratch = np.empty(moments.SCRATCH * packed.rows)
+            part = tilted[block.tilted]
+            moments.moment_wave(
+                block.first,
+                packed.weight[block.rows],
+                packed.ratio[block.rows],
+                packed.copies[block.lanes],
+                theta,
+                start,
+                step,
+                _FLOOR,
+                part,
+                scratch,
+                product,
+            )
+            values = np.prod(product[:, 0] + 1j * product[:, 1], axis=1)
+            return np.asarray(values * np.exp2(product[:, 2].sum(axis=1)))
+
+        parts = map_blocks(wave, _blocks(packed), self.workers)
+        values = next(parts)
+        for part in parts:
+            values = values * part
+        return values
 
     def all_outcomes(self) -> PackedOutcomes:
         """Packed outcomes without a stride: all counts that are likely in either world."""
@@ -123,20 +162,30 @@ class RatioMoments:
         while True:
             packed = self._packed(theta, most_t, wider)
             tilted = np.empty(moments.TILTED * packed.copies.size // moments.LANES)
-            sums = moments.moment_sums(
-                packed.first,
-                packed.weight,
-                packed.ratio,
-                packed.lost,
-                packed.copies,
-                theta,
-                np.empty(moments.SCRATCH * packed.rows),
-                tilted,
-            )
+            sums = self._sums(packed, theta, tilted)
             if packed.cut(theta, tilted) <= _CUT:
                 self._kept = [*self._kept[-1:], (packed, theta, tilted, sums)]
                 return packed, tilted, sums
             wider *= 1.5
+
+    def _sums(self, packed: PackedOutcomes, theta: float, tilted: FloatArray) -> Sums:
+        """K, K', K'' of all coordinates; fills `tilted`."""
+
+        def sums(block: _Block) -> Sums:
+            result: Sums = moments.moment_sums(
+                block.first,
+                packed.weight[block.rows],
+                packed.ratio[block.rows],
+                packed.lost[block.lanes],
+                packed.copies[block.lanes],
+                theta,
+                np.empty(moments.SCRATCH * packed.rows),
+                tilted[block.tilted],
+            )
+            return result
+
+        k, first, second = zip(*map_blocks(sums, _blocks(packed), self.workers), strict=True)
+        return math.fsum(k), math.fsum(first), math.fsum(second)
 
     def _packed(self, theta: float, most_t: float, wider: float) -> PackedOutcomes:
         for packed in self._packs:
@@ -145,7 +194,7 @@ class RatioMoments:
         most_theta = max(2.0 * abs(theta), _TILT / self.spread + 1.0)
         first = _FREQUENCY / self.spread
         reach = first if most_t <= first else 2.0 * most_t
-        made = pack(self.families, most_theta, reach, wider)
+        made = pack(self.families, most_theta, reach, wider, self.workers)
         # Narrower packs stay if they are cheaper.  A new list: threads may read the old one.
         kept = [
             packed
@@ -154,3 +203,25 @@ class RatioMoments:
         ]
         self._packs = sorted([*kept, made], key=lambda packed: packed.most_t)
         return made
+
+
+class _Block(NamedTuple):
+    """Consecutive tiles: where their rows begin, and their parts of the packed arrays."""
+
+    first: npt.NDArray[np.int64]
+    rows: slice
+    lanes: slice
+    tilted: slice
+
+
+def _blocks(packed: PackedOutcomes) -> Iterator[_Block]:
+    """Blocks of `_TILES` tiles."""
+    first, lanes = packed.first, moments.LANES
+    for start in range(0, first.size - 1, _TILES):
+        stop = min(start + _TILES, first.size - 1)
+        yield _Block(
+            first[start : stop + 1] - first[start],
+            slice(first[start], first[stop]),
+            slice(lanes * start, lanes * stop),
+            slice(moments.TILTED * start, moments.TILTED * stop),
+        )

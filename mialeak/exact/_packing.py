@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
+from mialeak._blocks import map_blocks
 from mialeak._kernels import moments
 from mialeak.exact._coordinates import CoordinateFamily
 
@@ -68,7 +69,11 @@ class PackedOutcomes:
 
 
 def pack(
-    families: Sequence[CoordinateFamily], most_theta: float, most_t: float, wider: float = 1.0
+    families: Sequence[CoordinateFamily],
+    most_theta: float,
+    most_t: float,
+    wider: float = 1.0,
+    workers: int = 1,
 ) -> PackedOutcomes:
     """Pack the outcomes for `abs(theta) <= most_theta` and `abs(t) <= most_t`.
 
@@ -76,8 +81,10 @@ def pack(
     ----------
     wider : float
         Factor on the range of counts.
+    workers : int
+        Threads that compute outcomes; the bits are the same for any number.
     """
-    pieces = [_family_tiles(family, most_theta, most_t, wider) for family in families]
+    pieces = [_family_tiles(family, most_theta, most_t, wider, workers) for family in families]
     rows = np.concatenate([np.diff(piece.first) for piece in pieces])
     whole = all(piece.most_t == np.inf for piece in pieces)
     return PackedOutcomes(
@@ -99,7 +106,7 @@ def pack(
 
 
 def _family_tiles(
-    family: CoordinateFamily, most_theta: float, most_t: float, wider: float
+    family: CoordinateFamily, most_theta: float, most_t: float, wider: float, workers: int
 ) -> PackedOutcomes:
     low, high = family.reach(wider * (DEVIATIONS + most_theta * family.ratio_spread))
     stride = np.ones(low.shape)
@@ -118,11 +125,12 @@ def _family_tiles(
     count = np.where(real, count[which], 0)
     rows = count.reshape(tiles, lanes).max(axis=1)
     first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    weight, ratio = np.zeros((first[-1], lanes)), np.zeros((first[-1], lanes))
-    start = 0
-    while start < tiles:
-        stop = max(start + 1, int(np.searchsorted(first, first[start] + _ROWS, side="right")) - 1)
-        stop = min(stop, tiles)
+    weight, ratio = np.empty((first[-1], lanes)), np.empty((first[-1], lanes))
+    lost, kept = np.where(real, family.lost[which], 0.0), family.kept[which]
+
+    def fill(block: tuple[int, int]) -> None:
+        """The outcomes of the tiles from `start` to `stop`, normalised to the mass kept."""
+        start, stop = block
         tile = np.repeat(np.arange(start, stop), rows[start:stop])
         lane = (lanes * tile)[:, None] + np.arange(lanes)
         number = np.arange(first[start], first[stop]) - first[tile]
@@ -131,13 +139,16 @@ def _family_tiles(
         k = np.where(present, low[at] + stride[at] * number[:, None], low[at])
         w, r = family.outcomes(at, k)
         present &= w > 0.0
-        weight[first[start] : first[stop]] = np.where(present, w, 0.0)
+        w = np.where(present, w, 0.0)
+        total = np.add.reduceat(w, first[start:stop] - first[start]).ravel()
+        place = slice(lanes * start, lanes * stop)
+        scale = np.where(real[place], kept[place] / np.where(total > 0.0, total, 1.0), 1.0)
+        scale = np.repeat(scale.reshape(-1, lanes), rows[start:stop], axis=0)
+        np.multiply(w, scale, out=weight[first[start] : first[stop]])
         ratio[first[start] : first[stop]] = np.where(present, r, 0.0)
-        start = stop
-    lost, kept = np.where(real, family.lost[which], 0.0), family.kept[which]
-    total = np.add.reduceat(weight, first[:-1]).ravel()
-    scale = np.where(real, kept / np.where(total > 0.0, total, 1.0), 1.0)
-    weight *= np.repeat(scale.reshape(tiles, lanes), rows, axis=0)
+
+    for _ in map_blocks(fill, _tile_blocks(first), workers):
+        pass
     ends = []
     for edge, limit in ((low, np.zeros(low.shape)), (high, family.last)):
         cut = real & (edge[which] != limit[which])
@@ -148,3 +159,12 @@ def _family_tiles(
     copies = np.where(real, family.copies[which], 0.0)
     whole = most_t if bool(np.any(stride > 1.0)) else np.inf
     return PackedOutcomes(first, weight, ratio, lost, copies, most_theta, whole, tuple(ends))
+
+
+def _tile_blocks(first: IntArray) -> Iterator[tuple[int, int]]:
+    """Consecutive tiles with at most `_ROWS` rows together, or one tile."""
+    start, tiles = 0, first.size - 1
+    while start < tiles:
+        stop = max(start + 1, int(np.searchsorted(first, first[start] + _ROWS, side="right")) - 1)
+        yield start, min(stop, tiles)
+        start = min(stop, tiles)

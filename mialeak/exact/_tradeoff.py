@@ -15,6 +15,7 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
+from mialeak._blocks import resolve_workers
 from mialeak._labels import require_same_columns
 from mialeak.exact._atoms import MOST_LARGE, MOST_SMALL, Atoms, Halves, atoms_of, halves_of
 from mialeak.exact._coordinates import CoordinateFamily, families_of, log_of
@@ -58,7 +59,13 @@ _LEAST_NORMAL = 10
 
 
 def exact_mean_tradeoff(
-    target: Any, marginals: Any, n: int, *, sampling_rate: float = 1.0, method: Method = "auto"
+    target: Any,
+    marginals: Any,
+    n: int,
+    *,
+    sampling_rate: float = 1.0,
+    method: Method = "auto",
+    workers: int = 1,
 ) -> ExactTradeOff:
     """Trade-off curve of the best attack on the released mean of independent columns, at finite n.
 
@@ -79,6 +86,9 @@ def exact_mean_tradeoff(
         two halves of the columns, at most 2**13 and 2**20 (2**18 and 2**20 if the inversion has an
         error above 1e-6); the inversion of the moment function.  "halves" takes up to 2**18 and
         2**21 atoms, 30 ms a threshold; the sizes of "auto" take 2 ms.
+    workers : int, optional
+        Number of threads, or -1 for all CPUs, that this function and the methods of the curve use;
+        of use from some 100,000 columns on.  The result is the same for any number.
 
     Returns
     -------
@@ -159,7 +169,7 @@ def exact_mean_tradeoff(
     if not families and normal is not None and normal.columns < _LEAST_NORMAL:
         rule = f"have at least {_LEAST_NORMAL} columns if all are normal; it has {law.size}"
         invalid("marginals", rule, remedy="gaussian_mean_tradeoff is exact for them")
-    moments = RatioMoments(families, normal)
+    moments = RatioMoments(families, normal, resolve_workers(workers))
     _require_countable(moments, rows)
     return ExactTradeOff(_law_of(moments, method), moments, rows, rows / n)
 

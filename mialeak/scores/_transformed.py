@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
+from mialeak._arrays import (
+    FloatArray,
+    all_finite,
+    as_count,
+    as_float,
+    as_floats,
+    invalid,
+    require,
+)
 from mialeak._counts import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, squared_distances
@@ -64,7 +72,7 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
     **Accuracy.**  log F has an absolute error below 3e-13, plus the effect of the rounding of the
     distance, in tails of any depth, including those where SciPy's ``logcdf`` is -inf.
 
-    **Cost.**  About 5 us a release, plus the distance.
+    **Cost.**  About 5 us a release, plus the distance; 0.1 ms a call.
 
     Examples
     --------
@@ -83,12 +91,11 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
 
     def score(piece: Piece) -> FloatArray:
         distance = n * by_rows(piece, by, lambda rows: by.squared(rows - target))
-        finite = np.isfinite(distance)
-        result = np.where(finite, 0.0, np.nan)
-        if by.rank == 0:
-            return result  # no row varies: F is the law that is always 0, and F(0) = 1
-        result[finite] = -log_tails(distance[finite], float(by.rank), centrality)[0]
-        return result
+        if not all_finite(distance):
+            distance[~np.isfinite(distance)] = np.nan
+        if by.rank == 0:  # no row varies: F is the law that is always 0, and F(0) = 1
+            return 0.0 * distance
+        return -log_tails(distance, float(by.rank), centrality)[0]
 
     return map_releases(releases, mean.size, score)
 
