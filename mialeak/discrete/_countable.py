@@ -23,8 +23,9 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import BLOCK
 from mialeak.discrete._families import EPS, FAMILIES, Family, Pmf, exp_rounding
+from mialeak.discrete._window import Window
 
-__all__ = ["FARTHEST", "LARGEST_WINDOW", "CountableLaw", "Window", "from_scipy"]
+__all__ = ["CountableWindow", "ScipyLaw", "from_scipy"]
 
 #: No atom is asked for beyond this: integers as large as twice that are exact.
 FARTHEST = 2.0**52
@@ -55,7 +56,7 @@ _SCIPY_ROUNDING = {"logser": 8.0, "planck": 8.0, "randint": 4.0}
 _SCIPY_TAIL_ROUNDING = 1e-6
 
 
-def from_scipy(p: Any) -> npt.NDArray[Any] | CountableLaw:
+def from_scipy(p: Any) -> npt.NDArray[Any] | ScipyLaw:
     """The law of a frozen scipy.stats distribution; the atoms of one made from a list of them."""
     dist = getattr(p, "dist", p)
     if hasattr(dist, "pk"):
@@ -70,10 +71,10 @@ def from_scipy(p: Any) -> npt.NDArray[Any] | CountableLaw:
             remedy="Give them, as in scipy.stats.geom(0.5)",
             error=TypeError,
         )
-    return CountableLaw(p)
+    return ScipyLaw(p)
 
 
-class CountableLaw:
+class ScipyLaw:
     """A frozen discrete law of scipy.stats on the integers, moved to loc = 0.
 
     Attributes
@@ -172,7 +173,7 @@ def _defines(dist: Any, method: str) -> bool:
     return any(method in vars(cls) for cls in own)
 
 
-class Window:
+class CountableWindow(Window):
     """The atoms of a law that are taken one by one: all integers from `low` to `high`.
 
     Attributes
@@ -181,8 +182,8 @@ class Window:
         The probability above 1/2 among them, or 0.
     """
 
-    def __init__(self, law: CountableLaw) -> None:
-        self.law = law
+    def __init__(self, law: ScipyLaw) -> None:
+        self.law, self.name = law, law.name
         self.low: float = law.bulk()
         self.high: float = self.low - 1
         self.dominant = 0.0
@@ -193,7 +194,6 @@ class Window:
 
     @property
     def size(self) -> float:
-        """Number of atoms inside."""
         return self.high - self.low + 1
 
     @property
@@ -208,12 +208,10 @@ class Window:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left outside."""
         return self.left <= 0 and self.right <= 0
 
     @property
     def exhausted(self) -> bool:
-        """Whether the window cannot grow."""
         return self.complete or self.size >= self._most
 
     def widen(self) -> bool:
@@ -262,7 +260,6 @@ class Window:
         self._doubt += float(other @ rounding) + EPS * mass
 
     def outside(self) -> tuple[float, float]:
-        """Lower and upper bound of the mass outside."""
         rest = math.fsum([1.0, -self.dominant, *(-mass for mass in self._masses)])
         doubt = self._doubt + self._dominant_doubt
         tail, rounding = self.law.beyond(self.low, self.high) if not self.complete else (0.0, 0.0)
@@ -279,7 +276,6 @@ class Window:
         return mass - self._doubt + low, mass + self._doubt + high
 
     def sides(self) -> Iterator[tuple[Pmf, float]]:
-        """Each side outside: the pmf of its j-th atom (j = 1, 2, ...), and the number of atoms."""
         if self.left > 0:
             yield lambda j: self.law.pmf(self.low - j), self.left
         if self.right > 0:

@@ -12,19 +12,15 @@ run's length.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, check_mass, invalid
-from mialeak.discrete._countable import CountableLaw, Window
+from mialeak._arrays import FloatArray, invalid
 from mialeak.discrete._families import Pmf
-from mialeak.discrete._input import as_block, as_law, bad_probability, pieces
-from mialeak.discrete._sums import DIVIDE, block_mass
+from mialeak.discrete._window import Window
 
-__all__ = ["ENOUGH", "checked_blocks", "convex_sum", "sum_of_law", "sum_over"]
+__all__ = ["ENOUGH", "convex_sum", "sum_over"]
 
 Term = Callable[[FloatArray], FloatArray]
 #: Indices to terms and the relative errors of those.
@@ -55,38 +51,14 @@ _SHARE = 1 / 16
 _SLACK = 1e-13
 
 
-def sum_over(p: Any, term: Term) -> float:
-    """Sum of `term` over the atoms of `p`."""
-    law = as_law(p)
-    if isinstance(law, CountableLaw):
-        return sum_of_law(law, term)
-    sums, masses = [], []
-    for block in checked_blocks(law):
-        sums.append(float(term(block).sum()))
-        masses.append(block_mass(block))
-    check_mass(math.fsum(masses), "p", DIVIDE)
-    return math.fsum(sums)
-
-
-def checked_blocks(law: npt.NDArray[Any] | Iterator[Any]) -> Iterator[FloatArray]:
-    """The atoms of `law` in blocks, each found to hold numbers in [0, 1]."""
-    for start, piece in pieces(law):
-        block = as_block(piece)
-        good = (block >= 0) & (block <= 1)
-        if not good.all():
-            bad_probability(start, int(np.argmin(good)), piece, DIVIDE)
-        yield block
-
-
-def sum_of_law(law: CountableLaw, term: Term) -> float:
-    """Sum over a window that doubles, until the rest is small or known.
+def sum_over(window: Window, term: Term) -> float:
+    """Sum of `term` over the atoms of a window that doubles, until those outside add little.
 
     Raises
     ------
     ValueError
         If the sum is infinite, or not seen to be finite.
     """
-    window = Window(law)
     added = [_over(window, term)]
     while not window.complete:
         added.append(_over(window, term))
@@ -104,7 +76,7 @@ def sum_of_law(law: CountableLaw, term: Term) -> float:
             invalid(
                 "p",
                 "be a law over which the sum converges; over "
-                f"{window.size:.0f} atoms of {law.name} it is {total:.6g} and grows",
+                f"{window.size:.0f} atoms of {window.name} it is {total:.6g} and grows",
             )
     return math.fsum(added)
 
@@ -131,7 +103,7 @@ def _heavy_tail(
             return j * float(near) / (power - 1)
         if j < _FAR:
             return math.inf
-        rule = f"be a law over which the sum is finite; for {window.law.name} its terms fall like"
+        rule = f"be a law over which the sum is finite; for {window.name} its terms fall like"
         return invalid("p", f"{rule} k**-{power:.3f}")
 
     if count > _FAR:

@@ -1,30 +1,23 @@
-"""Enclosures of the largest leakage: two numbers with the truth, whatever was rounded, between."""
+"""Enclosures of the leakage of a countable law: the truth lies between, whatever was rounded."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_gamma, unsupported
+from mialeak._arrays import FloatArray, unsupported
 from mialeak._kernels import binomial
-from mialeak._results import Bounds
-from mialeak.discrete._countable import CountableLaw, Window
+from mialeak.discrete._countable import CountableWindow, ScipyLaw
 from mialeak.discrete._families import EPS, Pmf
-from mialeak.discrete._input import as_law
 from mialeak.discrete._series import convex_sum
-from mialeak.discrete._sums import as_sizes, leakage_sums, shaped
+from mialeak.discrete._window import Window
 
-__all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "max_leakage_bounds", "rare_leakage"]
+__all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "kernel_rounding", "rare_leakage"]
 
 #: Relative error of an atom's leakage at gamma = 1 and elsewhere.
 _MAD_ROUNDING = 4 * EPS
 _TAIL_ROUNDING = 1e-13
-
-#: Elsewhere a leakage below this is not told from 0: what it is made of underflows.
-_LEAST = 1e-290
 
 #: An enclosure of this relative width is as good as a number.
 _CLOSE = 1e-12
@@ -39,82 +32,7 @@ _LEAST_WINDOW = 2**12
 NEGLIGIBLE = 1e-20
 
 
-def max_leakage_bounds(p: Any, n: npt.ArrayLike, *, gamma: float = 1.0) -> Bounds:
-    r"""Two numbers that enclose the largest leakage of discrete data, for countable laws above all.
-
-    Parameters
-    ----------
-    p : array_like of shape (K,), iterator of arrays, or frozen scipy.stats discrete law
-        Probabilities of the atoms, as for :func:`max_leakage`.  A frozen law may have infinitely
-        many: geom, poisson, zipf, nbinom, logser, yulesimon, betanbinom, skellam, dlaplace, planck,
-        or one of your own.
-    n : int or integer array
-        Number of rows, the target included; from 1 to 2**53.
-    gamma : float, default 1.0
-        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
-        ``lambda`` the weight of a true positive.
-
-    Returns
-    -------
-    Bounds
-        ``lower`` and ``upper``, of the shape of `n`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`max_leakage` does; and if `p` is not on the integers (a loc of 0.5), is seen not
-        to sum to 1, or to have probabilities that rise again far from its bulk.
-
-    Notes
-    -----
-    An array is taken at its word: the bounds hold the rounding of the result alone.  For gamma
-    other than 1 a leakage below 1e-290 is only known to be that: its bounds are 0 and 1e-290.
-
-    Of a countable law the atoms in a window around the bulk are summed one by one; the window
-    doubles until the rest is small or has 2**24 atoms (2**27 as long as those outside expect a row
-    each: seconds more).  An atom outside with
-    :math:`\gamma n p < 1` adds :math:`p - g\,d(p)` exactly, where :math:`g = \max(1, \gamma)` and
-    :math:`d(p) = p(1 - (1-p)^n)`, so that all of them add their mass less g times a sum that is at
-    most n times the mass times the largest probability among them.  Where that is not close enough
-    the sum is taken over octaves of a convex sequence, between tangents and chords.
-
-    What is taken for granted: outside the window probabilities fall, and for the octaves are
-    convex (both are looked for at every point used); the pmf has a relative error of 8 eps and 3
-    to 4 eps for each unit of its logarithms in the laws named above, which do not use SciPy's (its
-    ``poisson(1000).pmf`` is off by 8e3 eps, ``yulesimon`` by 1e7), 100 eps for skellam, and for any
-    law not named ``2 (8 + s log(2 + s))`` eps, s the largest of its parameters and of k, which is
-    what log-gammas lose.
-
-    **Cost**: milliseconds for light tails, up to seconds where millions of atoms have
-    :math:`n p \ge 1`.
-
-    Examples
-    --------
-    >>> from scipy import stats
-    >>> from mialeak import max_leakage_bounds
-    >>> bounds = max_leakage_bounds(stats.zipf(2), 1000)
-    >>> f"{bounds.lower:.12f} {bounds.upper:.12f}"
-    '0.051303361793 0.051303361793'
-    >>> bool(bounds.upper - bounds.lower < 1e-12 * bounds.lower)
-    True
-    """
-    gamma = as_gamma(gamma)
-    sizes, shape = as_sizes(n)
-    law = as_law(p)
-    if isinstance(law, CountableLaw):
-        lower, upper = enclose(law, sizes, gamma)
-    else:
-        values = leakage_sums(law, sizes, gamma)
-        rounding = _kernel_rounding(gamma)
-        lower = [value * (1 - rounding) for value in values]
-        upper = [value * (1 + rounding) for value in values]
-    if gamma != 1:
-        lower = [low if low > _LEAST else 0.0 for low in lower]
-        upper = [max(high, _LEAST) for high in upper]
-    return Bounds(shaped(lower, shape), shaped(upper, shape))
-
-
-def countable_leakage(law: CountableLaw, sizes: list[float], gamma: float) -> list[float]:
+def countable_leakage(law: ScipyLaw, sizes: list[float], gamma: float) -> list[float]:
     """The middle of each enclosure, if it is as good as a number."""
     values = []
     for n, lower, upper in zip(sizes, *enclose(law, sizes, gamma), strict=True):
@@ -126,9 +44,9 @@ def countable_leakage(law: CountableLaw, sizes: list[float], gamma: float) -> li
     return values
 
 
-def enclose(law: CountableLaw, sizes: list[float], gamma: float) -> tuple[list[float], list[float]]:
+def enclose(law: ScipyLaw, sizes: list[float], gamma: float) -> tuple[list[float], list[float]]:
     """Lower and upper bounds at each size, from a window that grows until they are close."""
-    window = Window(law)
+    window = CountableWindow(law)
     apart = gamma == 1  # the dominant atom is seen better through all the others
     inside: list[tuple[list[float], list[float]]] = [([], []) for _ in sizes]
     while True:
@@ -150,7 +68,8 @@ def enclose(law: CountableLaw, sizes: list[float], gamma: float) -> tuple[list[f
             return lower, upper
 
 
-def _kernel_rounding(gamma: float) -> float:
+def kernel_rounding(gamma: float) -> float:
+    """Relative error of the leakage of an atom of known probability."""
     return _MAD_ROUNDING if gamma == 1 else _TAIL_ROUNDING
 
 
@@ -189,7 +108,7 @@ def _block_bounds(
     return low * (1 - _TAIL_ROUNDING), high * (1 + _TAIL_ROUNDING)
 
 
-def _dominant_leakage(window: Window, n: float) -> tuple[float, float]:
+def _dominant_leakage(window: CountableWindow, n: float) -> tuple[float, float]:
     """Bounds at gamma = 1 for an atom above 1/2, which leaks what one of probability 1 - p does."""
     if not window.dominant:
         return 0.0, 0.0
