@@ -54,7 +54,7 @@ def rows_needed(
 
     high = rows_bracket(function, [near], least=least)[1][0]
     if high > MAX_COUNT:
-        rule = f"be reached with at most 2**53 rows, which leak {leaks(MAX_COUNT)!r}"
+        rule = f"be reached with at most 2**53 rows, which leak {leaks(MAX_COUNT):.6g}"
         invalid("leakage", rule, value=leakage)
     return int(high)
 
