@@ -19,6 +19,7 @@ from house import (
     arrows,
     file_graph,
     imported_rooms,
+    kernel_files,
     module_of,
     modules,
     private_imports,
@@ -62,6 +63,32 @@ def test_no_function_is_long():
                 if lines > LONGEST_FUNCTION:
                     long[f"{path.name}:{node.name}"] = lines
     assert not long
+
+
+def test_an_elementwise_family_takes_eight_files_by_hand():
+    """All others read its line of the header, or its cases."""
+    assert kernel_files("hypergeom") == [
+        "mialeak/reference/hypergeometric.py",
+        "mialeak/special.py",
+        "src_c/families.h",
+        "src_c/hypergeometric.h",
+        "src_c/mialeak.h",
+        "tests/bits.py",
+        "tests/hypergeometric.py",
+        "tests/truth.py",
+    ]
+
+
+def test_a_further_function_of_a_family_takes_five():
+    """With its stored hash, six."""
+    assert kernel_files("hypergeom_logpmf") == [
+        "mialeak/reference/hypergeometric.py",
+        "mialeak/special.py",
+        "src_c/hypergeometric.h",
+        "src_c/mialeak.h",
+        "tests/bits.py",
+        "tests/hypergeometric.py",
+    ]
 
 
 @pytest.mark.parametrize("pattern", FORBIDDEN)
