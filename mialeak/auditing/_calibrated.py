@@ -179,10 +179,10 @@ def _simulate(
         gaps = np.full((tail.levels.size, draws), np.inf)
         inner = tail.shift.scale(values[1 - place].at(tail.ranks, bool(place)))
         for row, hits in zip(gaps, least, strict=True):
-            some = hits <= tail.n_hits
-            if some.any():
-                outer = values[place].at(hits[some], bool(place))
-                row[:] = (tail.shift.above_start(outer) - inner[some]).min(axis=0)
+            within = hits <= tail.n_hits
+            if within.any():
+                outer = values[place].at(hits[within], bool(place))
+                row[:] = (tail.shift.above_start(outer) - inner[within]).min(axis=0)
         yield place, tail.levels.tolist(), gaps
 
 

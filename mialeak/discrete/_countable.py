@@ -169,8 +169,10 @@ def _parameters(law: Any) -> dict[str, Any]:
 
 def _defines(dist: Any, method: str) -> bool:
     """Whether the law computes `method` itself, not as 1 minus a sum."""
-    own = itertools.takewhile(lambda cls: cls.__name__ != "rv_discrete", type(dist).__mro__)
-    return any(method in vars(cls) for cls in own)
+    below_rv_discrete = itertools.takewhile(
+        lambda cls: cls.__name__ != "rv_discrete", type(dist).__mro__
+    )
+    return any(method in vars(cls) for cls in below_rv_discrete)
 
 
 class CountableWindow(Window):
@@ -197,18 +199,18 @@ class CountableWindow(Window):
         return self.high - self.low + 1
 
     @property
-    def left(self) -> float:
+    def atoms_below(self) -> float:
         """Number of atoms of the support below the window."""
         return self.low - self.law.first
 
     @property
-    def right(self) -> float:
+    def atoms_above(self) -> float:
         """Number of atoms of the support above the window."""
         return self.law.last - self.high
 
     @property
     def complete(self) -> bool:
-        return self.left <= 0 and self.right <= 0
+        return self.atoms_below <= 0 and self.atoms_above <= 0
 
     @property
     def exhausted(self) -> bool:
@@ -232,9 +234,9 @@ class CountableWindow(Window):
     def grow(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Double the window; yield the new atoms in blocks, with their relative errors."""
         more = max(self.size, _FIRST_WINDOW)
-        below = min(self.left, more // 2)
-        above = min(self.right, more - below)
-        below = min(self.left, more - above)
+        below = min(self.atoms_below, more // 2)
+        above = min(self.atoms_above, more - below)
+        below = min(self.atoms_below, more - above)
         for start, count in ((self.low - below, below), (self.high + 1, above)):
             for k in np.arange(start, start + count, BLOCK):
                 block = np.arange(k, min(k + BLOCK, start + count))
@@ -260,13 +262,13 @@ class CountableWindow(Window):
         self._doubt += float(other @ rounding) + EPS * mass
 
     def outside(self) -> tuple[float, float]:
-        rest = math.fsum([1.0, -self.dominant, *(-mass for mass in self._masses)])
+        remaining = math.fsum([1.0, -self.dominant, *(-mass for mass in self._masses)])
         doubt = self._doubt + self._dominant_doubt
         tail, rounding = self.law.beyond(self.low, self.high) if not self.complete else (0.0, 0.0)
-        low = max(rest - doubt, tail * (1 - rounding), 0.0)
-        high = min(max(rest + doubt, 0.0), tail * (1 + rounding))
+        low = max(remaining - doubt, tail * (1 - rounding), 0.0)
+        high = min(max(remaining + doubt, 0.0), tail * (1 + rounding))
         if low > high + _MASS_SLACK:
-            invalid("p", f"be a law; the pmf of {self.law.name} sums to {1 - rest + tail!r}")
+            invalid("p", f"be a law; the pmf of {self.law.name} sums to {1 - remaining + tail!r}")
         return (low, high) if low <= high else (high, high)
 
     def beside(self) -> tuple[float, float]:
@@ -276,10 +278,10 @@ class CountableWindow(Window):
         return mass - self._doubt + low, mass + self._doubt + high
 
     def sides(self) -> Iterator[tuple[Pmf, float]]:
-        if self.left > 0:
-            yield lambda j: self.law.pmf(self.low - j), self.left
-        if self.right > 0:
-            yield lambda j: self.law.pmf(self.high + j), self.right
+        if self.atoms_below > 0:
+            yield lambda j: self.law.pmf(self.low - j), self.atoms_below
+        if self.atoms_above > 0:
+            yield lambda j: self.law.pmf(self.high + j), self.atoms_above
 
     def edge(self) -> float:
         """Upper bound of every probability outside; 1 as long as none is known.

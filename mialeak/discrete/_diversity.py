@@ -35,7 +35,7 @@ _LEAST_ROWS = 5
 _ROUNDING = 1e-14
 
 #: Less than this is left of 1 by rounding only; the root of it would be seen.
-_LEFT = 2.0**-51
+_ROUNDED_OFF = 2.0**-51
 
 #: What the atoms left out of a countable law may widen them by.
 _CLOSE = 1e-6
@@ -210,9 +210,9 @@ def diversity_range(n_atoms: int, max_probability: float) -> Bounds:
     deviation = math.sqrt(largest * (1 - largest))
     # No more than K - 1 full atoms: the last one takes what rounding of 1/K has left.
     full = min(math.floor(1 / largest), max(count - 1, 1))
-    rest = 1 - full * largest
-    rest = rest if rest > _LEFT else 0.0
-    lower = full * deviation + math.sqrt(rest * (1 - rest))
+    remaining = 1 - full * largest
+    remaining = remaining if remaining > _ROUNDED_OFF else 0.0
+    lower = full * deviation + math.sqrt(remaining * (1 - remaining))
     upper = deviation + math.sqrt((1 - largest) * max(count - 2 + largest, 0.0))
     return Bounds(min(lower, upper) * (1 - _ROUNDING), upper * (1 + _ROUNDING))
 

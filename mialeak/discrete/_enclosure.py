@@ -53,17 +53,17 @@ def enclose(law: ScipyLaw, sizes: list[float], gamma: float) -> tuple[list[float
         for p, rounding in window.grow():
             for n, (low, high) in zip(sizes, inside, strict=True):
                 atoms = np.where(p > 0.5, 0.0, p) if apart else p
-                some_low, some_high = _block_bounds(atoms, rounding, n, gamma)
-                low.append(some_low)
-                high.append(some_high)
+                block_low, block_high = _block_bounds(atoms, rounding, n, gamma)
+                low.append(block_low)
+                high.append(block_high)
         lower, upper, close = [], [], True
         crowded = not window.complete and max(1.0, gamma) * max(sizes) * window.edge() >= 1
         for n, (low, high) in zip(sizes, inside, strict=True):
-            rest_low, rest_high = rare_leakage(window, n, gamma, math.fsum(low))
+            rare_low, rare_high = rare_leakage(window, n, gamma, math.fsum(low))
             big_low, big_high = _dominant_leakage(window, n) if apart else (0.0, 0.0)
-            lower.append(math.fsum([*low, rest_low, big_low]))
-            upper.append(math.fsum([*high, rest_high, big_high]))
-            close = close and rest_high - rest_low <= max(_CLOSE_OUTSIDE * lower[-1], window.doubt)
+            lower.append(math.fsum([*low, rare_low, big_low]))
+            upper.append(math.fsum([*high, rare_high, big_high]))
+            close = close and rare_high - rare_low <= max(_CLOSE_OUTSIDE * lower[-1], window.doubt)
         if close or (window.exhausted and not (crowded and window.widen())):
             return lower, upper
 
@@ -144,8 +144,8 @@ def rare_leakage(window: Window, n: float, gamma: float, inside: float) -> tuple
             _repeated_sum(pmf, count, window, n, high, tolerance / (4 * weight))
             for pmf, count in window.sides()
         ]
-        missing_low = weight * sum(some[0] for some in sums)
-        missing_high = min(missing_high, weight * sum(some[1] for some in sums))
+        missing_low = weight * sum(bounds_of_side[0] for bounds_of_side in sums)
+        missing_high = min(missing_high, weight * sum(bounds_of_side[1] for bounds_of_side in sums))
     return max(low - missing_high, 0.0), high - missing_low
 
 
@@ -158,11 +158,13 @@ def _repeated_sum(
         p, rounding = pmf(j)
         return -p * np.expm1(n * np.log1p(-p)), 2 * rounding + 8 * EPS
 
-    def rest(j: float) -> float:
+    def remainder(j: float) -> float:
         p, rounding = pmf(np.array([j]))
         return n * float(p[0] * (1 + rounding[0])) * mass
 
-    bounds = convex_sum(repeated, rest, count, window.size, tolerance, persist=window.exhausted)
+    bounds = convex_sum(
+        repeated, remainder, count, window.size, tolerance, persist=window.exhausted
+    )
     if bounds is None:
         return 0.0, math.inf
     lower, upper, beyond = bounds

@@ -38,8 +38,8 @@ _FAR = 2.0**50
 _GUESSED = 1e-3
 
 #: Runs that an octave is cut into at first, and at most.
-_FEW_RUNS = 2.0**5
-_MANY_RUNS = 2.0**18
+_FIRST_RUNS = 2.0**5
+_MOST_RUNS = 2.0**18
 
 #: Largest index: integers beyond are not exact as float64.
 _LAST_INDEX = 2.0**53
@@ -94,7 +94,7 @@ def _heavy_tail(
         values = term(pmf(j)[0])
         return values, np.zeros_like(values)
 
-    def rest(j: float) -> float:
+    def remainder(j: float) -> float:
         near, far = terms(np.array([j, 2 * j]))[0]
         if near == 0:
             return 0.0
@@ -107,13 +107,13 @@ def _heavy_tail(
         return invalid("p", f"{rule} k**-{power:.3f}")
 
     if count > _FAR:
-        rest(_FAR)
-    bounds = convex_sum(terms, rest, count, window.size, tolerance)
+        remainder(_FAR)
+    bounds = convex_sum(terms, remainder, count, window.size, tolerance)
     if bounds is None:
         return None
     lower, upper, beyond = bounds
-    found = upper - lower <= 2 * tolerance and beyond <= _GUESSED * upper
-    return (lower + upper) / 2 + beyond if found else None
+    close = upper - lower <= 2 * tolerance and beyond <= _GUESSED * upper
+    return (lower + upper) / 2 + beyond if close else None
 
 
 # ---- long convex sequences ----
@@ -121,7 +121,7 @@ def _heavy_tail(
 
 def convex_sum(
     sequence: Sequence,
-    rest: Callable[[float], float],
+    remainder: Callable[[float], float],
     count: float,
     octave: float,
     tolerance: float,
@@ -155,7 +155,7 @@ def convex_sum(
     upper: list[float] = []
     start, share = 1.0, _SHARE * tolerance
     while start <= count:
-        beyond = rest(start)
+        beyond = remainder(start)
         if beyond <= share or start + octave > _LAST_INDEX:
             return math.fsum(lower), math.fsum(upper), beyond
         summed = _octave_sum(sequence, start, min(octave, count - start + 1), share, persist)
@@ -175,7 +175,7 @@ def _octave_sum(
     sequence: Sequence, start: float, length: float, tolerance: float, persist: bool
 ) -> tuple[float, float, float, float] | None:
     """Bounds over at most `length` terms from `start`, their rounding, and how many were taken."""
-    run, finest = _odd(length / _FEW_RUNS), _odd(length / _MANY_RUNS)
+    run, finest = _odd(length / _FIRST_RUNS), _odd(length / _MOST_RUNS)
     while True:
         runs = length // run
         first = start + run * np.arange(runs)

@@ -26,7 +26,7 @@ from mialeak._arrays import (
 )
 from mialeak._blocks import as_rng
 from mialeak._kernels import enumeration
-from mialeak.mechanisms._cellwise import own_cell_terms
+from mialeak.mechanisms._cellwise import target_cell_terms
 
 __all__ = [
     "CellMechanism",
@@ -123,7 +123,7 @@ class CellMechanism(ABC):
         rows = as_count(n, "n", least=1)
         # Where a count above 1 has no chance, a leakage is its limit.
         atoms, place = np.unique(np.maximum(probability, _RARE / rows), return_inverse=True)
-        leakage = own_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms
+        leakage = target_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms
         return np.asarray(leakage[place].reshape(probability.shape))
 
     @abstractmethod
@@ -322,8 +322,8 @@ class Geometric(CellMechanism):
         Nothing is lost thereby: beyond all counts the ratio of two laws no longer changes.
         """
         noisy = np.array(measure, order="C")
-        room = np.empty(measure.shape[1])
-        enumeration.geometric_blur(math.exp(-self.epsilon), room, noisy)
+        scratch = np.empty(measure.shape[1])
+        enumeration.geometric_blur(math.exp(-self.epsilon), scratch, noisy)
         return noisy
 
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:

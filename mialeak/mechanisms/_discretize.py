@@ -19,7 +19,7 @@ __all__ = ["Discretization", "discretize"]
 
 _METHODS = ("kmeans", "quantile", "uniform")
 #: Rows beyond which clusters of several columns are found from small batches.
-_MANY_ROWS = 20_000
+_LARGE_SAMPLE = 20_000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -149,16 +149,16 @@ def discretize(
     # More bins leak more, but for the whims of clusters: double, then halve the interval.
     best, low, high = _with_bins(data, 1, rows, method, seed), 1, 2
     while high <= len(data):
-        found = _with_bins(data, high, rows, method, seed)
-        if found.leakage > budget:
+        result = _with_bins(data, high, rows, method, seed)
+        if result.leakage > budget:
             break
-        best, low, high = found, high, 2 * high
+        best, low, high = result, high, 2 * high
     high = min(high, len(data) + 1)
     while high - low > 1:
         middle = (low + high) // 2
-        found = _with_bins(data, middle, rows, method, seed)
-        if found.leakage <= budget:
-            best, low = found, middle
+        result = _with_bins(data, middle, rows, method, seed)
+        if result.leakage <= budget:
+            best, low = result, middle
         else:
             high = middle
     return best
@@ -196,7 +196,7 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> tuple[Any, in
         edges = _edges(KBinsDiscretizer, data, bins, method)
         return partial(_between, edges), len(edges) + 1
     seed = int(as_rng(rng).integers(2**31))
-    if len(data) > _MANY_ROWS:
+    if len(data) > _LARGE_SAMPLE:
         clusters = MiniBatchKMeans(bins, random_state=seed, n_init=3, batch_size=4096)
     else:
         clusters = KMeans(bins, random_state=seed, n_init=3)

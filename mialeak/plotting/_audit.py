@@ -184,8 +184,8 @@ class AuditDisplay:
 
     def _guarantee(self, fpr: FloatArray) -> FloatArray:
         """The curve of (epsilon, delta) at the bound: some attack is above it."""
-        grow, slip = np.exp(self.result.epsilon_lower), self.result.delta
-        power: FloatArray = np.minimum(slip + grow * fpr, 1.0 - (1.0 - slip - fpr) / grow)
+        grow, offset = np.exp(self.result.epsilon_lower), self.result.delta
+        power: FloatArray = np.minimum(offset + grow * fpr, 1.0 - (1.0 - offset - fpr) / grow)
         return np.clip(power, 0.0, 1.0)
 
     def _plot_scores(self, scale: Scale) -> None:

@@ -36,7 +36,7 @@ _NOISE = "Standard deviation of the noise on the release"
 #: A log axis shows so many decades below the largest leakage at most.
 _DECADES = 4
 #: Rows that are drawn one by one; of more, so many are chosen on either scale.
-_MANY, _POINTS = 3000, 400
+_LARGE, _POINTS = 3000, 400
 
 
 class Range(NamedTuple):
@@ -432,7 +432,7 @@ def _falling(values: FloatArray) -> FloatArray:
 
 def _ranks(rows: int) -> Any:
     """The ranks of the rows to draw: all of them, or those that either scale needs."""
-    if rows <= _MANY:
+    if rows <= _LARGE:
         return np.arange(rows)
     spread = np.linspace(0, rows - 1, _POINTS), np.geomspace(1, rows, _POINTS) - 1
     return np.unique(np.concatenate(spread).astype(np.intp))

@@ -140,7 +140,7 @@ class CovarianceAttack:
         self.noise_multiplier = _as_noise(noise_multiplier, self.clip_norm)
         self._metric, self._plan = self._metric_of(reference), None
         if self.noise_multiplier == 0.0:
-            _warn_of_few_rows(reference)
+            _warn_of_short_reference(reference)
         self._single = False
         self._combined: FloatArray | None = None
         self.n_steps_seen_ = 0
@@ -289,14 +289,14 @@ class CovarianceAttack:
         deviations, scores = batches - self._metric.mean, np.empty((steps, count))
         released = self._released(deviations)
         rows = max(1, _BLOCK // columns)
-        many = max(1, rows // max(count, 1))
-        for first in range(0, steps, many):
-            some = slice(first, first + many)
+        block = max(1, rows // max(count, 1))
+        for first in range(0, steps, block):
+            chunk = slice(first, first + block)
             for start in range(0, count, rows):
                 part = slice(start, start + rows)
-                few = self._clip(targets[some, part]) - self._metric.mean
-                squared, inner = self._metric.products(few, deviations[some])
-                scores[some, part] = self._step_scores(squared, inner, released[some])
+                deviations_of_targets = self._clip(targets[chunk, part]) - self._metric.mean
+                squared, inner = self._metric.products(deviations_of_targets, deviations[chunk])
+                scores[chunk, part] = self._step_scores(squared, inner, released[chunk])
         return scores
 
     def _score_factors(self, gradients: LayerGradients, batches: FloatArray) -> FloatArray:
@@ -357,7 +357,7 @@ def gradients_dot(errors: FloatArray, factors: LayerGradients, batches: FloatArr
     return np.asarray(np.vecdot(errors, fed))
 
 
-def _warn_of_few_rows(reference: Any) -> None:
+def _warn_of_short_reference(reference: Any) -> None:
     """Warn where the inverse of the covariance is off by a factor of two or more.
 
     The mean of the inverse of a covariance of n normal rows in d columns is (n - 1)/(n - d - 2)
