@@ -36,8 +36,8 @@ _DESIGN: dict[str, tuple[tuple[float | None, float | None], ...]] = {
     "in": ((0.09, None),),
     "out": ((None, 0.09),),
 }
-#: A count that h(0) alone reaches, at any parameter, says nothing: so many of its standard
-#: deviations above it, and two more counts, it does not.
+#: Counts that the null curve at u = 0 explains by itself are ignored: a count must exceed its mean
+#: there by this many standard deviations, plus 2.
 _CLEAR = 4.0
 #: What rounding may do to a comparison.
 _SLACK = 1e-9

@@ -319,7 +319,7 @@ class Geometric(CellMechanism):
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """The noisy measure; what falls outside the window counts at its ends.
 
-        Nothing is lost thereby: beyond all counts the ratio of two laws no longer changes.
+        Exact: outside the range of counts the likelihood ratio is constant.
         """
         noisy = np.array(measure, order="C")
         scratch = np.empty(measure.shape[1])

@@ -53,9 +53,9 @@ NODE_STEP = 0.1
 _HEAVY_GAP = 8
 #: Light counts are pooled from these on (the last goes up to LARGEST_NODE, for small samples).
 _POOLS = np.r_[1:13, 14, 16, 18, 21, 24, 28, 32, 37, 42, 48, 54, 61, 69, 78, 88]
-#: Pull of the fit towards an even spread: it counts as much as this many cells a node, two or
-#: three in all.  Maximum likelihood alone would put everything on a handful of nodes, which suits
-#: uniform laws only; with ten times the pull these suffer more than smooth laws gain.
+#: Weight of the log-barrier that shrinks the fitted mixture towards uniform, in pseudo-cells:
+#: 0.03 a node, 2 to 3 in total.  Maximum likelihood alone puts all mass on a handful of nodes,
+#: which suits uniform laws only; with ten times the weight these lose more than smooth laws gain.
 _PULL = 0.03
 #: Newton steps of the fit (ten are usual), and as in ``_majorant``.
 _STEPS, _STEP_SHARE, _CENTERING = 60, 0.9, 0.1
