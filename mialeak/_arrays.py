@@ -303,7 +303,7 @@ def _as_float64(values: npt.NDArray[Any], name: str) -> FloatArray:
 
 
 def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
-    """Convert an object array of numbers (from pandas, say); raise TypeError for others."""
+    """Convert an object array of numbers (as from pandas); raise TypeError for others."""
     if values.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in values.flat):
         try:
             floats = values.astype(np.float64)

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tokenize
 
 import pytest
 from house import (
@@ -180,6 +181,31 @@ def test_identifiers_of_clean_rooms_are_terms_of_the_field(room):
 )
 def test_banned_identifiers_are_reported(code):
     assert banned_names(ast.parse(code))
+
+
+#: A document states, a function returns, an attack distinguishes: none of them tells or says.
+IDIOM = r"\b(told|tells?|telling|says?|said)\b"
+
+
+def texts(path):
+    """Comments and texts of a program, docstrings and messages among them."""
+    with path.open("rb") as file:
+        tokens = list(tokenize.tokenize(file.readline))
+    kinds = {tokenize.COMMENT, tokenize.STRING}
+    return [(token.start[0], token.string) for token in tokens if token.type in kinds]
+
+
+@pytest.mark.parametrize("room", CLEAN)
+def test_sentences_of_clean_rooms_state(room):
+    """Names of tests and of modules apart, no sentence tells or says."""
+    idioms = [
+        f"{path.name}:{line}: {match[0]}"
+        for path in modules()
+        if room_of(path) == room
+        for line, text in texts(path)
+        for match in re.finditer(IDIOM, text)
+    ]
+    assert not idioms
 
 
 def test_other_identifiers_are_not_reported():

@@ -100,7 +100,7 @@ def calibrated_bound(order: Order, shift: Shift, alpha: float, direction: Direct
 
 
 def _both(values: Any, row: Any, combine: Any) -> Any:
-    """What both tails of a row of the design say, or the one that is asked."""
+    """The results of both tails of a row of the design, or of the one that it has."""
     asked = [values[place, level] for place, level in enumerate(row) if level is not None]
     return asked[0] if len(asked) == 1 else combine(*asked)
 

@@ -2,8 +2,8 @@
 
 The window grows around the bulk.  Outside it three things are known or assumed of a law:
 
-* its mass out there, from 1 minus the mass inside and, where that says more, from the law's own
-  tails;
+* its mass out there, from 1 minus the mass inside and, where that is sharper, from the tails
+  of the law;
 * probabilities fall away from the window on both sides (true of all laws of scipy.stats that are
   too large to be summed, and looked for at points spread over the rest of the support);
 * where a closer sum is wanted, that they are also convex, as every tail heavier than a normal one
@@ -143,7 +143,7 @@ class ScipyLaw:
         return p, EPS * 2 * (8 + scale * np.log(2 + scale))
 
     def beyond(self, low: float, high: float) -> tuple[float, float]:
-        """P(X < low or X > high), with its relative error: infinite if the law cannot say."""
+        """P(X < low or X > high), with its relative error: infinite if the law has no tails."""
         mass, rounding = 0.0, 0.0
         if low > self.first:
             if not _defines(self._law.dist, "_cdf"):

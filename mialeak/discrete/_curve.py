@@ -63,8 +63,8 @@ def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | Enclo
     Of a register the ratio is :math:`H_k (1 - f) / ((N_k - H_k) f)`, with the sampled people
     :math:`H_k` of cell k as for :func:`max_leakage`; cells of one size are one.
 
-    **Accuracy**: 1e-14 of fpr and power; counts beyond probability e^-60 are not told apart, save
-    for small K n, and no delta or epsilon is too small for it.  **Cost**: linear in K; about 0.2 s
+    **Accuracy**: 1e-14 of fpr and power; counts beyond probability e^-60 are merged, save for
+    small K n, and no delta or epsilon is too small for it.  **Cost**: linear in K; about 0.2 s
     for K = 10,000 and n = 100,000, a curve of 570,000 corners.
 
     Examples

@@ -1,4 +1,4 @@
-"""How spread out a law is, and what that says of its leakage."""
+"""How spread out a law is, and the bounds on its leakage that follow."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def diversity(p: Any) -> float:
     ------
     ValueError
         As :func:`max_leakage` does, and if the sum over a countable law is infinite, or too slow to
-        be told from that.
+        be distinguished from that.
 
     See Also
     --------

@@ -59,7 +59,7 @@ class InfluenceFunctions(Result):
     n : int
         Rows of the table, at least 3.
     kind : str
-        "asymptotic": everything that is said about a release holds for large n.
+        "asymptotic": every statement about a release holds for large n.
 
     Raises
     ------
@@ -224,7 +224,7 @@ class InfluenceFunctions(Result):
         return scores
 
     def without(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """What the other rows say: where the estimate is without `row`, and the covariance.
+        """By the other rows: where the estimate is without `row`, and the covariance.
 
         Parameters
         ----------

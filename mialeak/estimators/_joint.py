@@ -37,7 +37,7 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
 
     Examples
     --------
-    Mean and variance of ages say more than the mean alone:
+    Mean and variance of ages leak more than the mean alone:
 
     >>> import numpy as np
     >>> from mialeak.estimators import joint_influence, mean_influence, variance_influence

@@ -249,7 +249,7 @@ class Suppress(CellMechanism):
     below : int
         The smallest count that is shown; 5 and 10 are usual.
     zeros_shown : bool, default False
-        Show that a cell is empty.  It tells more.
+        Show that a cell is empty, which leaks more.
 
     Raises
     ------

@@ -79,7 +79,7 @@ def target_cell_leakage(
 ) -> float:
     """Average leakage if the attacker sees the target's own cell only; None: the raw count.
 
-    With a Poisson number of rows the other cells tell nothing, and this is all that leaks.
+    With a Poisson number of rows the other cells add nothing, and this is the whole leakage.
     """
     atoms, cells = np.unique(p[p > 0.0], return_counts=True)
     return total(target_cell_terms(mechanism, atoms, n, gamma, poisson=poisson) * cells)

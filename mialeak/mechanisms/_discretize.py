@@ -114,8 +114,8 @@ def discretize(
     Notes
     -----
     One column is binned by scikit-learn's KBinsDiscretizer, several by KMeans, or from 20,000 rows
-    on by MiniBatchKMeans.  Bins found in the very data that are released tell something of them,
-    which the leakage does not count: find them in other data, and ``transform`` those.
+    on by MiniBatchKMeans.  Bins fitted to the released data themselves reveal more about them,
+    which the leakage does not count: fit them to other data, and ``transform`` those.
 
     **Cost.**  For one column of 100,000 rows and 10 bins, on one core: 3 ms ("uniform"), 20 ms
     ("quantile") or 0.3 s ("kmeans").  For `leakage` the number of bins is doubled until they leak
@@ -185,7 +185,7 @@ def _all_alike(data: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> tuple[Any, int]:
-    """What tells the bin of each row, and the number of bins it may tell."""
+    """The function from rows to bins, and the number of bins."""
     try:
         from sklearn.cluster import KMeans, MiniBatchKMeans
         from sklearn.preprocessing import KBinsDiscretizer

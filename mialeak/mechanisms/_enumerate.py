@@ -43,7 +43,7 @@ IntArray = npt.NDArray[np.int64]
 
 #: Vectors a block: 4 MB of counts for eight cells, 1 to 100 ms of work.
 _BLOCK = 2**16
-#: Vectors at most, unless the caller says otherwise: minutes, with a mechanism written in NumPy.
+#: Vectors at most, by default: minutes, with a mechanism written in NumPy.
 LIMIT = 10**9
 #: Distinct outcomes at most: 0.3 GB of sums for eight cells.
 _MOST_OUTCOMES = 2**21

@@ -40,7 +40,7 @@ __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
 _MOST_VECTORS_FIRST, _MOST_JOINT_FIRST = 2**21, 2**20
 #: Cells of :func:`joint_leakage` at most: each is an axis of an array.
 _MOST_JOINT_CELLS = 12
-#: Bits of the label that tells what all cells release.
+#: Bits of the label of the outcomes of all cells.
 _MOST_DIGITS = 62
 #: At a larger gamma only atoms leak that are rarer than 1e-100, and products overflow.
 _LARGEST_GAMMA = 1e100
@@ -457,8 +457,8 @@ def _scores(
     """Y for each sample, times gamma where that is below 1."""
     sign = 1.0 if gamma >= 1.0 else -1.0
     nothing = np.zeros(x.shape[1])
-    said = np.array([attack.get(name, nothing) for name in outcomes.names.tolist()])
-    said = (sign * said > 0.0).astype(np.float64)
+    guess = np.array([attack.get(name, nothing) for name in outcomes.names.tolist()])
+    guess = (sign * guess > 0.0).astype(np.float64)
     if isinstance(outcomes, Labels):
-        return np.asarray(sign * np.vecdot(x, said[outcomes.labels]))
-    return np.asarray(sign * np.vecdot(x, outcomes.chances @ said))
+        return np.asarray(sign * np.vecdot(x, guess[outcomes.labels]))
+    return np.asarray(sign * np.vecdot(x, outcomes.chances @ guess))

@@ -21,7 +21,7 @@ __all__ = ["AuditDisplay"]
 
 Kind = Literal["curve", "scores"]
 
-#: Colours of the two worlds, told apart by the colour-blind.
+#: Colours of the two worlds, distinct for the colour-blind.
 _IN, _OUT = "#D55E00", "#0072B2"
 #: Share of the scores at either end that the classes of a histogram leave to the outermost.
 _FAR = 0.001

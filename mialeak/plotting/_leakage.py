@@ -40,7 +40,7 @@ _LARGE, _POINTS = 3000, 400
 
 
 class Range(NamedTuple):
-    """Where the leakage may be, and who says so."""
+    """Range of the leakage, and the name of the method that gives it."""
 
     lower: FloatArray
     upper: FloatArray
@@ -64,7 +64,7 @@ class LeakageDisplay:
     name : str, optional
         For the legend.
     band : Range, optional
-        ``(lower, upper, name)``: where the leakage may be, and who says so.
+        ``(lower, upper, name)``: range of the leakage, and the name of the method.
     style : {"line", "steps", "histogram"}
         How to draw it; steps go up to each `x`.
 
@@ -136,8 +136,8 @@ class LeakageDisplay:
             The advantage of the best attack on each row; or a range for each, of which the upper
             ends are the line.
         style : {"sorted", "histogram"}
-            "sorted": from the riskiest row to the safest; a point of the line tells which share of
-            the rows leaks at least so much.
+            "sorted": from the riskiest row to the safest; a point of the line is the share of
+            the rows that leak at least so much.
         bins : int
             Classes of the histogram.
         ax : matplotlib Axes, optional

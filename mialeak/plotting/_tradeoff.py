@@ -62,7 +62,7 @@ class TradeOffDisplay:
     leakage : float, optional
         The largest power - fpr, for the legend.
     band : Band, optional
-        ``(fpr, lower, upper, name)``: where the power may be, and who says so.
+        ``(fpr, lower, upper, name)``: range of the power, and the name of the method.
 
     Attributes
     ----------
@@ -351,7 +351,7 @@ def _grid(tradeoff: TradeOff, start: float) -> FloatArray:
 def _blocks(curve: EmpiricalTradeOff) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """First and last points of runs of a measured curve, most of them of one point.
 
-    Of long curves every count that a log scale tells apart begins a run, from either end.
+    Of long curves every count that is distinct on a log scale begins a run, from either end.
     """
     size = curve.roc.fpr.size
     first = np.arange(size)

@@ -22,7 +22,7 @@ Participation = Literal["every-step", "one-step", "poisson"]
 _BLOCK = 1 << 22
 
 
-#: Means of fewer gradients are not told from their sum.
+#: Means of fewer gradients are not distinguished from their sum.
 _LEAST_BATCH = 8
 
 

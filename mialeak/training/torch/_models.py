@@ -106,7 +106,7 @@ def name_layer(model: Any, x: Any, fails: Callable[[], Any]) -> None:
     import torch
 
     with torch.no_grad():
-        model(x)  # what is wrong with this is torch's to say
+        model(x)  # torch reports what is wrong with this
     inside: list[Any] = []
 
     def enter(layer: Any, _: Any) -> None:
