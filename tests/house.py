@@ -152,7 +152,7 @@ def kernel_files(family: str) -> list[str]:
     tests = {f"test_{name}.py" for name in ("bits", "kernel_table", "reference", "truth")}
     looked = [
         path
-        for path in programs("src_c", "tests", "benchmarks", ".ci")
+        for path in [*programs("src_c", "tests", ".ci"), ROOT / "benchmarks" / "cases.py"]
         if path.parent.name != "tests"
         or not path.name.startswith("test_")
         or path.name in tests
