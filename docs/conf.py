@@ -140,9 +140,9 @@ def names_page() -> str:
         table += ["   :widths: 20 12 30 24 14", "   :class: names", ""]
         table += row("name", "documented, exampled", "compared with", "bad input", "benchmark")
         for name in names:
-            cells = tests.get(f"{title}.{name}", RETURNED)
+            cells = tests.get(f"{title}.{name}", tests.get(f"{title}.*", RETURNED))
             link = f":obj:`~{home(module)}.{name}`"
-            parts = [cells[key] for key in ("truth", "refuses", "benchmark")]
+            parts = [cells["truth"], cells["refuses"], cells["benchmark"].format(name=name)]
             table += row(link, documented(getattr(module, name)), *map(claims, parts))
         table.append("")
     return "\n".join([NAMES_HEAD, *table])

@@ -304,7 +304,7 @@ def _as_float64(values: npt.NDArray[Any], name: str) -> FloatArray:
 
 
 def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
-    """Convert an object array of numbers (from pandas, say); raise TypeError for others."""
+    """Convert an object array of numbers (as from pandas); raise TypeError for others."""
     if values.dtype.kind == "O" and not any(isinstance(v, (str, bytes)) for v in values.flat):
         fits = [not isinstance(v, int) or abs(v) <= MAX_COUNT for v in values.flat]
         require(np.reshape(fits, values.shape), values, name, _EXACT)

@@ -19,12 +19,12 @@ enum {
 /* Reads the first columns and writes the last; `count` is a multiple of MIAL_LANES. */
 typedef void lane_function(size_t count, double *const *columns);
 
-/* A method, what it reads (the first `inputs` columns) and writes (the next `outputs`).  One that
- * is `total` may run on elements of another kind: it reads no table beyond its end, so what it makes of
- * them is thrown away and harms nothing. */
+/* A method, what it reads (the first `inputs` columns) and writes (the next `outputs`).  A method that
+ * is `safe_everywhere` may be run on every element: it reads no table beyond its end.  Results for
+ * elements of other methods are garbage and are overwritten. */
 typedef struct {
     lane_function *run;
-    int inputs, outputs, total;
+    int inputs, outputs, safe_everywhere;
 } method;
 
 INLINE size_t whole_lanes(size_t count) {
@@ -134,11 +134,11 @@ NOINLINE void run_some(choice *of, const method *with, double *const *columns) {
         unpack_column(of, dense[j], columns[j]);
 }
 
-/* Whether a total method with `size` of `count` members runs on all elements in place, which saves
- * packing; the other methods then write over what it made of theirs. */
+/* Whether a method that is safe everywhere, with `size` of `count` members, runs on all elements in
+ * place, which saves packing; the other methods then overwrite the results for their elements. */
 INLINE int majority(size_t size, size_t count) { return 4 * size > 3 * count; }
 
-/* Runs each method on its members; the output columns of elements that are nobody's are right
+/* Runs each method on its members; the output columns of elements of no method hold their results
  * already.  Columns have room for a whole number of eight lanes. */
 NOINLINE void run_methods(size_t count, members *of, const method *methods,
                           double *const *columns) {
@@ -146,7 +146,7 @@ NOINLINE void run_methods(size_t count, members *of, const method *methods,
     for (int number = 0; number < MAX_METHODS; number++)
         total += size[number] = methods[number].run ? count_members(&of[number], count) : 0;
     for (int number = 0; total == count && number < MAX_METHODS; number++)
-        if (size[number] == count || (methods[number].total && majority(size[number], count))) {
+        if (size[number] == count || (methods[number].safe_everywhere && majority(size[number], count))) {
             methods[number].run(whole_lanes(count), columns);
             size[number] = 0;
         }

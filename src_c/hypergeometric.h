@@ -127,39 +127,6 @@ INLINE void load_columns(double (*columns)[CHUNK], int count, const double *cons
         fill(columns[j], inputs[j] + start, size);
 }
 
-/*
- * log P(H = h), inputs (h, N, K, n): -inf off the support.
- * Measured: 3 eps, relative, or absolute where the logarithm is below 1 in size.
- */
-static size_t hypergeom_logpmf(size_t count, const double *const *inputs, double *out) {
-    double columns[4][CHUNK];
-    size_t invalid = 0;
-    for (size_t start = 0; start < count; start += CHUNK) {
-        size_t size = count - start < CHUNK ? count - start : CHUNK;
-        load_columns(columns, 4, inputs, start, size);
-        for (size_t i = 0; i < size; i += MIAL_LANES) {
-            vd h = load(columns[0] + i), N = load(columns[1] + i);
-            vd K = load(columns[2] + i), n = load(columns[3] + i);
-            vi missing = is_nan(h) | is_nan(N) | is_nan(K) | is_nan(n);
-            vd size_of_h = vmin(vabs(h), all(0x1p53)); /* h is whole, of any sign and size */
-            vi bad = ~(domain_population(N, K, n) & eq(floor_positive(size_of_h), size_of_h)) &
-                     ~missing;
-            if (any(bad))
-                invalid += count_lanes(bad, i, size);
-            vi impossible = lt(h, vmax(all(0.0), K - (N - n))) | lt(vmin(K, n), h);
-            vi sure = ~impossible & is_sure(N, K, n);
-            vi done = bad | missing | impossible | sure;
-            vd value = hypergeom_log(pick(done, all(1.0), h), pick(done, all(4.0), N),
-                                     pick(done, all(2.0), K), pick(done, all(2.0), n));
-            value = pick(sure, all(0.0), value);
-            value = pick(impossible, all(-(double)INFINITY), value);
-            store(columns[0] + i, pick(bad | missing, all((double)NAN), value));
-        }
-        memcpy(out + start, columns[0], size * sizeof *out);
-    }
-    return invalid;
-}
-
 /* ---- tails ---- */
 
 /*
@@ -191,7 +158,7 @@ INLINE fraction hypergeom_excess_of(vd d, vd N, vd A, vd B, vd *unit) {
     return at;
 }
 
-enum hypergeom_result { HYPERGEOM_SF, HYPERGEOM_EXCESS };
+enum hypergeom_result { HYPERGEOM_LOGPMF, HYPERGEOM_SF, HYPERGEOM_EXCESS };
 
 /*
  * P(H > c) or E(H - c)+ of a law that is not constant; c is not NaN.
@@ -236,42 +203,70 @@ INLINE vd hypergeom_tail(enum hypergeom_result wanted, vd c, vd N, vd K, vd n) {
     return pick(none, all(0.0), pick(every, beyond + (lowest - c), value));
 }
 
-INLINE size_t hypergeom_tails(enum hypergeom_result wanted, size_t count, const double *const *inputs,
-                              double *out) {
+/* ---- functions of a count or threshold and a law ---- */
+
+/* One lane of (x, N, K, n), NaN outside the domain. `*bad` marks the lanes of those. */
+INLINE vd hypergeom_lane(enum hypergeom_result wanted, vd x, vd N, vd K, vd n, vi *bad) {
+    vi missing = is_nan(x) | is_nan(N) | is_nan(K) | is_nan(n), inside = domain_population(N, K, n);
+    vi sure = is_sure(N, K, n), impossible = lt(all(0.0), all(0.0));
+    if (wanted == HYPERGEOM_LOGPMF) {
+        vd size_of_x = vmin(vabs(x), all(0x1p53)); /* x is whole, of any sign and size */
+        inside = inside & eq(floor_positive(size_of_x), size_of_x);
+        impossible = lt(x, vmax(all(0.0), K - (N - n))) | lt(vmin(K, n), x);
+    }
+    *bad = ~inside & ~missing;
+    vi done = *bad | missing | impossible | sure;
+    vd safe_x = pick(done, all(1.0), x), safe_N = pick(done, all(4.0), N);
+    vd safe_K = pick(done, all(2.0), K), safe_n = pick(done, all(2.0), n);
+    vd only = vmin(K, n), value, certain; /* the value of a constant H */
+    if (wanted == HYPERGEOM_LOGPMF) {
+        value = hypergeom_log(safe_x, safe_N, safe_K, safe_n);
+        certain = all(0.0);
+    } else {
+        value = hypergeom_tail(wanted, safe_x, safe_N, safe_K, safe_n);
+        certain = wanted == HYPERGEOM_SF ? pick(lt(x, only), all(1.0), all(0.0))
+                                         : pick(lt(x, only), only - x, all(0.0));
+    }
+    value = pick(impossible, all(-(double)INFINITY), pick(sure, certain, value));
+    return pick(*bad | missing, all((double)NAN), value);
+}
+
+INLINE size_t hypergeom_values(enum hypergeom_result wanted, size_t count,
+                               const double *const *inputs, double *out) {
     double columns[4][CHUNK];
     size_t invalid = 0;
     for (size_t start = 0; start < count; start += CHUNK) {
         size_t size = count - start < CHUNK ? count - start : CHUNK;
         load_columns(columns, 4, inputs, start, size);
         for (size_t i = 0; i < size; i += MIAL_LANES) {
-            vd c = load(columns[0] + i), N = load(columns[1] + i);
-            vd K = load(columns[2] + i), n = load(columns[3] + i);
-            vi missing = is_nan(c) | is_nan(N) | is_nan(K) | is_nan(n);
-            vi bad = ~domain_population(N, K, n) & ~missing;
+            vi bad;
+            vd value = hypergeom_lane(wanted, load(columns[0] + i), load(columns[1] + i),
+                                      load(columns[2] + i), load(columns[3] + i), &bad);
             if (any(bad))
                 invalid += count_lanes(bad, i, size);
-            vi sure = is_sure(N, K, n), done = bad | missing | sure;
-            vd only = vmin(K, n); /* the value of a constant H */
-            vd value = hypergeom_tail(wanted, pick(done, all(1.0), c), pick(done, all(4.0), N),
-                                      pick(done, all(2.0), K), pick(done, all(2.0), n));
-            vd certain = wanted == HYPERGEOM_SF ? pick(lt(c, only), all(1.0), all(0.0))
-                                                : pick(lt(c, only), only - c, all(0.0));
-            value = pick(sure, certain, value);
-            store(columns[0] + i, pick(bad | missing, all((double)NAN), value));
+            store(columns[0] + i, value);
         }
         memcpy(out + start, columns[0], size * sizeof *out);
     }
     return invalid;
 }
 
+/*
+ * log P(H = h), inputs (h, N, K, n): -inf off the support.
+ * Measured: 3 eps, relative, or absolute where the logarithm is below 1 in size.
+ */
+static size_t hypergeom_logpmf(size_t count, const double *const *inputs, double *out) {
+    return hypergeom_values(HYPERGEOM_LOGPMF, count, inputs, out);
+}
+
 /* P(H > h) for any real h, inputs (h, N, K, n).  Measured: 5e-14 relative above 1e-290. */
 static size_t hypergeom_sf(size_t count, const double *const *inputs, double *out) {
-    return hypergeom_tails(HYPERGEOM_SF, count, inputs, out);
+    return hypergeom_values(HYPERGEOM_SF, count, inputs, out);
 }
 
 /* E(H - c)+ for any real c, inputs (c, N, K, n).  Measured: 5e-14 relative above 1e-290. */
 static size_t hypergeom_excess(size_t count, const double *const *inputs, double *out) {
-    return hypergeom_tails(HYPERGEOM_EXCESS, count, inputs, out);
+    return hypergeom_values(HYPERGEOM_EXCESS, count, inputs, out);
 }
 
 /* ---- mean absolute deviation ---- */

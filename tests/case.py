@@ -10,7 +10,7 @@ import numpy as np
 import rivals
 from flint import arb
 
-__all__ = ["Case", "Region"]
+__all__ = ["Case", "Family", "Region"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,35 @@ class Region:
     name: str
     where: Callable[..., np.ndarray]
     bound: float
+
+
+@dataclass(frozen=True)
+class Family:
+    """What tests know of the arguments of a family of functions.
+
+    Attributes
+    ----------
+    name : str
+        The module of ``mialeak.reference`` with the NumPy twins.
+    largest : str
+        The count that no other may exceed.
+    good : dict
+        Argument to its value at one point inside the domain.
+    points : dict
+        Argument to 23 values, whole where counts are.
+    moderate : callable
+        ``moderate(rng, size)`` to columns by argument, within 2 standard deviations of the mean,
+        counts below 20,000.
+    contains : callable
+        Columns by argument to a mask of those in the domain of the samplers.
+    """
+
+    name: str
+    largest: str
+    good: dict[str, float]
+    points: dict[str, np.ndarray]
+    moderate: Callable[..., dict[str, np.ndarray]]
+    contains: Callable[[dict[str, np.ndarray]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -51,10 +80,9 @@ class Case:
         Name of a cut-off to a sampler of points on both of its sides.
     edges : tuple
         (arguments, value) pairs whose value must be met exactly.
+    family : Family
     stored : int
         Points in the table kept in ``tests/data``.
-    family : str
-        The module of ``mialeak.reference`` with the NumPy twin.
     rival_largest : float
         The largest count that the rivals are tried on: those that sum would fill the memory.
     scipy : callable or None
@@ -71,8 +99,8 @@ class Case:
     least: float
     seams: dict[str, Callable[..., tuple[np.ndarray, ...]]]
     edges: tuple[tuple[tuple[float, ...], float], ...]
+    family: Family
     stored: int = 20_000
-    family: str = "binomial"
     rival_largest: float = 2.0**53
     scipy: Callable[..., np.ndarray] | None = None
 
@@ -84,7 +112,7 @@ class Case:
     @property
     def twin(self) -> Callable[..., np.ndarray]:
         """The same in NumPy."""
-        return getattr(importlib.import_module(f"mialeak.reference.{self.family}"), self.name)
+        return getattr(importlib.import_module(f"mialeak.reference.{self.family.name}"), self.name)
 
     @property
     def rivals(self) -> dict[str, Callable[..., np.ndarray]]:

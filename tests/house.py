@@ -23,6 +23,7 @@ __all__ = [
     "file_graph",
     "imported_names",
     "imported_rooms",
+    "kernel_files",
     "module_of",
     "modules",
     "private_imports",
@@ -141,6 +142,33 @@ def file_graph() -> dict[str, set[str]]:
     return graph
 
 
+def kernel_files(family: str) -> list[str]:
+    """The files that name a family of elementwise kernels and were written by hand.
+
+    Looked through is what a kernel is made of and held by: C, Cython, `special`, the twins, the
+    tables of tests and the tests that run over all of them, fuzzers, benchmarks, and the tables of
+    the documentation.  Not what calls its functions, and no prose.
+    """
+    generated = {ROOT / "mialeak" / "_kernels" / "table.pxd"}
+    tests = {f"test_{name}.py" for name in ("bits", "kernel_table", "reference", "truth")}
+    looked = [
+        path
+        for path in [*programs("src_c", "tests", ".ci"), ROOT / "benchmarks" / "cases.py"]
+        if path.parent.name != "tests"
+        or not path.name.startswith("test_")
+        or path.name in tests
+        or path.name.startswith("test_special")
+    ]
+    looked += [PACKAGE / "special.py", *programs("mialeak/_kernels", "mialeak/reference")]
+    looked += [ROOT / "setup.py", ROOT / "docs" / "names.toml", ROOT / "docs" / "exactness.md"]
+    here = Path(__file__)
+    return [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(set(looked) - generated - {here, here.with_name("populations.py")})
+        if family in path.read_text(encoding="utf-8")
+    ]
+
+
 def _circles() -> int:
     """1 if files import each other in a circle."""
     try:
@@ -164,6 +192,7 @@ def _figures() -> dict[str, int]:
         ),
         "imports of another room's private file": len(private_imports()),
         "circles": _circles(),
+        "files that make the hypergeom_* kernels": len(kernel_files("hypergeom")),
     }
 
 

@@ -9,7 +9,8 @@ import math
 from functools import cache
 
 import numpy as np
-from case import Case, Region
+import samplers
+from case import Case, Family, Region
 from flint import arb, arb_series, ctx, fmpq
 from referee import EPS, certain
 from scipy import special, stats
@@ -304,6 +305,27 @@ _TAIL_BOUND = 1e-13 / EPS
 _BOTH = ((0, 0, 0), (5, 0, 3), (5, 5, 3), (5, 3, 0), (5, 3, 5), (LARGEST, LARGEST, LARGEST))
 _SURE = [*_BOTH, (LARGEST, 0.0, 7), (LARGEST, LARGEST, 7)]
 
+
+def _moderate(rng: np.random.Generator, size: int) -> dict[str, Array]:
+    """K marked ones of twice as many as are drawn: the deviation is about that of the binomial."""
+    columns = samplers.moderate(rng, size)
+    n, N = columns["n"], 2 * columns["n"] + 1
+    K = np.clip(np.rint(2 * columns["p"] * n), 1, 2 * n)
+    low, high = np.maximum(0, K + n - N), np.minimum(K, n)
+    h = np.clip(np.rint(columns["c"]), low, np.maximum(high - 1, low))
+    return {"N": N, "K": K, "n": n, "h": h}
+
+
+_COUNTS = np.arange(1.0, 24.0)
+FAMILY = Family(
+    "hypergeometric",
+    "N",
+    {"N": 20, "K": 8, "n": 9, "h": 3},
+    {"N": _COUNTS + 23, "K": _COUNTS[::-1], "n": _COUNTS, "h": np.floor(_COUNTS / 3)},
+    _moderate,
+    lambda at: np.maximum(at["K"], at["n"]) < at["N"],
+)
+
 CASES = (
     Case(
         "hypergeom_mad",
@@ -320,8 +342,8 @@ CASES = (
         2.0**-1021,
         _SEAMS,
         tuple((law, 0.0) for law in _SURE),
+        FAMILY,
         stored=5_000,
-        family="hypergeometric",
         scipy=scipy_mad,
     ),
     Case(
@@ -345,8 +367,8 @@ CASES = (
             ((0, 9, 6, 4), -math.inf),
             ((5, 9, 6, 4), -math.inf),
         ),
+        FAMILY,
         stored=5_000,
-        family="hypergeometric",
         scipy=scipy_logpmf,
     ),
     Case(
@@ -372,8 +394,8 @@ CASES = (
             ((4, 9, 4, 4), 0.0),
             ((0.5, 9, 6, 4), 1.0),
         ),
+        FAMILY,
         stored=1_200,
-        family="hypergeometric",
         rival_largest=2.0**14,
         scipy=scipy_sf,
     ),

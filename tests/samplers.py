@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from case import Family
 
 __all__ = [
+    "BINOMIAL",
     "EXCESS_SEAMS",
     "LOGPMF_SEAMS",
     "MAD_SEAMS",
@@ -18,6 +20,7 @@ __all__ = [
     "excess",
     "logpmf",
     "mad",
+    "moderate",
     "shortfall",
 ]
 
@@ -344,3 +347,34 @@ LOGPMF_SEAMS = {
     **{name: _with_integers(draw) for name, draw in _LAW_SEAMS.items()},
     "a power of two of the deviance": _near_deviance,
 }
+
+
+def moderate(rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
+    """Points within 2 standard deviations of the mean, n below 10,000."""
+    n = np.floor(10 ** rng.uniform(0, 4, size))
+    p = rng.uniform(0.001, 0.999, size)
+    c = np.clip(n * p + rng.uniform(-2, 2, size) * np.sqrt(n * p * (1 - p)), 0.01, n - 0.01)
+    return {"n": n, "p": p, "c": c, "k": np.rint(c)}
+
+
+def _contains(at: dict[str, np.ndarray]) -> np.ndarray:
+    inside = (at["p"] >= 1e-300) & (at["p"] <= 1 - 2.0**-53)
+    for name in set(at) & {"c", "k"}:
+        inside &= (at[name] >= 0) & (at[name] <= at["n"])
+    return inside
+
+
+_COUNTS = np.arange(1.0, 24.0)
+BINOMIAL = Family(
+    "binomial",
+    "n",
+    {"n": 9, "p": 0.25, "c": 3.0, "k": 3},
+    {
+        "n": _COUNTS,
+        "p": np.linspace(0.02, 0.97, 23),
+        "c": np.floor(_COUNTS / 3),
+        "k": np.floor(_COUNTS / 3),
+    },
+    moderate,
+    _contains,
+)

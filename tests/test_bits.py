@@ -9,10 +9,6 @@ from fresh import bits_by_isa, in_fresh_python
 
 from mialeak._kernels import table
 
-#: What `python tests/bits.py` prints.
-HASH = "0e33eae85bc2d171b864212d2d42c007426b98037a32bedefff1f42105a148c7"
-ROOMS_HASH = "142d4cc459eee42393d6f4103587171582c31414579da2459446026c926a449e"
-
 #: Every name that MIALEAK_ISA understands on some machine.
 NAMES = ("scalar", "sse2", "avx2", "avx512", "neon")
 
@@ -27,7 +23,7 @@ def test_the_points_lie_in_the_domain():
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_results_have_the_promised_bits(workers):
-    assert bits.digest(workers) == HASH
+    assert bits.digest(workers) == bits.PROMISED["digest"]
 
 
 @pytest.mark.parametrize("isa", NAMES)
@@ -36,7 +32,7 @@ def test_every_instruction_set_gives_the_promised_bits(isa):
     code = "import bits; from mialeak._kernels.table import isa; print(isa(), bits.digest(2))"
     run = in_fresh_python(code, isa)
     if isa in table.isa_available():
-        assert run.stdout.split() == [isa, HASH], run.stderr
+        assert run.stdout.split() == [isa, bits.PROMISED["digest"]], run.stderr
     else:
         assert run.returncode == 1
         last = run.stderr.strip().splitlines()[-1]
@@ -46,13 +42,21 @@ def test_every_instruction_set_gives_the_promised_bits(isa):
             assert choice in last
 
 
+@pytest.mark.parametrize("name", sorted(set(bits.PROMISED) - {"digest", "rooms_digest"}))
+def test_a_family_of_functions_has_its_bits_on_every_instruction_set(name):
+    code = f"import bits; from mialeak._kernels.table import isa; print(isa(), bits.{name}())"
+    found = bits_by_isa(code)
+    assert found == dict.fromkeys(found, bits.PROMISED[name])
+    assert getattr(bits, name)() == bits.PROMISED[name]
+
+
 def test_what_other_rooms_promise_has_its_bits_whatever_numpy_runs_on(monkeypatch):
     """NumPy's part of the work is done with and without its wider instructions."""
     code = "import bits; from mialeak._kernels.table import isa; print(isa(), bits.rooms_digest())"
     for left_out in ("", "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX2 AVX512F AVX512_SKX"):
         monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", left_out)
         found = bits_by_isa(code)
-        assert found == dict.fromkeys(found, ROOMS_HASH)
+        assert found == dict.fromkeys(found, bits.PROMISED["rooms_digest"])
 
 
 @pytest.mark.parametrize("isa", ["avx1024", "AVX2", " ", "sse2,avx2"])

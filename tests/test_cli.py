@@ -312,7 +312,7 @@ USAGE = "table takes a FILE or --example, one of them (see mialeak table --help)
         (["table", "FILE", "--margins", ""], "--margins must name at least one column"),
         (
             ["table", "FILE", "--target", "1e-16"],
-            "--target must be reached with at most 2**53 rows, which leak more than that; got",
+            "--target must be reached with at most 2**53 rows, which leak 1.80068e-08; got",
         ),
         (["table", "FILE", "--delimiter", "::"], "--delimiter must be one character; got '::'"),
         (

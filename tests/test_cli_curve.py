@@ -33,9 +33,9 @@ def test_the_answer_comes_first(capsys):
     assert main(["curve", "--mu", "1.5"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[:2] == [
-        "A Gaussian release with mu = 1.5 leaks 0.547: the best attack tells whether the target is "
-        "among",
-        "the rows, and is right 77.3% of the time; a coin is right 50%.",
+        "A Gaussian release with mu = 1.5 leaks 0.547. The best attack can tell whether the target "
+        "is among",
+        "the rows with 77.3% accuracy (guessing: 50%).",
     ]
     lines = [line.split() for line in text.splitlines()]
     assert ["0.001", f"{GaussianTradeOff(1.5).power(1e-3):.4g}"] in lines
@@ -48,7 +48,7 @@ def test_the_answer_comes_first(capsys):
 def test_a_share_of_the_rows_is_told(capsys):
     assert main(["curve", "--mu", "1.5", "--rate", "0.1"]) == 0
     assert capsys.readouterr().out.startswith(
-        "A Gaussian release with mu = 1.5, made from a random 0.1 of the rows, leaks 0.055:"
+        "A Gaussian release with mu = 1.5, made from a random 0.1 of the rows, leaks 0.055."
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from mialeak.discrete import max_leakage, max_leakage_bounds
-from mialeak.discrete._countable import CountableLaw
+from mialeak.discrete._countable import ScipyLaw
 
 EPS = 2.0**-52
 mp.mp.dps = 25
@@ -174,7 +174,7 @@ def test_enclosures_of_heavy_tails_contain_the_truth_for_unbalanced_games(gamma)
 @pytest.mark.parametrize(("name", "pmf", "parameters"), LAWS, ids=IDS)
 def test_probabilities_are_within_their_claimed_rounding(name, pmf, parameters):
     """And SciPy's own are not: that is why most of these laws have a form of their own."""
-    law, truth = CountableLaw(getattr(stats, name)(*parameters)), pmf(*parameters)
+    law, truth = ScipyLaw(getattr(stats, name)(*parameters)), pmf(*parameters)
     k = np.unique(np.concatenate([np.arange(40), np.geomspace(40, 1e5, 30).round()]))
     k = k[k >= law.first] if math.isfinite(law.first) else np.concatenate([-k[::-1], k])
     p, rounding = law.pmf(k)
@@ -192,7 +192,7 @@ def test_scipy_itself_would_not_do():
         truth = pmf(*parameters)(k)
         law = getattr(stats, name)(*parameters)
         assert abs(law.pmf(k) / truth - 1) > 300 * EPS
-        assert abs(CountableLaw(law).pmf(np.array([float(k)]))[0][0] / truth - 1) < 100 * EPS
+        assert abs(ScipyLaw(law).pmf(np.array([float(k)]))[0][0] / truth - 1) < 100 * EPS
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_tails_are_within_their_claimed_rounding(law):
         "yulesimon": lambda k: k * mp.beta(k, mp.mpf(2.5)),
         "poisson": lambda k: mp.gammainc(k + 1, 0, 40, regularized=True),
     }[law.dist.name]
-    countable = CountableLaw(law)
+    countable = ScipyLaw(law)
     for k in (1, 50, 90, 1000):
         value, rounding = countable.beyond(countable.first, float(k))
         if truth(k) < 1e-290:

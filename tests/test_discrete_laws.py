@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
 
+from mialeak import discrete
 from mialeak.discrete import (
     atom_leakage,
     discrete_tradeoff,
@@ -21,7 +24,7 @@ from mialeak.discrete import (
     min_samples,
     shannon_entropy,
 )
-from mialeak.discrete._countable import CountableLaw, Window
+from mialeak.discrete._countable import CountableWindow, ScipyLaw
 from mialeak.discrete._series import convex_sum
 
 EPS = 2.0**-52
@@ -222,7 +225,7 @@ def test_diversity_bounds_of_laws_enclose_their_leakage(law):
 
 
 def test_a_window_grows_to_both_sides_and_keeps_count_of_its_mass():
-    window = Window(CountableLaw(stats.skellam(2000.0, 1000.0)))
+    window = CountableWindow(ScipyLaw(stats.skellam(2000.0, 1000.0)))
     sizes = []
     for _ in range(3):
         blocks = list(window.grow())
@@ -259,3 +262,13 @@ def test_convex_sums_see_what_is_not_convex_or_does_not_fall():
     assert convex_sum(exact(lambda j: 100 - j), nothing, 100.0, 16.0, 1e-9) is not None
     assert convex_sum(exact(lambda j: j), nothing, 1000.0, 1000.0, 1e-9) is None
     assert convex_sum(exact(lambda j: 1e7 - j**2), nothing, 1000.0, 1000.0, 1e-9) is None
+
+
+def test_one_file_asks_which_form_a_law_has():
+    """All others call its methods."""
+    asking = [
+        path.name
+        for path in sorted(Path(discrete.__file__).parent.glob("*.py"))
+        if re.search(r"isinstance\([^)]*\w*(Law|Window)\b", path.read_text())
+    ]
+    assert asking == ["_laws.py"]

@@ -32,8 +32,8 @@ BITS = 1.0 * (RNG.random(N) < special.expit(X @ [0.5, -0.5, 0.2]))
 
 def moves(influences):
     """What each row moves the estimate from the others by, times n."""
-    left_out = influences.left_out
-    return left_out if left_out.ndim == 2 else left_out[:, None] * influences.influence
+    omitted = influences.omitted
+    return omitted if omitted.ndim == 2 else omitted[:, None] * influences.influence
 
 
 def least_squares(design, y, penalty=0.0):
@@ -112,7 +112,7 @@ def test_variances_are_those_of_the_others():
     for i in (0, 31):
         others = np.delete(X, i, axis=0)
         expected = (X[i] - others.mean(axis=0)) ** 2 - others.var(axis=0)
-        np.testing.assert_allclose(influences.left_out[i], expected, rtol=1e-9)
+        np.testing.assert_allclose(influences.omitted[i], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -138,7 +138,7 @@ def test_ridge_is_refitted_without_the_row():
         theta = least_squares(np.delete(DESIGN, i, axis=0), np.delete(Y, i), penalty)
         # The others' terms average to penalty * theta / (n - 1), as their equations say.
         psi = DESIGN[i] * (Y[i] - DESIGN[i] @ theta) - weights * theta / (N - 1)
-        np.testing.assert_allclose(influences.left_out[i], inverse @ psi, rtol=1e-8)
+        np.testing.assert_allclose(influences.omitted[i], inverse @ psi, rtol=1e-8)
 
 
 def test_logistic_regression_without_the_row_is_one_step_away():
@@ -223,10 +223,10 @@ def test_the_users_equations_of_least_squares_are_least_squares():
     ours = least_squares_influence(X, Y)
     theirs = z_estimator(psi, each, DESIGN, theta)
     np.testing.assert_allclose(theirs.influence, ours.influence, atol=1e-9)
-    np.testing.assert_allclose(theirs.left_out, moves(ours), atol=1e-9)
+    np.testing.assert_allclose(theirs.omitted, moves(ours), atol=1e-9)
     np.testing.assert_allclose(theirs.leakage_scores(), ours.leakage_scores(), rtol=1e-8)
     by_mean = z_estimator(psi, lambda rows, at: each(rows, at).mean(axis=0), DESIGN, theta)
-    np.testing.assert_allclose(by_mean.left_out, N / (N - 1))
+    np.testing.assert_allclose(by_mean.omitted, N / (N - 1))
 
 
 def test_scores_do_not_depend_on_how_the_equations_are_written():
@@ -377,8 +377,8 @@ REFUSED = [
     (lambda: joint_influence(MEAN, mean_influence(X[1:])), "their numbers are [60, 59]"),
     (lambda: InfluenceFunctions([0.0], X), "influence must have at least 3 rows and a column"),
     (lambda: InfluenceFunctions(np.zeros(3), X), "theta must solve the equations of the"),
-    (lambda: InfluenceFunctions(np.zeros(3), X - X.mean(0), X[:, :1]), "left_out must have shape"),
-    (lambda: InfluenceFunctions(np.zeros(3), X - X.mean(0), [np.nan] * N), "left_out must be num"),
+    (lambda: InfluenceFunctions(np.zeros(3), X - X.mean(0), X[:, :1]), "omitted must have shape"),
+    (lambda: InfluenceFunctions(np.zeros(3), X - X.mean(0), [np.nan] * N), "omitted must be num"),
     (lambda: MEAN.leakage_scores(n=1), "n must be between 2 and 2**53; got n = 1"),
     (lambda: MEAN.leakage_scores(release_noise_cov=-1.0), "release_noise_cov must be at least 0"),
     (lambda: MEAN.tradeoff(60), "row must be between 0 and 59; got row = 60"),

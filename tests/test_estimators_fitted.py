@@ -87,7 +87,7 @@ def test_results_of_statsmodels():
     robust = ours.influence.T @ ours.influence / N**2
     np.testing.assert_allclose(robust, fitted.get_robustcov_results("HC0").cov_params(), rtol=1e-8)
     influence = fitted.get_influence()
-    np.testing.assert_allclose(ours.left_out, 1.0 / (1.0 - influence.hat_matrix_diag), rtol=1e-9)
+    np.testing.assert_allclose(ours.omitted, 1.0 / (1.0 - influence.hat_matrix_diag), rtol=1e-9)
     for model in (
         sm.Logit(BITS, design),
         sm.GLM(BITS, design, family=sm.families.Binomial()),

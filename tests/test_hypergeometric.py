@@ -6,20 +6,15 @@ import math
 from fractions import Fraction
 from itertools import product
 
-import bits
 import hypergeometric as truth
 import numpy as np
 import pytest
 import referee
-from fresh import bits_by_isa
 from hypothesis import given, strategies as st
 from referee import EPS
 
 from mialeak import special
 from mialeak._kernels import ufuncs
-
-#: What `python tests/bits.py` prints last.
-HASH = "b523efff9a5472f429e2633cdb29581e59bfa195d706a7dd95c0112efb2d045b"
 
 #: E (H - c)+ has no public name yet.
 excess = ufuncs.ufunc("hypergeom_excess", "E (H - c)+ of (c, N, K, n).")
@@ -162,10 +157,3 @@ def test_the_floor_of_the_mean_is_that_of_whole_numbers(N):
     assert math.floor(n * K / N) != n * K // N
     expected, _ = referee.rounded(truth.mad(N, K, n))
     assert special.hypergeom_mad(N, K, n) == pytest.approx(expected, rel=4 * EPS)
-
-
-def test_every_instruction_set_gives_the_promised_bits():
-    code = "import bits; from mialeak._kernels.table import isa; "
-    found = bits_by_isa(code + "print(isa(), bits.hypergeometric_digest())")
-    assert found == dict.fromkeys(found, HASH)
-    assert bits.hypergeometric_digest() == HASH

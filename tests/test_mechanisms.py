@@ -238,11 +238,11 @@ def test_the_enclosure_holds_what_enumeration_finds(name, gamma, monkeypatch):
     exact = mechanism_leakage(ours, law, 9, gamma=gamma)
     from mialeak.mechanisms import _leakage
 
-    monkeypatch.setattr(_leakage, "_FEW_JOINT", 0)
+    monkeypatch.setattr(_leakage, "_MOST_JOINT_FIRST", 0)
     if not ours.random:  # the two ways to enumerate agree
         again = mechanism_leakage(ours, law, 9, gamma=gamma)
         assert float(again) == pytest.approx(float(exact), abs=1e-14)
-    monkeypatch.setattr(_leakage, "_FEW_VECTORS", 0)
+    monkeypatch.setattr(_leakage, "_MOST_VECTORS_FIRST", 0)
     found = mechanism_leakage(ours, law, 9, gamma=gamma)
     assert found.kind == "bound"
     assert found.method == "own cell and raw counts"
@@ -256,12 +256,12 @@ def test_the_enclosure_holds_what_enumeration_finds(name, gamma, monkeypatch):
 @pytest.mark.parametrize("n", [10, 10**4, 10**8])
 def test_the_own_cell_of_raw_counts_is_the_largest_leakage(n):
     """The lower end, without a mechanism, is max_leakage: windows and probabilities are right."""
-    from mialeak.mechanisms._cellwise import own_cell_leakage
+    from mialeak.mechanisms._cellwise import target_cell_leakage
 
     law = np.array([0.5, 0.3, 0.1, 0.0999, 1e-4, 1e-9])
     law /= law.sum()
     for gamma in (0.5, 1.0, 1.5):
-        found = own_cell_leakage(None, law, n, gamma, poisson=False)
+        found = target_cell_leakage(None, law, n, gamma, poisson=False)
         assert found == pytest.approx(mialeak.max_leakage(law, n, gamma=gamma), abs=1e-12)
 
 

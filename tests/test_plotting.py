@@ -334,7 +334,7 @@ def test_few_of_many_points_are_drawn_and_their_band_covers_the_rest(monkeypatch
     curve = EmpiricalTradeOff(rng.normal(1.0, 1.0, 20_000), rng.normal(0.0, 1.0, 10_000))
     few = _tradeoff.pointwise_band(curve, 0.95)
     assert len(_tradeoff._blocks(curve)[0]) < 2000 < curve.roc.fpr.size
-    monkeypatch.setattr(_tradeoff, "_MANY", 10**9)
+    monkeypatch.setattr(_tradeoff, "_LARGE", 10**9)
     every = _tradeoff.pointwise_band(curve, 0.95)
     points = np.geomspace(1e-6, 0.9999, 500)
     one, other = (np.searchsorted(band.fpr, points, side="right") - 1 for band in (few, every))

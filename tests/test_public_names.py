@@ -59,7 +59,14 @@ RETURNED = {
     if inspect.isclass(item_of(room, name))
     and "Parameters" not in sections(item_of(room, name).__doc__)
 }
-TOLD = tomllib.loads((ROOT / "docs" / "names.toml").read_text(encoding="utf-8"))
+ROWS = tomllib.loads((ROOT / "docs" / "names.toml").read_text(encoding="utf-8"))
+#: A row "room.*" is that of each function of a room that has no row.
+TOLD = {name: cells for name, cells in ROWS.items() if not name.endswith("*")} | {
+    f"{room}.{name}": ROWS[f"{room}.*"]
+    | {"benchmark": ROWS[f"{room}.*"]["benchmark"].format(name=name)}
+    for room, name in NAMES
+    if f"{room}.*" in ROWS and f"{room}.{name}" not in ROWS
+}
 WORDS_OF_TESTS = "\n".join(
     path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("tests/test_*.py"))
 )

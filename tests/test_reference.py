@@ -17,16 +17,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 def moderate_points(case) -> list[np.ndarray]:
     """Points within 2 standard deviations of the mean, n below 10,000."""
-    rng = np.random.default_rng(6)
-    n = np.floor(10 ** rng.uniform(0, 4, 300))
-    p = rng.uniform(0.001, 0.999, 300)
-    c = np.clip(n * p + rng.uniform(-2, 2, 300) * np.sqrt(n * p * (1 - p)), 0.01, n - 0.01)
-    columns = {"n": n, "p": p, "c": c, "k": np.rint(c)}
-    if case.family == "hypergeometric":
-        # K marked ones of twice as many: the deviation is about that of the binomial.
-        N, K = 2 * n + 1, np.clip(np.rint(2 * p * n), 1, 2 * n)
-        low, high = np.maximum(0, K + n - N), np.minimum(K, n)
-        columns |= {"N": N, "K": K, "h": np.clip(np.rint(c), low, np.maximum(high - 1, low))}
+    columns = case.family.moderate(np.random.default_rng(6), 300)
     return [columns[name] for name in case.arguments]
 
 

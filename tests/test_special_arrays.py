@@ -17,16 +17,11 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 COUNTS = np.arange(1.0, 24.0)
 PROBABILITIES = np.linspace(0.02, 0.97, 23)
-CUTS = np.floor(COUNTS / 3)
-#: The count that no other may exceed.
-LARGEST_OF = {"binomial": "n", "hypergeometric": "N"}
 
 
 def points(case) -> list[np.ndarray]:
     """23 good points in the order of the arguments."""
-    columns = {"n": COUNTS, "p": PROBABILITIES, "c": CUTS, "k": CUTS}
-    columns |= {"N": COUNTS + 23, "K": COUNTS[::-1], "h": CUTS}
-    return [columns[name] for name in case.arguments]
+    return [case.family.points[name] for name in case.arguments]
 
 
 def analogue(case):
@@ -227,7 +222,7 @@ def test_booleans_are_zero_and_one(case):
 def test_integers_are_never_rounded_into_the_domain(case, count, inside):
     """2**53 + 1 would be 2**53 as a float64, and would pass."""
     good = [1 if name in "ck" else 0.5 if name == "p" else 0 for name in case.arguments]
-    place = case.arguments.index(LARGEST_OF[case.family])
+    place = case.arguments.index(case.family.largest)
     for dtype in (np.int64, np.uint64):
         if not np.iinfo(dtype).min <= count <= np.iinfo(dtype).max:
             continue
@@ -246,7 +241,7 @@ def test_integers_are_never_rounded_into_the_domain(case, count, inside):
 def test_integers_are_exact_beside_arguments_of_any_dtype(case):
     """No other argument may choose a loop in which an integer is rounded."""
     too_many = np.array([2**53 + 1])
-    place = case.arguments.index(LARGEST_OF[case.family])
+    place = case.arguments.index(case.family.largest)
     for dtype in (np.float64, np.float32, np.int8, np.int64, np.uint64, bool):
         others = [np.ones(1, dtype) for _ in case.arguments]
         for count in (too_many, too_many.astype(np.uint64)):

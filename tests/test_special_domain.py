@@ -17,18 +17,6 @@ from mialeak import special
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
-#: One good point for each function, in the order of its arguments.
-GOOD = {
-    "binom_mad": (9, 0.25),
-    "binom_excess": (3.0, 9, 0.25),
-    "binom_shortfall": (3.0, 9, 0.25),
-    "binom_sf": (3.0, 9, 0.25),
-    "binom_logpmf": (3, 9, 0.25),
-    "hypergeom_mad": (20, 8, 9),
-    "hypergeom_logpmf": (3, 20, 8, 9),
-    "hypergeom_sf": (3, 20, 8, 9),
-}
-
 BAD_N = (-1, -0.5, 3.5, 1 - EPS, 2.0**53 + 2, 1e300, math.inf, -math.inf)
 BAD_P = (-5e-324, -0.1, 1 + EPS, 2, math.inf, -math.inf)
 BAD_K = (0.5, -1.5, 3 + 4 * EPS, 2.0**52 - 0.5)
@@ -36,10 +24,7 @@ BAD_K = (0.5, -1.5, 3 + 4 * EPS, 2.0**52 - 0.5)
 
 def with_argument(case, name: str, value: float) -> list[float]:
     """The good point of `case` with one argument replaced."""
-    return [
-        value if argument == name else good
-        for argument, good in zip(case.arguments, GOOD[case.name], strict=True)
-    ]
+    return [value if other == name else case.family.good[other] for other in case.arguments]
 
 
 def outside(case):
@@ -95,8 +80,9 @@ def test_errstate_rules_the_warning_as_for_np_log(case):
 
 @each_case
 def test_one_bad_element_spoils_no_other(case):
-    columns = [np.full(101, value, float) for value in GOOD[case.name]]
-    good = case.function(*GOOD[case.name])
+    point = [case.family.good[name] for name in case.arguments]
+    columns = [np.full(101, value, float) for value in point]
+    good = case.function(*point)
     for name, value in outside(case):
         for place in (0, 7, 50, 100):
             spoilt = [column.copy() for column in columns]

@@ -157,7 +157,7 @@ def test_rows_needed_are_the_fewest_that_do(adult):
         assert adult.margins.average_at(n) <= leakage < adult.margins.average_at(n - 1)
     value = adult.margins.plug_in.average.value
     assert adult.margins.average_at(adult.rows) == pytest.approx(value, rel=1e-12)
-    with pytest.raises(ValueError, match="leakage must be what at most"):
+    with pytest.raises(ValueError, match="leakage must be reached with at most"):
         adult.margins.samples_for(1e-9)
     with pytest.raises(ValueError, match="leakage must be strictly between 0 and 1"):
         adult.margins.samples_for(0)

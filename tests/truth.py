@@ -245,6 +245,7 @@ CASES = (
         2.0**-1021,
         samplers.MAD_SEAMS,
         _MAD_EDGES,
+        samplers.BINOMIAL,
     ),
     Case(
         "binom_excess",
@@ -257,6 +258,7 @@ CASES = (
         1e-290,
         samplers.EXCESS_SEAMS,
         _EXCESS_EDGES,
+        samplers.BINOMIAL,
     ),
     Case(
         "binom_shortfall",
@@ -269,6 +271,7 @@ CASES = (
         1e-290,
         samplers.SHORTFALL_SEAMS,
         _SHORTFALL_EDGES,
+        samplers.BINOMIAL,
     ),
     Case(
         "binom_sf",
@@ -281,6 +284,7 @@ CASES = (
         1e-290,
         samplers.EXCESS_SEAMS,
         _SF_EDGES,
+        samplers.BINOMIAL,
         stored=5_000,
     ),
     Case(
@@ -294,6 +298,7 @@ CASES = (
         0.0,
         samplers.LOGPMF_SEAMS,
         _LOGPMF_EDGES,
+        samplers.BINOMIAL,
     ),
     *hypergeometric.CASES,
 )

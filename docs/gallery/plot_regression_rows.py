@@ -39,8 +39,8 @@ print(f"rows above 0.15: {np.sum(advantages > 0.15)} of {rows.n}")
 # in a fit without it (how far it is from the prediction of the other rows). Rows with both leak
 # more than rows with a large value of one.
 
-leverage = 1.0 - 1.0 / rows.left_out
-residual = (y - fitted.predict(X)) * rows.left_out
+leverage = 1.0 - 1.0 / rows.omitted
+residual = (y - fitted.predict(X)) * rows.omitted
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 left.plot(np.sort(advantages)[::-1], color="tab:red")
 left.axhline(erf(np.sqrt(rows.theta.size / rows.n / 8.0)), color="grey", linestyle="--")
@@ -80,7 +80,7 @@ figure.tight_layout()
 # Noise lowers the leakage as well: here, half a standard error in each coefficient.
 
 bmi = 1 + patients.feature_names.index("bmi")
-alone = InfluenceFunctions(rows.theta[[bmi]], rows.influence[:, [bmi]], rows.left_out)
+alone = InfluenceFunctions(rows.theta[[bmi]], rows.influence[:, [bmi]], rows.omitted)
 noise = np.diag(rows.covariance) / rows.n / 4.0
 for name, released in {
     "all coefficients": scores,

@@ -24,8 +24,7 @@ __all__ = [
     "width",
 ]
 
-#: Characters a line of a report may have, without its indent of `_INDENT`, and the least that a
-#: narrow terminal is taken to have.
+#: Maximum line width of a report, its indent excluded, and the minimum assumed terminal width.
 WIDTH, _INDENT, _LEAST = 98, 2, 60
 
 #: Characters a column of an aligned table is never cut below.

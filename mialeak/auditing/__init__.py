@@ -1,8 +1,8 @@
 """From scores of attacks to what they prove: lower bounds, intervals and a band, with proof.
 
 :func:`audit` takes scores of separate runs (or of canaries that do not disturb one another) in the
-two worlds; :func:`one_run_audit` takes the scores of many canaries in one training run.  What each
-needs to be independent is said there: bounds on scores that are not independent prove nothing.
+two worlds; :func:`one_run_audit` takes the scores of many canaries in one training run.  Each
+states what must be independent: bounds on scores that are not independent prove nothing.
 """
 
 from mialeak.auditing._audit import AuditResult, audit

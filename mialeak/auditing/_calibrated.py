@@ -36,8 +36,8 @@ _DESIGN: dict[str, tuple[tuple[float | None, float | None], ...]] = {
     "in": ((0.09, None),),
     "out": ((None, 0.09),),
 }
-#: A count that h(0) alone reaches, at any parameter, says nothing: so many of its standard
-#: deviations above it, and two more counts, it does not.
+#: Counts that the null curve at u = 0 explains by itself are ignored: a count must exceed its mean
+#: there by this many standard deviations, plus 2.
 _CLEAR = 4.0
 #: What rounding may do to a comparison.
 _SLACK = 1e-9
@@ -100,7 +100,7 @@ def calibrated_bound(order: Order, shift: Shift, alpha: float, direction: Direct
 
 
 def _both(values: Any, row: Any, combine: Any) -> Any:
-    """What both tails of a row of the design say, or the one that is asked."""
+    """The results of both tails of a row of the design, or of the one that it has."""
     asked = [values[place, level] for place, level in enumerate(row) if level is not None]
     return asked[0] if len(asked) == 1 else combine(*asked)
 
@@ -179,10 +179,10 @@ def _simulate(
         gaps = np.full((tail.levels.size, draws), np.inf)
         inner = tail.shift.scale(values[1 - place].at(tail.ranks, bool(place)))
         for row, hits in zip(gaps, least, strict=True):
-            some = hits <= tail.n_hits
-            if some.any():
-                outer = values[place].at(hits[some], bool(place))
-                row[:] = (tail.shift.above_start(outer) - inner[some]).min(axis=0)
+            within = hits <= tail.n_hits
+            if within.any():
+                outer = values[place].at(hits[within], bool(place))
+                row[:] = (tail.shift.above_start(outer) - inner[within]).min(axis=0)
         yield place, tail.levels.tolist(), gaps
 
 

@@ -165,7 +165,7 @@ def refuse_series(scores: FloatArray, name: str) -> None:
     size = scores.size
     is_high = scores >= np.partition(scores, size // 2)[size // 2]
     high, low = np.count_nonzero(is_high), np.count_nonzero(~is_high)
-    # As they stand, and column by column of each table that they fill: of canaries by runs, say.
+    # As they stand, and column by column of each table that they fill, as canaries by runs.
     columns = [k for k in range(1, size // 2 + 1) if size % k == 0]
     tables = [is_high.reshape(-1, k).T.ravel() for k in columns]
     runs = min(int(one[0]) + np.count_nonzero(one[1:] & ~one[:-1]) for one in tables)

@@ -167,9 +167,9 @@ def _placed(rank: IntArray, size: int, tail: float) -> tuple[Any, Any]:
 
 def _clopper_pearson(count: IntArray, size: int, tail: float) -> tuple[FloatArray, FloatArray]:
     """Both ends of the interval of a probability, from how often it came true."""
-    some, rest = np.maximum(count, 1), np.maximum(size - count, 1)
-    low = np.where(count > 0, betaincinv(some, size - some + 1, tail), 0.0)
-    high = np.where(count < size, betainccinv(size - rest + 1, rest, tail), 1.0)
+    seen, unseen = np.maximum(count, 1), np.maximum(size - count, 1)
+    low = np.where(count > 0, betaincinv(seen, size - seen + 1, tail), 0.0)
+    high = np.where(count < size, betainccinv(size - unseen + 1, unseen, tail), 1.0)
     return low, high
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_share, invalid
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import Order
+from mialeak._numerics.rows_needed import rows_bracket
 from mialeak._results import Kind, Result
 from mialeak.auditing._audit import Evidence
 from mialeak.auditing._checks import as_confidence, as_delta
@@ -20,8 +21,8 @@ __all__ = ["AuditPower", "Design", "audit_power"]
 
 Design = Literal["runs", "one-run"]
 
-#: Scores in each world, or canaries, at which the search begins, and the steps of its answer.
-_FEWEST, _RATIO = 16, 1.1
+#: Scores in each world, or canaries, at which the search begins, and its relative precision.
+_FEWEST, _PRECISION = 16, 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,22 +140,22 @@ def audit_power(
         bounds = [_bound(tradeoff, n, delta, level, design, int(seed)) for seed in seeds]
         return float(np.mean(np.array(bounds) >= wanted))
 
-    low, high = 0, _FEWEST
-    reached = share(high)
-    while reached < aim:
-        if high == largest:
-            remedy = "Give a larger one, or prove less"
-            invalid("most", f"be enough: of {high} the power is {reached:.2f}", remedy=remedy)
-        low, high = high, min(2 * high, largest)
-        reached = share(high)
-    while low and high > _RATIO * low + 1:
-        middle = round(np.sqrt(low * high))
-        found = share(middle)
-        if found >= aim:
-            high, reached = middle, found
-        else:
-            low = middle
-    return AuditPower(high, reached, wanted, delta, level)
+    shares: dict[int, float] = {}
+
+    def function(n: FloatArray, _: object) -> FloatArray:
+        size = int(n[0])
+        shares[size] = share(size)
+        return np.where(shares[size] < aim, np.inf, -np.inf)
+
+    (high,) = rows_bracket(
+        function, [_FEWEST], least=_FEWEST, most=largest, stride=2, precision=_PRECISION
+    )[1]
+    if not np.isfinite(high):
+        remedy = "Give a larger one, or prove less"
+        rule = f"be enough: of {largest} the power is {shares[largest]:.2f}"
+        invalid("most", rule, remedy=remedy)
+    size = int(high)
+    return AuditPower(size, shares[size], wanted, delta, level)
 
 
 def _bound(

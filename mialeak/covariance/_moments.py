@@ -60,11 +60,11 @@ class Moments(Protocol):
 
     @property
     def centre(self) -> FloatArray:
-        """Their mean."""
+        """High word of their mean."""
 
     @property
     def rest(self) -> FloatArray:
-        """What it leaves out."""
+        """Low word of their mean, which is ``centre + rest``."""
 
     @property
     def tails(self) -> bool:

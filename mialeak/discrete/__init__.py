@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
-from mialeak.discrete._bounds import max_leakage_bounds
+from mialeak.discrete._curve import discrete_tradeoff
 from mialeak.discrete._diversity import (
     diversity,
     diversity_bounds,
@@ -11,8 +11,12 @@ from mialeak.discrete._diversity import (
     gini_simpson,
     shannon_entropy,
 )
-from mialeak.discrete._leakage import atom_leakage, max_leakage, min_samples
-from mialeak.discrete._tradeoff import discrete_tradeoff
+from mialeak.discrete._leakage import (
+    atom_leakage,
+    max_leakage,
+    max_leakage_bounds,
+    min_samples,
+)
 
 __all__ = [
     "EnclosedTradeOff",

@@ -2,8 +2,8 @@
 
 The window grows around the bulk.  Outside it three things are known or assumed of a law:
 
-* its mass out there, from 1 minus the mass inside and, where that says more, from the law's own
-  tails;
+* its mass out there, from 1 minus the mass inside and, where that is sharper, from the tails
+  of the law;
 * probabilities fall away from the window on both sides (true of all laws of scipy.stats that are
   too large to be summed, and looked for at points spread over the rest of the support);
 * where a closer sum is wanted, that they are also convex, as every tail heavier than a normal one
@@ -23,8 +23,9 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import BLOCK
 from mialeak.discrete._families import EPS, FAMILIES, Family, Pmf, exp_rounding
+from mialeak.discrete._window import Window
 
-__all__ = ["FARTHEST", "LARGEST_WINDOW", "CountableLaw", "Window", "from_scipy"]
+__all__ = ["CountableWindow", "ScipyLaw", "from_scipy"]
 
 #: No atom is asked for beyond this: integers as large as twice that are exact.
 FARTHEST = 2.0**52
@@ -55,7 +56,7 @@ _SCIPY_ROUNDING = {"logser": 8.0, "planck": 8.0, "randint": 4.0}
 _SCIPY_TAIL_ROUNDING = 1e-6
 
 
-def from_scipy(p: Any) -> npt.NDArray[Any] | CountableLaw:
+def from_scipy(p: Any) -> npt.NDArray[Any] | ScipyLaw:
     """The law of a frozen scipy.stats distribution; the atoms of one made from a list of them."""
     dist = getattr(p, "dist", p)
     if hasattr(dist, "pk"):
@@ -70,10 +71,10 @@ def from_scipy(p: Any) -> npt.NDArray[Any] | CountableLaw:
             remedy="Give them, as in scipy.stats.geom(0.5)",
             error=TypeError,
         )
-    return CountableLaw(p)
+    return ScipyLaw(p)
 
 
-class CountableLaw:
+class ScipyLaw:
     """A frozen discrete law of scipy.stats on the integers, moved to loc = 0.
 
     Attributes
@@ -142,7 +143,7 @@ class CountableLaw:
         return p, EPS * 2 * (8 + scale * np.log(2 + scale))
 
     def beyond(self, low: float, high: float) -> tuple[float, float]:
-        """P(X < low or X > high), with its relative error: infinite if the law cannot say."""
+        """P(X < low or X > high), with its relative error: infinite if the law has no tails."""
         mass, rounding = 0.0, 0.0
         if low > self.first:
             if not _defines(self._law.dist, "_cdf"):
@@ -168,11 +169,13 @@ def _parameters(law: Any) -> dict[str, Any]:
 
 def _defines(dist: Any, method: str) -> bool:
     """Whether the law computes `method` itself, not as 1 minus a sum."""
-    own = itertools.takewhile(lambda cls: cls.__name__ != "rv_discrete", type(dist).__mro__)
-    return any(method in vars(cls) for cls in own)
+    below_rv_discrete = itertools.takewhile(
+        lambda cls: cls.__name__ != "rv_discrete", type(dist).__mro__
+    )
+    return any(method in vars(cls) for cls in below_rv_discrete)
 
 
-class Window:
+class CountableWindow(Window):
     """The atoms of a law that are taken one by one: all integers from `low` to `high`.
 
     Attributes
@@ -181,8 +184,8 @@ class Window:
         The probability above 1/2 among them, or 0.
     """
 
-    def __init__(self, law: CountableLaw) -> None:
-        self.law = law
+    def __init__(self, law: ScipyLaw) -> None:
+        self.law, self.name = law, law.name
         self.low: float = law.bulk()
         self.high: float = self.low - 1
         self.dominant = 0.0
@@ -193,27 +196,24 @@ class Window:
 
     @property
     def size(self) -> float:
-        """Number of atoms inside."""
         return self.high - self.low + 1
 
     @property
-    def left(self) -> float:
+    def atoms_below(self) -> float:
         """Number of atoms of the support below the window."""
         return self.low - self.law.first
 
     @property
-    def right(self) -> float:
+    def atoms_above(self) -> float:
         """Number of atoms of the support above the window."""
         return self.law.last - self.high
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left outside."""
-        return self.left <= 0 and self.right <= 0
+        return self.atoms_below <= 0 and self.atoms_above <= 0
 
     @property
     def exhausted(self) -> bool:
-        """Whether the window cannot grow."""
         return self.complete or self.size >= self._most
 
     def widen(self) -> bool:
@@ -234,9 +234,9 @@ class Window:
     def grow(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Double the window; yield the new atoms in blocks, with their relative errors."""
         more = max(self.size, _FIRST_WINDOW)
-        below = min(self.left, more // 2)
-        above = min(self.right, more - below)
-        below = min(self.left, more - above)
+        below = min(self.atoms_below, more // 2)
+        above = min(self.atoms_above, more - below)
+        below = min(self.atoms_below, more - above)
         for start, count in ((self.low - below, below), (self.high + 1, above)):
             for k in np.arange(start, start + count, BLOCK):
                 block = np.arange(k, min(k + BLOCK, start + count))
@@ -262,14 +262,13 @@ class Window:
         self._doubt += float(other @ rounding) + EPS * mass
 
     def outside(self) -> tuple[float, float]:
-        """Lower and upper bound of the mass outside."""
-        rest = math.fsum([1.0, -self.dominant, *(-mass for mass in self._masses)])
+        remaining = math.fsum([1.0, -self.dominant, *(-mass for mass in self._masses)])
         doubt = self._doubt + self._dominant_doubt
         tail, rounding = self.law.beyond(self.low, self.high) if not self.complete else (0.0, 0.0)
-        low = max(rest - doubt, tail * (1 - rounding), 0.0)
-        high = min(max(rest + doubt, 0.0), tail * (1 + rounding))
+        low = max(remaining - doubt, tail * (1 - rounding), 0.0)
+        high = min(max(remaining + doubt, 0.0), tail * (1 + rounding))
         if low > high + _MASS_SLACK:
-            invalid("p", f"be a law; the pmf of {self.law.name} sums to {1 - rest + tail!r}")
+            invalid("p", f"be a law; the pmf of {self.law.name} sums to {1 - remaining + tail!r}")
         return (low, high) if low <= high else (high, high)
 
     def beside(self) -> tuple[float, float]:
@@ -279,11 +278,10 @@ class Window:
         return mass - self._doubt + low, mass + self._doubt + high
 
     def sides(self) -> Iterator[tuple[Pmf, float]]:
-        """Each side outside: the pmf of its j-th atom (j = 1, 2, ...), and the number of atoms."""
-        if self.left > 0:
-            yield lambda j: self.law.pmf(self.low - j), self.left
-        if self.right > 0:
-            yield lambda j: self.law.pmf(self.high + j), self.right
+        if self.atoms_below > 0:
+            yield lambda j: self.law.pmf(self.low - j), self.atoms_below
+        if self.atoms_above > 0:
+            yield lambda j: self.law.pmf(self.high + j), self.atoms_above
 
     def edge(self) -> float:
         """Upper bound of every probability outside; 1 as long as none is known.

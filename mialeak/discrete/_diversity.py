@@ -1,22 +1,20 @@
-"""How spread out a law is, and what that says of its leakage."""
+"""How spread out a law is, and the bounds on its leakage that follow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_count, as_float, check_mass, invalid
+from mialeak._arrays import FloatArray, as_count, as_float, invalid
 from mialeak._results import Bounds
-from mialeak.discrete._bounds import NEGLIGIBLE, rare_leakage
-from mialeak.discrete._countable import CountableLaw, Window
-from mialeak.discrete._input import as_law
-from mialeak.discrete._series import ENOUGH, checked_blocks, sum_of_law, sum_over
-from mialeak.discrete._sums import DIVIDE, as_sizes, block_mass, shaped
+from mialeak.discrete._enclosure import NEGLIGIBLE, rare_leakage
+from mialeak.discrete._laws import Law, as_law
+from mialeak.discrete._series import ENOUGH, sum_over
+from mialeak.discrete._sums import as_sizes, shaped
 
 __all__ = [
     "diversity",
@@ -37,7 +35,7 @@ _LEAST_ROWS = 5
 _ROUNDING = 1e-14
 
 #: Less than this is left of 1 by rounding only; the root of it would be seen.
-_LEFT = 2.0**-51
+_ROUNDED_OFF = 2.0**-51
 
 #: What the atoms left out of a countable law may widen them by.
 _CLOSE = 1e-6
@@ -60,7 +58,7 @@ def diversity(p: Any) -> float:
     ------
     ValueError
         As :func:`max_leakage` does, and if the sum over a countable law is infinite, or too slow to
-        be told from that.
+        be distinguished from that.
 
     See Also
     --------
@@ -87,7 +85,7 @@ def diversity(p: Any) -> float:
     >>> f"{diversity([0.25] * 4):.6f} {diversity([0.97, 0.01, 0.01, 0.01]):.6f}"
     '1.732051 0.469083'
     """
-    return sum_over(p, _deviation)
+    return sum_over(as_law(p).window(), _deviation)
 
 
 def gini_simpson(p: Any) -> float:
@@ -120,10 +118,7 @@ def gini_simpson(p: Any) -> float:
     >>> f"{gini_simpson([0.5, 0.25, 0.25]):.4f}"
     '0.6250'
     """
-    law = as_law(p)
-    if not isinstance(law, CountableLaw):
-        return sum_over(law, _variance)
-    window, parts = Window(law), [0.0]
+    window, parts = as_law(p).window(), [0.0]
     while True:
         parts += [float(_variance(block).sum()) for block, _ in window.grow()]
         low, high = window.outside()
@@ -164,7 +159,7 @@ def shannon_entropy(p: Any) -> float:
     >>> f"{shannon_entropy([0.5, 0.25, 0.25]):.6f}"
     '1.039721'
     """
-    return sum_over(p, special.entr)
+    return sum_over(as_law(p).window(), special.entr)
 
 
 def diversity_range(n_atoms: int, max_probability: float) -> Bounds:
@@ -215,9 +210,9 @@ def diversity_range(n_atoms: int, max_probability: float) -> Bounds:
     deviation = math.sqrt(largest * (1 - largest))
     # No more than K - 1 full atoms: the last one takes what rounding of 1/K has left.
     full = min(math.floor(1 / largest), max(count - 1, 1))
-    rest = 1 - full * largest
-    rest = rest if rest > _LEFT else 0.0
-    lower = full * deviation + math.sqrt(rest * (1 - rest))
+    remaining = 1 - full * largest
+    remaining = remaining if remaining > _ROUNDED_OFF else 0.0
+    lower = full * deviation + math.sqrt(remaining * (1 - remaining))
     upper = deviation + math.sqrt((1 - largest) * max(count - 2 + largest, 0.0))
     return Bounds(min(lower, upper) * (1 - _ROUNDING), upper * (1 + _ROUNDING))
 
@@ -281,11 +276,7 @@ def diversity_bounds(p: Any, n: npt.ArrayLike) -> Bounds:
     '0.0193327'
     """
     sizes, shape = as_sizes(n)
-    law = as_law(p)
-    if isinstance(law, CountableLaw):
-        bounds = [_bounds_of_law(law, size) for size in sizes]
-    else:
-        bounds = _bounds_of_atoms(law, sizes)
+    bounds = _bounds(as_law(p), sizes)
     lower = [low * (1 - _ROUNDING) for low, _ in bounds]
     upper = [high * (1 + _ROUNDING) for _, high in bounds]
     return Bounds(shaped(lower, shape), shaped(upper, shape))
@@ -312,49 +303,34 @@ def _unseen(p: FloatArray, n: float) -> FloatArray:
         return np.exp(n * np.log1p(-p))
 
 
-def _bounds(
-    n: float, largest: float, common: float, rare: tuple[float, float], of_all: Callable[[], float]
-) -> tuple[float, float]:
-    """Lower and upper bound from the diversities of the common atoms and of all."""
-    if n < _LEAST_ROWS or n * (1 - largest) < 1:
-        return 0.0, of_all() / (2 * math.sqrt(n))
-    spread = common / math.sqrt(n)
-    return _LEAST * spread + rare[0], _MOST * spread + rare[1]
-
-
-def _bounds_of_atoms(
-    law: npt.NDArray[Any] | Iterator[Any], sizes: list[float]
-) -> list[tuple[float, float]]:
-    masses, deviations, largest = [], [], 0.0
+def _bounds(law: Law, sizes: list[float]) -> list[tuple[float, float]]:
+    """Lower and upper bound at each size, each from the first window that is large enough."""
+    window = law.window()
+    largest, worst = 0.0, 0.0
+    deviations: list[float] = []
     parts: list[list[tuple[float, float]]] = [[] for _ in sizes]
-    for block in checked_blocks(law):
-        masses.append(block_mass(block))
-        deviations.append(float(_deviation(block).sum()))
-        largest = max(largest, float(block.max()))
-        for part, n in zip(parts, sizes, strict=True):
-            part.append(_split(block, n))
-    check_mass(math.fsum(masses), "p", DIVIDE)
-    bounds = []
-    for part, n in zip(parts, sizes, strict=True):
-        common, rare = (math.fsum(some) for some in zip(*part, strict=True))
-        bounds.append(_bounds(n, largest, common, (rare, rare), lambda: math.fsum(deviations)))
-    return bounds
-
-
-def _bounds_of_law(law: CountableLaw, n: float) -> tuple[float, float]:
-    window, largest, worst = Window(law), 0.0, 0.0
-    common, rare = 0.0, 0.0
-    while True:
+    bounds: list[tuple[float, float] | None] = [None] * len(sizes)
+    while None in bounds:
         for block, rounding in window.grow():
             largest = max(largest, float(block.max()))
             worst = max(worst, float(np.max(rounding, where=block > NEGLIGIBLE, initial=0.0)))
-            some_common, some_rare = _split(block, n)
-            common, rare = common + some_common, rare + some_rare
-        low, high = rare_leakage(window, n, 1.0, rare)
-        if high - low <= _CLOSE * (common / math.sqrt(n) + rare) or window.exhausted:
-            break
-    rare_bounds = (rare + low, rare + high)
-    low, high = _bounds(n, largest, common, rare_bounds, lambda: sum_of_law(law, _deviation))
-    # p (1-p) and p (1-p)^n are as exact as p, or as 1-p.
-    slack = worst * max(1.0, largest / max(1 - largest, worst)) if largest < 1 else 0.0
-    return low * (1 - slack), high * (1 + slack)
+            deviations.append(float(_deviation(block).sum()))
+            for part, n in zip(parts, sizes, strict=True):
+                part.append(_split(block, n))
+        for place, (part, n) in enumerate(zip(parts, sizes, strict=True)):
+            common, rare = (math.fsum(column) for column in zip(*part, strict=True))
+            low, high = rare_leakage(window, n, 1.0, rare)
+            close = high - low <= _CLOSE * (common / math.sqrt(n) + rare) or window.exhausted
+            if bounds[place] is not None or not close:
+                continue
+            if n < _LEAST_ROWS or n * (1 - largest) < 1:
+                whole = window.complete
+                spread = math.fsum(deviations) if whole else sum_over(law.window(), _deviation)
+                lower, upper = 0.0, spread / (2 * math.sqrt(n))
+            else:
+                spread = common / math.sqrt(n)
+                lower, upper = _LEAST * spread + rare + low, _MOST * spread + rare + high
+            # p (1-p) and p (1-p)^n are as exact as p, or as 1-p.
+            slack = worst * max(1.0, largest / max(1 - largest, worst)) if largest < 1 else 0.0
+            bounds[place] = lower * (1 - slack), upper * (1 + slack)
+    return [each for each in bounds if each is not None]

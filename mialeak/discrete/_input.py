@@ -1,20 +1,14 @@
-"""The forms that `p` can take, and the pieces it is read in.
+"""Blocks of probabilities: what arrays and iterators of arrays are read in.
 
-A law is given as
-
-* a sequence or array of probabilities (a memory map stays on disk until a block is read),
-* an iterator of such arrays, its blocks, which is read once and never held, or
-* a frozen discrete law of scipy.stats (:class:`~mialeak.discrete._countable.CountableLaw`).
-
-The first two become *pieces*: pairs of the index of the first atom and a block of atoms of any
-real dtype, which :func:`as_block` converts when their turn has come.
+A *piece* is the index of its first atom and a block of atoms of any real dtype, which
+:func:`as_block` converts when its turn has come.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,58 +16,24 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, contiguous, invalid, refuse_masked
 from mialeak._blocks import row_blocks
 
-if TYPE_CHECKING:
-    from mialeak.discrete._countable import CountableLaw
-
-__all__ = [
-    "Law",
-    "as_block",
-    "as_law",
-    "bad_probability",
-    "pieces",
-    "reread",
-]
+__all__ = ["DIVIDE", "Piece", "as_block", "bad_probability", "checked_block", "cut", "pieces_of"]
 
 Piece: TypeAlias = tuple[int, npt.NDArray[Any]]
-Law: TypeAlias = "npt.NDArray[Any] | Iterator[Any] | CountableLaw"
+
+#: What to do about probabilities that do not sum to 1.
+DIVIDE = "Divide p by its sum"
 
 
-def as_law(p: Any) -> Law:
-    """`p` as a one-dimensional array of any dtype, an iterator of blocks or a countable law."""
-    if isinstance(p, np.ndarray):
-        refuse_masked(p, "p")
-        array = np.asarray(p)  # a memory map becomes a plain view of itself
-    elif hasattr(p, "__next__"):
-        blocks: Iterator[Any] = iter(p)
-        return blocks
-    elif hasattr(type(p), "pmf") or hasattr(type(p), "pdf"):
-        from mialeak.discrete._countable import from_scipy
-
-        return from_scipy(p)
-    else:
-        array = as_floats(p, "p")
-    if array.ndim != 1:
-        invalid("p", f"have 1 dimension; its shape is {array.shape}")
-    if array.size == 0:
-        invalid("p", "hold at least one atom")
-    return array
+def cut(start: int, array: npt.NDArray[Any]) -> Iterator[Piece]:
+    """The pieces of an array whose first atom has the index `start`."""
+    for block in row_blocks(array.size, 1):
+        yield start + block.start, array[block]
 
 
-def reread(p: Any, why: str) -> npt.NDArray[Any] | CountableLaw:
-    """`p` as an array or a countable law; an iterator is refused, with the reason `why`."""
-    law = as_law(p)
-    if isinstance(law, Iterator):
-        invalid("p", f"be an array or a law, not an iterator: {why}", error=TypeError)
-    return law
-
-
-def pieces(law: npt.NDArray[Any] | Iterator[Any], *, keep: bool = False) -> Iterator[Piece]:
-    """Cut `law` into pieces; with `keep` they outlive the next step of an iterator."""
-    if isinstance(law, np.ndarray):
-        yield from _cut(0, law)
-        return
+def pieces_of(blocks: Iterator[Any], *, keep: bool = False) -> Iterator[Piece]:
+    """The pieces of an iterator of arrays; with `keep` they outlive its next step."""
     start = 0
-    for block in law:
+    for block in blocks:
         refuse_masked(block, "p")
         array = block if isinstance(block, np.ndarray) else as_floats(block, "p")
         if array.ndim != 1:
@@ -82,15 +42,10 @@ def pieces(law: npt.NDArray[Any] | Iterator[Any], *, keep: bool = False) -> Iter
                 f"be an iterator of one-dimensional blocks; the shape of one is {array.shape}",
                 remedy="Pass single probabilities as a list",
             )
-        yield from _cut(start, np.array(array) if keep else np.asarray(array))
+        yield from cut(start, np.array(array) if keep else np.asarray(array))
         start += array.size
     if start == 0:
         invalid("p", "hold at least one atom")
-
-
-def _cut(start: int, array: npt.NDArray[Any]) -> Iterator[Piece]:
-    for block in row_blocks(array.size, 1):
-        yield start + block.start, array[block]
 
 
 def as_block(piece: npt.NDArray[Any]) -> FloatArray:
@@ -98,8 +53,17 @@ def as_block(piece: npt.NDArray[Any]) -> FloatArray:
     return contiguous(as_floats(piece, "p"))
 
 
+def checked_block(start: int, piece: npt.NDArray[Any]) -> FloatArray:
+    """A piece as float64, refused unless all of it is in [0, 1]."""
+    block = as_block(piece)
+    good = (block >= 0) & (block <= 1)
+    if not good.all():
+        bad_probability(start, int(np.argmin(good)), piece, DIVIDE)
+    return block
+
+
 def bad_probability(start: int, bad: int, piece: npt.NDArray[Any], remedy: str) -> None:
-    """Refuse the atom that a kernel found: `bad` counts from `start`, the piece's first index."""
+    """Refuse the atom that a kernel reports: `bad` counts from `start`, the piece's first index."""
     value = as_block(piece[bad : bad + 1])[0]
     too_large = 1 < value < math.inf
     invalid(

@@ -12,19 +12,15 @@ run's length.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, check_mass, invalid
-from mialeak.discrete._countable import CountableLaw, Window
+from mialeak._arrays import FloatArray, invalid
 from mialeak.discrete._families import Pmf
-from mialeak.discrete._input import as_block, as_law, bad_probability, pieces
-from mialeak.discrete._sums import DIVIDE, block_mass
+from mialeak.discrete._window import Window
 
-__all__ = ["ENOUGH", "checked_blocks", "convex_sum", "sum_of_law", "sum_over"]
+__all__ = ["ENOUGH", "convex_sum", "sum_over"]
 
 Term = Callable[[FloatArray], FloatArray]
 #: Indices to terms and the relative errors of those.
@@ -42,8 +38,8 @@ _FAR = 2.0**50
 _GUESSED = 1e-3
 
 #: Runs that an octave is cut into at first, and at most.
-_FEW_RUNS = 2.0**5
-_MANY_RUNS = 2.0**18
+_FIRST_RUNS = 2.0**5
+_MOST_RUNS = 2.0**18
 
 #: Largest index: integers beyond are not exact as float64.
 _LAST_INDEX = 2.0**53
@@ -55,38 +51,14 @@ _SHARE = 1 / 16
 _SLACK = 1e-13
 
 
-def sum_over(p: Any, term: Term) -> float:
-    """Sum of `term` over the atoms of `p`."""
-    law = as_law(p)
-    if isinstance(law, CountableLaw):
-        return sum_of_law(law, term)
-    sums, masses = [], []
-    for block in checked_blocks(law):
-        sums.append(float(term(block).sum()))
-        masses.append(block_mass(block))
-    check_mass(math.fsum(masses), "p", DIVIDE)
-    return math.fsum(sums)
-
-
-def checked_blocks(law: npt.NDArray[Any] | Iterator[Any]) -> Iterator[FloatArray]:
-    """The atoms of `law` in blocks, each found to hold numbers in [0, 1]."""
-    for start, piece in pieces(law):
-        block = as_block(piece)
-        good = (block >= 0) & (block <= 1)
-        if not good.all():
-            bad_probability(start, int(np.argmin(good)), piece, DIVIDE)
-        yield block
-
-
-def sum_of_law(law: CountableLaw, term: Term) -> float:
-    """Sum over a window that doubles, until the rest is small or known.
+def sum_over(window: Window, term: Term) -> float:
+    """Sum of `term` over the atoms of a window that doubles, until those outside add little.
 
     Raises
     ------
     ValueError
         If the sum is infinite, or not seen to be finite.
     """
-    window = Window(law)
     added = [_over(window, term)]
     while not window.complete:
         added.append(_over(window, term))
@@ -104,7 +76,7 @@ def sum_of_law(law: CountableLaw, term: Term) -> float:
             invalid(
                 "p",
                 "be a law over which the sum converges; over "
-                f"{window.size:.0f} atoms of {law.name} it is {total:.6g} and grows",
+                f"{window.size:.0f} atoms of {window.name} it is {total:.6g} and grows",
             )
     return math.fsum(added)
 
@@ -122,7 +94,7 @@ def _heavy_tail(
         values = term(pmf(j)[0])
         return values, np.zeros_like(values)
 
-    def rest(j: float) -> float:
+    def remainder(j: float) -> float:
         near, far = terms(np.array([j, 2 * j]))[0]
         if near == 0:
             return 0.0
@@ -131,17 +103,17 @@ def _heavy_tail(
             return j * float(near) / (power - 1)
         if j < _FAR:
             return math.inf
-        rule = f"be a law over which the sum is finite; for {window.law.name} its terms fall like"
+        rule = f"be a law over which the sum is finite; for {window.name} its terms fall like"
         return invalid("p", f"{rule} k**-{power:.3f}")
 
     if count > _FAR:
-        rest(_FAR)
-    bounds = convex_sum(terms, rest, count, window.size, tolerance)
+        remainder(_FAR)
+    bounds = convex_sum(terms, remainder, count, window.size, tolerance)
     if bounds is None:
         return None
     lower, upper, beyond = bounds
-    found = upper - lower <= 2 * tolerance and beyond <= _GUESSED * upper
-    return (lower + upper) / 2 + beyond if found else None
+    close = upper - lower <= 2 * tolerance and beyond <= _GUESSED * upper
+    return (lower + upper) / 2 + beyond if close else None
 
 
 # ---- long convex sequences ----
@@ -149,7 +121,7 @@ def _heavy_tail(
 
 def convex_sum(
     sequence: Sequence,
-    rest: Callable[[float], float],
+    remainder: Callable[[float], float],
     count: float,
     octave: float,
     tolerance: float,
@@ -183,7 +155,7 @@ def convex_sum(
     upper: list[float] = []
     start, share = 1.0, _SHARE * tolerance
     while start <= count:
-        beyond = rest(start)
+        beyond = remainder(start)
         if beyond <= share or start + octave > _LAST_INDEX:
             return math.fsum(lower), math.fsum(upper), beyond
         summed = _octave_sum(sequence, start, min(octave, count - start + 1), share, persist)
@@ -203,7 +175,7 @@ def _octave_sum(
     sequence: Sequence, start: float, length: float, tolerance: float, persist: bool
 ) -> tuple[float, float, float, float] | None:
     """Bounds over at most `length` terms from `start`, their rounding, and how many were taken."""
-    run, finest = _odd(length / _FEW_RUNS), _odd(length / _MANY_RUNS)
+    run, finest = _odd(length / _FIRST_RUNS), _odd(length / _MOST_RUNS)
     while True:
         runs = length // run
         first = start + run * np.arange(runs)

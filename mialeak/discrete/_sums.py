@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_counts, check_mass, invalid
-from mialeak._blocks import BLOCK, map_blocks
+from mialeak._blocks import map_blocks
 from mialeak._kernels import binomial
-from mialeak.discrete._input import as_block, bad_probability, pieces
+from mialeak.discrete._input import Piece, as_block, bad_probability
 
 __all__ = [
-    "DIVIDE",
     "as_sizes",
     "block_mass",
+    "leakage_sum",
     "leakage_sums",
     "shaped",
     "total_mass",
@@ -26,9 +25,6 @@ __all__ = [
 #: A block is added up in so many lanes, and these exactly: the same bits on every machine, and an
 #: error below eps.
 _LANES = 4096
-
-#: What to do about probabilities that do not sum to 1.
-DIVIDE = "Divide p by its sum"
 
 
 def as_sizes(n: Any) -> tuple[list[float], tuple[int, ...]]:
@@ -50,55 +46,64 @@ def shaped(values: Sequence[float], shape: tuple[int, ...]) -> float | FloatArra
 
 
 def leakage_sums(
-    law: npt.NDArray[Any] | Iterator[Any],
+    pieces: Iterable[Piece],
     sizes: list[float],
     gamma: float,
-    *,
-    total: float = 1.0,
-    remedy: str = DIVIDE,
-    workers: int = 1,
+    total: float,
+    remedy: str,
+    workers: int,
 ) -> list[float]:
-    """The largest leakage at each of `sizes`, for the law ``p / total``.
+    """The largest leakage at each of `sizes`, for the law of the pieces divided by `total`.
 
     Raises
     ------
     ValueError
-        If ``p / total`` is not a law; `remedy` says what to do about a sum that is not 1.
+        If that is not a law; `remedy` states what to do about a sum that is not 1.
     """
 
-    def reduce(job: tuple[int, npt.NDArray[Any], float]) -> tuple[float, ...]:
-        start, atoms, n = job
-        bad, *sums = binomial.leakage_sum(as_block(atoms), n, gamma, total)
-        if bad >= 0:
-            bad_probability(start, bad, atoms, remedy)
-        return tuple(sums)
+    def reduce(job: tuple[Piece, float]) -> tuple[float, ...]:
+        return _block_sums(*job, gamma, total, remedy)
 
-    if isinstance(law, np.ndarray) and law.size <= BLOCK and len(sizes) == 1:
-        high, low, mass, mass_rest = reduce((0, law, sizes[0]))
-        check_mass(mass + mass_rest, "p", remedy)
-        return [high + low]
     # One size a job: after Ctrl-C a block is waited for, not a block times the number of sizes.
-    jobs = ((start, atoms, n) for start, atoms in pieces(law, keep=workers > 1) for n in sizes)
+    jobs = ((piece, n) for piece in pieces for n in sizes)
     terms: list[list[float]] = [[] for _ in sizes]
     masses: list[float] = []
-    for job, (high, low, mass, mass_rest) in enumerate(map_blocks(reduce, jobs, workers)):
+    for job, (high, low, mass, mass_low) in enumerate(map_blocks(reduce, jobs, workers)):
         which = job % len(sizes)
         terms[which] += (high, low)
         if which == 0:
-            masses += (mass, mass_rest)
+            masses += (mass, mass_low)
     check_mass(math.fsum(masses), "p", remedy)
     return [math.fsum(parts) for parts in terms]
+
+
+def leakage_sum(piece: Piece, n: float, gamma: float, total: float, remedy: str) -> float:
+    """The same for a law of one piece and one size, without the price of a loop over blocks."""
+    high, low, mass, mass_low = _block_sums(piece, n, gamma, total, remedy)
+    check_mass(mass + mass_low, "p", remedy)
+    return high + low
+
+
+def _block_sums(
+    piece: Piece, n: float, gamma: float, total: float, remedy: str
+) -> tuple[float, ...]:
+    """Leakage and mass of the atoms of a piece, each in two words."""
+    start, atoms = piece
+    bad, *sums = binomial.leakage_sum(as_block(atoms), n, gamma, total)
+    if bad >= 0:
+        bad_probability(start, bad, atoms, remedy)
+    return tuple(sums)
 
 
 def block_mass(block: FloatArray) -> float:
     """Sum of a block, right to the last bit or so; not finite if it overflows or an element is."""
     whole = block.size - block.size % _LANES
-    rest: list[float] = block[whole:].tolist()
+    short: list[float] = block[whole:].tolist()
     if not whole:
-        return _exact_sum(rest)
+        return _exact_sum(short)
     with np.errstate(over="ignore", invalid="ignore"):
         lanes = block[:whole].reshape(-1, _LANES).sum(axis=0)
-    return _exact_sum(lanes.tolist() + rest)
+    return _exact_sum(lanes.tolist() + short)
 
 
 def _exact_sum(values: list[float]) -> float:
@@ -108,8 +113,8 @@ def _exact_sum(values: list[float]) -> float:
         return math.nan
 
 
-def total_mass(law: npt.NDArray[Any]) -> float:
-    """Sum of an array's elements; whether they are negative is not looked at.
+def total_mass(pieces: Iterable[Piece]) -> float:
+    """Sum of all elements; whether they are negative is not looked at.
 
     Raises
     ------
@@ -117,7 +122,7 @@ def total_mass(law: npt.NDArray[Any]) -> float:
         If an element or the sum is not finite, or the sum is not positive.
     """
     masses: list[float] = []
-    for start, atoms in pieces(law):
+    for start, atoms in pieces:
         block = as_block(atoms)
         mass = block_mass(block)
         bad = np.flatnonzero(~np.isfinite(block)) if not math.isfinite(mass) else block[:0]

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, check_mass
+from mialeak._arrays import FloatArray
 from mialeak._numerics.corners import corners_of_atoms
 from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
-from mialeak.discrete._countable import CountableLaw, Window
-from mialeak.discrete._input import reread
-from mialeak.discrete._populations import POPULATIONS, population_tradeoff
-from mialeak.discrete._series import checked_blocks
-from mialeak.discrete._sums import DIVIDE, block_mass
+from mialeak.discrete._window import Window
 from mialeak.special import binom_logpmf, binom_sf
 from mialeak.tradeoff import PiecewiseTradeOff
 
-__all__ = ["discrete_tradeoff"]
+__all__ = ["histogram_tradeoff"]
 
 #: Outcomes that become corners of an exact curve, at most: half a second, 0.5 GB.
 _MOST_CORNERS = 2**22
@@ -79,89 +75,10 @@ class Atoms(NamedTuple):
     most: FloatArray
 
 
-def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | EnclosedTradeOff:
-    r"""Trade-off of the optimal attack on the procedure that leaks most about discrete data.
-
-    The procedure releases the histogram of `n` rows with the law `p`; the target is drawn from `p`
-    and known to the attacker.  See :func:`max_leakage`, which is the curve's advantage.
-
-    Parameters
-    ----------
-    p : array_like of shape (K,), frozen scipy.stats discrete law, or population
-        Probabilities of the atoms, or people of the cells, as for :func:`max_leakage`.  It is gone
-        through more than once, so an iterator will not do.
-    n : int
-        Number of rows, the target included, as for :func:`max_leakage`.
-
-    Returns
-    -------
-    PiecewiseTradeOff or EnclosedTradeOff
-        The exact curve, with all its corners, where it has up to 4 million of them; else two
-        curves that enclose it and the largest difference between them, ``.error``.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`max_leakage` does; TypeError for an iterator.  ValueError for a population with
-        more than 4 million pairs of a cell size and a likely count, and for strata that are pooled
-        and have no rates.
-
-    See Also
-    --------
-    max_leakage : Its advantage; with ``gamma = exp(epsilon)``, its delta in direction "in".
-    atom_leakage : The advantage against one given target.
-
-    Notes
-    -----
-    The likelihood ratio of "in" against "out" is :math:`N_k/(n p_k)` for target k, so that with
-    threshold t (Neyman and Pearson; ties are randomised)
-
-    .. math::
-
-        \mathrm{fpr}(t) &= \sum_k p_k P(B_k > t n p_k), & B_k &\sim \mathrm{Binomial}(n, p_k), \\
-        \mathrm{power}(t) &= \sum_k p_k P(1 + B'_k > t n p_k),
-            & B'_k &\sim \mathrm{Binomial}(n - 1, p_k).
-
-    Outcomes (k, count of k) are sorted by their ratio; atoms of equal probability are one, and so
-    are equal ratios.  Where there are more than 4 million, outcomes between two of some thousand
-    thresholds are put together: merged they give a lower curve that touches the true one at every
-    threshold, spread to the two thresholds around them an upper one.  Of a countable law, atoms
-    with a mass of 1e-15 outside, or 2**18 of them, are looked at; the rest may at best give the
-    target away whenever it appears.
-
-    Of a register the ratio is :math:`H_k (1 - f) / ((N_k - H_k) f)`, with the sampled people
-    :math:`H_k` of cell k as for :func:`max_leakage`; cells of one size are one.
-
-    **Accuracy**: 1e-14 of fpr and power; counts beyond probability e^-60 are not told apart, save
-    for small K n, and no delta or epsilon is too small for it.  **Cost**: linear in K; about 0.1 s
-    for K = 10,000 and n = 100,000, a curve of 570,000 corners.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mialeak import discrete_tradeoff, max_leakage
-    >>> law = [0.5, 0.3, 0.2]
-    >>> curve = discrete_tradeoff(law, 50)
-    >>> np.round(curve.power([0.01, 0.1, 0.5]), 4)
-    array([0.0164, 0.1367, 0.5761])
-    >>> f"{curve.advantage:.6f} {max_leakage(law, 50):.6f}"
-    '0.076133 0.076133'
-    >>> f"{curve.delta(0.1, direction='in'):.6f} {max_leakage(law, 50, gamma=np.exp(0.1)):.6f}"
-    '0.036621 0.036621'
-    """
-    if isinstance(p, POPULATIONS):
-        return population_tradeoff(p, n)
-    size = float(as_count(n, "n", least=1))
-    law = reread(p, "discrete_tradeoff goes through it more than once")
-    beyond, mass = None, 0.0
-    if isinstance(law, CountableLaw):
-        probabilities, mass, edge = _window(law)
-        if mass > _LITTLE_MASS:
-            beyond = _tail_outcomes(mass, edge, size)
-    else:
-        blocks = list(checked_blocks(law))
-        check_mass(math.fsum(map(block_mass, blocks)), "p", DIVIDE)
-        probabilities = np.concatenate(blocks)
+def histogram_tradeoff(window: Window, size: float) -> PiecewiseTradeOff | EnclosedTradeOff:
+    """The curve of the optimal attack on the counts of `size` independent rows."""
+    probabilities, mass, edge = _head(window)
+    beyond = _tail_outcomes(mass, edge, size) if mass > _LITTLE_MASS else None
     atoms = _distinct(probabilities, size)
     outcomes = atoms.most - atoms.least + 1
     if float(outcomes.sum()) <= _MOST_CORNERS:
@@ -182,9 +99,9 @@ def discrete_tradeoff(p: Any, n: int | None = None) -> PiecewiseTradeOff | Enclo
     return EnclosedTradeOff(_curve(upper, _LEFT_OUT, *more), _curve(lower, *less))
 
 
-def _window(law: CountableLaw) -> tuple[FloatArray, float, float]:
+def _head(window: Window) -> tuple[FloatArray, float, float]:
     """The atoms to take one by one, the mass outside and the largest probability there."""
-    window, blocks = Window(law), []
+    blocks: list[FloatArray] = []
     while True:
         blocks += [block for block, _ in window.grow()]
         mass = math.fsum(window.outside()) / 2

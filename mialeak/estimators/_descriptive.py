@@ -33,8 +33,8 @@ def _centred(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     mean = table.mean(axis=0)
     deviation = table - mean
     # Far from zero the rounding of a mean of many rows shows beside the spread of the column.
-    rest = deviation.mean(axis=0)
-    mean, deviation = mean + rest, deviation - rest
+    low = deviation.mean(axis=0)
+    mean, deviation = mean + low, deviation - low
     # A constant column differs from its mean by rounding only.
     deviation[:, np.ptp(table, axis=0) == 0.0] = 0.0
     return mean, deviation
@@ -127,8 +127,8 @@ def variance_influence(X: Any) -> InfluenceFunctions:
             f"{first_index(even)[0]} have one value and half another",
             remedy="Its variance is known from its mean: release that",
         )
-    left_out = n * (n + 1.0) / (n - 1.0) ** 2 * squares - n / (n - 1.0) * spread
-    return InfluenceFunctions(spread * (n / (n - 1.0)), squares - spread, left_out)
+    omitted = n * (n + 1.0) / (n - 1.0) ** 2 * squares - n / (n - 1.0) * spread
+    return InfluenceFunctions(spread * (n / (n - 1.0)), squares - spread, omitted)
 
 
 def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> InfluenceFunctions:

@@ -86,17 +86,17 @@ def z_estimator(
     influence = -np.linalg.solve(mean, terms.T).T
     if slopes.ndim == 2:
         return InfluenceFunctions(theta, influence)
-    return InfluenceFunctions(theta, influence, _left_out(influence, slopes, mean))
+    return InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean))
 
 
-def _left_out(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> FloatArray:
+def _omitted(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> FloatArray:
     """``(1 - V^-1 D_i / n)^-1 I_i`` of each row; inf where the others leave theta open."""
     n, columns = influence.shape
-    own = np.linalg.solve(mean, slopes) / n
-    rest = np.eye(columns) - own
-    open_ = np.linalg.cond(rest) > 1.0 / ALONE
-    rest[open_] = np.eye(columns)
-    moved = np.linalg.solve(rest, influence[:, :, None])[:, :, 0]
+    share = np.linalg.solve(mean, slopes) / n
+    others = np.eye(columns) - share
+    open_ = np.linalg.cond(others) > 1.0 / ALONE
+    others[open_] = np.eye(columns)
+    moved = np.linalg.solve(others, influence[:, :, None])[:, :, 0]
     moved[open_] = np.inf
     return np.asarray(moved)
 
@@ -144,19 +144,19 @@ def linear_influence(
 
         I        = n A^-1 (score_i x_i - penalty theta / n)
         theta_-i = theta - A^-1 x_i score_i / (1 - h)               one step; exact if linear
-        left_out = n A^-1 (score_i x_i / (1 - h) - penalty theta_-i / (n - 1))
+        omitted = n A^-1 (score_i x_i / (1 - h) - penalty theta_-i / (n - 1))
     """
     n = design.shape[0]
     inverse = n * inverse_curvature(design, curvature, penalty)
-    influence, left = np.empty(design.shape), np.empty(n)
+    influence, remaining = np.empty(design.shape), np.empty(n)
     for block in kernel_blocks(design):
         rows, raw = design[block], influence[block]
         np.matmul(rows, inverse, out=raw)
-        left[block] = 1.0 - curvature[block] * np.vecdot(rows, raw) / n
+        remaining[block] = 1.0 - curvature[block] * np.vecdot(rows, raw) / n
         raw *= score[block, None]
-    open_ = left <= ALONE
+    open_ = remaining <= ALONE
     influence[open_] = 0.0  # such a row is fitted perfectly: what is left is rounding
-    multiple = np.where(open_, np.inf, 1.0 / np.where(open_, 1.0, left))
+    multiple = np.where(open_, np.inf, 1.0 / np.where(open_, 1.0, remaining))
     if not penalty.any():
         return InfluenceFunctions(theta, influence, multiple)
     without = influence * np.where(open_, 1.0, multiple)[:, None]

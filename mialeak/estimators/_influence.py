@@ -48,7 +48,7 @@ class InfluenceFunctions(Result):
     influence : array_like, shape (n, d)
         Influence function of each row: n times the first-order change of the estimate if the row
         is weighted up by 1/n.  They average to zero.
-    left_out : array_like, shape (n,) or (n, d), optional
+    omitted : array_like, shape (n,) or (n, d), optional
         The same as it is for a row that had no part in the estimate: n times what the estimate
         from the others is moved by when the row takes the place of one of them.  A number for each
         row is a multiple of its influence function.  inf where the others do not determine the
@@ -59,7 +59,7 @@ class InfluenceFunctions(Result):
     n : int
         Rows of the table, at least 3.
     kind : str
-        "asymptotic": everything that is said about a release holds for large n.
+        "asymptotic": every statement about a release holds for large n.
 
     Raises
     ------
@@ -106,11 +106,11 @@ class InfluenceFunctions(Result):
 
     theta: FloatArray
     influence: FloatArray
-    left_out: FloatArray
+    omitted: FloatArray
     n: int
     kind: Kind = "asymptotic"
 
-    def __init__(self, theta: Any, influence: Any, left_out: Any = None):
+    def __init__(self, theta: Any, influence: Any, omitted: Any = None):
         theta = as_floats(theta, "theta", ndim=1, finite=True)
         influence = as_floats(influence, "influence", ndim=2, finite=True)
         n, columns = influence.shape
@@ -123,15 +123,15 @@ class InfluenceFunctions(Result):
         centre = influence.mean(axis=0)
         influence = influence - centre
         _require_solved(centre, influence)
-        if left_out is None:
-            left_out = np.full(n, n / (n - 1.0))
+        if omitted is None:
+            omitted = np.full(n, n / (n - 1.0))
         else:
-            left_out = as_floats(left_out, "left_out")
-            if left_out.shape not in ((n,), influence.shape):
+            omitted = as_floats(omitted, "omitted")
+            if omitted.shape not in ((n,), influence.shape):
                 rule = f"have shape {(n,)} or {influence.shape}, as influence; its shape is"
-                invalid("left_out", f"{rule} {left_out.shape}")
-            require(~np.isnan(left_out), left_out, "left_out", "be numbers")
-        fields = {"theta": theta, "influence": influence, "left_out": left_out, "n": n}
+                invalid("omitted", f"{rule} {omitted.shape}")
+            require(~np.isnan(omitted), omitted, "omitted", "be numbers")
+        fields = {"theta": theta, "influence": influence, "omitted": omitted, "n": n}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -174,7 +174,7 @@ class InfluenceFunctions(Result):
         1000 and a well-conditioned covariance.
 
         **Cost.**  One factor of the covariance and one triangular solve for all rows; four, where
-        `left_out` is no multiple of `influence`.
+        `omitted` is no multiple of `influence`.
         """
         size = self._release_size(n)
         columns = self.theta.size
@@ -202,29 +202,29 @@ class InfluenceFunctions(Result):
         share = self.n / ((self.n - 1.0) * (self.n - 2.0))
         scores = np.empty(self.n)
         for block in kernel_blocks(influence):
-            own, moves = influence[block], self.left_out[block]
+            rows, moves = influence[block], self.omitted[block]
             known = np.isfinite(moves if moves.ndim == 1 else moves.sum(axis=1))
             if by.rank < columns:
-                own = own * (np.abs(own) > none).any(axis=1, keepdims=True)
-            squares = by.squared(own.copy())
-            left = 1.0 - share * squares
-            hidden = known & (left > ALONE)
-            left[~hidden] = 1.0
+                rows = rows * (np.abs(rows) > none).any(axis=1, keepdims=True)
+            squares = by.squared(rows.copy())
+            remaining = 1.0 - share * squares
+            hidden = known & (remaining > ALONE)
+            remaining[~hidden] = 1.0
             if moves.ndim == 1:
-                found = np.where(hidden, moves, 0.0) ** 2 * squares / left
+                scored = np.where(hidden, moves, 0.0) ** 2 * squares / remaining
             else:
                 moves = np.where(hidden[:, None], moves, 0.0)
                 if unit is not None:
                     moves *= unit
                 if by.rank < columns:
                     moves *= (np.abs(moves) > none).any(axis=1, keepdims=True)
-                mixed = by.inner(moves.copy(), own.copy())
-                found = by.squared(moves) + share * mixed**2 / left
-            scores[block] = np.where(hidden, found, np.inf)
+                mixed = by.inner(moves.copy(), rows.copy())
+                scored = by.squared(moves) + share * mixed**2 / remaining
+            scores[block] = np.where(hidden, scored, np.inf)
         return scores
 
     def without(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """What the other rows say: where the estimate is without `row`, and the covariance.
+        """By the other rows: where the estimate is without `row`, and the covariance.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class InfluenceFunctions(Result):
             If there is no such row, or the others do not determine the estimate.
         """
         row = as_count(row, "row", most=self.n - 1)
-        own, moved = self.influence[row], self._move(row)
+        rows, moved = self.influence[row], self._move(row)
         if not np.isfinite(moved).all():
             invalid(
                 "row",
@@ -252,7 +252,7 @@ class InfluenceFunctions(Result):
                 value=row,
                 remedy="The release gives it away: leave out the column it alone decides",
             )
-        scatter = self._scatter() - self.n / (self.n - 1.0) * np.outer(own, own)
+        scatter = self._scatter() - self.n / (self.n - 1.0) * np.outer(rows, rows)
         # A column in which the row is alone would keep the rounding of the difference.
         alone = np.diagonal(scatter) <= ALONE * np.diagonal(self._scatter())
         scatter[alone] = 0.0
@@ -390,7 +390,7 @@ class InfluenceFunctions(Result):
 
     def _move(self, row: int) -> FloatArray:
         """What `row` moves the estimate from the others by, times n."""
-        moves = self.left_out[row]
+        moves = self.omitted[row]
         if moves.ndim or not np.isfinite(moves):
             return np.asarray(np.broadcast_to(moves, self.theta.shape))
         return np.asarray(moves * self.influence[row])

@@ -37,7 +37,7 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
 
     Examples
     --------
-    Mean and variance of ages say more than the mean alone:
+    Mean and variance of ages leak more than the mean alone:
 
     >>> import numpy as np
     >>> from mialeak.estimators import joint_influence, mean_influence, variance_influence
@@ -66,16 +66,16 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
 
 def _joint_moves(parts: tuple[InfluenceFunctions, ...]) -> FloatArray:
     """One multiple for each row where the parts agree on it, else what it moves them by."""
-    first = parts[0].left_out
-    if first.ndim == 1 and all(np.array_equal(part.left_out, first) for part in parts):
+    first = parts[0].omitted
+    if first.ndim == 1 and all(np.array_equal(part.omitted, first) for part in parts):
         return first
     return np.concatenate([_as_rows(part) for part in parts], axis=1)
 
 
 def _as_rows(part: InfluenceFunctions) -> FloatArray:
-    if part.left_out.ndim == 2:
-        return part.left_out
-    known = np.isfinite(part.left_out)
-    rows = np.where(known, part.left_out, 0.0)[:, None] * part.influence
+    if part.omitted.ndim == 2:
+        return part.omitted
+    known = np.isfinite(part.omitted)
+    rows = np.where(known, part.omitted, 0.0)[:, None] * part.influence
     rows[~known] = np.inf
     return rows

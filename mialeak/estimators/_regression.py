@@ -62,7 +62,7 @@ def as_regression(
             rule = (
                 f"vary in every column beside an intercept; column {first_index(same)[0]} does not"
             )
-            invalid("X", rule, remedy="Leave it out: the intercept says the same")
+            invalid("X", rule, remedy="Leave it out: the intercept is the same column")
         table = np.concatenate([np.ones((n, 1)), table], axis=1)
         weights = np.concatenate([[0.0], weights])
     return table, response, weights
@@ -132,7 +132,7 @@ def squares_influence(
     """The same at given coefficients."""
     residual = response - design @ theta
     if np.abs(residual).max() <= _PERFECT * np.abs(response).max():
-        why = "residuals that are rounding say nothing about the law of the rows"
+        why = "residuals that are rounding do not show the law of the rows"
         unsupported("The influence of rows", "where X predicts y perfectly", why)
     return linear_influence(theta, design, residual, np.ones(response.size), weights)
 

@@ -6,7 +6,7 @@ gamma = 1 is the balanced game, and the worst one; :func:`gamma_ratio` converts 
 non-members and the weight of a true positive.
 
 What holds for every procedure with a guarantee, differential privacy or little mutual information,
-is given by bounds.  They are sharp unless their docstring says otherwise.
+is given by bounds.  They are sharp unless their docstring states otherwise.
 """
 
 from mialeak.guarantees._game import divergence, gamma_ratio, max_accuracy

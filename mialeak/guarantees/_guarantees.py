@@ -103,18 +103,18 @@ def dp_leakage_bound(
     '0.244919'
     """
     eps = at_least_zero(epsilon, "epsilon")
-    slip, gamma = as_probability(delta, "delta")[()], positive(gamma, "gamma")
+    deltas, gamma = as_probability(delta, "delta")[()], positive(gamma, "gamma")
     if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(gamma, 1.0)
         with np.errstate(over="ignore"):
             growth = np.maximum(np.exp(eps) - 1.0 / gamma, 0.0)
-        return plain(more * (growth - np.maximum(1.0 - 1.0 / gamma, 0.0) + slip))
+        return plain(more * (growth - np.maximum(1.0 - 1.0 / gamma, 0.0) + deltas))
     above = np.maximum(eps - np.abs(np.log(gamma)), 0.0)
-    pair = slip - (1.0 - slip) * np.expm1(-above) / (1.0 + np.exp(-eps))
+    pair = deltas - (1.0 - deltas) * np.expm1(-above) / (1.0 + np.exp(-eps))
     if as_choice(target, "target", get_args(Target)) == "given":
         return plain(pair)
     average = np.expm1(-0.5 * above) ** 2 / np.where(above > 0.0, -np.expm1(-eps), 1.0)
-    return plain(np.where(slip > 0.0, pair, average))
+    return plain(np.where(deltas > 0.0, pair, average))
 
 
 def epsilon_for_leakage(
@@ -170,25 +170,27 @@ def epsilon_for_leakage(
     >>> f"{epsilon_for_leakage(0.1, target='random'):.6f}"
     '0.401341'
     """
-    share, slip = as_probability(leakage, "leakage"), as_probability(delta, "delta")
+    share, deltas = as_probability(leakage, "leakage"), as_probability(delta, "delta")
     gamma = positive(gamma, "gamma")
     remedy = "No epsilon ensures less than delta"
-    require(share >= slip, share, "leakage", "be at least delta", remedy=remedy)
+    require(share >= deltas, share, "leakage", "be at least delta", remedy=remedy)
     as_choice(target, "target", get_args(Target))
     offset = np.abs(np.log(gamma))
     h = np.exp(-offset)
     with np.errstate(divide="ignore"):
-        log_rest = np.log1p(-share)
-        some = slip < 1.0
-        k = np.where(some, (share - slip) / np.where(some, 1.0 - slip, 1.0), 1.0)
+        log_complement = np.log1p(-share)
+        inside = deltas < 1.0
+        k = np.where(inside, (share - deltas) / np.where(inside, 1.0 - deltas, 1.0), 1.0)
         # log(1 - k), near 1 from 1 - k = (1 - L)/(1 - delta)
-        log_short = np.where(k < 0.5, np.log1p(-k), log_rest - np.log1p(-np.where(some, slip, 0.0)))
+        log_short = np.where(
+            k < 0.5, np.log1p(-k), log_complement - np.log1p(-np.where(inside, deltas, 0.0))
+        )
         pair = np.log1p(h * k) - log_short + offset
         if target == "given":
             return plain(pair)
         root = np.sqrt(share * (h * share - np.expm1(-offset)))
-        average = 2.0 * (np.log1p(root) - log_rest) + offset
-    return plain(np.where(slip > 0.0, pair, average))
+        average = 2.0 * (np.log1p(root) - log_complement) + offset
+    return plain(np.where(deltas > 0.0, pair, average))
 
 
 def noise_multiplier_for_leakage(
@@ -237,8 +239,8 @@ def noise_multiplier_for_leakage(
     share, gamma = as_probability(leakage, "leakage"), positive(gamma, "gamma")
     count = positive(steps, "steps")
     strike = np.abs(np.log(gamma))
-    some = (share > 0.0) & (share < 1.0)
-    wanted = np.where(some, share, 0.5)
+    inside = (share > 0.0) & (share < 1.0)
+    wanted = np.where(inside, share, 0.5)
     # At mu = 80 + 2 strike the leakage is 1 to the last digit.
     mu = increasing_root(
         lambda mu: GaussianTradeOff(mu).delta(strike) - wanted, 0.0, 80.0 + 2.0 * strike
@@ -306,10 +308,10 @@ def mutual_information_bound(
     sign = np.where(gamma < 1.0, -1.0, 1.0)
     high = 100.0 + 2.0 * np.abs(log_gamma) + 4.0 * np.exp(finite - log_gamma)
     x = increasing_root(lambda x: _dual(sign * x, gamma)[1] - finite, 0.0, high)
-    some = (nats > 0.0) & (x > 0.0)
-    theta = sign * np.where(some, x, 1.0)
+    inside = (nats > 0.0) & (x > 0.0)
+    theta = sign * np.where(inside, x, 1.0)
     bound = sign * (finite / theta + _dual(theta, gamma)[0]) / np.minimum(gamma, 1.0)
-    return plain(np.where(some, np.clip(bound, 0.0, 1.0), 0.0))
+    return plain(np.where(inside, np.clip(bound, 0.0, 1.0), 0.0))
 
 
 def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
@@ -320,21 +322,21 @@ def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
     square = small * small
     series = (polyval(square, terms) for terms in (_HALVED, _COTH, _HALVED * _ODD, _COTH * _ODD))
     a, b, a_slope, b_slope = series
-    bent = gamma - 1.0 - np.log(gamma)
+    curvature = gamma - 1.0 - np.log(gamma)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        f_small = small * (a + gamma * b) + bent / small - 0.5 * (gamma - 1.0)
-    at_small = square * (a_slope + gamma * b_slope) - bent
+        f_small = small * (a + gamma * b) + curvature / small - 0.5 * (gamma - 1.0)
+    at_small = square * (a_slope + gamma * b_slope) - curvature
 
     x = np.maximum(np.abs(theta), 1.0)
     upward = theta > 0.0
-    rest, fall = -np.expm1(-x), np.exp(-x)
-    odds = gamma * x / rest
+    complement, fall = -np.expm1(-x), np.exp(-x)
+    odds = gamma * x / complement
     log_odds = np.log(odds)
-    inverse = np.where(upward, fall, -1.0) / rest  # 1/(e^theta - 1)
+    inverse = np.where(upward, fall, -1.0) / complement  # 1/(e^theta - 1)
     f_large = np.where(upward, 1.0, 0.0) - (log_odds + 1.0) / np.where(upward, x, -x)
     f_large = f_large + gamma * inverse
     is_reached = np.where(upward, odds * fall < 1.0, odds > 1.0)
-    at_large = np.where(is_reached, x * (fall / rest) * (1.0 - odds) + log_odds, -1.0)
+    at_large = np.where(is_reached, x * (fall / complement) * (1.0 - odds) + log_odds, -1.0)
     is_small = np.abs(theta) < 1.0
     return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)
 

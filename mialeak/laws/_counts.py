@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,13 +47,32 @@ class _Probability(Marginal):
         object.__setattr__(self, "p", p)
         with_labels(self, p=given)
 
+    #: A value is a sum of this many bits.
+    _bits: ClassVar[int] = 1
+
+    @property
+    def _chances(self) -> tuple[FloatArray, FloatArray]:
+        """Probabilities that a bit is one and zero."""
+        return self.p, 1.0 - self.p
+
+    @property
+    def std(self) -> FloatArray:  # type: ignore[override]
+        """Standard deviation."""
+        return np.asarray(np.sqrt(self._bits * self.p * (1.0 - self.p)))
+
+    @property
+    def skewness(self) -> FloatArray:  # type: ignore[override]
+        """Standardised third cumulant."""
+        return _shape_of_draws(*self._chances, self._bits)[0]
+
+    @property
+    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
+        """Standardised fourth cumulant."""
+        return _shape_of_draws(*self._chances, self._bits)[1]
+
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
-        _draw_counts(rng, 1, self.mean, out)
-
-
-def _draw_counts(rng: np.random.Generator, trials: int, p: FloatArray, out: FloatArray) -> None:
-    """Fill `out` with rows of Binomial(trials, p)."""
-    draw_means(rng, binomial_draw(trials, p), np.zeros(p.size), np.ones(p.size), 1, out)
+        p = self._chances[0]
+        draw_means(rng, binomial_draw(self._bits, p), np.zeros(p.size), np.ones(p.size), 1, out)
 
 
 def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
@@ -144,21 +163,6 @@ class Bernoulli(_Probability):
         """The probabilities."""
         return np.asarray(self.p)
 
-    @property
-    def std(self) -> FloatArray:  # type: ignore[override]
-        """Square root of p (1 - p)."""
-        return np.asarray(np.sqrt(self.p * (1.0 - self.p)))
-
-    @property
-    def skewness(self) -> FloatArray:  # type: ignore[override]
-        """Standardised third cumulant."""
-        return _shape_of_draws(self.p, 1.0 - self.p, 1)[0]
-
-    @property
-    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
-        """Standardised fourth cumulant."""
-        return _shape_of_draws(self.p, 1.0 - self.p, 1)[1]
-
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         return _bit_log_ratio(releases, target, self.p, 1.0 - self.p, self.p)
 
@@ -213,14 +217,8 @@ class Presence(_Probability):
         return np.asarray((1.0 - self.p) * np.sqrt(self.mean))
 
     @property
-    def skewness(self) -> FloatArray:  # type: ignore[override]
-        """Standardised third cumulant."""
-        return _shape_of_draws(self.mean, self._zero, 1)[0]
-
-    @property
-    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
-        """Standardised fourth cumulant."""
-        return _shape_of_draws(self.mean, self._zero, 1)[1]
+    def _chances(self) -> tuple[FloatArray, FloatArray]:
+        return self.mean, self._zero
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         return _bit_log_ratio(releases, target, self.mean, self._zero, self.p)
@@ -262,6 +260,8 @@ class Genotype(_Probability):
     array([0.2433, 0.0892])
     """
 
+    _bits = 2
+
     p: Any
     decimals: int | None = None
 
@@ -284,21 +284,6 @@ class Genotype(_Probability):
         """Twice p."""
         return np.asarray(2.0 * self.p)
 
-    @property
-    def std(self) -> FloatArray:  # type: ignore[override]
-        """Square root of 2 p (1 - p)."""
-        return np.asarray(np.sqrt(2.0 * self.p * (1.0 - self.p)))
-
-    @property
-    def skewness(self) -> FloatArray:  # type: ignore[override]
-        """Standardised third cumulant."""
-        return _shape_of_draws(self.p, 1.0 - self.p, 2)[0]
-
-    @property
-    def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
-        """Standardised fourth cumulant."""
-        return _shape_of_draws(self.p, 1.0 - self.p, 2)[1]
-
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         as_count(n, "n", least=2, most=MOST_ROWS)
         require_genotype(target, self.p)
@@ -316,9 +301,6 @@ class Genotype(_Probability):
         with np.errstate(divide="ignore"):
             log_ratio = np.log(ratio) + np.where(self._twice_rare(target), np.log(_RAISED) * 2.0, 0)
         return np.where(fixed, 0.0, log_ratio)
-
-    def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
-        _draw_counts(rng, 2, self.p, out)
 
     def _twice_rare(self, target: FloatArray) -> npt.NDArray[np.bool_]:
         return np.asarray((target == 2.0) & (self.p < _RARE))

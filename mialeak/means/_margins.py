@@ -73,7 +73,8 @@ def margin_leakage_scores(
     Notes
     -----
     For one margin, with frequencies given, the score of a row in cell k is ``(1/p_k - 1)/n``.
-    Margins of other margins add nothing, and the generalised inverse takes that into account.  With
+    A margin implied by another adds no leakage: its directions are in the null space, which the
+    pseudo-inverse ignores.  With
     x the indicators of a row and M their mean of ``x x^T`` ::
 
         (x - p)^T (M - p p^T)^- (x - p) = x^T M^- x - 1

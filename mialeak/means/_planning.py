@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy import linalg, optimize, special
 
 from mialeak._arrays import (
-    MAX_COUNT,
     FloatArray,
     as_count,
     as_flag,
@@ -26,6 +25,7 @@ from mialeak._numerics.distances import (
     kernel_blocks,
     squared_distances,
 )
+from mialeak._numerics.rows_needed import excess, rows_bracket
 from mialeak._numerics.whitening import (
     Full,
     Outside,
@@ -333,33 +333,34 @@ def samples_for_leakage(
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)
     squared = np.asarray(squared_distances(points, mean, by, "target"))
+    scores = squared.ravel()
+
+    def to_second_order(n: FloatArray, which: npt.NDArray[np.intp]) -> FloatArray:
+        second = np.sqrt(scores[which] + by.rank / n / 2.0) / np.sqrt(n)
+        return excess(special.erf(second / np.sqrt(8.0)), leakage)
+
     # squared/n + rank/(2 n^2) = score
-    root = np.hypot(squared, np.sqrt(2.0 * by.rank * score))
-    least = np.maximum(np.ceil((squared + root) / 2.0 / score), 2.0)
-    require(least <= MAX_COUNT, squared, "target", "need at most 2**53 rows")
-    # The quotient is off by one where it is nearly an integer.
-    for rows in (least - 1.0, least):
-        second = np.sqrt(squared + by.rank / rows / 2.0) / np.sqrt(rows)
-        fits = special.erf(second / np.sqrt(8.0)) <= leakage
-        least = np.where(
-            fits, np.minimum(least, np.maximum(rows, 2.0)), np.maximum(least, rows + 1)
-        )
-    counts: npt.NDArray[np.int64] = np.atleast_1d(least.astype(np.int64))
+    near = (scores + np.hypot(scores, np.sqrt(2.0 * by.rank * score))) / 2.0 / score
+    least = rows_bracket(to_second_order, near, least=2)[1]
+    require(np.isfinite(least.reshape(squared.shape)), squared, "target", "need at most 2**53 rows")
     if by.rank:
-        few = counts < _EXACT_ROWS
-        counts[few] = _fewest(np.atleast_1d(squared)[few], by.rank, leakage)
-    counts = counts.reshape(least.shape)
+        few = least < _EXACT_ROWS
+        least[few] = _of_gaussian_rows(scores[few], by.rank, leakage, least[few])
+    counts: npt.NDArray[np.int64] = least.astype(np.int64).reshape(squared.shape)
     return counts if counts.ndim else int(counts)
 
 
-def _fewest(squared: FloatArray, columns: int, leakage: float) -> npt.NDArray[np.int64]:
+def _of_gaussian_rows(
+    squared: FloatArray, columns: int, leakage: float, near: FloatArray
+) -> FloatArray:
     """The first n, up to `_EXACT_ROWS`, at which the means of Gaussian rows leak so little."""
-    low, high = np.ones(squared.size, np.int64), np.full(squared.size, _EXACT_ROWS)
-    while np.any(high - low > 1):
-        middle = (low + high) // 2
-        for n in np.unique(middle[high - low > 1]).tolist():
-            these = np.flatnonzero((middle == n) & (high - low > 1))
-            curve = GaussianMeanTradeOff(squared[these] / n, n=n, columns=columns)
-            fits = np.asarray(curve.advantage) <= leakage
-            high[these[fits]], low[these[~fits]] = n, n
-    return high
+
+    def function(n: FloatArray, which: npt.NDArray[np.intp]) -> FloatArray:
+        values = np.empty(n.size)
+        for rows in np.unique(n).tolist():
+            these = n == rows
+            curve = GaussianMeanTradeOff(squared[which[these]] / rows, n=int(rows), columns=columns)
+            values[these] = excess(curve.advantage, leakage)
+        return values
+
+    return np.minimum(rows_bracket(function, near, least=2, most=_EXACT_ROWS)[1], _EXACT_ROWS)

@@ -26,7 +26,7 @@ from mialeak._arrays import (
 )
 from mialeak._blocks import as_rng
 from mialeak._kernels import enumeration
-from mialeak.mechanisms._cellwise import own_cell_terms
+from mialeak.mechanisms._cellwise import target_cell_terms
 
 __all__ = [
     "CellMechanism",
@@ -123,7 +123,7 @@ class CellMechanism(ABC):
         rows = as_count(n, "n", least=1)
         # Where a count above 1 has no chance, a leakage is its limit.
         atoms, place = np.unique(np.maximum(probability, _RARE / rows), return_inverse=True)
-        leakage = own_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms
+        leakage = target_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms
         return np.asarray(leakage[place].reshape(probability.shape))
 
     @abstractmethod
@@ -249,7 +249,7 @@ class Suppress(CellMechanism):
     below : int
         The smallest count that is shown; 5 and 10 are usual.
     zeros_shown : bool, default False
-        Show that a cell is empty.  It tells more.
+        Show that a cell is empty, which leaks more.
 
     Raises
     ------
@@ -319,11 +319,11 @@ class Geometric(CellMechanism):
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """The noisy measure; what falls outside the window counts at its ends.
 
-        Nothing is lost thereby: beyond all counts the ratio of two laws no longer changes.
+        Exact: outside the range of counts the likelihood ratio is constant.
         """
         noisy = np.array(measure, order="C")
-        room = np.empty(measure.shape[1])
-        enumeration.geometric_blur(math.exp(-self.epsilon), room, noisy)
+        scratch = np.empty(measure.shape[1])
+        enumeration.geometric_blur(math.exp(-self.epsilon), scratch, noisy)
         return noisy
 
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:

@@ -22,9 +22,9 @@ __all__ = [
     "joint_leakage",
     "joint_size",
     "leaked",
-    "own_cell_leakage",
-    "own_cell_terms",
     "poisson_pmf",
+    "target_cell_leakage",
+    "target_cell_terms",
     "total",
     "window",
 ]
@@ -74,18 +74,18 @@ def poisson_pmf(k: FloatArray, mean: FloatArray | float) -> FloatArray:
 # ---- the target's own cell ----
 
 
-def own_cell_leakage(
+def target_cell_leakage(
     mechanism: CellMechanism | None, p: FloatArray, n: int, gamma: float, *, poisson: bool
 ) -> float:
     """Average leakage if the attacker sees the target's own cell only; None: the raw count.
 
-    With a Poisson number of rows the other cells tell nothing, and this is all that leaks.
+    With a Poisson number of rows the other cells add nothing, and this is the whole leakage.
     """
     atoms, cells = np.unique(p[p > 0.0], return_counts=True)
-    return total(own_cell_terms(mechanism, atoms, n, gamma, poisson=poisson) * cells)
+    return total(target_cell_terms(mechanism, atoms, n, gamma, poisson=poisson) * cells)
 
 
-def own_cell_terms(
+def target_cell_terms(
     mechanism: CellMechanism | None, atoms: FloatArray, n: int, gamma: float, *, poisson: bool
 ) -> FloatArray:
     """The same for each of `atoms`, positive and rising, times its probability."""

@@ -19,7 +19,7 @@ from mialeak._arrays import (
 from mialeak._numerics.lattice import lattice_steps
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import Histogram, Maximum, Mean, Mode
-from mialeak.mechanisms._cellwise import leaked, own_cell_leakage, poisson_pmf, total, window
+from mialeak.mechanisms._cellwise import leaked, poisson_pmf, target_cell_leakage, total, window
 
 __all__ = ["closed_leakage"]
 
@@ -37,7 +37,7 @@ def closed_leakage(
     """Leakage of the built-in statistics; None for others."""
     if isinstance(mechanism, Histogram):
         if poisson:
-            return own_cell_leakage(None, p, n, gamma, poisson=True)
+            return target_cell_leakage(None, p, n, gamma, poisson=True)
         return float(max_leakage(p, n, gamma=gamma))
     if isinstance(mechanism, Mean):
         return _mean_leakage(p, mechanism.values, n, gamma, poisson=poisson)
@@ -198,8 +198,8 @@ def _mode_row(
         ahead.append(ahead[-1] if i == mode else ahead[-1] * bounded[i])
     behind, row = np.ones_like(law), np.empty(cells)
     for k in range(cells - 1, -1, -1):
-        own = shifted if k == mode else law * _bounded(moment[k], k < mode)[:, least:]
-        row[k] = (turned @ (own * ahead[k] * behind).sum(axis=1)).real
+        of_count = shifted if k == mode else law * _bounded(moment[k], k < mode)[:, least:]
+        row[k] = (turned @ (of_count * ahead[k] * behind).sum(axis=1)).real
         if k != mode:
             behind = behind * bounded[k]
     return row

@@ -141,7 +141,7 @@ def coarsen(p: Any, n: int, leakage: float, *, ordered: bool = False) -> Coarsen
     proved bound on it.  *Unordered*: greedy, nothing is proved.
 
     The law has to be known, or come from other data than those that are published: groups chosen
-    by the data say something of them.
+    by the published data reveal more about them.
 
     **Cost**: K^2 times the number of groups or merges, at most 1 s for K = 1000; a few seconds for
     K = 1e4.

@@ -19,7 +19,7 @@ __all__ = ["Discretization", "discretize"]
 
 _METHODS = ("kmeans", "quantile", "uniform")
 #: Rows beyond which clusters of several columns are found from small batches.
-_MANY_ROWS = 20_000
+_LARGE_SAMPLE = 20_000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -114,8 +114,8 @@ def discretize(
     Notes
     -----
     One column is binned by scikit-learn's KBinsDiscretizer, several by KMeans, or from 20,000 rows
-    on by MiniBatchKMeans.  Bins found in the very data that are released tell something of them,
-    which the leakage does not count: find them in other data, and ``transform`` those.
+    on by MiniBatchKMeans.  Bins fitted to the released data themselves reveal more about them,
+    which the leakage does not count: fit them to other data, and ``transform`` those.
 
     **Cost.**  For one column of 100,000 rows and 10 bins, on one core: 3 ms ("uniform"), 20 ms
     ("quantile") or 0.3 s ("kmeans").  For `leakage` the number of bins is doubled until they leak
@@ -149,16 +149,16 @@ def discretize(
     # More bins leak more, but for the whims of clusters: double, then halve the interval.
     best, low, high = _with_bins(data, 1, rows, method, seed), 1, 2
     while high <= len(data):
-        found = _with_bins(data, high, rows, method, seed)
-        if found.leakage > budget:
+        result = _with_bins(data, high, rows, method, seed)
+        if result.leakage > budget:
             break
-        best, low, high = found, high, 2 * high
+        best, low, high = result, high, 2 * high
     high = min(high, len(data) + 1)
     while high - low > 1:
         middle = (low + high) // 2
-        found = _with_bins(data, middle, rows, method, seed)
-        if found.leakage <= budget:
-            best, low = found, middle
+        result = _with_bins(data, middle, rows, method, seed)
+        if result.leakage <= budget:
+            best, low = result, middle
         else:
             high = middle
     return best
@@ -185,7 +185,7 @@ def _all_alike(data: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> tuple[Any, int]:
-    """What tells the bin of each row, and the number of bins it may tell."""
+    """The function from rows to bins, and the number of bins."""
     try:
         from sklearn.cluster import KMeans, MiniBatchKMeans
         from sklearn.preprocessing import KBinsDiscretizer
@@ -196,7 +196,7 @@ def _fitted(data: FloatArray, bins: int, method: str, rng: Any) -> tuple[Any, in
         edges = _edges(KBinsDiscretizer, data, bins, method)
         return partial(_between, edges), len(edges) + 1
     seed = int(as_rng(rng).integers(2**31))
-    if len(data) > _MANY_ROWS:
+    if len(data) > _LARGE_SAMPLE:
         clusters = MiniBatchKMeans(bins, random_state=seed, n_init=3, batch_size=4096)
     else:
         clusters = KMeans(bins, random_state=seed, n_init=3)

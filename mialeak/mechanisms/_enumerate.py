@@ -43,7 +43,7 @@ IntArray = npt.NDArray[np.int64]
 
 #: Vectors a block: 4 MB of counts for eight cells, 1 to 100 ms of work.
 _BLOCK = 2**16
-#: Vectors at most, unless the caller says otherwise: minutes, with a mechanism written in NumPy.
+#: Vectors at most, by default: minutes, with a mechanism written in NumPy.
 LIMIT = 10**9
 #: Distinct outcomes at most: 0.3 GB of sums for eight cells.
 _MOST_OUTCOMES = 2**21
@@ -87,21 +87,21 @@ class Enumeration:
 
     def vector(self, place: int) -> IntArray:
         """Count vector number `place`."""
-        counts, rest = [], self.rows
+        counts, rows_after = [], self.rows
         for behind in range(self.cells - 1, 0, -1):
             # The vectors with less than c here: all those of `rest` rows, less those of rest - c.
-            every = math.comb(rest + behind, behind)
-            low, high = 0, rest
+            every = math.comb(rows_after + behind, behind)
+            low, high = 0, rows_after
             while low < high:
                 c = (low + high + 1) // 2
-                if every - math.comb(rest - c + behind, behind) <= place:
+                if every - math.comb(rows_after - c + behind, behind) <= place:
                     low = c
                 else:
                     high = c - 1
-            place -= every - math.comb(rest - low + behind, behind)
+            place -= every - math.comb(rows_after - low + behind, behind)
             counts.append(low)
-            rest -= low
-        return np.array([*counts, rest], np.int64)
+            rows_after -= low
+        return np.array([*counts, rows_after], np.int64)
 
     def counts(self, first: int, size: int) -> IntArray:
         """`size` count vectors from number `first` on, (size, K), read-only."""
@@ -251,27 +251,27 @@ def as_outcomes(
     """What `mechanism` makes of `counts`; of a table (no counts) the labels from `first` on."""
     if counts is None:
         return _compact(mechanism[first : first + size])
-    found = np.asarray(mechanism(counts))
-    if found.ndim not in (1, 2) or len(found) != len(counts):
+    shown = np.asarray(mechanism(counts))
+    if shown.ndim not in (1, 2) or len(shown) != len(counts):
         invalid(
             "mechanism",
             f"give labels of shape (M,) or probabilities of shape (M, L) for M = {len(counts)} "
-            f"count vectors; the shape is {found.shape}",
+            f"count vectors; the shape is {shown.shape}",
         )
-    if found.ndim == 1:
-        if found.dtype.kind not in "iub":
-            rule = f"give integer labels, not {found.dtype}"
+    if shown.ndim == 1:
+        if shown.dtype.kind not in "iub":
+            rule = f"give integer labels, not {shown.dtype}"
             invalid("mechanism", rule, remedy=_NUMBER, error=TypeError)
-        return _compact(found.astype(np.int64))
-    return _as_chances(found, counts)
+        return _compact(shown.astype(np.int64))
+    return _as_chances(shown, counts)
 
 
-def _as_chances(found: npt.NDArray[Any], counts: IntArray) -> Chances:
+def _as_chances(shown: npt.NDArray[Any], counts: IntArray) -> Chances:
     name = "mechanism(counts)"
-    if found.dtype.kind not in "fiub" or not found.shape[1]:
-        rule = f"give probabilities, not {found.dtype} of shape {found.shape}"
+    if shown.dtype.kind not in "fiub" or not shown.shape[1]:
+        rule = f"give probabilities, not {shown.dtype} of shape {shown.shape}"
         invalid("mechanism", rule, error=TypeError)
-    chances = np.ascontiguousarray(found, np.float64)
+    chances = np.ascontiguousarray(shown, np.float64)
     require_within(chances, 0.0, 1.0, name, "hold probabilities in [0, 1]")
     mass = chances.sum(axis=1)
     off = np.abs(mass - 1.0) > MASS_TOLERANCE
@@ -279,7 +279,7 @@ def _as_chances(found: npt.NDArray[Any], counts: IntArray) -> Chances:
         (row,) = first_index(off)
         given = f"{mass[row]!s} for the counts {counts[row].tolist()}"
         invalid(name, f"have rows that sum to 1 within 1e-9; the sum is {given}")
-    return Chances(np.arange(found.shape[1]), chances)
+    return Chances(np.arange(shown.shape[1]), chances)
 
 
 def _compact(labels: npt.NDArray[Any]) -> Labels:
@@ -339,13 +339,13 @@ def enumerated_leakage(
     def work(block: tuple[int, int]) -> tuple[int, IntArray, FloatArray]:
         first, size = block
         counts = None if table else every.counts(first, size)
-        found = as_outcomes(mechanism, counts, first, size)
-        start, sums = every.vector(first), np.zeros((len(found.names), 2, width))
-        if isinstance(found, Labels):
-            enumeration.enumerate_labels(len(p), start, factors, offset, found.labels, sums)
+        shown = as_outcomes(mechanism, counts, first, size)
+        start, sums = every.vector(first), np.zeros((len(shown.names), 2, width))
+        if isinstance(shown, Labels):
+            enumeration.enumerate_labels(len(p), start, factors, offset, shown.labels, sums)
         else:
-            enumeration.enumerate_kernel(len(p), start, factors, offset, found.chances, sums)
-        return size, found.names, sums
+            enumeration.enumerate_kernel(len(p), start, factors, offset, shown.chances, sums)
+        return size, shown.names, sums
 
     sums = _Sums(width)
     with progress_bar(progress, every.size, "count vector") as done:

@@ -23,7 +23,7 @@ from mialeak._blocks import map_blocks, progress_bar, resolve_workers, row_block
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import CellMechanism, Histogram
-from mialeak.mechanisms._cellwise import joint_leakage, joint_size, own_cell_leakage
+from mialeak.mechanisms._cellwise import joint_leakage, joint_size, target_cell_leakage
 from mialeak.mechanisms._closed_forms import closed_leakage
 from mialeak.mechanisms._enumerate import (
     LIMIT,
@@ -39,10 +39,10 @@ __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
 
 #: At a fixed number of rows a cell mechanism is answered exactly if it is not random and there are
 #: at most so many count vectors (a second of work), or if :func:`joint_leakage` holds so few.
-_FEW_VECTORS, _FEW_JOINT = 2**21, 2**20
+_MOST_VECTORS_FIRST, _MOST_JOINT_FIRST = 2**21, 2**20
 #: Cells of :func:`joint_leakage` at most: each is an axis of an array.
 _MOST_JOINT_CELLS = 12
-#: Bits of the label that tells what all cells release.
+#: Bits of the label of the outcomes of all cells.
 _MOST_DIGITS = 62
 #: At a larger gamma only atoms leak that are rarer than 1e-100, and products overflow.
 _LARGEST_GAMMA = 1e100
@@ -362,19 +362,19 @@ def _cell_leakage(
     mechanism: CellMechanism, p: FloatArray, n: int, gamma: float, *, poisson: bool
 ) -> tuple[float, float, str]:
     if poisson:
-        own = own_cell_leakage(mechanism, p, n, gamma, poisson=True)
-        return own, own, "own cell"
+        in_cell = target_cell_leakage(mechanism, p, n, gamma, poisson=True)
+        return in_cell, in_cell, "own cell"
     atoms = p[p > 0.0]
     cells = len(atoms)
     if cells == 1:
         return 0.0, 0.0, "closed form"
-    if cells <= _MOST_JOINT_CELLS and joint_size(mechanism, cells, n) <= _FEW_JOINT:
+    if cells <= _MOST_JOINT_CELLS and joint_size(mechanism, cells, n) <= _MOST_JOINT_FIRST:
         exact = joint_leakage(mechanism, atoms, n, gamma)
         return exact, exact, "enumeration"
     if (
         not mechanism.random
         and cells < _MOST_DIGITS
-        and math.comb(n + cells - 1, n) <= _FEW_VECTORS
+        and math.comb(n + cells - 1, n) <= _MOST_VECTORS_FIRST
     ):
         released, digit = np.unique(mechanism.release(np.arange(n + 1)), return_inverse=True)
         if cells * math.log2(len(released)) < _MOST_DIGITS:
@@ -383,9 +383,9 @@ def _cell_leakage(
                 lambda counts: digit[counts] @ radix, atoms, n, gamma, poisson=False
             )
             return exact, exact, "enumeration"
-    own = own_cell_leakage(mechanism, p, n, gamma, poisson=False)
+    in_cell = target_cell_leakage(mechanism, p, n, gamma, poisson=False)
     upper = float(max_leakage(p, n, gamma=gamma))
-    return min(own, upper), upper, "own cell and raw counts"
+    return min(in_cell, upper), upper, "own cell and raw counts"
 
 
 # ---- samples ----
@@ -472,8 +472,8 @@ def _scores(
     """Y for each sample, times gamma where that is below 1."""
     sign = 1.0 if gamma >= 1.0 else -1.0
     nothing = np.zeros(x.shape[1])
-    said = np.array([attack.get(name, nothing) for name in outcomes.names.tolist()])
-    said = (sign * said > 0.0).astype(np.float64)
+    guess = np.array([attack.get(name, nothing) for name in outcomes.names.tolist()])
+    guess = (sign * guess > 0.0).astype(np.float64)
     if isinstance(outcomes, Labels):
-        return np.asarray(sign * np.vecdot(x, said[outcomes.labels]))
-    return np.asarray(sign * np.vecdot(x, outcomes.chances @ said))
+        return np.asarray(sign * np.vecdot(x, guess[outcomes.labels]))
+    return np.asarray(sign * np.vecdot(x, outcomes.chances @ guess))

@@ -74,11 +74,11 @@ class _Table:
 
     def cuts(self, groups: int) -> list[int]:
         """Where the groups of the best cut of all atoms begin, the first left out."""
-        found, j = [], len(self.values[0]) - 1
+        cuts, j = [], len(self.values[0]) - 1
         for g in range(groups - 1, 0, -1):
             j = int(self.last_cut[g][j])
-            found.append(j)
-        return found[::-1]
+            cuts.append(j)
+        return cuts[::-1]
 
 
 def _layers(cost: FloatArray, groups: int, budget: float = math.inf) -> _Table:
@@ -142,7 +142,7 @@ class _EntropySearch:
         self.p, self.n, self.cost, self.entropy = p, n, cost, entropy
         self.groups, self.budget, self.least = groups, budget, least
         self.cuts = least.cuts(groups)
-        self.found = self._entropy_of(self.cuts)
+        self.best_entropy = self._entropy_of(self.cuts)
 
     def _entropy_of(self, cuts: list[int]) -> float:
         edges = [0, *cuts, len(self.p)]
@@ -151,17 +151,17 @@ class _EntropySearch:
     def _try(self, cuts: list[int]) -> float:
         """The leakage of `cuts`, which are kept if they fit and are better than what is known."""
         leakage, entropy = _leakage(self.p, cuts, self.n), self._entropy_of(cuts)
-        if leakage <= self.budget and entropy > self.found:
-            self.cuts, self.found = cuts, entropy
+        if leakage <= self.budget and entropy > self.best_entropy:
+            self.cuts, self.best_entropy = cuts, entropy
         return leakage
 
     def run(self) -> tuple[list[int], float]:
         """Cuts, and a bound on the entropy of any."""
         if self.groups == 1:
-            return self.cuts, self.found
+            return self.cuts, self.best_entropy
         work = sum((len(self.p) - g) ** 2 / 2 for g in range(self.groups))
         rounds = min(max(int(_WORK / max(work, 1.0)), 2), _MOST_ROUNDS)
-        inside = _leakage(self.p, self.cuts, self.n), self.found
+        inside = _leakage(self.p, self.cuts, self.n), self.best_entropy
         bound, best_table, best_rate = math.inf, None, 0.0
         outside = None
         rate = 0.0
@@ -183,9 +183,9 @@ class _EntropySearch:
             if outside[0] - inside[0] <= 0.0:
                 break
             rate = max((outside[1] - inside[1]) / (outside[0] - inside[0]), 0.0)
-        if best_table is not None and bound > self.found:
+        if best_table is not None and bound > self.best_entropy:
             bound = self._branch(best_table, best_rate, bound)
-        return self.cuts, max(bound, self.found)
+        return self.cuts, max(bound, self.best_entropy)
 
     def _branch(self, table: _Table, rate: float, bound: float) -> float:
         """Close the gap, or give up and return the bound that is left."""
@@ -196,12 +196,12 @@ class _EntropySearch:
         ]
         for _ in range(max(_NODES // atoms, 1)):
             if not heap:
-                return self.found
+                return self.best_entropy
             if len(heap) > _MOST_KEPT:
                 break
             top, g, j, cuts, leakage, entropy = heapq.heappop(heap)
-            if -top <= self.found + _SLACK:
-                return self.found
+            if -top <= self.best_entropy + _SLACK:
+                return self.best_entropy
             if g == 1:
                 self._try(list(cuts))
                 continue
@@ -215,11 +215,11 @@ class _EntropySearch:
             else:
                 hope = gained - table.values[g - 2][i] + rate * (self.budget - leak)
                 good = leak + self.least.values[g - 2][i] <= self.budget + _SLACK
-            good &= hope > self.found + _SLACK
+            good &= hope > self.best_entropy + _SLACK
             for at in np.flatnonzero(good):
                 item = -float(hope[at]), g - 1, int(i[at]), (int(i[at]), *cuts)
                 heapq.heappush(heap, (*item, float(leak[at]), float(gained[at])))
-        return max(self.found, -heap[0][0]) if heap else self.found
+        return max(self.best_entropy, -heap[0][0]) if heap else self.best_entropy
 
 
 # ---- more ordered atoms ----
@@ -257,8 +257,8 @@ def path_cuts(p: FloatArray, n: int, budget: float) -> tuple[IntArray, int]:
 def _path(edges: FloatArray, n: int, reward: float) -> tuple[list[int], float]:
     atoms = len(edges) - 1
     cost, last_cut = np.empty(atoms + 1), np.empty(atoms + 1, np.int32)
-    room = np.empty(atoms // coarsening.BLOCK + 2)
-    coarsening.cut_path(edges, float(n), reward, cost, room, last_cut)
+    scratch = np.empty(atoms // coarsening.BLOCK + 2)
+    coarsening.cut_path(edges, float(n), reward, cost, scratch, last_cut)
     cuts, j = [], int(last_cut[atoms])
     while j > 0:
         cuts.append(j)
@@ -285,10 +285,10 @@ def _merged(p: FloatArray, n: int, cuts: list[int], budget: float, fewest: int) 
 
 def greedy_groups(p: FloatArray, n: int, budget: float) -> IntArray:
     """The better of two: one group of the largest atoms, and the best pair again and again."""
-    found = [_one_group(p, n, budget)]
+    groupings = [_one_group(p, n, budget)]
     if len(p) <= _MOST_PAIRS:
-        found.append(_best_pairs(p, n, budget))
-    return max(found, key=lambda labels: (labels.max(), _entropy(labels, p)))
+        groupings.append(_best_pairs(p, n, budget))
+    return max(groupings, key=lambda labels: (labels.max(), _entropy(labels, p)))
 
 
 def _entropy(labels: IntArray, p: FloatArray) -> float:
@@ -328,18 +328,18 @@ def _best_pairs(p: FloatArray, n: int, budget: float) -> IntArray:
     best = gain[np.arange(len(p)), partner]
     while cost[alive].sum() > budget * _FILLED and alive.sum() > 1:
         kept = int(np.argmax(best))
-        gone = int(partner[kept])
-        labels[labels == gone] = kept
-        mass[kept] += mass[gone]
+        merged = int(partner[kept])
+        labels[labels == merged] = kept
+        mass[kept] += mass[merged]
         cost[kept] = group_cost(mass[kept], n)
-        alive[gone] = False
-        gain[gone, :] = gain[:, gone] = best[gone] = -np.inf
+        alive[merged] = False
+        gain[merged, :] = gain[:, merged] = best[merged] = -np.inf
         row = np.where(alive, cost + cost[kept] - group_cost(mass + mass[kept], n), -np.inf)
         row[kept] = -np.inf
         gain[kept, :] = gain[:, kept] = row
         better = row > best
         best[better], partner[better] = row[better], kept
-        stale = np.flatnonzero(alive & ~better & ((partner == kept) | (partner == gone)))
+        stale = np.flatnonzero(alive & ~better & ((partner == kept) | (partner == merged)))
         stale = np.union1d(stale, [kept])
         partner[stale] = np.argmax(gain[stale], axis=1)
         best[stale] = gain[stale, partner[stale]]

@@ -21,7 +21,7 @@ __all__ = ["AuditDisplay"]
 
 Kind = Literal["curve", "scores"]
 
-#: Colours of the two worlds, told apart by the colour-blind.
+#: Colours of the two worlds, distinct for the colour-blind.
 _IN, _OUT = "#D55E00", "#0072B2"
 #: Share of the scores at either end that the classes of a histogram leave to the outermost.
 _FAR = 0.001
@@ -184,8 +184,8 @@ class AuditDisplay:
 
     def _guarantee(self, fpr: FloatArray) -> FloatArray:
         """The curve of (epsilon, delta) at the bound: some attack is above it."""
-        grow, slip = np.exp(self.result.epsilon_lower), self.result.delta
-        power: FloatArray = np.minimum(slip + grow * fpr, 1.0 - (1.0 - slip - fpr) / grow)
+        grow, offset = np.exp(self.result.epsilon_lower), self.result.delta
+        power: FloatArray = np.minimum(offset + grow * fpr, 1.0 - (1.0 - offset - fpr) / grow)
         return np.clip(power, 0.0, 1.0)
 
     def _plot_scores(self, scale: Scale) -> None:

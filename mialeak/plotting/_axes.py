@@ -28,7 +28,7 @@ Scale = Literal["log", "linear"]
 #: What the lines of these displays are marked with (matplotlib's gid).
 CURVE, REFERENCE = "mialeak-curve", "mialeak-reference"
 
-#: Colours told apart by the colour-blind (Okabe and Ito, without those too light for a line), each
+#: Colours distinct for the colour-blind (Okabe and Ito, without those too light for a line), each
 #: with a dash of its own for those who see no colour.
 _STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0072B2", "linestyle": "-"},

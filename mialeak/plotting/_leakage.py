@@ -36,11 +36,11 @@ _NOISE = "Standard deviation of the noise on the release"
 #: A log axis shows so many decades below the largest leakage at most.
 _DECADES = 4
 #: Rows that are drawn one by one; of more, so many are chosen on either scale.
-_MANY, _POINTS = 3000, 400
+_LARGE, _POINTS = 3000, 400
 
 
 class Range(NamedTuple):
-    """Where the leakage may be, and who says so."""
+    """Range of the leakage, and the name of the method that gives it."""
 
     lower: FloatArray
     upper: FloatArray
@@ -64,7 +64,7 @@ class LeakageDisplay:
     name : str, optional
         For the legend.
     band : Range, optional
-        ``(lower, upper, name)``: where the leakage may be, and who says so.
+        ``(lower, upper, name)``: range of the leakage, and the name of the method.
     style : {"line", "steps", "histogram"}
         How to draw it; steps go up to each `x`.
 
@@ -136,8 +136,8 @@ class LeakageDisplay:
             The advantage of the best attack on each row; or a range for each, of which the upper
             ends are the line.
         style : {"sorted", "histogram"}
-            "sorted": from the riskiest row to the safest; a point of the line tells which share of
-            the rows leaks at least so much.
+            "sorted": from the riskiest row to the safest; a point of the line is the share of
+            the rows that leak at least so much.
         bins : int
             Classes of the histogram.
         ax : matplotlib Axes, optional
@@ -432,7 +432,7 @@ def _falling(values: FloatArray) -> FloatArray:
 
 def _ranks(rows: int) -> Any:
     """The ranks of the rows to draw: all of them, or those that either scale needs."""
-    if rows <= _MANY:
+    if rows <= _LARGE:
         return np.arange(rows)
     spread = np.linspace(0, rows - 1, _POINTS), np.geomspace(1, rows, _POINTS) - 1
     return np.unique(np.concatenate(spread).astype(np.intp))

@@ -44,7 +44,7 @@ _POINTS = 300
 _CONFIDENCE = 0.95
 #: A curve with more than `_MANY` points is thinned to about this many levels of either rate, on
 #: either scale.
-_MANY, _LEVELS = 3000, 300
+_LARGE, _LEVELS = 3000, 300
 
 
 class TradeOffDisplay:
@@ -62,7 +62,7 @@ class TradeOffDisplay:
     leakage : float, optional
         The largest power - fpr, for the legend.
     band : Band, optional
-        ``(fpr, lower, upper, name)``: where the power may be, and who says so.
+        ``(fpr, lower, upper, name)``: range of the power, and the name of the method.
 
     Attributes
     ----------
@@ -351,11 +351,11 @@ def _grid(tradeoff: TradeOff, start: float) -> FloatArray:
 def _blocks(curve: EmpiricalTradeOff) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """First and last points of runs of a measured curve, most of them of one point.
 
-    Of long curves every count that a log scale tells apart begins a run, from either end.
+    Of long curves every count that is distinct on a log scale begins a run, from either end.
     """
     size = curve.roc.fpr.size
     first = np.arange(size)
-    if size > _MANY:
+    if size > _LARGE:
         starts = [np.linspace(0, size - 1, _LEVELS).astype(np.intp)]
         for rate, total in ((curve.roc.fpr, curve.n_out), (curve.roc.power, curve.n_in)):
             levels = np.geomspace(1.0 / total, 1.0, _LEVELS)
@@ -370,26 +370,31 @@ def pointwise_band(curve: EmpiricalTradeOff, confidence: float) -> Band:
     first, last = _blocks(curve)
     false, hits = np.rint(curve.roc.fpr * curve.n_out), np.rint(curve.roc.power * curve.n_in)
     tail = 0.5 * (1.0 - np.sqrt(confidence))
-    left, right = _least(false[first], curve.n_out, tail), _most(false[last], curve.n_out, tail)
+    lower_ends, upper_ends = (
+        _least(false[first], curve.n_out, tail),
+        _most(false[last], curve.n_out, tail),
+    )
     bottom, top = _least(hits[first], curve.n_in, tail), _most(hits[last], curve.n_in, tail)
     # All four rise along the curve: above x the highest of those that begin at or before x, below
     # it the lowest of those that end at x or after.
-    edges = np.unique(np.concatenate([left, right]))
-    lower = bottom[np.minimum(np.searchsorted(right, edges, side="right"), right.size - 1)]
-    upper = top[np.searchsorted(left, edges, side="right") - 1]
+    edges = np.unique(np.concatenate([lower_ends, upper_ends]))
+    lower = bottom[
+        np.minimum(np.searchsorted(upper_ends, edges, side="right"), upper_ends.size - 1)
+    ]
+    upper = top[np.searchsorted(lower_ends, edges, side="right") - 1]
     name = f"{100 * confidence:g}% pointwise band (Clopper-Pearson)"
     return Band(edges, lower, upper, name)
 
 
 def _least(count: FloatArray, total: int, tail: float) -> FloatArray:
     """Lower end of the Clopper-Pearson interval."""
-    some = count > 0.0
-    value = betaincinv(np.where(some, count, 1.0), total - count + 1.0, tail)
-    return np.where(some, value, 0.0)
+    inside = count > 0.0
+    value = betaincinv(np.where(inside, count, 1.0), total - count + 1.0, tail)
+    return np.where(inside, value, 0.0)
 
 
 def _most(count: FloatArray, total: int, tail: float) -> FloatArray:
     """Upper end of the Clopper-Pearson interval."""
-    some = count < total
-    value = betainccinv(count + 1.0, np.where(some, total - count, 1.0), tail)
-    return np.where(some, value, 1.0)
+    inside = count < total
+    value = betainccinv(count + 1.0, np.where(inside, total - count, 1.0), tail)
+    return np.where(inside, value, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
-from mialeak._arrays import (
-    MAX_COUNT,
-    FloatArray,
-    as_count,
-    as_counts,
-    as_gamma,
-    as_share,
-    invalid,
-)
+from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
+from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
 from mialeak.tables._mixture_fit import complete
@@ -398,19 +390,7 @@ def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float
     """
     bound = as_share(leakage, "leakage")
     law = complete(_as_sample(counts))
-    low, high = 0, 1
-    while completed_leakage(law, high, gamma) > bound:
-        if high == MAX_COUNT:
-            rule = "be reached with at most 2**53 rows, which leak more than that"
-            invalid("leakage", rule, value=bound)
-        low, high = high, min(4 * high, MAX_COUNT)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if completed_leakage(law, middle, gamma) > bound:
-            low = middle
-        else:
-            high = middle
-    return high
+    return rows_needed(lambda n: completed_leakage(law, n, gamma), bound)
 
 
 def min_samples_interval(
@@ -422,28 +402,14 @@ def min_samples_interval(
     2**53: cells that the sample missed may be too rare for any release.
     """
     law = complete(_as_sample(counts))
-    low = _crossing(lambda n: interval_end(law, n, 1.0, confidence, -1) > leakage, near)
-    high = _crossing(lambda n: interval_end(law, n, 1.0, confidence, 1) > leakage, near)
-    return min(max(low[0], 1), near), high[1] if high[1] is None else max(high[1], near)
 
+    def ends(side: int) -> tuple[float, float]:
+        def function(n: FloatArray, _: object) -> FloatArray:
+            end = interval_end(law, int(n[0]), 1.0, confidence, side)
+            return np.where(end > leakage, np.inf, -np.inf)
 
-def _crossing(above: Callable[[int], bool], near: int) -> tuple[int, int | None]:
-    """Two n, closer than `_STEP` or neighbours: `above` at the first, not at the second.
+        low, high = rows_bracket(function, [near], stride=_STRIDE, precision=_STEP)
+        return float(low[0]), float(high[0])
 
-    The first is 0 if it is not above at 1, the second None if it is above at 2**53.
-    """
-    low, high = 0, near
-    while above(high):
-        if high == MAX_COUNT:
-            return high, None
-        low, high = high, min(_STRIDE * high, MAX_COUNT)
-    while low == 0 and high > 1:
-        middle = high // _STRIDE
-        if middle == 0 or above(middle):
-            low = middle
-            break
-        high = middle
-    while high - low > 1 and high > (1 + _STEP) * low:
-        middle = max(low + 1, min(high - 1, round(math.sqrt(max(low, 1) * high))))
-        low, high = (middle, high) if above(middle) else (low, middle)
-    return low, high
+    low, high = max(ends(-1)[0], 1.0), ends(1)[1]
+    return min(int(low), near), None if math.isinf(high) else max(int(high), near)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray
 
-__all__ = ["cheapest_majorant", "step_share"]
+__all__ = ["cheapest_majorant", "step_length"]
 
 #: Weight of half the squared coefficients in the cost.  Where the data say nothing a coefficient
 #: could grow without end; a cost of this size does not show in any bound.
@@ -27,8 +27,8 @@ _BALANCE = 1e-3
 #: Largest number of Newton steps.  Ten is usual.  The result bounds the function even when the
 #: steps run out: it is then merely not the cheapest.
 _STEPS = 60
-#: Share of the way to the nearest edge that a step may go, and the target of the next gap.
-_STEP_SHARE, _CENTERING = 0.97, 0.1
+#: Fraction to the boundary that a step may take, and the target of the next gap.
+_FRACTION_TO_BOUNDARY, _CENTERING = 0.97, 0.1
 
 
 def cheapest_majorant(
@@ -68,30 +68,30 @@ def cheapest_majorant(
     least_variance = 0.01 * constant + 1e-14
     x = np.full(r, max(float(floor.max()), 0.0) + 0.05)
     slack = mean @ x - floor
-    price = np.full(m, 1.0 / m)
+    dual = np.full(m, 1.0 / m)
     for _ in range(_STEPS):
         half_gradient = square @ x + cross
         variance = constant + x @ (half_gradient + cross)
         sd = math.sqrt(max(variance, 0.0) + least_variance)
         gradient = cost + (margin / sd) * half_gradient + _RIDGE * x
-        gap = float(slack @ price)
-        balance = np.abs(gradient - price @ mean).max()
+        gap = float(slack @ dual)
+        balance = np.abs(gradient - dual @ mean).max()
         if gap < max(_GAIN, _GAIN_SHARE * margin * sd) and balance < _BALANCE:
             break
         target = _CENTERING * gap / m
-        ratio = price / slack
+        ratio = dual / slack
         newton = (margin / sd) * square + (mean.T * ratio) @ mean
         newton[diagonal, diagonal] += _RIDGE + _ROUNDING * newton.trace()
         step = np.linalg.solve(newton, (target / slack) @ mean - gradient)
         slack_step = mean @ step
-        price_step = target / slack - price - ratio * slack_step
-        share = step_share(slack, slack_step, _STEP_SHARE)
+        dual_step = target / slack - dual - ratio * slack_step
+        share = step_length(slack, slack_step, _FRACTION_TO_BOUNDARY)
         x, slack = x + share * step, slack + share * slack_step
-        price = price + step_share(price, price_step, _STEP_SHARE) * price_step
+        dual = dual + step_length(dual, dual_step, _FRACTION_TO_BOUNDARY) * dual_step
     return x - min(float((mean @ x - floor).min()), 0.0)
 
 
-def step_share(position: FloatArray, step: FloatArray, most: float) -> float:
+def step_length(position: FloatArray, step: FloatArray, most: float) -> float:
     """Share of `step`, at most 1, that uses up no more than `most` of any positive `position`."""
     fastest = float(-(step / position).min())
     return min(1.0, most / fastest) if fastest > 0 else 1.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_share, invalid
+from mialeak._arrays import FloatArray, as_count, as_share
 from mialeak._columns import Factor
+from mialeak._numerics.rows_needed import rows_needed
 from mialeak._results import Bounds, Kind, Result
 from mialeak.tables._margin_cells import FEW, MarginCells
 
@@ -312,19 +312,9 @@ class MarginReport(Result):
             Outside that range, or if 2**53 rows still leak more.
         """
         leakage = as_share(leakage, "leakage")
-        low, high, n, step = 1, MAX_COUNT + 1, 2, 0
-        while high - low > 1:
-            value = self.average_at(n)
-            low, high = (n, high) if value > leakage else (low, n)
-            # Leakage falls nearly as 1 / sqrt(n); every third step bisects, far ends as squares.
-            guess = int(min(n * (value / leakage) ** 2, float(MAX_COUNT)))
-            step += 1
-            if step % 3 == 0:
-                guess = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
-            n = min(max(guess, low + 1), high - 1)
-        if high > MAX_COUNT:
-            invalid("leakage", "be what at most 2**53 rows leak", value=leakage)
-        return high
+        # Leakage falls nearly as 1 / sqrt(n).
+        near = self.rows * min(self.plug_in.average.value / leakage, 1e8) ** 2
+        return rows_needed(self.average_at, leakage, near=near, least=2)
 
     def riskiest(self, top: int | None = 10) -> tuple[RowInMargins, ...]:
         """The `top` rows that leak most for the population, then by plug-in, then in order."""

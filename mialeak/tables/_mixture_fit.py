@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
-from mialeak.tables._interior_point import step_share
+from mialeak.tables._interior_point import step_length
 from mialeak.tables._sampling import ENDLESS, Sampling
 
 __all__ = [
@@ -54,12 +54,12 @@ _HEAVY_GAP = 8
 _SHARP = 0.5
 #: Light counts are pooled from these on (the last goes up to LARGEST_NODE, for small samples).
 _POOLS = np.r_[1:13, 14, 16, 18, 21, 24, 28, 32, 37, 42, 48, 54, 61, 69, 78, 88]
-#: Pull of the fit towards an even spread: it counts as much as this many cells a node, two or
-#: three in all.  Maximum likelihood alone would put everything on a handful of nodes, which suits
-#: uniform laws only; with ten times the pull these suffer more than smooth laws gain.
-_PULL = 0.03
-#: Newton steps of the fit (ten are usual), and as in ``_majorant``.
-_STEPS, _STEP_SHARE, _CENTERING = 60, 0.9, 0.1
+#: Weight of the log-barrier that shrinks the fitted mixture towards uniform, in pseudo-cells:
+#: 0.03 a node, 2 to 3 in total.  Maximum likelihood alone puts all mass on a handful of nodes,
+#: which suits uniform laws only; with ten times the weight these lose more than smooth laws gain.
+_BARRIER = 0.03
+#: Newton steps of the fit (ten are usual), and as in ``_interior_point``.
+_STEPS, _FRACTION_TO_BOUNDARY, _CENTERING = 60, 0.9, 0.1
 
 
 @dataclass(frozen=True)
@@ -166,23 +166,27 @@ def _most_likely(seen: FloatArray, expected: FloatArray) -> FloatArray:
     diagonal = np.arange(len(seen))
     root = np.sqrt(seen)
     shares = np.full(len(total), max(float(seen.sum()), 1.0) / total.sum())
-    price = total.copy()
+    dual = total.copy()
     for _ in range(_STEPS):
         fitted = expected @ shares
         gradient = total - (seen / fitted) @ expected
-        gap = float(shares @ price) / len(total)
-        target = max(_PULL, _CENTERING * gap)
-        scale = shares / price
+        gap = float(shares @ dual) / len(total)
+        target = max(_BARRIER, _CENTERING * gap)
+        scale = shares / dual
         rank = expected * (root / fitted)[:, None]
         system = (rank * scale) @ rank.T
         system[diagonal, diagonal] += 1.0
         free = scale * (target / shares - gradient)
         step = free - scale * (np.linalg.solve(system, rank @ free) @ rank)
-        price_step = target / shares - price - step / scale
-        go = step_share(shares, step, _STEP_SHARE)
-        go_price = step_share(price, price_step, _STEP_SHARE)
-        shares = shares + go * step
-        price = price + go_price * price_step
-        if target == _PULL and min(go, go_price) == 1.0 and abs(gap - _PULL) < 0.5 * _PULL:
+        dual_step = target / shares - dual - step / scale
+        alpha_primal = step_length(shares, step, _FRACTION_TO_BOUNDARY)
+        alpha_dual = step_length(dual, dual_step, _FRACTION_TO_BOUNDARY)
+        shares = shares + alpha_primal * step
+        dual = dual + alpha_dual * dual_step
+        if (
+            target == _BARRIER
+            and min(alpha_primal, alpha_dual) == 1.0
+            and abs(gap - _BARRIER) < 0.5 * _BARRIER
+        ):
             break
     return shares

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak import special
-from mialeak._arrays import FloatArray, as_count, invalid, unsupported
+from mialeak._arrays import FloatArray, as_count, contiguous, invalid, unsupported
+from mialeak._kernels import binomial
 
 __all__ = ["ENDLESS", "Sampling", "as_sampling", "binomial_pmf", "leakage_at"]
 
@@ -160,16 +161,12 @@ def leakage_at(p: FloatArray, n: int, gamma: float) -> FloatArray:
     of probability q < p, and E(thinned B / (n q) | B) = B / (n p), so B / (n p) is smaller in
     convex order than its like at q.
     """
-    if gamma == 1:
-        deviation = special.binom_mad(n, p) / 2
-    elif gamma > 1:
-        deviation = special.binom_excess(gamma * n * p, n, p)
-    else:
-        deviation = special.binom_shortfall(gamma * n * p, n, p) / gamma
-    expected = n * p
-    rare = expected < 1e-300
-    value = deviation / np.where(rare, 1.0, expected)
-    return np.clip(np.where(rare, 1.0, value), 0.0, 1.0)
+    atoms = np.clip(np.asarray(p, np.float64), 0.0, 1.0)
+    out = np.empty(atoms.size)
+    bad = binomial.leakage_atoms(contiguous(atoms.ravel()), float(n), gamma, 1.0, out)
+    if bad >= 0:
+        raise ArithmeticError(f"a fitted probability is {atoms.ravel()[bad]!r}")
+    return out.reshape(atoms.shape)
 
 
 def binomial_pmf(count: int, n: int, p: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ _BLOCK = 1 << 22
 #: By how much the mean square of clipped norms may be above the square of the norm: rounding of
 #: single precision.
 _CLIPPED = 1e-5
-#: Means of fewer gradients are not told from their sum.
+#: Means of fewer gradients are not distinguished from their sum.
 _LEAST_BATCH = 8
 
 
@@ -143,7 +143,7 @@ class CovarianceAttack:
         self.noise_multiplier = _as_noise(noise_multiplier, self.clip_norm)
         self._metric, self._plan = self._metric_of(reference), None
         if self.noise_multiplier == 0.0:
-            _warn_of_few_rows(reference)
+            _warn_of_short_reference(reference)
         self._single = False
         self._combined: FloatArray | None = None
         self.n_steps_seen_ = 0
@@ -295,14 +295,14 @@ class CovarianceAttack:
         deviations, scores = batches - self._metric.mean, np.empty((steps, count))
         released = self._released(deviations)
         rows = max(1, _BLOCK // columns)
-        many = max(1, rows // max(count, 1))
-        for first in range(0, steps, many):
-            some = slice(first, first + many)
+        block = max(1, rows // max(count, 1))
+        for first in range(0, steps, block):
+            chunk = slice(first, first + block)
             for start in range(0, count, rows):
                 part = slice(start, start + rows)
-                few = self._clip(targets[some, part]) - self._metric.mean
-                squared, inner = self._metric.products(few, deviations[some])
-                scores[some, part] = self._step_scores(squared, inner, released[some])
+                deviations_of_targets = self._clip(targets[chunk, part]) - self._metric.mean
+                squared, inner = self._metric.products(deviations_of_targets, deviations[chunk])
+                scores[chunk, part] = self._step_scores(squared, inner, released[chunk])
         return scores
 
     def _score_factors(self, gradients: LayerGradients, batches: FloatArray) -> FloatArray:
@@ -378,7 +378,7 @@ def _require_clipped(reference: Any, clip_norm: float) -> None:
         )
 
 
-def _warn_of_few_rows(reference: Any) -> None:
+def _warn_of_short_reference(reference: Any) -> None:
     """Warn where the inverse of the covariance is off by a factor of two or more.
 
     The mean of the inverse of a covariance of n normal rows in d columns is (n - 1)/(n - d - 2)

@@ -38,9 +38,9 @@ class DPSGDAudit(Result):
         1 for those guessed in, -1 for those guessed out, 0 for the others.
     verdict : str
         "refuted": more than the claimed epsilon is proved.  "proved": an epsilon above 0 is proved,
-        and none was claimed.  "untested": nothing that was asked for is proved.  That says nothing
-        of the training until a control is caught: the same audit of a training that is broken on
-        purpose (without noise, say) has to prove more than the claim.
+        and none was claimed.  "untested": nothing that was asked for is proved.  This proves
+        nothing about the training until a control is caught: the same audit of a training that is
+        broken on purpose (without noise, for instance) has to prove more than the claim.
     statement : str
         The verdict as a sentence.
     kind : str

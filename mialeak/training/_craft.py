@@ -183,8 +183,8 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> fl
 
     Notes
     -----
-    Maddock et al. (2022), as in [AB25] equation 26.  To make it small is said there to be the
-    same as to make ``g^T C^-1 g`` large.  On the unit sphere the two have the same extreme point,
+    Maddock et al. (2022), as in [AB25] equation 26.  They state that to make it small is
+    to make ``g^T C^-1 g`` large.  On the unit sphere the two have the same extreme point,
     but they order others differently: with C = diag(0.01, 1, 100), (1/2, 0, 0.866) has the larger
     distance, 25 against 1, and the larger loss, 75 against 1, than (0, 1, 0).
 

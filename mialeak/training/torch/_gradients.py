@@ -202,9 +202,11 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
     if type(layer) is not torch.nn.Linear:
         kind = type(layer).__name__
         invalid("model", f"have a torch.nn.Linear as its last layer; {name!r} is a {kind}")
-    own = dict(layer.named_parameters(recurse=False))
+    by_name = dict(layer.named_parameters(recurse=False))
     every = [value for module in model.modules() for value in module.parameters(recurse=False)]
-    if "weight" not in own or any(sum(one is value for one in every) > 1 for value in own.values()):
+    if "weight" not in by_name or any(
+        sum(one is value for one in every) > 1 for value in by_name.values()
+    ):
         rule = "have a last layer whose weight and bias are its own"
         remedy = "per_sample_gradients takes layers that share parameters, or make them of others"
         invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)

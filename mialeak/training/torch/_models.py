@@ -35,14 +35,14 @@ def as_array(tensor: Any) -> npt.NDArray[Any]:
 
 def last_layer(model: Any) -> tuple[str, Any]:
     """The last module that has parameters of its own, and its name."""
-    own = [
+    with_parameters = [
         (name, module)
         for name, module in model.named_modules()
         if any(True for _ in module.parameters(recurse=False))
     ]
-    if not own:
+    if not with_parameters:
         invalid("model", "have parameters")
-    name, layer = own[-1]
+    name, layer = with_parameters[-1]
     return name, layer
 
 
@@ -55,8 +55,12 @@ def chosen_names(model: Any, parameters: Parameters) -> list[str]:
         if parameters == "all":
             return names
         if parameters == "last":
-            own = {id(value) for value in last_layer(model)[1].parameters(recurse=False)}
-            return [name for name, value in model.named_parameters() if id(value) in own]
+            with_parameters = {
+                id(value) for value in last_layer(model)[1].parameters(recurse=False)
+            }
+            return [
+                name for name, value in model.named_parameters() if id(value) in with_parameters
+            ]
         invalid("parameters", "be 'last', 'all' or a sequence of names", value=parameters)
     wanted = list(parameters)
     for place, name in enumerate(wanted):
@@ -102,7 +106,7 @@ def name_layer(model: Any, x: Any, fails: Callable[[], Any]) -> None:
     import torch
 
     with torch.no_grad():
-        model(x)  # what is wrong with this is torch's to say
+        model(x)  # torch reports what is wrong with this
     inside: list[Any] = []
 
     def enter(layer: Any, _: Any) -> None:
@@ -119,9 +123,9 @@ def name_layer(model: Any, x: Any, fails: Callable[[], Any]) -> None:
     except RuntimeError as error:
         if inside:
             rule = "have layers that torch.func can take example by example"
-            found = f"layer {names[inside[-1]]!r} is a {type(inside[-1]).__name__} ({error})"
+            where = f"layer {names[inside[-1]]!r} is a {type(inside[-1]).__name__} ({error})"
             remedy = "layer_gradients can do without, for a last linear layer"
-            invalid("model", f"{rule}; {found}", remedy=remedy)
+            invalid("model", f"{rule}; {where}", remedy=remedy)
     finally:
         for hook in hooks:
             hook.remove()

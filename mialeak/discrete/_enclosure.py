@@ -1,31 +1,23 @@
-"""Enclosures of the largest leakage: two numbers with the truth, whatever was rounded, between."""
+"""Enclosures of the leakage of a countable law: the truth lies between, whatever was rounded."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_gamma, unsupported
+from mialeak._arrays import FloatArray, unsupported
 from mialeak._kernels import binomial
-from mialeak._results import Bounds
-from mialeak.discrete._countable import CountableLaw, Window
+from mialeak.discrete._countable import CountableWindow, ScipyLaw
 from mialeak.discrete._families import EPS, Pmf
-from mialeak.discrete._input import as_law
-from mialeak.discrete._populations import POPULATIONS, population_bounds
 from mialeak.discrete._series import convex_sum
-from mialeak.discrete._sums import as_sizes, leakage_sums, shaped
+from mialeak.discrete._window import Window
 
-__all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "max_leakage_bounds", "rare_leakage"]
+__all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "kernel_rounding", "rare_leakage"]
 
 #: Relative error of an atom's leakage at gamma = 1 and elsewhere.
 _MAD_ROUNDING = 4 * EPS
 _TAIL_ROUNDING = 1e-13
-
-#: Elsewhere a leakage below this is not told from 0: what it is made of underflows.
-_LEAST = 1e-290
 
 #: An enclosure of this relative width is as good as a number.
 _CLOSE = 1e-12
@@ -40,88 +32,7 @@ _LEAST_WINDOW = 2**12
 NEGLIGIBLE = 1e-20
 
 
-def max_leakage_bounds(p: Any, n: npt.ArrayLike | None = None, *, gamma: float = 1.0) -> Bounds:
-    r"""Two numbers that enclose the largest leakage of discrete data, for countable laws above all.
-
-    Parameters
-    ----------
-    p : array_like of shape (K,), iterator of arrays, or frozen scipy.stats discrete law
-        Probabilities of the atoms, as for :func:`max_leakage`.  A frozen law may have infinitely
-        many: geom, poisson, zipf, nbinom, logser, yulesimon, betanbinom, skellam, dlaplace, planck,
-        or one of your own.  Or a population, such as strata whose counts are added up.
-    n : int or integer array, optional
-        Number of rows, the target included; from 1 to 2**53.  Left out for a population that holds
-        it.
-    gamma : float, default 1.0
-        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
-        ``lambda`` the weight of a true positive.
-
-    Returns
-    -------
-    Bounds
-        ``lower`` and ``upper``, of the shape of `n`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`max_leakage` does; and if `p` is not on the integers (a loc of 0.5), is seen not
-        to sum to 1, or to have probabilities that rise again far from its bulk.
-
-    Notes
-    -----
-    An array is taken at its word: the bounds hold the rounding of the result alone.  For gamma
-    other than 1 a leakage below 1e-290 is only known to be that: its bounds are 0 and 1e-290.
-
-    Of a countable law the atoms in a window around the bulk are summed one by one; the window
-    doubles until the rest is small or has 2**24 atoms (2**27 as long as those outside expect a row
-    each: seconds more).  An atom outside with
-    :math:`\gamma n p < 1` adds :math:`p - g\,d(p)` exactly, where :math:`g = \max(1, \gamma)` and
-    :math:`d(p) = p(1 - (1-p)^n)`, so that all of them add their mass less g times a sum that is at
-    most n times the mass times the largest probability among them.  Where that is not close enough
-    the sum is taken over octaves of a convex sequence, between tangents and chords.
-
-    Of strata whose counts are added up, without rates, the upper bound is the leakage of the counts
-    by stratum, the lower one that of the target's own cell, by the law of its sum.
-
-    What is taken for granted: outside the window probabilities fall, and for the octaves are
-    convex (both are looked for at every point used); the pmf has a relative error of 8 eps and 3
-    to 4 eps for each unit of its logarithms in the laws named above, which do not use SciPy's (its
-    ``poisson(1000).pmf`` is off by 8e3 eps, ``yulesimon`` by 1e7), 100 eps for skellam, and for any
-    law not named ``2 (8 + s log(2 + s))`` eps, s the largest of its parameters and of k, which is
-    what log-gammas lose.
-
-    **Cost**: milliseconds for light tails, up to seconds where millions of atoms have
-    :math:`n p \ge 1`.
-
-    Examples
-    --------
-    >>> from scipy import stats
-    >>> from mialeak import max_leakage_bounds
-    >>> bounds = max_leakage_bounds(stats.zipf(2), 1000)
-    >>> f"{bounds.lower:.12f} {bounds.upper:.12f}"
-    '0.051303361793 0.051303361793'
-    >>> bool(bounds.upper - bounds.lower < 1e-12 * bounds.lower)
-    True
-    """
-    gamma = as_gamma(gamma)
-    if isinstance(p, POPULATIONS):
-        return population_bounds(p, n, gamma)
-    sizes, shape = as_sizes(n)
-    law = as_law(p)
-    if isinstance(law, CountableLaw):
-        lower, upper = enclose(law, sizes, gamma)
-    else:
-        values = leakage_sums(law, sizes, gamma)
-        rounding = _kernel_rounding(gamma)
-        lower = [value * (1 - rounding) for value in values]
-        upper = [value * (1 + rounding) for value in values]
-    if gamma != 1:
-        lower = [low if low > _LEAST else 0.0 for low in lower]
-        upper = [max(high, _LEAST) for high in upper]
-    return Bounds(shaped(lower, shape), shaped(upper, shape))
-
-
-def countable_leakage(law: CountableLaw, sizes: list[float], gamma: float) -> list[float]:
+def countable_leakage(law: ScipyLaw, sizes: list[float], gamma: float) -> list[float]:
     """The middle of each enclosure, if it is as good as a number."""
     values = []
     for n, lower, upper in zip(sizes, *enclose(law, sizes, gamma), strict=True):
@@ -133,31 +44,32 @@ def countable_leakage(law: CountableLaw, sizes: list[float], gamma: float) -> li
     return values
 
 
-def enclose(law: CountableLaw, sizes: list[float], gamma: float) -> tuple[list[float], list[float]]:
+def enclose(law: ScipyLaw, sizes: list[float], gamma: float) -> tuple[list[float], list[float]]:
     """Lower and upper bounds at each size, from a window that grows until they are close."""
-    window = Window(law)
+    window = CountableWindow(law)
     apart = gamma == 1  # the dominant atom is seen better through all the others
     inside: list[tuple[list[float], list[float]]] = [([], []) for _ in sizes]
     while True:
         for p, rounding in window.grow():
             for n, (low, high) in zip(sizes, inside, strict=True):
                 atoms = np.where(p > 0.5, 0.0, p) if apart else p
-                some_low, some_high = _block_bounds(atoms, rounding, n, gamma)
-                low.append(some_low)
-                high.append(some_high)
+                block_low, block_high = _block_bounds(atoms, rounding, n, gamma)
+                low.append(block_low)
+                high.append(block_high)
         lower, upper, close = [], [], True
         crowded = not window.complete and max(1.0, gamma) * max(sizes) * window.edge() >= 1
         for n, (low, high) in zip(sizes, inside, strict=True):
-            rest_low, rest_high = rare_leakage(window, n, gamma, math.fsum(low))
+            rare_low, rare_high = rare_leakage(window, n, gamma, math.fsum(low))
             big_low, big_high = _dominant_leakage(window, n) if apart else (0.0, 0.0)
-            lower.append(math.fsum([*low, rest_low, big_low]))
-            upper.append(math.fsum([*high, rest_high, big_high]))
-            close = close and rest_high - rest_low <= max(_CLOSE_OUTSIDE * lower[-1], window.doubt)
+            lower.append(math.fsum([*low, rare_low, big_low]))
+            upper.append(math.fsum([*high, rare_high, big_high]))
+            close = close and rare_high - rare_low <= max(_CLOSE_OUTSIDE * lower[-1], window.doubt)
         if close or (window.exhausted and not (crowded and window.widen())):
             return lower, upper
 
 
-def _kernel_rounding(gamma: float) -> float:
+def kernel_rounding(gamma: float) -> float:
+    """Relative error of the leakage of an atom of known probability."""
     return _MAD_ROUNDING if gamma == 1 else _TAIL_ROUNDING
 
 
@@ -196,7 +108,7 @@ def _block_bounds(
     return low * (1 - _TAIL_ROUNDING), high * (1 + _TAIL_ROUNDING)
 
 
-def _dominant_leakage(window: Window, n: float) -> tuple[float, float]:
+def _dominant_leakage(window: CountableWindow, n: float) -> tuple[float, float]:
     """Bounds at gamma = 1 for an atom above 1/2, which leaks what one of probability 1 - p does."""
     if not window.dominant:
         return 0.0, 0.0
@@ -232,8 +144,8 @@ def rare_leakage(window: Window, n: float, gamma: float, inside: float) -> tuple
             _repeated_sum(pmf, count, window, n, high, tolerance / (4 * weight))
             for pmf, count in window.sides()
         ]
-        missing_low = weight * sum(some[0] for some in sums)
-        missing_high = min(missing_high, weight * sum(some[1] for some in sums))
+        missing_low = weight * sum(bounds_of_side[0] for bounds_of_side in sums)
+        missing_high = min(missing_high, weight * sum(bounds_of_side[1] for bounds_of_side in sums))
     return max(low - missing_high, 0.0), high - missing_low
 
 
@@ -246,11 +158,13 @@ def _repeated_sum(
         p, rounding = pmf(j)
         return -p * np.expm1(n * np.log1p(-p)), 2 * rounding + 8 * EPS
 
-    def rest(j: float) -> float:
+    def remainder(j: float) -> float:
         p, rounding = pmf(np.array([j]))
         return n * float(p[0] * (1 + rounding[0])) * mass
 
-    bounds = convex_sum(repeated, rest, count, window.size, tolerance, persist=window.exhausted)
+    bounds = convex_sum(
+        repeated, remainder, count, window.size, tolerance, persist=window.exhausted
+    )
     if bounds is None:
         return 0.0, math.inf
     lower, upper, beyond = bounds
