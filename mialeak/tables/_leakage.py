@@ -301,7 +301,7 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
-    options = {"margins": margins, "protect": protect, "coarsen": coarsen}
+    options: dict[str, Any] = {"margins": margins, "protect": protect, "coarsen": coarsen}
     check_population(population, strata, prior, panel, **options)
     people = population if is_size(population) else None
     options |= {"population": population, "panel": panel, "counts": counts}
@@ -314,7 +314,7 @@ def table_leakage(
     if isinstance(frame, Source) and (counts is not None or person is not None):
         frame = frame.whole()
     columns, named = as_asked(columns, counts, margins, independent)
-    options: dict[str, Any] = {"counts": counts, "total": total, "suppressed": suppressed}
+    options = {"counts": counts, "total": total, "suppressed": suppressed}
     factors, persons, notes = read_rows(frame, columns, exclude=exclude, missing=missing, **options)
     kept, n_missing = kept_rows(factors, persons, na)
     places = np.flatnonzero(kept)
