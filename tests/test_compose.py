@@ -18,7 +18,9 @@ from mialeak import (
     SubsampledTradeOff,
     TradeOff,
     compose,
+    exact_mean_tradeoff,
 )
+from mialeak.laws import Bernoulli
 
 
 def gaussian_call(weight: float, strike: float, mu: float) -> float:
@@ -239,6 +241,31 @@ def test_a_composed_release_leaks_no_less_than_its_parts():
                 assert curve.delta(epsilon) >= part.delta(epsilon) * (1 - 1e-10)
         total = 1.0 - np.prod([1.0 - float(part.advantage) for part in parts])
         assert curve.advantage <= total + 1e-12
+
+
+def test_two_exact_means_are_one_mean_of_all_their_columns():
+    p = np.linspace(0.2, 0.6, 60)
+    target = (np.arange(60) % 3 == 0).astype(float)
+    once = exact_mean_tradeoff(target, Bernoulli(p), 80)
+    whole = exact_mean_tradeoff(np.tile(target, 3), Bernoulli(np.tile(p, 3)), 80)
+    curve = compose(once, counts=3)
+    assert curve.method == "inversion"
+    for fpr in (1e-30, 1e-6, 0.1, 0.7):
+        assert curve.power(fpr) == pytest.approx(float(whole.power(fpr)), rel=1e-11)
+    for epsilon in (0.0, 1.0, 5.0):
+        assert curve.delta(epsilon) == pytest.approx(float(whole.delta(epsilon)), rel=1e-10)
+    assert curve.auc == pytest.approx(whole.auc, rel=1e-12)
+
+
+def test_an_exact_mean_of_few_columns_is_composed_by_its_atoms():
+    curve = exact_mean_tradeoff([1.0, 0.0], Bernoulli([0.3, 0.6]), 5)
+    twice = compose(curve, counts=2)
+    whole = exact_mean_tradeoff([1.0, 0.0, 1.0, 0.0], Bernoulli([0.3, 0.6, 0.3, 0.6]), 5)
+    assert twice.method == "atoms"
+    assert twice.advantage == pytest.approx(float(whole.advantage), rel=1e-13)
+    assert twice.delta(0.5, direction="out") == pytest.approx(
+        float(whole.delta(0.5, direction="out")), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(

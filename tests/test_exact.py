@@ -200,7 +200,7 @@ def test_tails_agree_with_atoms_where_those_reach(level):
 def test_halving_the_step_and_widening_the_counts_changes_nothing():
     p, z = bits_case(200)
     curve = exact_mean_tradeoff(z, Bernoulli(p), 300)
-    inversion = curve._law.inversion
+    inversion = curve._law.worlds.inversion
     value = curve.power(0.01)
     contour = inversion._contours[0]
     fine = contour.step / 2

@@ -52,7 +52,9 @@ def test_a_fine_contour_far_from_both_poles_leaks_no_warning(theta):
     """e^(period theta) overflowed: seen as delta(40) of twelve columns of two rows."""
     rng = np.random.default_rng(0)
     target, p = (rng.random(12) < 0.5).astype(float), rng.uniform(0.2, 0.8, 12)
-    inversion = exact_mean_tradeoff(target, Bernoulli(p), 200, method="inversion")._law.inversion
+    inversion = exact_mean_tradeoff(
+        target, Bernoulli(p), 200, method="inversion"
+    )._law.worlds.inversion
     contour = inversion._contour(theta)
     fine = replace(contour, step=2.0 * np.pi / 400.0)
     assert abs(theta) * 2.0 * np.pi / fine.step > 710.0

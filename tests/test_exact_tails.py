@@ -43,7 +43,7 @@ def smooth():
 
 def on_two_contours(curve, x, wanted):
     """Log of what two contours beside the nearest one say, as ``wanted(contour, x)`` reads it."""
-    inversion, spread = curve._law.inversion, curve._moments.spread
+    inversion, spread = curve._law.worlds.inversion, curve._moments.spread
     near = min(inversion._contours, key=lambda contour: abs(contour.saddle - x))
     return [
         float(wanted(inversion._contour(near.theta + away / spread), np.array([x])))
@@ -56,7 +56,7 @@ def on_two_contours(curve, x, wanted):
 @pytest.mark.parametrize("upper", [True, False])
 def test_tails_of_both_laws_agree_at_two_tilts(smooth, level, world, upper):
     """The fpr and the power where they are `level`, and so are their complements."""
-    inversion = smooth._law.inversion
+    inversion = smooth._law.worlds.inversion
     (x,) = inversion.quantile(np.log([level]), upper=upper, tilt=float(world))
 
     def tail(contour, x):
@@ -72,7 +72,7 @@ def test_tails_of_both_laws_agree_at_two_tilts(smooth, level, world, upper):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("direction", ["in", "out"])
 def test_delta_agrees_at_two_tilts(smooth, level, direction):
-    inversion = smooth._law.inversion
+    inversion = smooth._law.worlds.inversion
     epsilon = float(smooth.epsilon(level, direction=direction))
     assert smooth.delta(epsilon, direction=direction) == pytest.approx(level, rel=1e-9)
     x, discount = (epsilon, epsilon) if direction == "in" else (-epsilon, 0.0)

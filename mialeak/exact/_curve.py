@@ -18,11 +18,12 @@ from mialeak._arrays import (
     plain,
     unsupported,
 )
+from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Kind
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw
+from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw, RatioLoss
 from mialeak.tradeoff import SubsampledTradeOff, TradeOff
 
 __all__ = ["ExactTradeOff"]
@@ -248,6 +249,14 @@ class ExactTradeOff(TradeOff):
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
         return Bounds(plain(lower.reshape(fpr.shape)), plain(upper.reshape(fpr.shape)))
+
+    def _composable(self) -> TradeOff:
+        if self.sampling_rate != 1.0:
+            return super()._composable()
+        return self._law.curve if isinstance(self._law, AtomLaw) else self
+
+    def _loss(self) -> Loss:
+        return RatioLoss(self._law, self._moments)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import (
     FloatArray,
     unsupported,
 )
 from mialeak._numerics.corners import corners_of_atoms
-from mialeak._numerics.inversion import SaddlePointInversion
+from mialeak._numerics.inversion import TwoWorlds, beyond
+from mialeak._numerics.losses import Loss
 from mialeak.exact._atoms import MOST_ATOMS, MOST_SMALL, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._recurrences import Recurrences, growth
 from mialeak.tradeoff import PiecewiseTradeOff
 
-__all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw"]
+__all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw", "RatioLoss"]
 
 _EPS = 2.0**-52
 #: Measured rounding error of K for one coordinate; the errors add up like a random walk.
@@ -34,8 +36,6 @@ _RECURRING, _DEVIATIONS = 1e-12, 2.0
 _RELATIVE = 1e-3
 #: Tail mass of one coordinate beyond its stored counts.
 _CUT_OFF = 3e-17
-#: The moment function of normal columns counts as zero below this.
-_NEGLIGIBLE = 1e-10
 #: Thresholds of the table, and steps of the search for a quantile of two halves.  The last two
 #: thirds of the steps are halvings, which end at the atom.
 _TABLE, _STEPS = 129, 90
@@ -141,16 +141,17 @@ class ContourLaw(RatioLaw):
 
     def __init__(self, moments: RatioMoments, recurrences: Recurrences, strip: tuple[float, float]):
         self.moments, self.recurrences = moments, recurrences
-        self.inversion = SaddlePointInversion(
+        # 1 - mass, accurate where the mass is nearly 1.
+        self.lost = -float(np.expm1(min(moments.local(0.0)[0], 0.0)))
+        self.worlds = TwoWorlds(
             moments,
+            (self.lost, 0.0),
             strip=strip,
             windows=recurrences.windows,
             reach=recurrences.start,
             omitted=recurrences.omitted,
             support=moments.support,
         )
-        # 1 - mass, accurate where the mass is nearly 1.
-        self.lost = -float(np.expm1(min(moments.local(0.0)[0], 0.0)))
         self._coordinates = sum(float(f.copies.sum()) for f in moments.families) + 1.0
         self._grown: dict[float, float] = {}
 
@@ -160,9 +161,10 @@ class ContourLaw(RatioLaw):
         off = abs(self.moments.local(1.0)[0])
         rounding = _ROUNDING * np.sqrt(self._coordinates) + off + 16.0 * _EPS
         omitted = self.recurrences.omitted
+        inversion = self.worlds.inversion
         if omitted > _RECURRING:
-            omitted *= _DEVIATIONS * max(map(self._growth, self.inversion.lines), default=1.0)
-        return float(self.inversion.error + omitted + _CUT_OFF * self._coordinates + rounding)
+            omitted *= _DEVIATIONS * max(map(self._growth, inversion.lines), default=1.0)
+        return float(inversion.error + omitted + _CUT_OFF * self._coordinates + rounding)
 
     def _growth(self, theta: float) -> float:
         if theta not in self._grown:
@@ -170,111 +172,47 @@ class ContourLaw(RatioLaw):
         return self._grown[theta]
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
-        lower, upper = self.inversion.log_tails(x, tilt=float(world))
-        if world == 0 and self.lost > 0.0:
-            lower = np.logaddexp(lower, np.log(self.lost))
-        return lower, upper
+        return self.worlds.log_tails(x, world)
 
     def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        finite = self.inversion.log_tails(np.array(-np.inf))[1]
-        with np.errstate(divide="ignore"):
-            log_fpr = np.log(fpr)
-            log_lower = np.log(np.maximum((1.0 - fpr) - self.lost, 0.0))
-        x = np.where(fpr > 0.0, -np.inf, np.inf)
-        for upper, target, places in (
-            (True, log_fpr, (fpr > 0.0) & (fpr <= 0.5)),
-            (False, log_lower, (fpr > 0.5) & (log_lower > -np.inf)),
-        ):
-            places &= target < finite
-            if places.any():
-                x[places] = self.inversion.quantile(target[places], upper=upper)
-        lower, above = self.log_tails(x, 1)
-        power = np.where(fpr > 0.0, np.exp(np.minimum(above, 0.0)), 0.0)
-        fnr = np.exp(np.minimum(lower, 0.0))
-        if self.moments.normal is None:
-            return x, power, fnr
-        # Near the largest ratio float64 cannot resolve x: follow the tangent of the curve from x.
-        out, slope, interior = self.log_tails(x, 0), np.exp(x), np.isfinite(x)
-        with np.errstate(invalid="ignore", over="ignore"):
-            drawn = slope * _beyond(fpr, 1.0 - fpr, np.exp(out))
-            power, fnr = (
-                np.where(interior, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
-            )
-            least = np.where(interior, fpr * slope, 0.0)  # the curve is above the tangent's slope
-        most = fpr * np.exp(min(self.moments.support[1], 700.0))
-        power = np.minimum(np.minimum(np.maximum(power, least), most), 1.0)
-        return x, power, np.clip(fnr, 0.0, 1.0)
+        return self.worlds.at_fpr(fpr)
 
     def at_power(self, power: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            log_power, log_fnr = np.log(power), np.log1p(-power)
-        x = np.where(power > 0.0, -np.inf, np.inf)
-        for upper, target, places in (
-            (True, log_power, (power > 0.0) & (power <= 0.5)),
-            (False, log_fnr, (power > 0.5) & (power < 1.0)),
-        ):
-            if places.any():
-                x[places] = self.inversion.quantile(target[places], upper=upper, tilt=1.0)
-        fpr = np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
-        if self.moments.normal is None:
-            return fpr
-        inside = np.exp(self.log_tails(x, 1))
-        gap = _beyond(power, 1.0 - power, inside)
-        with np.errstate(invalid="ignore", over="ignore"):
-            fpr = np.where(
-                np.isfinite(x), np.minimum(fpr + np.exp(-x) * gap, power * np.exp(-x)), fpr
-            )
-        return np.clip(fpr, power * np.exp(-self.moments.support[1]), 1.0)
+        return self.worlds.at_power(power)
 
     def delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        finite = epsilon < 1e300
-        x = np.where(finite, epsilon, 0.0)
-        if direction == "in":
-            log_delta = self.inversion.log_call(x) + x
-        else:
-            log_delta = self.inversion.log_put(-x)
-        lost = self.lost if direction == "out" else 0.0
-        return np.where(finite, np.exp(log_delta), 0.0) + lost
+        return self.worlds.delta(epsilon, direction)
 
-    @cached_property
+    @property
     def auc(self) -> float:
-        """Area under the curve, 1 - P(l_in - l_out <= 0), by inversion of |M(1/2 + it)|^2."""
-        spread = self.moments.local(0.5)[2] * np.sqrt(2.0)
-        step, end, total = 0.35 / spread, 1, 0.0  # all nodes but that at 0
-        reach, normal = 10.0 / spread, self.moments.normal
-        while normal is not None and abs(normal.wave(0.5, np.array(reach))) > _NEGLIGIBLE:
-            reach *= 2.0  # a small number of normal columns: |M| decays slowly
-        for low, high in [(0.0, reach), *self.recurrences.windows]:
-            first = max(int(np.ceil(low / step)), end)
-            count = max(int(high / step) + 1 - first, 0)
-            size = np.abs(self.moments.wave(0.5, first * step, step, count)) ** 2
-            t = step * (first + np.arange(count))
-            total += float(np.sum(size * 0.5 / (0.25 + t * t)))
-            end = first + count
-        # The node at 0 has weight 1/2 and value 1.  If the worlds are close, it nearly cancels the
-        # wrap-around 1/(e^period - 1): compute the difference of the two.
-        log_size, period = 2.0 * self.moments.local(0.5)[0], np.pi / step
-        log_mass = self.moments.local(0.0)[0] + self.moments.local(1.0)[0]
-        nodes = total * np.exp(log_size) / period
-        mass = np.exp(log_mass)
-        centre = mass * (np.expm1(log_size - log_mass) / period + _less_wrapped(period))
-        return float(1.0 - (nodes + centre))
+        return self.worlds.auc
 
     def log_density(self, x: FloatArray) -> FloatArray:
-        return self.inversion.log_density(x)
+        return self.worlds.inversion.log_density(x)
 
 
-def _beyond(p: FloatArray, complement: FloatArray, tails: Any) -> FloatArray:
-    """``p`` minus the upper tail, computed from the smaller of the two tails."""
-    return np.asarray(np.where(p <= complement, p - tails[1], tails[0] - complement))
+class RatioLoss(Loss):
+    """The log likelihood ratio of a released mean, as a part of a composition."""
 
+    def __init__(self, law: RatioLaw, moments: RatioMoments):
+        self._moments = moments
+        contours = law.contours if isinstance(law, HalvesLaw) else law
+        assert isinstance(contours, ContourLaw)
+        self.recurrences = contours.recurrences
+        self.lost, self.support = (law.lost, 0.0), moments.support
+        self.strip = (moments.pole, np.inf)
 
-def _less_wrapped(a: float) -> float:
-    """``1/a - 1/(e^a - 1)``, by a series for small a, where the terms nearly cancel."""
-    if a > 0.1:
-        return float(1.0 / a - 1.0 / np.expm1(min(a, 700.0)))
-    square = a * a
-    return 0.5 - a * (1 / 12 - square * (1 / 720 - square * (1 / 30240 - square / 1209600)))
+    def local(self, theta: float) -> tuple[float, float, float]:
+        log_mass, mean, spread = self._moments.local(theta)
+        return log_mass, mean, spread * spread
+
+    def log_wave(self, theta: float, t: FloatArray) -> npt.NDArray[np.complex128]:
+        step = float(t[1] - t[0]) if t.size > 1 else 1.0
+        with np.errstate(divide="ignore"):
+            return np.log(self._moments.wave(theta, float(t[0]), step, t.size))
+
+    def ceiling(self, theta: float, t: float) -> float:
+        return 1.0
 
 
 class AtomLaw(RatioLaw):
@@ -424,7 +362,7 @@ class HalvesLaw(RatioLaw):
         x = self._threshold(fpr, 0)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
         with np.errstate(over="ignore"):
-            drawn = np.exp(x) * _beyond(fpr, self._lower_mass(fpr), out)
+            drawn = np.exp(x) * beyond(fpr, self._lower_mass(fpr), out)
         certain = fpr >= self._kept
         power = np.where(fpr > 0.0, np.where(certain, 1.0, inside[1] + drawn), 0.0)
         fnr = np.where(fpr > 0.0, np.where(certain, 0.0, inside[0] - drawn), 1.0)
@@ -435,7 +373,7 @@ class HalvesLaw(RatioLaw):
     def at_power(self, power: FloatArray) -> FloatArray:
         x = self._threshold(power, 1)
         out, inside = self.halves.tails(x, 0), self.halves.tails(x, 1)
-        gap = _beyond(power, 1.0 - power, inside)
+        gap = beyond(power, 1.0 - power, inside)
         least = power * np.exp(-self._table[0][-1])
         fpr = np.clip(out[1] + np.exp(-x) * gap, least, 1.0)
         return np.where(power > 0.0, np.where(power < 1.0, fpr, self._kept), 0.0)

@@ -18,9 +18,9 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import increasing_root, least_epsilon, positive_where
 from mialeak._results import Direction, Kind, Result
-from mialeak.tradeoff._losses import Loss
 
 __all__ = ["TradeOff", "require_scalar", "weakest"]
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_counts, invalid, unsupported
 from mialeak._numerics.inversion import TwoWorlds
+from mialeak._numerics.losses import ComposedLoss
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, weakest
 from mialeak.tradeoff._gaussian import GaussianTradeOff
-from mialeak.tradeoff._losses import AtomLoss, ComposedLoss
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["ComposedTradeOff", "compose"]
@@ -122,14 +122,13 @@ class ComposedTradeOff(TradeOff):
     @cached_property
     def _worlds(self) -> TwoWorlds:
         loss = self._losses
-        atoms = any(isinstance(part, AtomLoss) for part, _ in loss.parts)
-        return TwoWorlds(
-            loss,
-            loss.lost,
-            support=loss.support,
-            least=self._range if atoms else None,
-            most_nodes=_MOST_NODES,
-        )
+        options: dict[str, Any] = {"support": loss.support, "strip": loss.strip}
+        again = loss.recurrences
+        if again is not None and not loss.has_atoms:
+            options |= {"windows": again.windows, "reach": again.start, "omitted": again.omitted}
+            return TwoWorlds(loss, loss.lost, **options)
+        options["least"] = self._range if loss.has_atoms else None
+        return TwoWorlds(loss, loss.lost, most_nodes=_MOST_NODES, **options)
 
     def _range(self, theta: float) -> float:
         """The t beyond which the moment function is negligible, whatever the atoms do."""
@@ -183,7 +182,7 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     ----------
     *curves : TradeOff
         One for each kind of release: Gaussian, subsampled Gaussian (one step of DP-SGD), piecewise
-        linear (discrete laws), or themselves composed.  Their parameters are scalars.
+        linear (discrete laws), exact means, or themselves composed.  Their parameters are scalars.
     counts : int or array_like of int, optional
         How often each curve is used, at least 1; one for all, or one for each.  The default is once
         each.

@@ -24,9 +24,9 @@ from mialeak._numerics.corners import (
     corners_of_atoms,
     corners_of_points,
 )
+from mialeak._numerics.losses import AtomLoss, Loss
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, weakest
-from mialeak.tradeoff._losses import AtomLoss, Loss
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
 

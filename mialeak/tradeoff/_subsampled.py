@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid
+from mialeak._numerics.losses import Loss, SampledNormalLoss
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar
 from mialeak.tradeoff._gaussian import GaussianTradeOff
-from mialeak.tradeoff._losses import Loss, SampledNormalLoss
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["SubsampledTradeOff"]

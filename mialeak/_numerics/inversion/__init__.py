@@ -26,6 +26,6 @@ large again at higher t: `windows` are the intervals where.
 
 from mialeak._numerics.inversion._integrals import MomentFunction, cosine_and_sine
 from mialeak._numerics.inversion._saddle import SaddlePointInversion
-from mialeak._numerics.inversion._two_worlds import TwoWorlds
+from mialeak._numerics.inversion._two_worlds import TwoWorlds, beyond
 
-__all__ = ["MomentFunction", "SaddlePointInversion", "TwoWorlds", "cosine_and_sine"]
+__all__ = ["MomentFunction", "SaddlePointInversion", "TwoWorlds", "beyond", "cosine_and_sine"]

@@ -11,7 +11,7 @@ from mialeak._arrays import FloatArray
 from mialeak._numerics.inversion._integrals import MomentFunction
 from mialeak._numerics.inversion._saddle import SaddlePointInversion
 
-__all__ = ["TwoWorlds"]
+__all__ = ["TwoWorlds", "beyond"]
 
 #: A moment function this small contributes nothing to the area under the curve.
 _NEGLIGIBLE = 1e-10
@@ -35,6 +35,7 @@ class TwoWorlds:
         self._law, self.lost = law, lost
         self._top = options.get("support", (-np.inf, np.inf))[1]
         self._windows = options.get("windows", ())
+        self._least = options.get("least")
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:
         """``log P(l <= x)`` and ``log P(l > x)`` in the worlds 0 (out) and 1 (in)."""
@@ -66,7 +67,7 @@ class TwoWorlds:
         # Near the largest ratio float64 cannot resolve x: follow the tangent of the curve from x.
         out, slope, interior = self.log_tails(x, 0), np.exp(np.minimum(x, 700.0)), np.isfinite(x)
         with np.errstate(invalid="ignore", over="ignore"):
-            drawn = slope * _beyond(fpr, 1.0 - fpr, np.exp(out))
+            drawn = slope * beyond(fpr, 1.0 - fpr, np.exp(out))
             power, fnr = (
                 np.where(interior, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
             )
@@ -88,7 +89,7 @@ class TwoWorlds:
             if places.any():
                 x[places] = self.inversion.quantile(target[places], upper=upper, tilt=1.0)
         fpr = np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
-        gap = _beyond(power, 1.0 - power, np.exp(self.log_tails(x, 1)))
+        gap = beyond(power, 1.0 - power, np.exp(self.log_tails(x, 1)))
         with np.errstate(invalid="ignore", over="ignore"):
             fpr = np.where(np.isfinite(x), fpr + np.exp(-x) * gap, fpr)
         least = np.maximum(finite, 0.0) * np.exp(-max(self._top, -700.0))
@@ -113,8 +114,8 @@ class TwoWorlds:
         """Area under the curve, 1 - P(l_in - l_out <= 0), by inversion of |M(1/2 + it)|^2."""
         spread = self._law.local(0.5)[2] * np.sqrt(2.0)
         step, end, total = 0.35 / spread, 1, 0.0  # all nodes but that at 0
-        reach = 10.0 / spread
-        while abs(self._law.wave(0.5, reach, step, 1)[0]) > _NEGLIGIBLE:
+        reach = 10.0 / spread if self._least is None else self._least(0.5)
+        while not self._windows and abs(self._law.wave(0.5, reach, step, 1)[0]) > _NEGLIGIBLE:
             reach *= 2.0  # |M| decays slowly
         for low, high in [(0.0, reach), *self._windows]:
             first = max(int(np.ceil(low / step)), end)
@@ -132,7 +133,7 @@ class TwoWorlds:
         return float(1.0 - (nodes + centre))
 
 
-def _beyond(p: FloatArray, complement: FloatArray, tails: Any) -> FloatArray:
+def beyond(p: FloatArray, complement: FloatArray, tails: Any) -> FloatArray:
     """``p`` minus the upper tail, computed from the smaller of the two tails."""
     return np.asarray(np.where(p <= complement, p - tails[1], tails[0] - complement))
 

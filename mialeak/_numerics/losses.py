@@ -11,13 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, unsupported
 
-__all__ = ["AtomLoss", "ComposedLoss", "Loss", "NormalLoss", "SampledNormalLoss"]
+__all__ = ["AtomLoss", "ComposedLoss", "Loss", "NormalLoss", "Recurrences", "SampledNormalLoss"]
 
 ComplexArray = npt.NDArray[np.complex128]
 Local = tuple[float, float, float]
@@ -44,6 +45,19 @@ _MOST_POINTS = 1 << 14
 _PROBES = np.geomspace(1.0, 8.0, 33)
 
 
+class Recurrences(Protocol):
+    """First range of t, intervals of t with recurrences, and relative size of the omitted ones."""
+
+    @property
+    def start(self) -> float: ...
+
+    @property
+    def windows(self) -> Sequence[tuple[float, float]]: ...
+
+    @property
+    def omitted(self) -> float: ...
+
+
 class Loss(ABC):
     """The log likelihood ratio of one release."""
 
@@ -51,6 +65,10 @@ class Loss(ABC):
     lost: tuple[float, float] = (0.0, 0.0)
     #: Interval that holds all finite l.
     support: tuple[float, float] = (-np.inf, np.inf)
+    #: Open interval of real s, 0 within, where K is finite.
+    strip: tuple[float, float] = (-np.inf, np.inf)
+    #: Where |M| is large again, for laws that are nearly lattices.
+    recurrences: Recurrences | None = None
 
     @abstractmethod
     def local(self, theta: float) -> Local:
@@ -177,6 +195,18 @@ class ComposedLoss:
         slack = 1e-13 * (abs(low) + abs(high)) if np.isfinite(low) and np.isfinite(high) else 0.0
         self.support = low - slack, high + slack
         self.spread = self.local(0.0)[2]
+        self.strip = (
+            max(part.strip[0] for part, _ in parts),
+            min(part.strip[1] for part, _ in parts),
+        )
+        known = [part.recurrences for part, _ in parts if part.recurrences is not None]
+        #: Those of one part: the product is nowhere larger.
+        self.recurrences = min(known, key=lambda each: each.omitted, default=None)
+
+    @property
+    def has_atoms(self) -> bool:
+        """Whether a part is discrete, so that its moment function does not fall off."""
+        return any(isinstance(part, AtomLoss) for part, _ in self.parts)
 
     def local(self, theta: float) -> Local:
         """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""
