@@ -9,7 +9,15 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_float, as_floats, invalid, require
 from mialeak._optimizers import plain_rate
 
-__all__ = ["LayerGradients", "as_clip_norm", "as_norm", "batch_gradient", "clipped", "norms"]
+__all__ = [
+    "LayerGradients",
+    "as_clip_norm",
+    "as_norm",
+    "batch_gradient",
+    "clipped",
+    "gradients_dot",
+    "norms",
+]
 
 
 def batch_gradient(
@@ -212,3 +220,14 @@ def as_norm(value: Any, name: str) -> float:
     if norm <= 0.0:
         invalid(name, "be above 0", value=norm)
     return norm
+
+
+def gradients_dot(errors: FloatArray, factors: LayerGradients, batches: FloatArray) -> FloatArray:
+    """Scalar product of each of the gradients, errors (S, k, C), with its step's batch (S, d)."""
+    steps, outputs = len(batches), errors.shape[-1]
+    inputs = factors.inputs
+    weights = batches[:, : outputs * inputs.shape[1]].reshape(steps, outputs, -1)
+    fed = np.matmul(inputs, weights.transpose(0, 2, 1))
+    if factors.bias:
+        fed += batches[:, None, -outputs:]
+    return np.asarray(np.vecdot(errors, fed))
