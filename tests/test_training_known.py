@@ -342,7 +342,7 @@ def test_known_rows_are_refused_where_they_have_no_answer():
             CovarianceAttack(known=known, batch_size=3, **options_)
     attack = CovarianceAttack(known=known, batch_size=3)
     with pytest.raises(AttributeError, match="after update"):
-        attack.noise_multiplier_
+        _ = attack.noise_multiplier_
     with pytest.raises(ValueError, match="same parameters, in the same form"):
         attack.update(np.eye(4), np.ones(3))
     with pytest.raises(ValueError, match=r"one step of 3 columns; its shape is \(2,\)"):
