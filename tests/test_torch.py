@@ -89,6 +89,31 @@ def test_layer_gradients_are_the_factors_of_those_of_the_last_layer(bias):
     np.testing.assert_allclose(factors.dense(), dense, rtol=1e-4, atol=1e-6)
 
 
+def test_factors_of_all_layers_are_the_gradients_of_all_parameters():
+    linear = torch.nn.Linear
+    model = torch.nn.Sequential(
+        linear(6, 5), torch.nn.Tanh(), linear(5, 4, bias=False), linear(4, 3)
+    )
+    for value in model[0].parameters():
+        value.requires_grad_(requires_grad=False)
+    x, y = torch.randn(7, 6), torch.arange(7) % 3
+    layers = layer_gradients(model, CROSS_ENTROPY, x, y, parameters="all")
+    rows = np.concatenate([one.dense() for one in layers], axis=1)
+    want = per_sample_gradients(model, CROSS_ENTROPY, x, y, parameters="all")
+    np.testing.assert_allclose(rows, want, atol=1e-6)
+    message = "model must have a torch.nn.Linear wherever it has parameters; '0' is a Conv2d"
+    refused(message, layer_gradients, conv_net(), CROSS_ENTROPY, *some(), parameters="all")
+    refused(
+        "parameters must be 'last' or 'all'",
+        layer_gradients,
+        model,
+        CROSS_ENTROPY,
+        x,
+        y,
+        parameters=["0.weight"],
+    )
+
+
 def test_canife_loss_is_that_of_numpy_and_has_a_gradient():
     rng = np.random.default_rng(3)
     g, u = rng.normal(size=5), rng.normal(size=(7, 5))

@@ -121,13 +121,16 @@ class FactorRows(Rows):
 
     def total(self, weights: FloatArray) -> FloatArray:
         """Weighted sum."""
-        parts = []
+        total, start = np.empty(self.columns), 0
         for layer in self.layers:
             errors = layer.errors * weights[:, None]
-            parts.append((errors.T @ layer.inputs).ravel())
+            outputs, inputs = errors.shape[1], layer.inputs.shape[1]
+            place = total[start : start + outputs * inputs].reshape(outputs, inputs)
+            np.matmul(errors.T, layer.inputs, out=place)
             if layer.bias:
-                parts.append(errors.sum(axis=0))
-        return np.concatenate(parts)
+                total[start + place.size : start + layer.columns] = errors.sum(axis=0)
+            start += layer.columns
+        return total
 
     def squares(self) -> FloatArray:
         """Squared norms."""
@@ -204,9 +207,11 @@ class DualMetric:
         self._mean_square = float(self.mean @ self.mean)
         # Products of centred rows, from those of rows.
         centred = rows.gram(rows)
-        centred += self._mean_square - products[:, None] - products
+        centred += self._mean_square - products[:, None]
+        centred -= products
         centred[np.diag_indices_from(centred)] += rows.count * ridge
-        self._factor = cho_factor(centred, lower=True, overwrite_a=True, check_finite=False)
+        # The transpose of a symmetric matrix is in the order that LAPACK overwrites.
+        self._factor = cho_factor(centred.T, lower=True, overwrite_a=True, check_finite=False)
         self._targets: Rows | None = None
         self._given: Any = None
         self._solved = self._squares = np.zeros(0)
