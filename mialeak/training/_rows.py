@@ -113,7 +113,9 @@ class FactorRows(Rows):
         for layer in self.layers:
             outputs, inputs = layer.errors.shape[1], layer.inputs.shape[1]
             weights = vector[start : start + outputs * inputs].reshape(outputs, inputs)
-            total += np.vecdot(layer.errors, layer.inputs @ weights.T)
+            for first in range(0, self.count, _BLOCK):
+                part = slice(first, first + _BLOCK)
+                total[part] += np.vecdot(layer.errors[part], layer.inputs[part] @ weights.T)
             if layer.bias:
                 total += layer.errors @ vector[start + weights.size : start + layer.columns]
             start += layer.columns
