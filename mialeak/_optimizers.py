@@ -190,7 +190,7 @@ def _invert_adam(
             )
             remedy = (
                 f"Pass state=[before, after], {_COPY} around each step, or begin at a later step: "
-                "from the hundredth on hardly a coordinate has two"
+                "where batches vary, hardly a coordinate has two from the hundredth on"
             )
             invalid("theta_after", rule, remedy=remedy)
         with np.errstate(divide="ignore", invalid="ignore"):

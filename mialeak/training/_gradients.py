@@ -73,8 +73,9 @@ def batch_gradient(
     :class:`mialeak.training.torch.ParameterRecorder` reads the gradient before that.
 
     Adam's step has two solutions in 48 % of the coordinates at its second step, 5 % at the
-    twentieth and hardly any from the hundredth on (betas 0.9 and 0.999).  Its first moment before
-    and after the step gives the gradient exactly.
+    twentieth and hardly any from the hundredth on (betas 0.9 and 0.999, batches that vary; with the
+    same batch at each step more).  Its first moment before and after the step gives the gradient
+    exactly.
 
     **Accuracy.**  Parameters held in float32 leave an error of about ``6e-8 |theta| /
     learning_rate`` in each entry.  Relative error of the gradient's norm, the largest of 40 steps
