@@ -245,6 +245,20 @@ def test_a_correct_dp_sgd_is_not_refuted_where_its_control_is():
     assert audit.to_dict()["control"]["verdict"] == "refuted"
 
 
+def test_rows_that_do_not_explain_the_steps_are_named():
+    rng = np.random.default_rng(9)
+    rows, canaries = np.ones((50, 400)) / 10, np.eye(100, 400)
+
+    def train(member):
+        attack = CovarianceAttack(known=rows, batch_size=40, noise_multiplier=1.0, clip_norm=1.0)
+        y = clipped(rows).sum(0) + canaries[member].sum(0) + rng.normal(size=400)
+        attack.update(canaries, y / 50)  # the batch size was another one
+        return attack
+
+    statement = dp_sgd_audit(train, 100, delta=1e-5, rng=1).statement
+    assert "more than the stated 1: the known rows, the batch size" in statement
+
+
 def dirac_training(k, steps, stated, noise, seed):
     """Canaries that move a coordinate each, beside rows that move all."""
     rng = np.random.default_rng(seed)

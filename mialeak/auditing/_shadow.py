@@ -339,7 +339,7 @@ def _tails(weights: IntArray, models: int, grid: FloatArray, design: Design) -> 
             law[:, : reached + 1] *= wrong
             law[:, weight : weight + reached + 1] += right * old
             reached += weight
-    return np.minimum(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], 1.0)
+    return np.asarray(np.minimum(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], 1.0))
 
 
 def _bounds(grid: FloatArray, table: FloatArray, level: float) -> FloatArray:

@@ -29,6 +29,8 @@ _REVERSED = 5e-4
 _MOST = 1 << 20
 #: Share of the stated noise below which the noise that the steps show is named.
 _LESS = 0.9
+#: Times the stated noise above which the known rows do not explain the steps.
+_MORE = 1.5
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -245,7 +247,7 @@ def _warn_of_few_canaries(before: OneRunResult, guesses: Any) -> None:
         while count < _MOST:
             count *= 2
             coins = np.arange(count) % 2 == 0
-            options = {"delta": before.delta, "confidence": before.confidence}
+            options: dict[str, Any] = {"delta": before.delta, "confidence": before.confidence}
             perfect = one_run_audit(coins + np.linspace(0.0, 0.5, count), coins, **options)
             if perfect.epsilon_lower > (claim or 0.0):
                 remedy = f"; {count} canaries can"
@@ -384,9 +386,14 @@ def _shown_noise(result: DPSGDAudit) -> list[str]:
     if attack is None or seen is None or attack.clip_norm is None:
         return []
     sentences = []
-    if seen < _LESS * attack.noise_multiplier:
-        stated = attack.noise_multiplier
+    stated = attack.noise_multiplier
+    if seen < _LESS * stated:
         sentences.append(f"The steps show a noise multiplier of {seen:.3g}; {stated:g} is stated.")
+    elif seen > _MORE * stated > 0.0:
+        sentences.append(
+            f"The steps show a noise multiplier of {seen:.3g}, more than the stated {stated:g}: the "
+            "known rows, the batch size or the sampling rate may be others than those of the training."
+        )
     if not attack.clipped_:
         sentences.append("The steps are more likely with gradients that were not clipped.")
     return sentences

@@ -133,9 +133,11 @@ def batch_gradient(
         if settings is None:
             gradient = (before - after) / rate
         else:
-            tables = [one.reshape(-1, before.shape[-1]) for one in (before, after)]
-            rates = np.broadcast_to(rate, before.shape).reshape(tables[0].shape)
-            gradient = inverted(*tables, rates, settings, state, optimizer).reshape(before.shape)
+            rates = np.broadcast_to(rate, before.shape)
+            one, two, rates = (
+                each.reshape(-1, before.shape[-1]) for each in (before, after, rates)
+            )
+            gradient = inverted(one, two, rates, settings, state, optimizer).reshape(before.shape)
     rule = "be near enough to theta_before for the gradient to be a number"
     require(np.isfinite(gradient), after, "theta_after", rule)
     return gradient

@@ -138,10 +138,10 @@ class KnownRun:
         self._score = scores if first else self._score + scores
         gram = step.targets.gram(step.targets)
         seen = step.targets.dot(step.excess)
-        if first:
+        if first or self._precision is None:
             self._precision, self._pull = np.zeros_like(gram), np.zeros(len(gram))
             self.plain = np.zeros(len(gram))
-        self._precision += gram / step.variance
+        self._precision = self._precision + gram / step.variance
         self._pull = self._pull + seen / step.variance
         if self.plain is not None:
             self.plain = self.plain + seen if self._is_fixed(step.targets, gram) else None

@@ -58,12 +58,12 @@ class AddedMetric(Metric):
     def squared(self, rows: FloatArray) -> FloatArray:
         """``v^T S^-1 v`` for each row v, which may be overwritten."""
         along = rows @ self._solved_mean
-        return super().squared(rows) - self._share * along**2
+        return np.asarray(super().squared(rows) - self._share * along**2)
 
     def solve(self, rows: FloatArray) -> FloatArray:
         """``S^-1 v`` for each row v."""
         along = self._share * (rows @ self._solved_mean)
-        return super().solve(rows) - along[:, None] * self._solved_mean
+        return np.asarray(super().solve(rows) - along[:, None] * self._solved_mean)
 
 
 def metric_of(reference: Any, variance: float = 0.0, *, added: bool = False) -> Metric:
