@@ -250,7 +250,7 @@ def test_rows_that_do_not_explain_the_steps_are_named():
     rows, canaries = np.ones((50, 400)) / 10, np.eye(100, 400)
 
     def train(member):
-        attack = CovarianceAttack(known=rows, batch_size=40, noise_multiplier=1.0, clip_norm=1.0)
+        attack = CovarianceAttack(known=rows, batch_size=10, noise_multiplier=1.0, clip_norm=1.0)
         y = clipped(rows).sum(0) + canaries[member].sum(0) + rng.normal(size=400)
         attack.update(canaries, y / 50)  # the batch size was another one
         return attack

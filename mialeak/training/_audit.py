@@ -391,8 +391,8 @@ def _shown_noise(result: DPSGDAudit) -> list[str]:
         sentences.append(f"The steps show a noise multiplier of {seen:.3g}; {stated:g} is stated.")
     elif seen > _MORE * stated > 0.0:
         sentences.append(
-            f"The steps show a noise multiplier of {seen:.3g}, more than the stated {stated:g}: the "
-            "known rows, the batch size or the sampling rate may be others than those of the training."
+            f"The steps show a noise multiplier of {seen:.3g}, more than the stated {stated:g}: "
+            "the known rows, the batch size or the sampling rate may not be those of the training."
         )
     if not attack.clipped_:
         sentences.append("The steps are more likely with gradients that were not clipped.")
