@@ -286,6 +286,26 @@ def test_half_of_the_noise_is_refuted_by_mu_and_not_by_epsilon():
     assert by_epsilon == 0
 
 
+@pytest.mark.parametrize("change", ["lean", "lengthen", "turn"])
+def test_mu_takes_canaries_that_do_not_change_one_another(change):
+    def train(member):
+        attack = CovarianceAttack(known=np.zeros((3, 80)), batch_size=3)
+        for step in range(2):
+            canaries = np.eye(40, 80)
+            if change == "lean":
+                canaries[1, 0] = 1e-3
+            elif change == "lengthen":
+                canaries[1] *= 1.1
+            elif step:
+                canaries = np.roll(canaries, 1, axis=1)
+            attack.update(
+                canaries, canaries[member].sum(0) + np.random.default_rng(step).normal(size=80)
+            )
+        return attack
+
+    assert dp_sgd_audit(train, 40, rng=0).mu_lower is None
+
+
 def test_correct_noise_is_not_refuted_by_mu():
     """Two bounds at 2.5 % each: of 60 correct runs 3 may be refuted, and 9 are with chance 2e-3."""
     refuted = 0

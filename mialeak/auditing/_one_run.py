@@ -103,7 +103,7 @@ class OneRunResult(Result):
     delta: float
     confidence: float
     claimed_epsilon: float | None = None
-    p_value: float | None = None
+    p_value: float | None = field(default=None, repr=False)
     kind: Kind = "bound"
     _members: int = field(repr=False, kw_only=True)
     _choices: Choices = field(repr=False, compare=False, kw_only=True)

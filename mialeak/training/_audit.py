@@ -57,9 +57,9 @@ class DPSGDAudit(Result):
     mu_lower : float or None
         The training is not mu-Gaussian differentially private for any smaller mu.  Where the
         training returned a :class:`CovarianceAttack` with known rows and "every-step", and the
-        clipped canaries are orthogonal and the same at each step, as :func:`dirac_canary` makes
-        them: no canary then changes another's score.  It holds together with `bound`, each with
-        half of the error.
+        clipped canaries are orthogonal, of one length and the same at each step, as
+        :func:`dirac_canary` makes them: no canary then changes another's score.  It holds together
+        with `bound`, each with half of the error.
     accountant_epsilon : float or None
         The epsilon at delta that follows from the noise multiplier, sampling rate and steps of such
         an attack: what an accountant states.  Exact for "every-step", an upper bound by numerical

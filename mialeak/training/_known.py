@@ -28,7 +28,7 @@ __all__ = ["KnownRun", "as_noise", "as_sampling_rate"]
 _RANK = 1e-10
 #: Standard deviations of the noise that are tried, in units of the longest row, and refined once.
 _GRID, _FINER = np.geomspace(1e-6, 1e4, 161), 41
-#: Off-diagonal share of the Gram matrix up to which canaries count as orthogonal.
+#: Deviation of the Gram matrix from a multiple of one up to which canaries count as orthogonal.
 _ORTHOGONAL = 1e-6
 
 
@@ -147,10 +147,10 @@ class KnownRun:
             self.plain = self.plain + seen if self._is_fixed(step.targets, gram) else None
 
     def _is_fixed(self, targets: Rows, gram: FloatArray) -> bool:
-        """Whether canaries are orthogonal, and at every step the same."""
-        diagonal = np.diag(gram)
-        away = np.abs(gram - np.diag(diagonal)).max(initial=0.0)
-        if not isinstance(targets, DenseRows) or away > _ORTHOGONAL * diagonal.min(initial=np.inf):
+        """Whether canaries are orthogonal, of one length, and at every step the same."""
+        length = float(np.mean(np.diag(gram)))
+        away = float(np.abs(gram - length * np.eye(len(gram))).max(initial=0.0))
+        if not isinstance(targets, DenseRows) or not away <= _ORTHOGONAL * length:
             return False
         if self._first is None:
             self._first = targets.rows.copy()
