@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mialeak.cli import _output
 
 if TYPE_CHECKING:
@@ -34,6 +32,8 @@ _LISTED = 10
 
 def run_shadow(options: argparse.Namespace) -> int:
     """Print what is proved of each example; 2 if the largest bound is over the limit."""
+    import numpy as np
+
     from mialeak.auditing import shadow_audit
 
     _refuse_delta(options, "--shadow")
@@ -136,6 +136,8 @@ def _refuse_delta(options: argparse.Namespace, name: str) -> None:
 
 def _matrix(path: str) -> FloatArray:
     """The numbers of a file, a model a row."""
+    import numpy as np
+
     from mialeak._arrays import as_floats
     from mialeak._io import read_blocks, read_table
 
@@ -159,6 +161,8 @@ def _matrix(path: str) -> FloatArray:
 
 
 def _shadow_document(result: ShadowAudit) -> Any:
+    import numpy as np
+
     from mialeak._report.document import Document, Notes, Section, Table
     from mialeak._report.text import at_most, number
 

@@ -30,10 +30,10 @@ canaries of one training run, and OUT holds their flags: 1 if the canary was in
 the data, 0 if not.  A fair coin must have decided for each canary.
 
 With --stream these canaries count one by one, in the order of the files, and
-the bound holds after each of them.  With --shadow, IN holds a matrix of scores,
-a shadow model a row and an example a column, and OUT whether the example was in
-the data of the model: the answer is a bound for each example, and those that
-are proved to leak all together.
+the bound holds after each of them.  With --shadow, IN holds a matrix of
+scores, a shadow model a row and an example a column, and OUT whether the
+example was in the data of the model: the answer is a bound for each example,
+and those that are proved to leak all together.
 
 With --max-epsilon E the command is a gate: it exits with 2 if the proved
 epsilon is above E, and with 0 otherwise.  A bound within the limit is no proof
@@ -49,7 +49,6 @@ fair, and scores that point the other way (a forgotten sign) are errors.
 
 _EPILOG = """\
 Examples:
-  mialeak audit in.csv out.csv --delta 1e-5
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
   mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
   mialeak audit --shadow scores.npy members.npy
