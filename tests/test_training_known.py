@@ -370,7 +370,7 @@ def test_known_rows_are_refused_where_they_have_no_answer():
     for options_, error, message in [
         ({"reference": other}, TypeError, "reference must be given without known"),
         ({"participation": "one-step"}, ValueError, "participation must be 'every-step'"),
-        ({"score": "glir"}, ValueError, "score must be 'every-step' or 'poisson', with the cov"),
+        ({"score": "glir"}, ValueError, "score must be 'covariance' beside known"),
     ]:
         with pytest.raises(error, match=message):
             CovarianceAttack(known=known, batch_size=3, **options_)

@@ -22,7 +22,7 @@ from mialeak._arrays import FloatArray, as_float, invalid, require
 from mialeak.scores import mixture_score
 from mialeak.training._rows import DenseRows, FactorRows, Rows, rows_of
 
-__all__ = ["KnownRun", "as_noise", "as_sampling_rate"]
+__all__ = ["KnownRun", "as_noise", "as_sampling_rate", "require_alone"]
 
 #: Eigenvalues of the covariance below this share of the largest are rounding of the Gram matrix.
 _RANK = 1e-10
@@ -235,3 +235,17 @@ def as_noise(noise_multiplier: Any, clip_norm: float | None) -> float:
     if noise > 0.0 and clip_norm is None:
         invalid("clip_norm", "be given with a noise_multiplier: the noise is in units of it")
     return noise
+
+
+def require_alone(reference: Any, participation: str, score: str) -> None:
+    """Refuse what has no meaning beside known rows."""
+    if reference is not None:
+        remedy = "An auditor knows the rows, and needs no reference"
+        invalid("reference", "be given without known", remedy=remedy, error=TypeError)
+    if score != "covariance":
+        remedy = "The others are no likelihood ratios"
+        invalid("score", "be 'covariance' beside known", value=score, remedy=remedy)
+    if participation == "one-step":
+        remedy = "Of one unknown step of an epoch the law of the other rows is not that of coins"
+        rule = "be 'every-step' or 'poisson' beside known"
+        invalid("participation", rule, value=participation, remedy=remedy)

@@ -14,7 +14,10 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak.covariance import StreamingCovariance
 from mialeak.training._gradients import LayerGradients
 
-__all__ = ["LayerPlan", "Metric", "metric_of", "warn_of_few_rows"]
+__all__ = ["LayerPlan", "Metric", "metric_of", "warn_of_a_sum", "warn_of_few_rows"]
+
+#: Means of fewer gradients are not told from their sum.
+_LEAST_BATCH = 8
 
 
 class Metric:
@@ -142,5 +145,25 @@ def warn_of_few_rows(reference: Any) -> None:
             f"the reference has {rows} rows for {columns} coordinates: scores are too large by a "
             f"factor of about {(rows - 1) / max(rows - columns - 2, 1):.3g}. Fit it to more rows, "
             'or pass shrinkage="ledoit-wolf", ridge= or structure="diagonal"',
-            stacklevel=4,
+            stacklevel=3,
+        )
+
+
+def warn_of_a_sum(metric: Metric, batch: FloatArray, batch_size: int) -> None:
+    """Warn if a batch gradient is too far from the reference for a mean of `batch_size`.
+
+    Its squared distance is then about d/b; that of a sum is larger by b^2 at least.
+    """
+    if batch_size < _LEAST_BATCH:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = float(metric.squared(batch - metric.mean)[0])
+    ratio = squared * batch_size / metric.columns
+    if np.isfinite(ratio) and ratio > batch_size**2 / 2:
+        warnings.warn(
+            f"the first batch_gradient is {np.sqrt(ratio):.3g} times as far from the mean of "
+            f"reference as the mean of batch_size={batch_size} gradients is: it may be "
+            "their sum (reduction='sum', or gradients that were accumulated), or reference is "
+            "of another layer, loss or model",
+            stacklevel=3,
         )
