@@ -79,7 +79,7 @@ class AuditStream:
     11: 1.61, 3.48 and 5.03; one by one, of 5: 1.31, 2.90 and 4.33.  Of 20 by :func:`one_run_audit`:
     1.54, 3.27 and 4.68.
 
-    **Cost.**  0.2 ms an update of one canary, and 0.1 ms more with 100,000 before it.
+    **Cost.**  0.1 ms an update of one canary, with 100,000 before it too.
 
     Examples
     --------
