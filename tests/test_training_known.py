@@ -144,6 +144,20 @@ def test_a_reference_of_factors_is_the_covariance_with_a_ridge():
         np.testing.assert_allclose(dual.scores(), plain.scores(), rtol=1e-9)
 
 
+def test_an_added_row_has_the_same_score_as_factors():
+    rng = np.random.default_rng(10)
+    fitted = StreamingCovariance().fit(rng.normal(size=(90, 8)) + 0.7)
+    factors = LayerGradients(rng.normal(size=(5, 2)), rng.normal(size=(5, 3)))
+    batch, scores = rng.normal(size=8), []
+    second = fitted.covariance_ + np.outer(fitted.mean_, fitted.mean_)
+    for targets in (factors, factors.dense()):
+        attack = CovarianceAttack(fitted, 16, participation="poisson", sampling_rate=0.1)
+        scores.append(attack.update(targets, batch))
+        solved = np.linalg.solve(second, factors.dense().T).T
+        want = solved @ (batch - fitted.mean_) - np.vecdot(solved, factors.dense()) / 32
+        np.testing.assert_allclose(scores[-1], want, rtol=1e-9)
+
+
 @pytest.mark.parametrize(("mean", "area"), [(0.0, 0.772), (1.0, 0.767), (2.0, 0.767)])
 def test_a_row_added_to_a_poisson_batch_is_scored_as_added(mean, area):
     # Of 4,000 trials: the standard error of an area is 0.008.
@@ -381,6 +395,11 @@ def test_known_rows_are_refused_where_they_have_no_answer():
         attack.update(np.eye(4), np.ones(3))
     with pytest.raises(ValueError, match=r"one step of 3 columns; its shape is \(2,\)"):
         attack.update(np.eye(3), np.ones(2))
+    with pytest.raises(ValueError, match="known must be small enough for products"):
+        attack.update(np.eye(3), np.ones(3), known=1e200 * known)
+    with pytest.raises(ValueError, match="target_gradients must be small enough for products"):
+        attack.update(1e200 * np.eye(3), np.ones(3), known=2.0 * known)
+    assert np.array_equal(attack._run._known.rows, known)  # as it was
     attack.update(np.eye(3), np.ones(3))
     with pytest.raises(ValueError, match="be of 3 targets"):
         attack.update(np.eye(3)[:2], np.ones(3))

@@ -66,12 +66,17 @@ class KnownRun:
 
     def step(self, targets: Any, batch_sum: FloatArray, known: Any) -> FloatArray:
         """Scores (k,) of one step by itself."""
-        if known is not None:
-            self._known = rows_of(known, "known", self._known)
-        rows = rows_of(targets, "target_gradients", self._known)
+        base = self._known if known is None else rows_of(known, "known", self._known)
+        rows = rows_of(targets, "target_gradients", base)
         if self._score.size not in (0, rows.count):
             rule = f"be of {self._score.size} targets, as at the first step; got {rows.count}"
             invalid("target_gradients", rule)
+        for name, one in (("known", base), ("target_gradients", rows)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                is_finite = np.isfinite(one.squares().sum() * one.count)
+            if not is_finite:
+                invalid(name, "be small enough for products of its rows to be numbers")
+        self._known = base
         step = self._fitted(rows, batch_sum, self._clip)
         is_clipped = self._clip is not None
         if self._clip is not None and self._changes(rows, self._clip):
