@@ -90,6 +90,15 @@ OUTPUTS = {
         "audit SCORES FLAGS --one-run",
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ],
+    "shadow-1": [
+        "audit MANY COINS --shadow --max-epsilon inf",
+        "audit MANY COINS --shadow --claimed-epsilon 0.1 --lower-is-member",
+    ],
+    "stream-1": [
+        "audit SCORES FLAGS --stream",
+        "audit SCORES FLAGS --stream --max-epsilon inf",
+        "audit SCORES FLAGS --stream --claimed-epsilon 0",
+    ],
     "info-1": ["info"],
 }
 
@@ -114,6 +123,8 @@ RICHEST = [
         "one-run-2",
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ),
+    ("shadow-1", "audit MANY COINS --shadow --max-epsilon inf"),
+    ("stream-1", "audit SCORES FLAGS --stream --max-epsilon inf"),
     ("curve-2", "curve --mu 1.5"),
     ("info-1", "info"),
 ]
@@ -147,10 +158,15 @@ def tables(tmp_path_factory):
         ("flags", member),
     ):
         np.save(folder / f"{name}.npy", scores)
+    coins = np.random.default_rng(0).random((20, 30)) < 0.5
+    np.save(folder / "many.npy", np.random.default_rng(1).normal(size=coins.shape))
+    np.save(folder / "coins.npy", coins)
     files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
     files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
     files |= {"PEOPLE": "people.csv", "SOME": "some.csv", "VISITS": "visits.csv"}
-    files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
+    files |= {
+        word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS", "MANY", "COINS")
+    }
     return {word: str(folder / file) for word, file in files.items()}
 
 
@@ -291,7 +307,12 @@ def test_every_command_that_prints_json_has_a_schema_and_is_in_the_documentation
     with contextlib.suppress(SystemExit):
         main(["--help"])
     commands = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.MULTILINE)
-    assert {name.rsplit("-", 1)[0] for name in SCHEMAS} == {*commands, "one-run"}
+    assert {name.rsplit("-", 1)[0] for name in SCHEMAS} == {
+        *commands,
+        "one-run",
+        "shadow",
+        "stream",
+    }
     assert set(SCHEMAS) == set(OUTPUTS)
     page = (DOCS / "schemas.md").read_text(encoding="utf-8")
     for name in EVERY:
