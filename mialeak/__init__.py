@@ -48,6 +48,7 @@ _HALL = {
         "TradeOff",
     ),
     "populations": ("Register",),
+    "releases": ("Release",),
     "guarantees": (
         "dp_leakage_bound",
         "epsilon_for_leakage",

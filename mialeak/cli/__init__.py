@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import _output, audit, curve, info, mean, table
+from mialeak.cli import _output, audit, curve, info, mean, release, table
 from mialeak.cli._errors import as_typed, shortened
 
 __all__ = ["main"]
@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     table.add_parser(commands)
     mean.add_parser(commands)
+    release.add_parser(commands)
     audit.add_parser(commands)
     curve.add_parser(commands)
     info.add_parser(commands)

@@ -1,0 +1,408 @@
+"""Which counts follow from the outputs: exact linear algebra over the cells of a release.
+
+========  ====================================================================================
+Symbol    Meaning
+========  ====================================================================================
+A         outputs by cells: one row a published number, one column a cell of the population
+y         weights of published numbers, with ``y' A`` the indicator of a group of cells
+D         random weights of the cells, modulo a prime
+G         ``A D A'``, the weighted Gram matrix of the rows, modulo the prime
+========  ====================================================================================
+
+The count of a group of cells *is determined* if its indicator lies in the row space of A: then
+``y`` times the published numbers is the count, for whatever people.  A cell is determined if and
+only if every null vector of A is 0 there.  A random null vector, ``x = w - D A' G^-1 A w`` modulo
+the prime, decides that a cell is *not* determined; where x is 0, ``y = d_k G^-1 a_k`` is
+reconstructed as fractions, and ``y' A`` is compared with the indicator in exact integers.  So a
+cell is called determined only with a proof.  One that is missed, with a probability of at most
+(rows / prime), has bounds in place of an exact leakage.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray
+from mialeak._blocks import one_blas_thread
+
+__all__ = ["Combination", "Design", "fractions_modulo"]
+
+IntArray = npt.NDArray[np.int64]
+#: A weight for each published number that takes part, by the number of its row in A.
+Combination = dict[int, Fraction]
+
+#: Largest prime below 2**23: a sum of `_BLOCK` products of residues is an exact float64.
+_PRIME = 8388593
+_BLOCK = 64
+#: Numerators and denominators up to sqrt(prime / 2) are reconstructed, and no larger ones.
+_LARGEST = math.isqrt(_PRIME // 2)
+#: Rows of A beyond which the rank is not computed: 10 s and 400 MB.
+MOST_ROWS = 4000
+#: Products of residues that are summed before a reduction: 2**16 * 2**46 < 2**63.
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The published numbers as integer rows over the cells.
+
+    Attributes
+    ----------
+    matrix : (rows, cells) sparse int64
+        A, with the number of people as row 0, and sums of its rows.
+    determined : (cells,) bool
+        Whether the count of each cell is determined, with a proof.
+    complete : bool
+        Whether the rank was computed; if not, only what follows from one row after the other.
+    """
+
+    matrix: Any
+    determined: npt.NDArray[np.bool_]
+    complete: bool
+    _peeled: dict[int, int]
+    _core: _Core | None
+    _sums: IntArray
+    _keys: IntArray
+
+    @classmethod
+    def of(
+        cls, matrix: Any, basic: IntArray | None = None, *, most_rows: int = MOST_ROWS
+    ) -> Design:
+        """The design of the rows `matrix`: which cells they determine.
+
+        `basic` are the rows of which all others are sums; by default all.
+        """
+        rng = np.random.default_rng(20260101)
+        peeled = _peel(matrix)
+        determined = np.zeros(matrix.shape[1], np.bool_)
+        determined[list(peeled)] = True
+        core = None
+        kept = np.flatnonzero(~determined)
+        basic = np.arange(matrix.shape[0]) if basic is None else basic
+        rows = basic[_different_rows(matrix[basic][:, kept], rng)]
+        complete = rows.size <= MOST_ROWS
+        if kept.size and complete:
+            with one_blas_thread():
+                core = _Core.of(matrix[rows][:, kept].tocsr(), rows, kept, rng)
+                determined[kept[core.determined(rng)]] = True
+        keys = rng.integers(-(2**62), 2**62, matrix.shape[1])
+        with np.errstate(over="ignore"):
+            return cls(matrix, determined, complete, peeled, core, matrix @ keys, keys)
+
+    def combination(self, group: IntArray) -> Combination | None:
+        """Weights of the rows whose sum is the indicator of the cells `group`; None if no exist.
+
+        Two or three rows are tried first, then any number of them.
+        """
+        short = self._short(group)
+        return short if short is not None else self._long(group)
+
+    def proves(self, combination: Combination, group: IntArray) -> bool:
+        """Whether the weighted sum of the rows is the indicator of `group`, in exact integers."""
+        scale = math.lcm(*(weight.denominator for weight in combination.values()))
+        total: dict[int, int] = {}
+        for row, weight in combination.items():
+            part = self.matrix[[row]]
+            factor = int(weight * scale)
+            for cell, entry in zip(part.indices.tolist(), part.data.tolist(), strict=True):
+                total[cell] = total.get(cell, 0) + factor * entry
+        wanted = dict.fromkeys(group.tolist(), scale)
+        return {cell: value for cell, value in total.items() if value} == wanted
+
+    # --- a few rows ---
+
+    def _short(self, group: IntArray) -> Combination | None:
+        """One row, or the sum or difference of two or three, that is the indicator of `group`.
+
+        The sum of random keys over the cells of a row is linear in the row: a table of these sums
+        is looked up.
+        """
+        order = np.argsort(self._sums, kind="stable")
+        ordered = self._sums[order]
+        holding = self.matrix[:, [int(group[0])]].tocoo().row
+        sizes = np.diff(self.matrix.indptr)
+        holding = holding[np.lexsort((holding, sizes[holding]))].tolist()  # the smallest first
+        with np.errstate(over="ignore"):
+            wanted = self._keys[group].sum()
+            for row in holding:
+                if self._sums[row] == wanted and self.proves({row: Fraction(1)}, group):
+                    return {row: Fraction(1)}
+            for signs in ((-1,), (1,), (-1, -1), (-1, 1)):
+                for row in holding:
+                    part = wanted - self._sums[row]
+                    if len(signs) == 2:
+                        part = part - signs[0] * self._sums
+                    parts = np.atleast_1d(signs[-1] * part)
+                    place = np.minimum(np.searchsorted(ordered, parts), ordered.size - 1)
+                    for other in np.flatnonzero(ordered[place] == parts).tolist():
+                        rows = [
+                            row,
+                            *([other] if len(signs) == 2 else []),
+                            int(order[place[other]]),
+                        ]
+                        found = _weights(zip(rows, (1, *signs), strict=True))
+                        if found and self.proves(found, group):
+                            return found
+        return None
+
+    # --- any number of rows ---
+
+    def _long(self, group: IntArray) -> Combination | None:
+        single = [cell for cell in group.tolist() if cell in self._peeled]
+        inner = np.array([cell for cell in group.tolist() if cell not in self._peeled], np.int64)
+        found: Combination = {}
+        if inner.size:
+            core = None if self._core is None else self._core.combination(inner)
+            if core is None:
+                return None
+            self._expand(core, inner, found, Fraction(1))
+        for cell in single:
+            self._expand_peeled(cell, found, Fraction(1))
+        found = {row: weight for row, weight in found.items() if weight}
+        return found if self.proves(found, group) else None
+
+    def _expand(
+        self, core: Combination, inner: IntArray, found: Combination, factor: Fraction
+    ) -> None:
+        """Add rows of the core less the peeled cells that these hold beside it."""
+        excess: dict[int, Fraction] = {}
+        for row, weight in core.items():
+            found[row] = found.get(row, Fraction(0)) + factor * weight
+            part = self.matrix[[row]]
+            for cell, entry in zip(part.indices.tolist(), part.data.tolist(), strict=True):
+                if cell in self._peeled:
+                    excess[cell] = excess.get(cell, Fraction(0)) + weight * entry
+        for cell, weight in excess.items():
+            if weight:
+                self._expand_peeled(cell, found, -factor * weight)
+
+    def _expand_peeled(self, cell: int, found: Combination, factor: Fraction) -> None:
+        """Add `factor` times the count of a peeled cell, by the rows that give it."""
+        waiting = {cell: factor}
+        order = list(self._peeled)
+        position = {each: place for place, each in enumerate(order)}
+        while waiting:  # the cell that was peeled last first: it needs only those before it
+            last = max(waiting, key=position.__getitem__)
+            weight = waiting.pop(last)
+            if not weight:
+                continue
+            row = self._peeled[last]
+            part = self.matrix[[row]]
+            entries = dict(zip(part.indices.tolist(), part.data.tolist(), strict=True))
+            weight /= entries.pop(last)
+            found[row] = found.get(row, Fraction(0)) + weight
+            for other, entry in entries.items():
+                waiting[other] = waiting.get(other, Fraction(0)) - weight * entry
+
+
+def _weights(terms: Any) -> Combination:
+    """The sum of (row, weight) pairs."""
+    found: Combination = {}
+    for row, weight in terms:
+        found[row] = found.get(row, Fraction(0)) + weight
+    return {row: weight for row, weight in found.items() if weight}
+
+
+def _peel(matrix: Any) -> dict[int, int]:
+    """Cells that are alone in a row, or alone but for cells peeled before; each with its row."""
+    pattern = matrix.copy()
+    pattern.data = np.ones_like(pattern.data)
+    numbers = np.arange(matrix.shape[1])
+    open_cells = np.ones(matrix.shape[1], np.int64)
+    peeled: dict[int, int] = {}
+    while True:
+        rows = np.flatnonzero(pattern @ open_cells == 1)
+        if not rows.size:
+            return peeled
+        cells, first = np.unique((pattern[rows] @ (open_cells * numbers)), return_index=True)
+        peeled |= dict(zip(cells.tolist(), rows[first].tolist(), strict=True))
+        open_cells[cells] = 0
+
+
+def _different_rows(matrix: Any, rng: np.random.Generator) -> IntArray:
+    """The first of each set of equal rows, without empty ones; by random keys, never too many."""
+    keys = rng.integers(-(2**62), 2**62, matrix.shape[1])
+    with np.errstate(over="ignore"):
+        sums = matrix @ keys
+    _, first = np.unique(sums, return_index=True)
+    filled = np.diff(matrix.indptr) > 0
+    return np.sort(first[filled[first]])
+
+
+# ---- the core: rank modulo a prime ----
+
+
+@dataclass(frozen=True, eq=False)
+class _Core:
+    """The rows and cells that peeling leaves, and the inverse of their weighted Gram matrix."""
+
+    columns: Any  # csr, (rows, cells)
+    rows: IntArray  # of the design
+    cells: IntArray  # of the design
+    weights: IntArray
+    factors: _Factors
+
+    @classmethod
+    def of(cls, columns: Any, rows: IntArray, cells: IntArray, rng: np.random.Generator) -> _Core:
+        weights = rng.integers(1, _PRIME, cells.size)
+        return cls(columns, rows, cells, weights, _Factors.of(_gram(columns, weights)))
+
+    def determined(self, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+        """Cells where a random null vector of A is 0, and whose combination is proved."""
+        found = np.zeros(self.cells.size, np.bool_)
+        for place in np.flatnonzero(self._null_vector(rng) == 0).tolist():
+            found[place] = self.combination(self.cells[[place]]) is not None
+        return found
+
+    def combination(self, group: IntArray) -> Combination | None:
+        """Weights of rows of the design that are the indicator of `group` on the core's cells."""
+        places = np.searchsorted(self.cells, group)
+        wanted = np.zeros(self.cells.size, np.int64)
+        wanted[places] = 1
+        y = self.factors.solve(self._image(self.columns, wanted * self.weights))
+        if not np.array_equal(self._image(self.columns.T, y), wanted):
+            return None
+        parts = np.flatnonzero(y)
+        numbers = fractions_modulo(y[parts])
+        if numbers is None:
+            return None
+        combination = dict(zip(self.rows[parts].tolist(), numbers, strict=True))
+        scale = math.lcm(*(each.denominator for each in numbers))
+        exact = [int(each * scale) for each in numbers]
+        largest = int(np.abs(self.columns.data).max(initial=0))
+        if sum(map(abs, exact)) * largest >= 2**62 or scale >= 2**62:
+            return None
+        total = self.columns[parts].T @ np.array(exact, np.int64)
+        return combination if np.array_equal(total, scale * wanted) else None
+
+    def _null_vector(self, rng: np.random.Generator) -> IntArray:
+        """``x = w - D A' G^-1 A w`` for random w modulo the prime, for which ``A x = 0``."""
+        start = rng.integers(0, _PRIME, self.cells.size)
+        inner = self.factors.solve(self._image(self.columns, start))
+        return (start - self.weights * self._image(self.columns.T, inner)) % _PRIME
+
+    @staticmethod
+    def _image(matrix: Any, vector: IntArray) -> IntArray:
+        """A sparse matrix times a vector of residues; `_CHUNK` products are summed at a time."""
+        total = np.zeros(matrix.shape[0], np.int64)
+        if matrix.shape[1] <= _CHUNK:
+            return np.asarray(matrix @ vector % _PRIME)
+        matrix = matrix.tocsc()
+        for first in range(0, matrix.shape[1], _CHUNK):
+            part = slice(first, first + _CHUNK)
+            total = (total + matrix[:, part] @ vector[part]) % _PRIME
+        return total
+
+
+def _gram(columns: Any, weights: IntArray) -> FloatArray:
+    """``A D A'`` modulo the prime."""
+    size = columns.shape[0]
+    total = np.zeros((size, size), np.int64)
+    for start in range(0, columns.shape[1], _CHUNK):
+        part = columns[:, start : start + _CHUNK]
+        part.data = part.data % _PRIME
+        scaled = part.copy()
+        scaled.data = scaled.data * weights[start + part.indices] % _PRIME
+        total += (scaled @ part.T).toarray() % _PRIME
+    return (total % _PRIME).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """``G = L S^-1 L'`` modulo the prime, `_BLOCK` rows at a time.
+
+    A row whose pivot is 0 depends on those before it, and takes no part: its solution is 0.
+    """
+
+    size: int
+    blocks: list[tuple[IntArray, int, FloatArray, FloatArray]]  # rows, first below, L, inverse
+
+    @classmethod
+    def of(cls, gram: FloatArray) -> _Factors:
+        """Factors of a symmetric matrix of residues, which is overwritten."""
+        blocks = []
+        for start in range(0, len(gram), _BLOCK):
+            stop = min(start + _BLOCK, len(gram))
+            local, inverse = _inverted_block(gram[start:stop, start:stop])
+            rows = start + local
+            down = gram[stop:, rows]
+            below = down @ inverse
+            _reduce(below)
+            trailing = gram[stop:, stop:]
+            for first in range(0, len(trailing), _BLOCK):  # the lower triangle, piece by piece
+                piece = trailing[first : first + _BLOCK, : first + _BLOCK]
+                piece -= below[first : first + _BLOCK] @ down[: first + _BLOCK].T
+                _reduce(piece)
+            blocks.append((rows, stop, below, inverse))
+        return cls(len(gram), blocks)
+
+    @property
+    def kept(self) -> IntArray:
+        """Rows of a basis, in their order."""
+        return np.concatenate([rows for rows, _, _, _ in self.blocks])
+
+    def solve(self, right: IntArray) -> IntArray:
+        """The solution that is 0 in the rows that take no part."""
+        vector, middle = right % _PRIME, []
+        for rows, stop, below, inverse in self.blocks:
+            part = vector[rows].astype(np.float64)
+            middle.append((inverse @ part).astype(np.int64) % _PRIME)
+            vector[stop:] = (vector[stop:] - (below @ part).astype(np.int64)) % _PRIME
+        solution = np.zeros(self.size, np.int64)
+        for (rows, stop, below, _), part in zip(self.blocks[::-1], middle[::-1], strict=True):
+            above = np.zeros(rows.size, np.int64)
+            for first in range(stop, self.size, _BLOCK):
+                block = slice(first, first + _BLOCK)
+                values = below[first - stop : first - stop + _BLOCK].T @ solution[block]
+                above = (above + values.astype(np.int64)) % _PRIME
+            solution[rows] = (part - above) % _PRIME
+        return solution
+
+
+def _inverted_block(block: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Rows of a basis of the symmetric block, and the inverse of their part, row by row."""
+    matrix, kept = block.astype(np.int64), []
+    for row in range(len(matrix)):
+        pivot = int(matrix[row, row])
+        if not pivot:
+            continue
+        kept.append(row)
+        reciprocal = pow(pivot, -1, _PRIME)
+        down = matrix[:, row] * reciprocal % _PRIME
+        across = matrix[row].copy()
+        matrix = (matrix - down[:, None] * across) % _PRIME
+        matrix[row] = across * reciprocal % _PRIME
+        matrix[:, row] = -down % _PRIME
+        matrix[row, row] = reciprocal
+    rows = np.array(kept, np.int64)
+    return rows, matrix[np.ix_(rows, rows)].astype(np.float64)
+
+
+def _reduce(values: FloatArray) -> None:
+    """Whole numbers of size below 2**53 as residues in [0, prime), in place."""
+    quotient = values * (1.0 / _PRIME)
+    np.floor(quotient, out=quotient)
+    quotient *= _PRIME
+    values -= quotient
+    values[values < 0.0] += _PRIME
+    values[values >= _PRIME] -= _PRIME
+
+
+def fractions_modulo(residues: IntArray) -> list[Fraction] | None:
+    """The fractions of least terms with these residues; None if one has none below `_LARGEST`."""
+    numbers = []
+    for residue in residues.tolist():
+        above, below = (_PRIME, 0), (residue, 1)
+        while below[0] > _LARGEST:
+            quotient = above[0] // below[0]
+            above, below = below, (above[0] - quotient * below[0], above[1] - quotient * below[1])
+        if below[1] == 0 or abs(below[1]) > _LARGEST:
+            return None
+        numbers.append(Fraction(below[0], below[1]))
+    return numbers

@@ -1,0 +1,396 @@
+"""Groups of people whose count follows from the outputs, and the combination that gives it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mialeak._results import Kind, Result
+from mialeak.releases._analysis import Analysis
+from mialeak.releases._design import Combination
+from mialeak.releases._outputs import conditions_in_words
+
+__all__ = ["Determined", "Recovered", "count_range", "determined_groups", "recovered_cells"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Joint values of the columns of a combination up to which it is checked for all of them.
+_MOST_VALUES = 100_000
+#: Numbers that are written out in an explanation, and counted above.
+_MOST_TERMS = 6
+#: Cells up to which ranges are computed by integer programming, and ranges of one release.
+_MOST_CELLS, _MOST_RANGES = 20_000, 50
+
+
+@dataclass(frozen=True, repr=False)
+class Determined(Result):
+    """A group of people whose count follows from the outputs, though no output shows it.
+
+    Attributes
+    ----------
+    people : int
+        How many people are in the group.
+    rows : tuple of int
+        Their places in the table of people.
+    group : str
+        What they have in common.
+    explanation : str
+        The published numbers that give the count: "table 3 (city = Oslo) minus table 7 (...)".
+    outputs : tuple of str
+        The outputs that are combined.
+    terms : int
+        How many published numbers are combined.
+    by_design : bool
+        Whether the combination counts the group whatever values people have; if not, it holds
+        since combinations of values that nobody of the population has are known to be empty.
+    kind : str
+        "exact".
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> people = {"city": ["A", "A", "A", "B", "B"], "age": [30, 40, 90, 30, 35]}
+    >>> release = Release(people)
+    >>> release.add_table(["city"])
+    >>> release.add_table(["city"], where={"age": {"max": 80}})
+    >>> release.leakage().determined[0].explanation
+    'table 1 (city = A) minus table 2 (city = A, age <= 80)'
+    """
+
+    people: int
+    rows: tuple[int, ...]
+    group: str
+    explanation: str
+    outputs: tuple[str, ...]
+    terms: int
+    by_design: bool
+    kind: Kind = "exact"
+
+
+@dataclass(frozen=True, repr=False)
+class Recovered(Result):
+    """A count that an output hides or rounds, and the range that all outputs leave for it.
+
+    Attributes
+    ----------
+    output : str
+    cell : str
+        What the people of the cell have in common.
+    shown_low, shown_high : int
+        The range that the output itself shows.
+    low, high : int
+        The range by all outputs: whole numbers of at least 0.
+    people : int
+        The count.
+    explanation : str
+        The published numbers that give the count, if a combination of them does; else empty.
+    kind : str
+        "exact" if the count is recovered, otherwise "bound".
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> from mialeak.mechanisms import Suppress
+    >>> release = Release({"city": ["A"] * 9 + ["B"] * 2 + ["C"] * 7})
+    >>> release.add_table(["city"], protect=Suppress(3))
+    >>> cell = release.leakage().recovered[0]
+    >>> cell.cell, cell.low, cell.high
+    ('city = B', 2, 2)
+    """
+
+    output: str
+    cell: str
+    shown_low: int
+    shown_high: int
+    low: int
+    high: int
+    people: int
+    explanation: str
+    kind: Kind = "exact"
+
+
+# ---- groups ----
+
+
+def determined_groups(analysis: Analysis, threshold: int, most: int) -> tuple[Determined, ...]:
+    """Groups of fewer than `threshold` people that combinations of published counts determine.
+
+    Those of fewest people first, at most `most` of them.
+    """
+    design, counts = analysis.shown, analysis.atoms.counts
+    single = np.flatnonzero(design.determined & (counts > 0) & (counts < threshold))
+    ones = np.ones(single.size, np.int64)
+    shape = (single.size, counts.size)
+    cells = sparse.csr_matrix((ones, single, np.arange(single.size + 1)), shape=shape)
+    groups = sparse.vstack([cells, analysis.differences(design, threshold)]).tocsr()
+    groups = groups[_minimal(groups, design.matrix)]
+    order = np.lexsort((np.diff(groups.indptr), groups @ counts))
+    found: list[Determined] = []
+    seen: set[bytes] = set()
+    for group in order.tolist():
+        if len(found) == most:
+            break
+        members = np.sort(groups[[group]].indices).astype(np.int64)
+        if members.tobytes() in seen:
+            continue
+        seen.add(members.tobytes())
+        combination = design.combination(members)
+        if combination is not None and _is_new(analysis, combination):
+            found.append(_determined(analysis, combination, members))
+    return tuple(found)
+
+
+def _minimal(groups: Any, rows: Any) -> IntArray:
+    """Groups that hold no other one, and no published count but itself, of fewer cells."""
+    every = sparse.vstack([groups, rows[1:]]).tocsr()
+    size = np.diff(every.indptr)
+    overlap = (groups @ every.T).tocoo()
+    inside = (overlap.data == size[overlap.col]) & (size[overlap.col] < size[overlap.row])
+    inside &= size[overlap.col] > 0
+    kept = np.ones(groups.shape[0], np.bool_)
+    kept[overlap.row[inside]] = False
+    return np.flatnonzero(kept)
+
+
+def _is_new(analysis: Analysis, combination: Combination) -> bool:
+    """Whether a combination is more than a count that is published."""
+    return len(combination) > 1 or next(iter(combination)) >= analysis.shown_basic
+
+
+def _determined(analysis: Analysis, combination: Combination, group: IntArray) -> Determined:
+    member = np.isin(analysis.atoms.of_row[: analysis.n], group)
+    masks = _by_design(analysis, combination)
+    published = [analysis.shown_published[row] for row in combination]
+    numbers = sorted({each.output for each in published if each is not None})
+    return Determined(
+        people=int(analysis.atoms.counts[group].sum()),
+        rows=tuple(np.flatnonzero(member).tolist()),
+        group=_group_words(analysis, masks, group, combination),
+        explanation=_sentence(analysis, combination),
+        outputs=tuple(analysis.outputs[number].name for number in numbers),
+        terms=len(combination),
+        by_design=masks is not None,
+    )
+
+
+def _sentence(analysis: Analysis, combination: Combination) -> str:
+    """The combination in words: what is added first, then what is taken away."""
+    terms = sorted(combination.items(), key=lambda term: (term[1] < 0, term[0] == 0, term[0]))
+    if len(terms) > _MOST_TERMS:
+        rows = [analysis.shown_published[row] for row, _ in terms]
+        names = dict.fromkeys(analysis.outputs[each.output].name for each in rows if each)
+        return f"{len(terms)} published numbers of {', '.join(names)}"
+    words = ""
+    for row, weight in terms:
+        size = abs(weight)
+        times = "" if size == 1 else f"{size} x "
+        joint = " minus " if weight < 0 else " plus "
+        words += (joint if words else "-" * (weight < 0)) + times + _row_words(analysis, row)
+    return words
+
+
+def _row_words(analysis: Analysis, row: int) -> str:
+    published = analysis.shown_published[row]
+    if published is None:
+        return "the number of people"
+    output = analysis.outputs[published.output]
+    labels = None if published.summed else published.labels
+    words = conditions_in_words(analysis.people, output.masks(analysis.people, labels))
+    words = f"{output.name} ({words})"
+    return f"the sum of {published.summed} in {words}" if published.summed else words
+
+
+def _group_words(
+    analysis: Analysis,
+    masks: Mapping[Any, BoolArray] | None,
+    group: IntArray,
+    combination: Combination,
+) -> str:
+    """What the people of a group have in common: by design, or in fact."""
+    people = analysis.people
+    if masks is None:
+        masks = {}
+        rows = analysis.atoms.first[group]
+        for name in _columns(analysis, combination):
+            column = people.column(name)
+            mask = np.zeros(len(column.values), np.bool_)
+            mask[column.codes[rows]] = True
+            masks[name] = mask
+    return conditions_in_words(people, masks)
+
+
+def _columns(analysis: Analysis, combination: Combination) -> list[Any]:
+    """The columns that the numbers of a combination depend on."""
+    names: dict[Any, None] = {}
+    for row in combination:
+        published = analysis.shown_published[row]
+        if published is not None:
+            output = analysis.outputs[published.output]
+            names |= dict.fromkeys([*output.columns, *output.where.masks])
+    return list(names)
+
+
+def _by_design(analysis: Analysis, combination: Combination) -> dict[Any, BoolArray] | None:
+    """The values of each column in the group that a combination counts, whatever values occur.
+
+    None if the combination counts no group of that form for all joint values of its columns.
+    """
+    boxes: list[tuple[Fraction, dict[Any, BoolArray]]] = []
+    for row, weight in combination.items():
+        published = analysis.shown_published[row]
+        if published is None:
+            boxes.append((weight, {}))
+        elif published.summed:
+            return None
+        else:
+            output = analysis.outputs[published.output]
+            boxes.append((weight, output.masks(analysis.people, published.labels)))
+    names = list(dict.fromkeys(name for _, box in boxes for name in box))
+    classes = {name: _alike([box[name] for _, box in boxes if name in box]) for name in names}
+    sizes = [int(number.max()) + 1 for number in classes.values()]
+    if math.prod(sizes) > _MOST_VALUES:
+        return None
+    scale = math.lcm(*(weight.denominator for weight, _ in boxes))
+    total = np.zeros(sizes, object)
+    for weight, box in boxes:
+        inside = np.full(sizes, int(weight * scale), object)
+        for axis, name in enumerate(names):
+            if name in box:
+                chosen = np.zeros(sizes[axis], np.int64)
+                chosen[classes[name][box[name]]] = 1
+                shape = [1] * len(sizes)
+                shape[axis] = -1
+                inside = inside * chosen.reshape(shape)
+        total = total + inside
+    counted = total == scale
+    if not np.all(counted | (total == 0)):
+        return None
+    masks, whole = {}, np.ones(sizes, np.bool_)
+    for axis, name in enumerate(names):
+        others = tuple(k for k in range(len(sizes)) if k != axis)
+        chosen = counted.any(axis=others)
+        shape = [1] * len(sizes)
+        shape[axis] = -1
+        whole = whole & chosen.reshape(shape)
+        masks[name] = chosen[classes[name]]
+    return masks if np.array_equal(whole, counted) else None
+
+
+def _alike(masks: Sequence[BoolArray]) -> IntArray:
+    """Numbers of the values: two have the same one if every mask has both or neither."""
+    _, number = np.unique(np.stack(masks), axis=1, return_inverse=True)
+    return np.asarray(number.reshape(-1))
+
+
+# ---- suppressed and rounded counts ----
+
+
+def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
+    """Hidden or rounded counts whose range all outputs narrow; whether all were looked at.
+
+    A combination of published numbers gives the count; or non-negative whole numbers leave a
+    shorter range than the output itself.
+    """
+    hidden = [
+        (number, cell)
+        for number, output in enumerate(analysis.outputs)
+        for cell in np.flatnonzero(~output.exact).tolist()
+        if output.low[cell] < output.high[cell]
+    ]
+    counts = {each: _count(analysis, *each) for each in hidden}
+    hidden.sort(key=lambda each: (counts[each], each))
+    found = []
+    matrix, groups, low, high = _program(analysis, hidden[:_MOST_RANGES])
+    complete = not hidden or (matrix is not None and len(hidden) <= _MOST_RANGES)
+    for place, (number, cell) in enumerate(hidden[:_MOST_RANGES]):
+        output = analysis.outputs[number]
+        group = np.flatnonzero(analysis.cells[number] == cell)
+        combination = analysis.shown.combination(group)
+        count = counts[number, cell]
+        ends = (count, count)
+        if combination is None:
+            if matrix is None:
+                continue
+            ends = count_range(matrix, low, high, groups[place])
+        shown = (int(output.low[cell]), int(output.high[cell]))
+        if ends[1] - ends[0] < shown[1] - shown[0]:
+            found.append(
+                Recovered(
+                    output=output.name,
+                    cell=conditions_in_words(
+                        analysis.people, output.masks(analysis.people, output.labels[cell].tolist())
+                    ),
+                    shown_low=shown[0],
+                    shown_high=shown[1],
+                    low=ends[0],
+                    high=ends[1],
+                    people=count,
+                    explanation="" if combination is None else _sentence(analysis, combination),
+                    kind="exact" if ends[0] == ends[1] else "bound",
+                )
+            )
+    return tuple(found), complete
+
+
+def _count(analysis: Analysis, number: int, cell: int) -> int:
+    return int(analysis.atoms.counts[analysis.cells[number] == cell].sum())
+
+
+def _program(
+    analysis: Analysis, hidden: Sequence[tuple[int, int]]
+) -> tuple[Any, list[IntArray], IntArray, IntArray]:
+    """The outputs as ranges of sums of cells: all joint values of their columns, if few enough.
+
+    Otherwise the cells of the population: what nobody has is taken to be known.
+    """
+    size = analysis.atoms.first.size
+    if not hidden or size > _MOST_CELLS:
+        return None, [], np.zeros(0, np.int64), np.zeros(0, np.int64)
+    low, high = [analysis.n], [analysis.n]
+    rows = [np.arange(size)]
+    place: dict[tuple[int, int], IntArray] = {}
+    for number, output in enumerate(analysis.outputs):
+        for cell in range(output.n_cells):
+            group = np.flatnonzero(analysis.cells[number] == cell)
+            place[number, cell] = group
+            rows.append(group)
+            low.append(int(output.low[cell]))
+            high.append(int(output.high[cell]))
+    lengths = [row.size for row in rows]
+    index = (np.repeat(np.arange(len(rows)), lengths), np.concatenate(rows))
+    matrix = sparse.csr_matrix((np.ones(sum(lengths)), index), shape=(len(rows), size))
+    return matrix, [place[each] for each in hidden], np.array(low), np.array(high)
+
+
+def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> tuple[int, int]:
+    """Least and largest count of the cells `group`, if row i of `matrix` counts low to high.
+
+    Counts are whole numbers of at least 0.  An end that the solver does not prove is that of its
+    proved bound: the range is never too narrow.
+    """
+    from scipy import optimize
+
+    objective = np.zeros(matrix.shape[1])
+    objective[group] = 1.0
+    ends = []
+    for sign in (1.0, -1.0):
+        result = optimize.milp(
+            sign * objective,
+            integrality=np.ones(objective.size),
+            bounds=optimize.Bounds(0.0, np.inf),
+            constraints=optimize.LinearConstraint(matrix, low, high),
+            options={"time_limit": 5.0},
+        )
+        bound = result.mip_dual_bound if result.mip_dual_bound is not None else -math.inf
+        ends.append(sign * (result.fun if result.success else bound))
+    least, most = ends
+    least = 0 if not math.isfinite(least) else math.ceil(least - 1e-6)
+    return max(0, least), int(high[0]) if not math.isfinite(most) else math.floor(most + 1e-6)

@@ -1,0 +1,396 @@
+"""What several outputs of the same people leak together: the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count
+from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._report.text import accuracy, number, percent, printable
+from mialeak._results import Bounds, Estimate, Kind, Result
+from mialeak.releases._explanations import Determined, Recovered
+from mialeak.releases._outputs import Column
+
+__all__ = ["OutputCost", "ReleaseLeakage", "ReleaseReport", "RowInRelease"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseLeakage(Result):
+    """Leakage of all outputs together.
+
+    Attributes
+    ----------
+    low, high : float
+        Certified: at least what the best single count leaks, at most what all cells leak.
+    value : float
+        Between them, the limit for many people in every cell.
+    kind : str
+        "exact" if `low` and `high` agree, otherwise "bound"; `value` is then asymptotic.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"sex": ["f", "m"] * 50, "smokes": ["no", "no", "yes", "no"] * 25})
+    >>> release.add_table(["sex", "smokes"])
+    >>> release.leakage().average
+    ReleaseLeakage(low=0.0543222, value=0.0543222, high=0.0543222, kind='exact')
+    """
+
+    low: float
+    value: float
+    high: float
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False)
+class RowInRelease(Result):
+    """A row of the people, and what all outputs together leak about it.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the table of people.
+    people : int
+        People who are alike in every output, the row itself included.
+    leakage : ReleaseLeakage
+    values : dict
+        The values of the columns that the outputs use: personal data.
+    kind : str
+        That of `leakage`.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"sex": ["f"] * 9 + ["m"]})
+    >>> release.add_table(["sex"])
+    >>> row = release.leakage().riskiest(1)[0]
+    >>> row.row, row.people, row.values, row.kind
+    (9, 1, {'sex': 'm'}, 'exact')
+    """
+
+    row: int
+    people: int
+    leakage: ReleaseLeakage
+    values: dict[Any, Any]
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False)
+class OutputCost(Result):
+    """What one output adds to the others.
+
+    Attributes
+    ----------
+    output : str
+    without, together : ReleaseLeakage
+        Leakage on average of the other outputs, and of these and the output.
+    determined : int
+        Groups below the threshold that are determined only with the output, or recovered counts.
+    explanations : tuple of str
+        The combinations that determine them.
+    kind : str
+        That of `together`.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"city": list("AAABB"), "age": [30, 40, 90, 30, 35]})
+    >>> release.add_table(["city"])
+    >>> cost = release.cost_of(["city"], where={"age": {"max": 80}})
+    >>> cost.determined, cost.explanations
+    (1, ('table 1 (city = A) minus table 2 (city = A, age <= 80)',))
+    """
+
+    output: str
+    without: ReleaseLeakage
+    together: ReleaseLeakage
+    determined: int
+    explanations: tuple[str, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ReleaseReport(Result):
+    """What several outputs of the same people leak together.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+        The outputs in words.
+    rows : int
+        People.
+    people : int
+        People of the register, and without one those of the release.
+    n_counts : int
+        Numbers published.
+    n_cells : int
+        Cells of the finest table that the outputs make.
+    threshold : int
+        Groups of fewer people are reported as small.
+    small : int
+        Published counts from 1 to below `threshold`.
+    determined : tuple of Determined
+        Small groups whose count follows from the outputs, though no output shows it; the 50 of
+        fewest people.
+    recovered : tuple of Recovered
+        Suppressed or rounded counts that the outputs together narrow.
+    row_cells : (rows,) ndarray of int64
+        The cell of each row.
+    low, value, high : (cells,) ndarray
+        Leakage of a person in each cell, as in :class:`ReleaseLeakage`.
+    exact : (cells,) ndarray of bool
+        Cells where these agree since the leakage is computed exactly.
+    joint : Estimate or None
+        Upper bound of the average for the population that the people came from, with its interval:
+        the leakage of the counts of all cells.  None with a register, for which `average` is exact
+        or a bound without an estimate.
+    caveats : tuple of str
+        What the numbers rest on, a sentence each.
+    kind : str
+        "exact" or "bound": that of the average.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"city": list("AAABB"), "age": [30, 40, 90, 30, 35]})
+    >>> release.add_table(["city"])
+    >>> release.add_table(["city"], where={"age": {"max": 80}})
+    >>> report = release.leakage()
+    >>> report
+    ReleaseReport(2 outputs; average=0.2314 exact, determined=1)
+    >>> report.determined[0].group, report.determined[0].people
+    ('city = A, age > 80', 1)
+    """
+
+    outputs: tuple[str, ...]
+    rows: int
+    people: int
+    n_counts: int
+    n_cells: int
+    threshold: int
+    small: int
+    determined: tuple[Determined, ...]
+    recovered: tuple[Recovered, ...]
+    row_cells: IntArray
+    low: FloatArray
+    value: FloatArray
+    high: FloatArray
+    exact: npt.NDArray[np.bool_]
+    joint: Estimate | None
+    caveats: tuple[str, ...]
+    _counts: IntArray = field(repr=False)
+    _columns: tuple[Column, ...] = field(repr=False)
+    kind: Kind = "bound"
+
+    @property
+    def average(self) -> ReleaseLeakage:
+        """Leakage of a random row."""
+        share = self._counts / self.rows
+        low, value, high = (float(share @ end) for end in (self.low, self.value, self.high))
+        return ReleaseLeakage(low, min(max(low, value), high), high, self.kind)
+
+    @property
+    def highest(self) -> ReleaseLeakage:
+        """Leakage of the riskiest row: the largest lower and the largest upper end."""
+        shown = self._counts > 0
+        ends = [float(end[shown].max()) for end in (self.low, self.value, self.high)]
+        return ReleaseLeakage(*ends, "exact" if ends[0] == ends[2] else "bound")
+
+    @property
+    def row_leakage(self) -> Bounds:
+        """Bounds of the leakage of each row, ``(rows,)``."""
+        return Bounds(self.low[self.row_cells], self.high[self.row_cells])
+
+    @property
+    def n_determined(self) -> int:
+        """Small groups that follow from the outputs, and hidden counts that are recovered."""
+        hidden = sum(each.kind == "exact" and each.people > 0 for each in self.recovered)
+        return len(self.determined) + hidden
+
+    @property
+    def exact_share(self) -> float:
+        """Share of the rows whose leakage is exact."""
+        return float(self._counts[self.exact].sum()) / self.rows
+
+    def riskiest(self, top: int | None = 10) -> tuple[RowInRelease, ...]:
+        """The `top` rows of the largest lower bound, then of the largest limit, then in order."""
+        top = self.rows if top is None else as_count(top, "top")
+        cells = self.row_cells
+        order = np.lexsort((-self.high[cells], -self.value[cells], -self.low[cells]))
+        return tuple(self._row(int(row)) for row in order[:top])
+
+    def _row(self, row: int) -> RowInRelease:
+        cell = int(self.row_cells[row])
+        kind: Kind = "exact" if self.low[cell] == self.high[cell] else "bound"
+        ends = (float(end[cell]) for end in (self.low, self.value, self.high))
+        return RowInRelease(
+            row=row,
+            people=int(self._counts[cell]),
+            leakage=ReleaseLeakage(*ends, kind),
+            values={each.name: each.values[each.codes[row]] for each in self._columns},
+            kind=kind,
+        )
+
+    def document(
+        self, *, top: int = 10, show_rows: bool = False, contributions: Sequence[OutputCost] = ()
+    ) -> Document:
+        """The report as a document: the answer, the outputs, what is determined, rows at risk."""
+        sections = [_numbers(self), _outputs(self)]
+        if self.determined:
+            sections.append(_determined(self.determined[: max(top, 1)], len(self.determined)))
+        if self.recovered:
+            sections.append(_recovered(self.recovered[: max(top, 1)], len(self.recovered)))
+        if contributions:
+            sections.append(_contributions(contributions))
+        if top:
+            sections.append(_riskiest(self, top, show_rows))
+        return Document(_answer(self), sections)
+
+    def text(self, *, top: int = 10, show_rows: bool = False) -> str:
+        """The report as text: at most `top` rows at risk, with their values if `show_rows`."""
+        return as_text(self.document(top=top, show_rows=show_rows))
+
+    def to_dict(self, *, top: int | None = 10, show_rows: bool = False) -> dict[str, Any]:
+        """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
+        names = ("kind", "rows", "people", "n_counts", "n_cells", "threshold", "small")
+        rows = [row.to_dict() for row in self.riskiest(top)]
+        for row in rows:
+            row["values"] = {str(k): v for k, v in row["values"].items()} if show_rows else None
+        return {
+            **{name: getattr(self, name) for name in names},
+            "outputs": list(self.outputs),
+            "average": self.average.to_dict(),
+            "highest": self.highest.to_dict(),
+            "exact_share": self.exact_share,
+            "joint": None if self.joint is None else self.joint.to_dict(),
+            "determined": [each.to_dict() for each in self.determined],
+            "recovered": [each.to_dict() for each in self.recovered],
+            "riskiest": rows,
+            "caveats": list(self.caveats),
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        average, count = self.average, len(self.outputs)
+        if average.kind == "exact":
+            shown = f"{average.value:.4g} exact"
+        else:
+            shown = f"{average.value:.4g} in [{average.low:.4g}, {average.high:.4g}]"
+        several = "s" * (count != 1)
+        return (
+            f"ReleaseReport({count} output{several}; average={shown}, "
+            f"determined={len(self.determined)})"
+        )
+
+
+# ---- the document ----
+
+
+def _span(leakage: ReleaseLeakage) -> str:
+    if leakage.kind == "exact":
+        return number(leakage.value)
+    return f"{number(leakage.low)} to {number(leakage.high)}"
+
+
+def _answer(report: ReleaseReport) -> str:
+    count, average, highest = len(report.outputs), report.average, report.highest
+    which = "This output" if count == 1 else f"These {count:,} outputs together"
+    leak = "leaks" if count == 1 else "leak"
+    words = (
+        f"{which} ({report.n_counts:,} numbers) {leak} {_span(average)} on average and "
+        f"{_span(highest)} about the riskiest row. An attacker who knows the population and sees "
+        f"them can tell with {accuracy(average.low)} accuracy or more whether a random person is "
+        "in the data (guessing: 50%)."
+    )
+    groups = report.n_determined
+    if groups:
+        several = f"The counts of {groups:,} groups" if groups > 1 else "The count of a group"
+        verb = "follow" if groups > 1 else "follows"
+        words += (
+            f" {several} below {report.threshold:,} people {verb} from the outputs, though no "
+            "output shows it."
+        )
+    return words
+
+
+def _numbers(report: ReleaseReport) -> Section:
+    average = report.average
+    pairs = [(_span(average), f"leakage on average ({average.kind})")]
+    if average.kind != "exact":
+        pairs.append((number(average.value), "in the limit of many people in every cell"))
+    pairs.append((_span(report.highest), f"leakage of the riskiest row ({report.highest.kind})"))
+    pairs.append((percent(report.exact_share), "of the rows have an exact leakage"))
+    if report.joint is not None:
+        joint = report.joint
+        words = (
+            f"upper bound of the average for the population these people came from (estimate, "
+            f"{100 * joint.confidence:g}% interval {number(joint.low)} to {number(joint.high)})"
+        )
+        pairs.append((number(joint.value), words))
+    return Section("Leakage", [Pairs(pairs), Notes(report.caveats)])
+
+
+def _outputs(report: ReleaseReport) -> Section:
+    notes = [
+        f"{report.n_counts:,} numbers, which are sums of {report.n_cells:,} cells of "
+        f"{report.rows:,} people",
+        f"{report.small:,} published counts from 1 to {report.threshold - 1:,}",
+    ]
+    return Section("Outputs", [Notes([*report.outputs, *notes])])
+
+
+def _determined(groups: Sequence[Determined], count: int) -> Section:
+    lines = []
+    for each in groups:
+        people = f"{each.people:,} {'person' if each.people == 1 else 'people'}"
+        why = "" if each.by_design else " (for the combinations of values that people have)"
+        lines.append(f"{each.group}: {people} = {each.explanation}{why}")
+    return Section(
+        f"Groups that follow from the outputs ({len(groups):,} of {count:,})", [Notes(lines)]
+    )
+
+
+def _recovered(cells: Sequence[Recovered], count: int) -> Section:
+    lines = []
+    for each in cells:
+        verb = "can be recovered" if each.kind == "exact" else "is narrowed"
+        why = f" = {each.explanation}" if each.explanation else ""
+        lines.append(
+            f"{each.output}, {each.cell}: {verb}, between {each.low:,} and {each.high:,} "
+            f"(shown: between {each.shown_low:,} and {each.shown_high:,}){why}"
+        )
+    return Section(f"Hidden counts ({len(cells):,} of {count:,})", [Notes(lines)])
+
+
+def _contributions(costs: Sequence[OutputCost]) -> Section:
+    header = ("without it", "groups it adds", "output")
+    body = [(_span(cost.without), f"{cost.determined:,}", cost.output) for cost in costs]
+    return Section("Leakage on average if one output is left out", [Table(header, body, left=1)])
+
+
+def _riskiest(report: ReleaseReport, top: int, show_rows: bool) -> Section:
+    rows = report.riskiest(top)
+    names = [each.name for each in report._columns] if show_rows else []
+    header = ("row", "leakage", "limit", "people alike", "kind", *map(printable, names))
+    body = [
+        (
+            f"{row.row}",
+            _span(row.leakage),
+            number(row.leakage.value),
+            f"{row.people:,}",
+            row.kind,
+            *(printable(row.values[name]) for name in names),
+        )
+        for row in rows
+    ]
+    title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
+    return Section(title, [Table(header, body, left=len(names) + 1)])
