@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse, special
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import one_blas_thread
 from mialeak.discrete import atom_leakage
 from mialeak.populations import Register
@@ -82,6 +82,13 @@ class Atoms:
         of_row = of_row.reshape(-1)
         counts = np.bincount(of_row[: people.rows], minlength=first.size)
         mass = np.bincount(of_row[people.rows :], minlength=first.size)
+        if people.in_register and (counts > mass).any():
+            over = int(np.count_nonzero(counts > mass))
+            rule = (
+                "have at least as many people as the release in every cell; it has fewer in "
+                f"{over:,} of {first.size:,}"
+            )
+            invalid("population", rule, remedy="Each of the people must be one of the register")
         return cls(of_row, first, counts, mass if people.in_register else counts)
 
 

@@ -411,8 +411,10 @@ def _compared(
     published, amount, wrong = np.zeros(counts.size, np.bool_), factors[counted[0]], 0
     for row in range(len(amount.codes)):
         count = amount.value(int(amount.codes[row]))
-        if count is None:
+        if count is None or count == "":
             continue
+        if isinstance(count, str) and is_number(count):
+            count = float(count)
         cell = index.get(
             tuple(factors[name].value(int(factors[name].codes[row])) for name in columns)
         )

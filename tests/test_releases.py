@@ -1,0 +1,467 @@
+"""Several outputs of the same people: leakage and determined counts against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pytest
+from release_truth import checked, compositions, drawn, release_of
+from scipy import sparse
+
+from mialeak import Release, atom_leakage, table_leakage
+from mialeak.datasets import load_adult
+from mialeak.estimators import mean_influence
+from mialeak.mechanisms import Geometric, Round, Suppress
+from mialeak.releases import (
+    Determined,
+    OutputCost,
+    Recovered,
+    ReleaseLeakage,
+    ReleaseReport,
+    RowInRelease,
+    _analysis,
+    _design,
+)
+from mialeak.releases._design import Design, fractions_modulo
+
+CITIES = {
+    "city": ["Oslo"] * 40 + ["Bergen"] * 31,
+    "sex": ["f", "m"] * 35 + ["f"],
+    "age": [30, 50] * 35 + [90],
+}
+
+
+def bounds_only():
+    """Without the enumeration of populations."""
+    return mock.patch.object(_analysis, "_MOST_POPULATIONS", 0)
+
+
+# --- random releases against fractions ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_random_releases_agree_with_all_populations_in_fractions(protected):
+    """tests/release_truth.py does the same for 10,000."""
+    rng = np.random.default_rng(int(protected))
+    total = np.zeros(2, int)
+    for _ in range(120):
+        total += checked(*drawn(rng, protected=protected))
+    assert 0 < total[1] < total[0]
+
+
+def test_the_check_of_random_releases_can_fail():
+    people, outputs = {"a": [0, 0, 1]}, [(["a"], None, None)]
+    checked(people, outputs)
+    with mock.patch("release_truth.exact_leakage", return_value=[Fraction(1, 2)] * 3):
+        with pytest.raises(AssertionError):
+            checked(people, outputs)
+
+
+def test_a_release_of_one_table_leaks_what_the_table_leaks():
+    release = Release(CITIES)
+    release.add_table(["city", "sex"])
+    report = release.leakage()
+    columns = {name: CITIES[name] for name in ("city", "sex")}
+    assert report.average.kind == "exact"
+    assert math.isclose(report.average.value, table_leakage(columns).plug_in, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("where", [None, {"a": 0}])
+def test_a_sample_of_a_register_agrees_with_all_samples(where):
+    register = {"a": [0, 0, 0, 1, 1, 1, 0], "b": [0, 1, 0, 1, 0, 0, 2]}
+    chosen = [0, 1, 3, 5]
+    people = {name: [values[k] for k in chosen] for name, values in register.items()}
+    cells = list(zip(*register.values(), strict=True))
+    support = sorted(set(cells))
+
+    def numbers(sample):
+        count = Counter(sample)
+        inside = [cell for cell in support if where is None or cell[0] == 0]
+        by_a = Counter(cell[0] for cell in count.elements() if cell in inside)
+        by_b = Counter(cell[1] for cell in count.elements())
+        return tuple(sorted(by_a.items())), tuple(sorted(by_b.items()))
+
+    truth = {}
+    for cell in support:
+        others = list(cells)
+        others.remove(cell)
+        worlds = []
+        for drawn_rows, target in ((3, [cell]), (4, [])):
+            law = Counter(
+                numbers([others[k] for k in sample] + target)
+                for sample in itertools.combinations(range(len(others)), drawn_rows)
+            )
+            worlds.append({key: Fraction(n, law.total()) for key, n in law.items()})
+        keys = set(worlds[0]) | set(worlds[1])
+        truth[cell] = sum(abs(worlds[0].get(k, 0) - worlds[1].get(k, 0)) for k in keys) / 2
+    release = Release(people, register)
+    release.add_table(["a"], where=where)
+    release.add_table(["b"])
+    exact = release.leakage()
+    with bounds_only():
+        bounds = release_again(people, register, where).leakage()
+    for row, cell in enumerate(zip(*people.values(), strict=True)):
+        low, high = (ends[row] for ends in (bounds.row_leakage.lower, bounds.row_leakage.upper))
+        assert math.isclose(exact.row_leakage.lower[row], truth[cell], abs_tol=1e-12)
+        assert low - 1e-12 <= truth[cell] <= high + 1e-12
+    assert exact.joint is None and exact.people == 7
+
+
+def release_again(people, register, where):
+    release = Release(people, register)
+    release.add_table(["a"], where=where)
+    release.add_table(["b"])
+    return release
+
+
+def test_sums_agree_with_all_populations_in_fractions():
+    people = {"a": [0, 1, 1, 0], "x": [1, 2, 5, 2]}
+    cells = list(zip(people["a"], people["x"], strict=True))
+    support = sorted(set(cells))
+    p = [Fraction(cells.count(cell), 4) for cell in support]
+    joint = {}
+    for vector in compositions(len(support), 4):
+        chance = Fraction(math.factorial(4))
+        for count, share in zip(vector, p, strict=True):
+            chance *= share**count / math.factorial(count)
+        by_a = sum(n for n, cell in zip(vector, support, strict=True) if cell[0] == 0)
+        total = sum(n * cell[1] for n, cell in zip(vector, support, strict=True))
+        entry = joint.setdefault((by_a, total), [Fraction(0)] * (len(support) + 1))
+        entry[-1] += chance
+        for k, count in enumerate(vector):
+            entry[k] += chance * count
+    release = Release(people)
+    release.add_table(["a"])
+    release.add_mean(["x"])
+    leaks = release.leakage().row_leakage
+    for row, cell in enumerate(cells):
+        k = support.index(cell)
+        truth = sum(abs(e[k] - 4 * p[k] * e[-1]) for e in joint.values()) / (8 * p[k])
+        assert math.isclose(leaks.lower[row], truth, abs_tol=1e-12)
+
+
+def test_all_margins_of_adult_are_bounded_and_the_limit_lies_between():
+    adult = load_adult().columns
+    names = ["education", "marital_status", "race", "sex", "relationship"]
+    people = {name: adult[name][:5000] for name in names}
+    release = Release(people)
+    for name in names:
+        release.add_table([name])
+    for pair in itertools.combinations(names, 2):
+        release.add_table(list(pair))
+    report = release.leakage()
+    low, high = report.row_leakage.lower, report.row_leakage.upper
+    joint = table_leakage(people)
+    assert np.all(low <= high)
+    assert math.isclose(float(high.mean()), joint.plug_in, rel_tol=1e-9)
+    single = table_leakage(people, ["education", "relationship"])
+    assert low.mean() >= single.plug_in - 1e-12
+    average = report.average
+    assert average.low < average.value < average.high
+    assert 0 < report.exact_share < 1
+
+
+# --- rank against fractions ------------------------------------------------------------------------
+
+
+def exact_rank(matrix):
+    """By fractions."""
+    matrix, found = [[Fraction(int(x)) for x in row] for row in matrix], 0
+    for column in range(len(matrix[0])):
+        pivot = next((i for i in range(found, len(matrix)) if matrix[i][column]), None)
+        if pivot is None:
+            continue
+        matrix[found], matrix[pivot] = matrix[pivot], matrix[found]
+        for i in range(found + 1, len(matrix)):
+            factor = matrix[i][column] / matrix[found][column]
+            matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[found], strict=True)]
+        found += 1
+    return found
+
+
+@pytest.mark.parametrize("most_rows", [4000, 0])
+def test_determined_cells_agree_with_the_rank_of_fractions(most_rows):
+    """Also for sums; with no row for the rank, what is called determined still is."""
+    rng, follows = np.random.default_rng(3), 0
+    for _ in range(150):
+        cells, rows = rng.integers(2, 9), rng.integers(1, 8)
+        matrix = np.vstack([np.ones(cells, int), rng.integers(0, 2, (rows, cells))])
+        if rng.random() < 0.3:
+            matrix[-1] = rng.integers(-3, 4, cells)
+        with mock.patch.object(_design, "MOST_ROWS", most_rows):
+            design = Design.of(sparse.csr_matrix(matrix.astype(np.int64)))
+        for cell in range(cells):
+            unit = np.eye(cells, dtype=int)[[cell]]
+            truth = exact_rank(np.vstack([matrix, unit])) == exact_rank(matrix)
+            assert design.determined[cell] <= truth
+            if most_rows:
+                assert design.determined[cell] == truth
+            if design.determined[cell]:
+                weights = design.combination(np.array([cell]))
+                total = sum(w * matrix[row].astype(object) for row, w in weights.items())
+                assert np.array_equal(total, unit[0])
+                follows += 1
+    assert follows > 50
+
+
+def test_a_combination_of_many_blocks_is_proved():
+    """More rows than are reduced at a time: pairs of neighbours around a circle of odd length."""
+    size = 301
+    rows = np.repeat(np.arange(size), 2)
+    columns = (rows + np.tile([0, 1], size)) % size
+    matrix = sparse.csr_matrix((np.ones(2 * size, np.int64), (rows, columns)))
+    design = Design.of(matrix)
+    assert design.complete and design.determined.all()
+    weights = design.combination(np.array([7]))
+    assert len(weights) == size and set(map(abs, weights.values())) == {Fraction(1, 2)}
+    rows = np.repeat(np.arange(size - 1), 2)
+    columns = (rows + np.tile([0, 1], size - 1)) % (size - 1)
+    even = sparse.csr_matrix((np.ones(2 * size - 2, np.int64), (rows, columns)))
+    assert not Design.of(even).determined.any()
+
+
+def test_fractions_are_reconstructed_from_residues():
+    prime = _design._PRIME
+    wanted = [Fraction(a, b) for a in (-7, -1, 0, 2, 2000) for b in (1, 3, 64, 1999)]
+    residues = [w.numerator * pow(w.denominator, -1, prime) % prime for w in wanted]
+    assert fractions_modulo(np.array(residues)) == wanted
+    assert all(prime % k for k in range(2, math.isqrt(prime) + 1))
+
+
+# --- differencing ----------------------------------------------------------------------------------
+
+
+def test_a_table_less_its_sub_population_is_named():
+    """The threads of ACRO on linked tables: two tables that differ by a person."""
+    release = Release(CITIES)
+    release.add_table(["city"])
+    release.add_table(["city"], where={"age": {"max": 80}})
+    report = release.leakage()
+    (group,) = report.determined
+    assert isinstance(report, ReleaseReport) and isinstance(group, Determined)
+    assert group.group == "city = Bergen, age > 80"
+    assert group.explanation == "table 1 (city = Bergen) minus table 2 (city = Bergen, age <= 80)"
+    assert (group.people, group.rows, group.by_design, group.terms) == (1, (70,), True, 2)
+    assert group.outputs == ("table 1", "table 2")
+    assert report.n_determined == 1
+    row = report.riskiest(1)[0]
+    assert isinstance(row, RowInRelease) and isinstance(row.leakage, ReleaseLeakage)
+    assert row.row == 70 and row.kind == "exact" and row.values["age"] == 90
+    assert math.isclose(row.leakage.low, atom_leakage([1 / 71, 70 / 71], 71)[0], rel_tol=1e-12)
+
+
+def test_a_group_of_several_cells_is_named():
+    """Two people above an age limit differ in what another table shows: no single cell follows."""
+    people = {"sex": ["f", "m"] * 50, "age": [30, 40] * 48 + [64, 64, 65, 64]}
+    people["job"] = list("pqqp") * 24 + list("ppqq")
+    release = Release(people)
+    release.add_table(["sex"], where={"age": {"max": 63}})
+    release.add_table(["sex"])
+    release.add_table(["job"])
+    groups = release.leakage(threshold=5).determined
+    assert {(each.group, each.people) for each in groups} == {
+        ("sex = f, age > 63", 2),
+        ("sex = m, age > 63", 2),
+    }
+    assert all(each.by_design for each in groups)
+
+
+def test_overlapping_bands_of_age_are_named():
+    """The threads of sdcTools on tables that are linked: bands of age with different limits."""
+    people = {"age": [20, 30, 40, 50, 60] * 20 + [65]}
+    release = Release(people)
+    release.add_mean(["age"], where={"age": {"max": 60}})
+    release.add_mean(["age"], where={"age": {"max": 65}})
+    (group,) = release.leakage().determined
+    assert group.group == "age > 60" and group.people == 1
+
+
+def test_two_means_give_the_value_of_a_person():
+    """The threads of DataSHIELD on subsets: the mean of all, and of all but one."""
+    people = {"income": [300, 410, 520, 333, 905], "old": [0, 0, 0, 0, 1]}
+    release = Release(people)
+    release.add_mean(["income"])
+    release.add_mean(["income"], where={"old": 0})
+    with bounds_only():
+        report = release.leakage()
+    group = report.determined[0]
+    assert group.people == 1 and group.rows == (4,)
+    assert "mean" in group.explanation
+
+
+def test_a_total_recovers_a_suppressed_count():
+    """The threads of gtsummary and of OpenSAFELY: small counts are hidden, the total is not."""
+    release = Release({"kind": ["a"] * 30 + ["b"] * 20 + ["c"] * 4})
+    release.add_table(["kind"], protect=Suppress(5))
+    (cell,) = release.leakage().recovered
+    assert isinstance(cell, Recovered)
+    assert (cell.output, cell.cell, cell.low, cell.high) == ("table 1", "kind = c", 4, 4)
+    assert (cell.shown_low, cell.shown_high, cell.kind) == (0, 4, "exact")
+    assert cell.explanation == (
+        "the number of people minus table 1 (kind = a) minus table 1 (kind = b)"
+    )
+
+
+def linked_tables(hidden):
+    """A two-way table whose cells in `hidden` are suppressed, and both its margins."""
+    counts = {("x", "p"): 20, ("x", "q"): 3, ("y", "p"): 4, ("y", "q"): 30, ("z", "p"): 12}
+    counts |= {("z", "q"): 2, ("x", "r"): 11, ("y", "r"): 9, ("z", "r"): 14}
+    rows = [cell for cell, count in counts.items() for _ in range(count)]
+    people = dict(zip("ab", map(list, zip(*rows, strict=True)), strict=True))
+    release = Release(people)
+    release.add_table(["a"])
+    release.add_table(["b"])
+    shown = {
+        "a": [cell[0] for cell in counts],
+        "b": [cell[1] for cell in counts],
+        "n": [None if cell in hidden else n for cell, n in counts.items()],
+    }
+    release.add_table(["a", "b"], published=shown)
+    return release, counts
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        [("x", "q")],
+        [("x", "q"), ("y", "p")],
+        [("x", "q"), ("x", "p"), ("y", "q"), ("y", "p")],
+        [("x", "q"), ("x", "p"), ("y", "q"), ("y", "p"), ("z", "q")],
+        [(a, b) for a in "xyz" for b in "pqr"],
+    ],
+    ids=len,
+)
+def test_ranges_of_suppressed_counts_agree_with_all_tables_that_fit(hidden):
+    """The threads of sdcTools: primary and secondary suppression, checked by integers."""
+    release, counts = linked_tables(hidden)
+    ranges = {each: set() for each in hidden}
+    lines = [key for cell in hidden for key in cell]
+    totals = {key: sum(n for c, n in counts.items() if key in c) for key in "xyzpqr"}
+    missing = {key: sum(counts[c] for c in hidden if key in c) for key in lines}
+
+    def fill(place, missing, table):
+        if place == len(hidden):
+            for each, count in table.items():
+                ranges[each].add(count)
+            return
+        a, b = cell = hidden[place]
+        after = [key for other in hidden[place + 1 :] for key in other]
+        least = max([missing[key] for key in cell if key not in after], default=0)
+        for count in range(least, min(missing[a], missing[b]) + 1):
+            less = missing | {a: missing[a] - count, b: missing[b] - count}
+            if all(less[key] == 0 for key in cell if key not in after):
+                fill(place + 1, less, table | {cell: count})
+
+    if len(hidden) < 9:
+        fill(0, missing, {})
+    else:  # all: the bounds of Frechet
+        for a, b in hidden:
+            low = totals[a] + totals[b] - sum(counts.values())
+            ranges[a, b] = {max(0, low), min(totals[a], totals[b])}
+    found = {each.cell: each for each in release.leakage().recovered}
+    for (a, b), values in ranges.items():
+        cell = found[f"a = {a}, b = {b}"]
+        assert (cell.low, cell.high) == (min(values), max(values))
+        assert cell.kind == ("exact" if len(values) == 1 else "bound")
+        assert cell.low <= cell.people <= cell.high
+
+
+def test_the_marks_of_suppression_narrow_a_count():
+    """Two hidden counts of at most 2 that sum to 4 are 2 and 2; no combination gives either."""
+    release = Release({"k": ["a"] * 30 + ["b"] * 2 + ["c"] * 2})
+    release.add_table(["k"], protect=Suppress(3))
+    cells = release.leakage().recovered
+    assert [(each.low, each.high, each.explanation) for each in cells] == [(2, 2, "")] * 2
+
+
+def test_rounded_counts_are_narrowed_by_exact_ones():
+    release = Release({"a": [0] * 7 + [1] * 12, "b": [0] * 3 + [1] * 16})
+    release.add_table(["a"], protect=Round(5))
+    release.add_table(["a"], where={"b": 1})
+    report = release.leakage()
+    zero, one = (next(c for c in report.recovered if c.cell == f"a = {k}") for k in (0, 1))
+    assert (one.shown_low, one.shown_high) == (8, 12) and (one.low, one.high) == (12, 12)
+    assert (zero.shown_low, zero.shown_high) == (3, 7) and zero.low == zero.high == 7
+
+
+def test_what_holds_only_for_the_values_that_occur_is_said():
+    """Nobody is female and smokes, so the smokers are men by two margins."""
+    release = Release({"sex": ["f"] * 30 + ["m"] * 30, "smokes": [0] * 55 + [1] * 5})
+    release.add_table(["sex"])
+    release.add_table(["smokes"])
+    group = next(g for g in release.leakage(threshold=40).determined if g.people == 25)
+    assert not group.by_design and group.group == "sex = m, smokes = 0"
+
+
+# --- one more output, one fewer --------------------------------------------------------------------
+
+
+def test_cost_of_says_what_one_more_table_adds_and_adds_nothing():
+    release = Release(CITIES)
+    release.add_table(["city"])
+    cost = release.cost_of(["city"], where={"age": {"max": 80}})
+    assert isinstance(cost, OutputCost)
+    assert cost.determined == 1 and "minus" in cost.explanations[0]
+    assert cost.without == release.leakage().average and len(release.outputs) == 1
+    release.add_table(["city"], where={"age": {"max": 80}})
+    assert release.leakage().average == cost.together
+    assert release.cost_of(["city"]).determined == 0
+
+
+def test_contributions_leave_out_each_output_once():
+    release = Release(CITIES)
+    release.add_table(["city"])
+    release.add_table(["city"], where={"age": {"max": 80}})
+    release.add_table(["sex"])
+    first, second, third = release.contributions()
+    # The number of people is known: without table 1 the person follows from it and table 2.
+    assert (first.determined, second.determined, third.determined) == (0, 1, 0)
+    assert third.without.low <= third.together.low
+
+
+def test_the_order_of_outputs_does_not_matter():
+    outputs = [(["city"], None, None), (["sex"], {"city": "Oslo"}, None), (["age"], None, None)]
+    reports = [release_of(CITIES, each).leakage() for each in itertools.permutations(outputs)]
+    for report in reports:
+        assert np.allclose(report.row_leakage.lower, reports[0].row_leakage.lower, rtol=1e-12)
+        assert report.n_determined == reports[0].n_determined
+
+
+def test_an_estimate_counts_by_its_influence():
+    rng = np.random.default_rng(5)
+    people = {"a": rng.integers(0, 2, 60).tolist(), "x": rng.normal(size=60).tolist()}
+    release = Release(people)
+    release.add_table(["a"])
+    before = release.leakage().average
+    release.add_estimate(mean_influence(np.array(people["x"])[:, None]))
+    after = release.leakage()
+    assert after.average.value > before.value and after.average.low >= before.low - 1e-12
+    assert any("influence" in each for each in after.caveats)
+    score = mean_influence(np.array(people["x"])[:, None]).leakage_scores()
+    assert np.all(after.value[after.row_cells] <= after.high[after.row_cells])
+    assert np.argmax(score) in [row.row for row in after.riskiest(60)]
+
+
+def test_the_report_shows_values_only_if_asked():
+    release = Release(CITIES)
+    release.add_table(["age"])
+    report = release.leakage()
+    assert "  90" not in report.text() and "  90" in report.text(show_rows=True)
+    assert report.to_dict()["riskiest"][0]["values"] is None
+    assert report.to_dict(show_rows=True)["riskiest"][0]["values"] == {"age": 90}
+    assert str(report) == report.text()
+    assert repr(release) == "Release(1 output of 71 people)"
+
+
+def test_a_random_protection_has_bounds():
+    release = Release({"a": [0, 0, 1]})
+    release.add_table(["a"], protect=Geometric(1.0))
+    report = release.leakage()
+    truth = Geometric(1.0).atom_leakage([1 / 3], 3)[0]
+    assert math.isclose(report.low[report.row_cells[2]], truth, rel_tol=1e-12)
+    assert report.kind == "bound" and report.average.low < report.average.high
