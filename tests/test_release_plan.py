@@ -107,8 +107,10 @@ def test_json_has_what_the_text_has(folder, capsys):
     plan = written(folder, TWO_TABLES)
     assert main(["release", plan, "--json", "--contributions", "--show-rows"]) == 0
     content = json.loads(capsys.readouterr().out)
-    assert content["schema"] == "mialeak.release/1" and content["limit"] is None
-    assert content["determined"][0]["rows"] == [70] and content["kind"] == "exact"
+    assert content["schema"] == "mialeak.release/1"
+    assert content["limit"] is None
+    assert content["determined"][0]["rows"] == [70]
+    assert content["kind"] == "exact"
     assert [each["determined"] for each in content["contributions"]] == [0, 1]
     assert content["riskiest"][0]["values"] == {"city": "Bergen", "age": "90"}
 
@@ -128,7 +130,9 @@ def test_a_plan_with_a_register_and_published_counts(folder):
     text = '[[outputs]]\ntable = "city"\npublished = "shown.csv"\n'
     release = Release.from_plan(written(folder, text, head))
     report = release.leakage(threshold=release.plan.threshold)
-    assert report.people == 71 and report.rows == 24 and report.joint is None
+    assert report.people == 71
+    assert report.rows == 24
+    assert report.joint is None
     assert [(each.cell, each.low, each.high) for each in report.recovered] == [
         ("city = Bergen", 10, 10)
     ]

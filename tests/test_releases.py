@@ -57,9 +57,9 @@ def test_random_releases_agree_with_all_populations_in_fractions(protected):
 def test_the_check_of_random_releases_can_fail():
     people, outputs = {"a": [0, 0, 1]}, [(["a"], None, None)]
     checked(people, outputs)
-    with mock.patch("release_truth.exact_leakage", return_value=[Fraction(1, 2)] * 3):
-        with pytest.raises(AssertionError):
-            checked(people, outputs)
+    wrong = mock.patch("release_truth.exact_leakage", return_value=[Fraction(1, 2)] * 3)
+    with wrong, pytest.raises(AssertionError):
+        checked(people, outputs)
 
 
 def test_a_release_of_one_table_leaks_what_the_table_leaks():
@@ -109,7 +109,8 @@ def test_a_sample_of_a_register_agrees_with_all_samples(where):
         low, high = (ends[row] for ends in (bounds.row_leakage.lower, bounds.row_leakage.upper))
         assert math.isclose(exact.row_leakage.lower[row], truth[cell], abs_tol=1e-12)
         assert low - 1e-12 <= truth[cell] <= high + 1e-12
-    assert exact.joint is None and exact.people == 7
+    assert exact.joint is None
+    assert exact.people == 7
 
 
 def release_again(people, register, where):
@@ -166,7 +167,7 @@ def test_all_margins_of_adult_are_bounded_and_the_limit_lies_between():
     assert 0 < report.exact_share < 1
 
 
-# --- rank against fractions ------------------------------------------------------------------------
+# --- rank against fractions -----------------------------------------------------------------------
 
 
 def exact_rank(matrix):
@@ -216,9 +217,11 @@ def test_a_combination_of_many_blocks_is_proved():
     columns = (rows + np.tile([0, 1], size)) % size
     matrix = sparse.csr_matrix((np.ones(2 * size, np.int64), (rows, columns)))
     design = Design.of(matrix)
-    assert design.complete and design.determined.all()
+    assert design.complete
+    assert design.determined.all()
     weights = design.combination(np.array([7]))
-    assert len(weights) == size and set(map(abs, weights.values())) == {Fraction(1, 2)}
+    assert len(weights) == size
+    assert set(map(abs, weights.values())) == {Fraction(1, 2)}
     rows = np.repeat(np.arange(size - 1), 2)
     columns = (rows + np.tile([0, 1], size - 1)) % (size - 1)
     even = sparse.csr_matrix((np.ones(2 * size - 2, np.int64), (rows, columns)))
@@ -233,7 +236,7 @@ def test_fractions_are_reconstructed_from_residues():
     assert all(prime % k for k in range(2, math.isqrt(prime) + 1))
 
 
-# --- differencing ----------------------------------------------------------------------------------
+# --- differencing ---------------------------------------------------------------------------------
 
 
 def test_a_table_less_its_sub_population_is_named():
@@ -243,15 +246,19 @@ def test_a_table_less_its_sub_population_is_named():
     release.add_table(["city"], where={"age": {"max": 80}})
     report = release.leakage()
     (group,) = report.determined
-    assert isinstance(report, ReleaseReport) and isinstance(group, Determined)
+    assert isinstance(report, ReleaseReport)
+    assert isinstance(group, Determined)
     assert group.group == "city = Bergen, age > 80"
     assert group.explanation == "table 1 (city = Bergen) minus table 2 (city = Bergen, age <= 80)"
     assert (group.people, group.rows, group.by_design, group.terms) == (1, (70,), True, 2)
     assert group.outputs == ("table 1", "table 2")
     assert report.n_determined == 1
     row = report.riskiest(1)[0]
-    assert isinstance(row, RowInRelease) and isinstance(row.leakage, ReleaseLeakage)
-    assert row.row == 70 and row.kind == "exact" and row.values["age"] == 90
+    assert isinstance(row, RowInRelease)
+    assert isinstance(row.leakage, ReleaseLeakage)
+    assert row.row == 70
+    assert row.kind == "exact"
+    assert row.values["age"] == 90
     assert math.isclose(row.leakage.low, atom_leakage([1 / 71, 70 / 71], 71)[0], rel_tol=1e-12)
 
 
@@ -278,7 +285,8 @@ def test_overlapping_bands_of_age_are_named():
     release.add_mean(["age"], where={"age": {"max": 60}})
     release.add_mean(["age"], where={"age": {"max": 65}})
     (group,) = release.leakage().determined
-    assert group.group == "age > 60" and group.people == 1
+    assert group.group == "age > 60"
+    assert group.people == 1
 
 
 def test_two_means_give_the_value_of_a_person():
@@ -290,7 +298,8 @@ def test_two_means_give_the_value_of_a_person():
     with bounds_only():
         report = release.leakage()
     group = report.determined[0]
-    assert group.people == 1 and group.rows == (4,)
+    assert group.people == 1
+    assert group.rows == (4,)
     assert "mean" in group.explanation
 
 
@@ -385,8 +394,10 @@ def test_rounded_counts_are_narrowed_by_exact_ones():
     release.add_table(["a"], where={"b": 1})
     report = release.leakage()
     zero, one = (next(c for c in report.recovered if c.cell == f"a = {k}") for k in (0, 1))
-    assert (one.shown_low, one.shown_high) == (8, 12) and (one.low, one.high) == (12, 12)
-    assert (zero.shown_low, zero.shown_high) == (3, 7) and zero.low == zero.high == 7
+    assert (one.shown_low, one.shown_high) == (8, 12)
+    assert (one.low, one.high) == (12, 12)
+    assert (zero.shown_low, zero.shown_high) == (3, 7)
+    assert zero.low == zero.high == 7
 
 
 def test_what_holds_only_for_the_values_that_occur_is_said():
@@ -395,10 +406,11 @@ def test_what_holds_only_for_the_values_that_occur_is_said():
     release.add_table(["sex"])
     release.add_table(["smokes"])
     group = next(g for g in release.leakage(threshold=40).determined if g.people == 25)
-    assert not group.by_design and group.group == "sex = m, smokes = 0"
+    assert not group.by_design
+    assert group.group == "sex = m, smokes = 0"
 
 
-# --- one more output, one fewer --------------------------------------------------------------------
+# --- one more output, one fewer -------------------------------------------------------------------
 
 
 def test_cost_of_says_what_one_more_table_adds_and_adds_nothing():
@@ -406,8 +418,10 @@ def test_cost_of_says_what_one_more_table_adds_and_adds_nothing():
     release.add_table(["city"])
     cost = release.cost_of(["city"], where={"age": {"max": 80}})
     assert isinstance(cost, OutputCost)
-    assert cost.determined == 1 and "minus" in cost.explanations[0]
-    assert cost.without == release.leakage().average and len(release.outputs) == 1
+    assert cost.determined == 1
+    assert "minus" in cost.explanations[0]
+    assert cost.without == release.leakage().average
+    assert len(release.outputs) == 1
     release.add_table(["city"], where={"age": {"max": 80}})
     assert release.leakage().average == cost.together
     assert release.cost_of(["city"]).determined == 0
@@ -440,7 +454,8 @@ def test_an_estimate_counts_by_its_influence():
     before = release.leakage().average
     release.add_estimate(mean_influence(np.array(people["x"])[:, None]))
     after = release.leakage()
-    assert after.average.value > before.value and after.average.low >= before.low - 1e-12
+    assert after.average.value > before.value
+    assert after.average.low >= before.low - 1e-12
     assert any("influence" in each for each in after.caveats)
     score = mean_influence(np.array(people["x"])[:, None]).leakage_scores()
     assert np.all(after.value[after.row_cells] <= after.high[after.row_cells])
@@ -451,7 +466,8 @@ def test_the_report_shows_values_only_if_asked():
     release = Release(CITIES)
     release.add_table(["age"])
     report = release.leakage()
-    assert "  90" not in report.text() and "  90" in report.text(show_rows=True)
+    assert "  90" not in report.text()
+    assert "  90" in report.text(show_rows=True)
     assert report.to_dict()["riskiest"][0]["values"] is None
     assert report.to_dict(show_rows=True)["riskiest"][0]["values"] == {"age": 90}
     assert str(report) == report.text()
@@ -464,4 +480,5 @@ def test_a_random_protection_has_bounds():
     report = release.leakage()
     truth = Geometric(1.0).atom_leakage([1 / 3], 3)[0]
     assert math.isclose(report.low[report.row_cells[2]], truth, rel_tol=1e-12)
-    assert report.kind == "bound" and report.average.low < report.average.high
+    assert report.kind == "bound"
+    assert report.average.low < report.average.high

@@ -81,6 +81,12 @@ OUTPUTS = {
         "audit SCORES FLAGS --one-run",
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ],
+    "release-1": [
+        "release PLAN",
+        "release LIMITED --contributions --show-rows --top 3",
+        "release REGISTER --max-leakage 0.5",
+        "release REGISTER --max-determined 1",
+    ],
     "info-1": ["info"],
 }
 
@@ -106,6 +112,7 @@ RICHEST = [
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ),
     ("curve-1", "curve --mu 1.5"),
+    ("release-1", "release LIMITED --contributions --show-rows --top 3"),
     ("info-1", "info"),
 ]
 
@@ -137,6 +144,16 @@ def tables(tmp_path_factory):
         np.save(folder / f"{name}.npy", scores)
     files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
     files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
+    schema = 'schema = "mialeak.release-plan/1"\npeople = '
+    outputs = '[[outputs]]\ntable = ["sex"]\n[[outputs]]\ntable = ["age"]\n'
+    (folder / "plan.toml").write_text(f'{schema}"t.csv"\n{outputs}')
+    (folder / "register.toml").write_text(f'{schema}"sample.csv"\npopulation = "t.csv"\n{outputs}')
+    (folder / "limited.toml").write_text(
+        f'{schema}"t.csv"\n{outputs}protect = "suppress:3"\n'
+        '[[outputs]]\ntable = ["sex"]\nwhere = { age = { max = 35 } }\n'
+        "[limits]\ndetermined = 0\nmax_leakage = 0.1\nmax_row_leakage = 0.1\n"
+    )
+    files |= {"PLAN": "plan.toml", "REGISTER": "register.toml", "LIMITED": "limited.toml"}
     files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
     return {word: str(folder / file) for word, file in files.items()}
 

@@ -28,6 +28,7 @@ _EPILOG = """\
 Examples:
   mialeak table --example adult
   mialeak mean --example genotypes --html report.html
+  mialeak release plan.toml
   mialeak table --help
 
 Exit code: 0 within the limit (or none given), 2 over it, 1 for an error.
