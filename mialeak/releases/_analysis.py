@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ def joined(key: IntArray, codes: IntArray) -> IntArray:
     """Numbers, without gaps, of the joint values of a key and further codes of the people."""
     size = int(codes.max(initial=0)) + 1
     _, number = np.unique(key * size + codes, return_inverse=True)
-    return number.reshape(-1)
+    return np.asarray(number.reshape(-1))
 
 
 def codes_of(output: Output) -> list[IntArray]:
@@ -105,10 +106,23 @@ class Published:
 
 
 class Analysis:
-    """Everything that one set of outputs makes of the people."""
+    """Everything that one set of outputs makes of the people.
 
-    def __init__(self, people: People, outputs: Sequence[Output], key: IntArray) -> None:
-        self.people, self.outputs = people, outputs
+    What is known of `previous`, the analysis of the first of the outputs, is used.
+    """
+
+    def __init__(
+        self,
+        people: People,
+        outputs: Sequence[Output],
+        key: IntArray,
+        previous: Analysis | None = None,
+    ) -> None:
+        self.people, self.outputs = people, tuple(outputs)
+        first = () if previous is None else previous.outputs
+        self._previous = previous if first == self.outputs[: len(first)] else None
+        self._inverse: FloatArray | None = None
+        self._square = np.zeros(0)
         self.atoms = Atoms.of(people, key)
         self.n = people.rows
         self.cells = np.stack([each.of_row[self.atoms.first] for each in outputs])
@@ -117,15 +131,24 @@ class Analysis:
             wheres.setdefault(each.where.rows[: people.rows].tobytes(), len(wheres))
             for each in outputs
         ]
-        self.design, self.published, self._basic = self._design([each.always for each in outputs])
+        weights = np.bincount(self.atoms.of_row, people.weights, self.atoms.first.size)
+        self._weights = weights.astype(np.int64)
+        before = self._previous
+        self.design, self.published, self._basic = self._design(
+            [each.always for each in outputs], None if before is None else before.design
+        )
         self.shown, self.shown_published = self.design, self.published
         self.shown_basic = self._basic
         if not all(each.always for each in outputs):
-            self.shown, self.shown_published, self.shown_basic = self._design([True] * len(outputs))
+            self.shown, self.shown_published, self.shown_basic = self._design(
+                [True] * len(outputs), None if before is None else before.shown
+            )
 
     # --- designs ---
 
-    def _design(self, taken: Sequence[bool]) -> tuple[Design, list[Published | None], int]:
+    def _design(
+        self, taken: Sequence[bool], previous: Design | None
+    ) -> tuple[Design, list[Published | None], int]:
         """The numbers of the outputs taken and, after them, the totals that follow from each.
 
         Row 0 is the number of people.
@@ -149,7 +172,7 @@ class Analysis:
                     seen.add((self._where[number], frozenset(output.columns)))
             for number in chosen:
                 self._add_totals(rows, number, seen)
-        return Design.of(rows.matrix(), basic), rows.published, basic.size
+        return Design.of(rows.matrix(), basic, self._weights, previous), rows.published, basic.size
 
     def _add_totals(self, rows: _Rows, number: int, seen: set[tuple[int, frozenset[Any]]]) -> None:
         """The totals of a table by some of its columns, where all their counts are shown.
@@ -189,6 +212,7 @@ class Analysis:
                 leaks[k] = atom_leakage(law, self.n)[0]
         return leaks[place.reshape(-1)].reshape(mass.shape)
 
+    @functools.cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
         """Lower end, limit for large cells and upper end of every cell's leakage; which are exact.
 
@@ -217,6 +241,7 @@ class Analysis:
         np.maximum.at(low, groups.indices, leaks)
         low = np.minimum(low, high)
         value = np.clip(self._limit(), low, high)
+        self._previous = None  # nothing more is taken from it
         return low, value, high, exact
 
     def _enumerated(self) -> FloatArray | None:
@@ -253,17 +278,34 @@ class Analysis:
         mass = self.atoms.mass / self.atoms.mass.sum()
         scale = np.sqrt(matrix.multiply(matrix) @ mass)
         scale[scale == 0.0] = 1.0
-        matrix = sparse.diags(1.0 / scale) @ matrix
-        gram = (matrix.multiply(mass) @ matrix.T).toarray()
-        gram[np.diag_indices(len(gram))] += _RIDGE
+        matrix = (sparse.diags(1.0 / scale) @ matrix).tocsr()
         with one_blas_thread():
-            factor = linalg.lapack.dpotrf(gram, lower=1)[0]
-            inverse = linalg.lapack.dpotri(factor, lower=1)[0]
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        squares = _quadratic_forms(inverse, matrix.tocsc())
+            squares = self._squares(matrix, mass)
         rate = self.n / self.atoms.mass.sum() if self.people.in_register else 0.0
         score = np.maximum(squares - 1.0, 0.0) / (self.n * (1.0 - rate))
         return np.asarray(special.erf(np.sqrt(score / 8.0)))
+
+    def _squares(self, matrix: Any, mass: FloatArray) -> FloatArray:
+        """``a_k' G^-1 a_k`` of every cell; of the rows of the previous analysis it is known."""
+        before = self._previous
+        known = None if before is None else before._inverse
+        if before is None or known is None or self._sums_reals():
+            gram = (matrix.multiply(mass) @ matrix.T).toarray()
+            self._inverse = _inverse(gram)
+            self._square = _quadratic_forms(self._inverse, matrix.tocsc())
+            return self._square
+        first, last = matrix[: len(known)], matrix[len(known) :]
+        cross = (first.multiply(mass) @ last.T).toarray()
+        turned = known @ cross
+        corner = (last.multiply(mass) @ last.T).toarray() - cross.T @ turned
+        inverse = _inverse(corner)
+        beyond = last.T.toarray() - first.T @ turned
+        parent = before.atoms.of_row[self.atoms.first]
+        return np.asarray(before._square[parent] + ((beyond @ inverse) * beyond).sum(axis=1))
+
+    def _sums_reals(self) -> bool:
+        """Whether sums are published that are no whole numbers."""
+        return any(each.scaled(name) is None for each in self.outputs for name in each.weights)
 
     def _real_rows(self) -> Any:
         """The rows of the design and those of sums that are no whole numbers."""
@@ -360,6 +402,14 @@ class _Rows:
         index = (np.concatenate(self._rows), np.concatenate(self._columns))
         shape = (len(self.published), self._cells)
         return sparse.csr_matrix((np.concatenate(self._data), index), shape=shape)
+
+
+def _inverse(gram: FloatArray) -> FloatArray:
+    """The inverse of a Gram matrix of rows of variance 1, which may depend on each other."""
+    gram[np.diag_indices(len(gram))] += _RIDGE
+    factor = linalg.lapack.dpotrf(gram, lower=1)[0]
+    inverse = linalg.lapack.dpotri(factor, lower=1)[0]
+    return np.tril(inverse) + np.tril(inverse, -1).T
 
 
 def _shown(matrix: IntArray, protect: Any) -> Any:

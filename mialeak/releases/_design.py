@@ -72,26 +72,37 @@ class Design:
 
     @classmethod
     def of(
-        cls, matrix: Any, basic: IntArray | None = None, *, most_rows: int = MOST_ROWS
+        cls,
+        matrix: Any,
+        basic: IntArray | None = None,
+        weights: IntArray | None = None,
+        previous: Design | None = None,
     ) -> Design:
         """The design of the rows `matrix`: which cells they determine.
 
-        `basic` are the rows of which all others are sums; by default all.
+        `basic` are the rows of which all others are sums, by default all.  `previous` is a design
+        whose basic rows are the first ones of this one; a weight of its cells is the sum of the
+        `weights` of the cells that it was split into.
         """
         rng = np.random.default_rng(20260101)
+        size = matrix.shape[1]
         peeled = _peel(matrix)
-        determined = np.zeros(matrix.shape[1], np.bool_)
+        determined = np.zeros(size, np.bool_)
         determined[list(peeled)] = True
-        core = None
-        kept = np.flatnonzero(~determined)
         basic = np.arange(matrix.shape[0]) if basic is None else basic
-        rows = basic[_different_rows(matrix[basic][:, kept], rng)]
-        complete = rows.size <= MOST_ROWS
-        if kept.size and complete:
+        weights = rng.integers(1, _PRIME, size) if weights is None else weights
+        cells = np.arange(size)
+        rows = basic[_different_rows(matrix[basic], rng)]
+        if rows.size > MOST_ROWS:
+            cells = np.flatnonzero(~determined)
+            rows = basic[_different_rows(matrix[basic][:, cells], rng)]
+        complete, core = rows.size <= MOST_ROWS, None
+        if cells.size and complete:
             with one_blas_thread():
-                core = _Core.of(matrix[rows][:, kept].tocsr(), rows, kept, rng)
-                determined[kept[core.determined(rng)]] = True
-        keys = rng.integers(-(2**62), 2**62, matrix.shape[1])
+                known = None if previous is None else previous._core
+                core = _Core.of(matrix[rows][:, cells].tocsr(), rows, cells, weights[cells], known)
+                determined[cells] |= core.determined(rng, determined[cells])
+        keys = rng.integers(-(2**62), 2**62, size)
         with np.errstate(over="ignore"):
             return cls(matrix, determined, complete, peeled, core, matrix @ keys, keys)
 
@@ -154,6 +165,10 @@ class Design:
     # --- any number of rows ---
 
     def _long(self, group: IntArray) -> Combination | None:
+        if self._core is not None and self._core.cells.size == self.matrix.shape[1]:
+            whole = self._core.combination(group)
+            if whole is not None:
+                return whole
         single = [cell for cell in group.tolist() if cell in self._peeled]
         inner = np.array([cell for cell in group.tolist() if cell not in self._peeled], np.int64)
         found: Combination = {}
@@ -240,23 +255,35 @@ def _different_rows(matrix: Any, rng: np.random.Generator) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Core:
-    """The rows and cells that peeling leaves, and the inverse of their weighted Gram matrix."""
+    """Rows and cells of a design, and the factors of their weighted Gram matrix."""
 
     columns: Any  # csr, (rows, cells)
+    residues: Any  # the same, modulo the prime
     rows: IntArray  # of the design
     cells: IntArray  # of the design
     weights: IntArray
     factors: _Factors
 
     @classmethod
-    def of(cls, columns: Any, rows: IntArray, cells: IntArray, rng: np.random.Generator) -> _Core:
-        weights = rng.integers(1, _PRIME, cells.size)
-        return cls(columns, rows, cells, weights, _Factors.of(_gram(columns, weights)))
+    def of(
+        cls, columns: Any, rows: IntArray, cells: IntArray, weights: IntArray, known: _Core | None
+    ) -> _Core:
+        """The core of these rows and cells; `known` may have the first of the rows."""
+        residues = columns.copy()
+        residues.data = residues.data % _PRIME
+        size = 0 if known is None else known.rows.size
+        if known is not None and size <= rows.size and np.array_equal(rows[:size], known.rows):
+            factors = known.factors.extended(_gram(residues[size:], residues, weights))
+        else:
+            factors = _Factors.of(_gram(residues, residues, weights))
+        return cls(columns, residues, rows, cells, weights, factors)
 
-    def determined(self, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-        """Cells where a random null vector of A is 0, and whose combination is proved."""
-        found = np.zeros(self.cells.size, np.bool_)
-        for place in np.flatnonzero(self._null_vector(rng) == 0).tolist():
+    def determined(
+        self, rng: np.random.Generator, known: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Cells where a random null vector of A is 0, and whose combination is proved or known."""
+        found = known.copy()
+        for place in np.flatnonzero((self._null_vector(rng) == 0) & ~known).tolist():
             found[place] = self.combination(self.cells[[place]]) is not None
         return found
 
@@ -265,8 +292,8 @@ class _Core:
         places = np.searchsorted(self.cells, group)
         wanted = np.zeros(self.cells.size, np.int64)
         wanted[places] = 1
-        y = self.factors.solve(self._image(self.columns, wanted * self.weights))
-        if not np.array_equal(self._image(self.columns.T, y), wanted):
+        y = self.factors.solve(self._image(self.residues, wanted * self.weights))
+        if not np.array_equal(self._image(self.residues.T, y), wanted):
             return None
         parts = np.flatnonzero(y)
         numbers = fractions_modulo(y[parts])
@@ -284,8 +311,8 @@ class _Core:
     def _null_vector(self, rng: np.random.Generator) -> IntArray:
         """``x = w - D A' G^-1 A w`` for random w modulo the prime, for which ``A x = 0``."""
         start = rng.integers(0, _PRIME, self.cells.size)
-        inner = self.factors.solve(self._image(self.columns, start))
-        return (start - self.weights * self._image(self.columns.T, inner)) % _PRIME
+        inner = self.factors.solve(self._image(self.residues, start))
+        return (start - self.weights * self._image(self.residues.T, inner)) % _PRIME
 
     @staticmethod
     def _image(matrix: Any, vector: IntArray) -> IntArray:
@@ -300,28 +327,25 @@ class _Core:
         return total
 
 
-def _gram(columns: Any, weights: IntArray) -> FloatArray:
-    """``A D A'`` modulo the prime."""
-    size = columns.shape[0]
-    total = np.zeros((size, size), np.int64)
+def _gram(rows: Any, columns: Any, weights: IntArray) -> FloatArray:
+    """``B D A'`` modulo the prime, of two matrices of residues."""
+    total = np.zeros((rows.shape[0], columns.shape[0]), np.int64)
     for start in range(0, columns.shape[1], _CHUNK):
-        part = columns[:, start : start + _CHUNK]
-        part.data = part.data % _PRIME
-        scaled = part.copy()
-        scaled.data = scaled.data * weights[start + part.indices] % _PRIME
-        total += (scaled @ part.T).toarray() % _PRIME
+        part = rows[:, start : start + _CHUNK].tocsr()
+        part.data = part.data * weights[start + part.indices] % _PRIME
+        total += (part @ columns[:, start : start + _CHUNK].T).toarray() % _PRIME
     return (total % _PRIME).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Factors:
-    """``G = L S^-1 L'`` modulo the prime, `_BLOCK` rows at a time.
+    """``G = L S L'`` with S block diagonal, modulo the prime, `_BLOCK` rows at a time.
 
     A row whose pivot is 0 depends on those before it, and takes no part: its solution is 0.
     """
 
     size: int
-    blocks: list[tuple[IntArray, int, FloatArray, FloatArray]]  # rows, first below, L, inverse
+    blocks: list[tuple[IntArray, int, FloatArray, FloatArray]]  # rows, first below, L, 1/S
 
     @classmethod
     def of(cls, gram: FloatArray) -> _Factors:
@@ -332,15 +356,34 @@ class _Factors:
             local, inverse = _inverted_block(gram[start:stop, start:stop])
             rows = start + local
             down = gram[stop:, rows]
-            below = down @ inverse
-            _reduce(below)
+            below = _reduced(down @ inverse)
             trailing = gram[stop:, stop:]
             for first in range(0, len(trailing), _BLOCK):  # the lower triangle, piece by piece
                 piece = trailing[first : first + _BLOCK, : first + _BLOCK]
                 piece -= below[first : first + _BLOCK] @ down[: first + _BLOCK].T
-                _reduce(piece)
+                _reduced(piece)
             blocks.append((rows, stop, below, inverse))
         return cls(len(gram), blocks)
+
+    def extended(self, gram: FloatArray) -> _Factors:
+        """Factors with further rows, of which `gram` has all columns; it is overwritten."""
+        blocks = []
+        corner = gram[:, self.size :]
+        for rows, stop, below, inverse in self.blocks:
+            part = gram[:, rows].copy()
+            more = _reduced(part @ inverse)
+            down = _reduced(below @ _inverted_block(inverse)[1])
+            gram[:, stop : self.size] -= more @ down.T
+            _reduced(gram[:, stop : self.size])
+            corner -= more @ part.T
+            _reduced(corner)
+            blocks.append((rows, stop, np.concatenate([below, more]), inverse))
+        size = self.size
+        last = [
+            (size + rows, size + stop, below, inverse)
+            for rows, stop, below, inverse in _Factors.of(corner.copy()).blocks
+        ]
+        return _Factors(len(gram) + size, blocks + last)
 
     @property
     def kept(self) -> IntArray:
@@ -355,13 +398,13 @@ class _Factors:
             middle.append((inverse @ part).astype(np.int64) % _PRIME)
             vector[stop:] = (vector[stop:] - (below @ part).astype(np.int64)) % _PRIME
         solution = np.zeros(self.size, np.int64)
-        for (rows, stop, below, _), part in zip(self.blocks[::-1], middle[::-1], strict=True):
+        for (rows, stop, below, _), centre in zip(self.blocks[::-1], middle[::-1], strict=True):
             above = np.zeros(rows.size, np.int64)
             for first in range(stop, self.size, _BLOCK):
                 block = slice(first, first + _BLOCK)
                 values = below[first - stop : first - stop + _BLOCK].T @ solution[block]
                 above = (above + values.astype(np.int64)) % _PRIME
-            solution[rows] = (part - above) % _PRIME
+            solution[rows] = (centre - above) % _PRIME
         return solution
 
 
@@ -384,7 +427,7 @@ def _inverted_block(block: FloatArray) -> tuple[IntArray, FloatArray]:
     return rows, matrix[np.ix_(rows, rows)].astype(np.float64)
 
 
-def _reduce(values: FloatArray) -> None:
+def _reduced(values: FloatArray) -> FloatArray:
     """Whole numbers of size below 2**53 as residues in [0, prime), in place."""
     quotient = values * (1.0 / _PRIME)
     np.floor(quotient, out=quotient)
@@ -392,6 +435,7 @@ def _reduce(values: FloatArray) -> None:
     values -= quotient
     values[values < 0.0] += _PRIME
     values[values >= _PRIME] -= _PRIME
+    return values
 
 
 def fractions_modulo(residues: IntArray) -> list[Fraction] | None:

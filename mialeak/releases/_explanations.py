@@ -384,7 +384,7 @@ def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> 
     for sign in (1.0, -1.0):
         result = optimize.milp(
             sign * objective,
-            integrality=np.ones(objective.size),
+            integrality=np.ones(objective.size, np.int64),
             bounds=optimize.Bounds(0.0, np.inf),
             constraints=optimize.LinearConstraint(matrix, low, high),
             options={"time_limit": 5.0},

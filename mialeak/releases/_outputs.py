@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,6 +107,11 @@ class People:
             self.sizes.append(len(first.codes))
         self.rows = self.sizes[0]
 
+    @functools.cached_property
+    def weights(self) -> IntArray:
+        """A random number below 2**23 for each person and, after these, one of the register."""
+        return np.random.default_rng(20260102).integers(1, 1 << 23, sum(self.sizes))
+
     @property
     def in_register(self) -> bool:
         """Whether there is a register."""
@@ -173,7 +179,7 @@ class Where:
             _name(column, masks[name], condition)
             rows &= masks[name][column.codes]
         if not rows[: people.rows].any():
-            invalid("where", "select at least one of the people", value=dict(where))
+            invalid("where", "select at least one of the people", value=dict(where or {}))
         return cls(masks, rows)
 
 

@@ -119,7 +119,8 @@ class Release:
         self._outputs: list[Output] = []
         self._plan: Plan | None = None
         self._key: IntArray = np.zeros(sum(self._people.sizes), np.int64)
-        self._last: tuple[tuple[Any, ...], ReleaseReport] | None = None
+        self._analysis: Analysis | None = None
+        self._reports: dict[tuple[int, float], ReleaseReport] = {}
 
     @classmethod
     def from_plan(cls, path: Any) -> Release:
@@ -327,6 +328,7 @@ class Release:
 
     def _add(self, output: Output) -> None:
         self._outputs.append(output)
+        self._reports.clear()
         self._key = _with(self._key, output)
 
     def _report(
@@ -337,18 +339,20 @@ class Release:
         confidence: float = 0.95,
         progress: bool = False,
     ) -> ReleaseReport:
-        steps = (outputs is self._outputs, len(outputs), threshold, confidence)
-        if self._last is not None and steps[0] and self._last[0] == steps:
-            return self._last[1]
-        with progress_bar(progress, 3, "step") as done:
-            analysis = Analysis(self._people, outputs, key)
+        """The report of some outputs; the analysis of all of them is kept for what is added."""
+        name = (threshold, confidence)
+        if outputs is self._outputs and name in self._reports:
+            return self._reports[name]
+        with progress_bar(progress, 2, "step") as done:
+            analysis = self._analysis
+            if analysis is None or analysis.outputs != tuple(outputs):
+                analysis = Analysis(self._people, outputs, key, analysis)
             done(1)
-            low, value, high, exact = analysis.bounds()
+            report = _report(analysis, threshold, confidence)
             done(1)
-            report = _report(analysis, threshold, confidence, (low, value, high, exact))
-            done(1)
-        if steps[0]:
-            self._last = (steps, report)
+        if outputs is self._outputs:
+            self._analysis = analysis
+            self._reports[name] = report
         return report
 
     def __repr__(self) -> str:
@@ -363,10 +367,8 @@ def _with(key: IntArray, output: Output) -> IntArray:
     return key
 
 
-def _report(
-    analysis: Analysis, threshold: int, confidence: float, ends: tuple[Any, Any, Any, Any]
-) -> ReleaseReport:
-    low, value, high, exact = ends
+def _report(analysis: Analysis, threshold: int, confidence: float) -> ReleaseReport:
+    low, value, high, exact = analysis.bounds
     atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
     recovered, complete = recovered_cells(analysis)
     shown = atoms.counts > 0

@@ -27,10 +27,12 @@ class ReleaseLeakage(Result):
 
     Attributes
     ----------
-    low, high : float
-        Certified: at least what the best single count leaks, at most what all cells leak.
+    low : float
+        Certified: at least what the best single count leaks.
     value : float
-        Between them, the limit for many people in every cell.
+        The limit for many people in every cell, between both ends.
+    high : float
+        Certified: at most what the counts of all cells leak.
     kind : str
         "exact" if `low` and `high` agree, otherwise "bound"; `value` is then asymptotic.
 
@@ -200,8 +202,8 @@ class ReleaseReport(Result):
     def highest(self) -> ReleaseLeakage:
         """Leakage of the riskiest row: the largest lower and the largest upper end."""
         shown = self._counts > 0
-        ends = [float(end[shown].max()) for end in (self.low, self.value, self.high)]
-        return ReleaseLeakage(*ends, "exact" if ends[0] == ends[2] else "bound")
+        low, value, high = (float(end[shown].max()) for end in (self.low, self.value, self.high))
+        return ReleaseLeakage(low, value, high, "exact" if low == high else "bound")
 
     @property
     def row_leakage(self) -> Bounds:
@@ -229,11 +231,11 @@ class ReleaseReport(Result):
     def _row(self, row: int) -> RowInRelease:
         cell = int(self.row_cells[row])
         kind: Kind = "exact" if self.low[cell] == self.high[cell] else "bound"
-        ends = (float(end[cell]) for end in (self.low, self.value, self.high))
+        low, value, high = (float(end[cell]) for end in (self.low, self.value, self.high))
         return RowInRelease(
             row=row,
             people=int(self._counts[cell]),
-            leakage=ReleaseLeakage(*ends, kind),
+            leakage=ReleaseLeakage(low, value, high, kind),
             values={each.name: each.values[each.codes[row]] for each in self._columns},
             kind=kind,
         )
