@@ -19,9 +19,17 @@ import numpy as np
 
 from mialeak import Release
 from mialeak.mechanisms import Round, Suppress
-from mialeak.releases import _analysis
+from mialeak.releases import _enumeration
 
-__all__ = ["checked", "determined", "drawn", "exact_leakage", "release_of"]
+__all__ = [
+    "checked",
+    "compositions",
+    "determined",
+    "drawn",
+    "exact_leakage",
+    "rank",
+    "release_of",
+]
 
 #: Of a bound from floats against a fraction.
 TOLERANCE = 1e-12
@@ -158,8 +166,8 @@ def checked(people, outputs):
     """
     truth = [float(value) for value in exact_leakage(people, outputs)]
     follows = determined(people, outputs)
-    for most in (_analysis._MOST_POPULATIONS, 0):
-        with mock.patch.object(_analysis, "_MOST_POPULATIONS", most):
+    for most in (_enumeration._MOST_POPULATIONS, 0):
+        with mock.patch.object(_enumeration, "_MOST_POPULATIONS", most):
             report = release_of(people, outputs).leakage()
         exact = report.exact[report.row_cells]
         low, high = report.row_leakage.lower, report.row_leakage.upper

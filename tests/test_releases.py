@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from release_truth import checked, compositions, drawn, release_of
+from release_truth import checked, compositions, drawn, rank, release_of
 from scipy import sparse
 
 from mialeak import Release, atom_leakage, table_leakage
@@ -24,10 +24,11 @@ from mialeak.releases import (
     ReleaseLeakage,
     ReleaseReport,
     RowInRelease,
-    _analysis,
     _design,
+    _enumeration,
 )
-from mialeak.releases._design import Design, fractions_modulo
+from mialeak.releases._design import Design
+from mialeak.releases._modular import PRIME, fractions_modulo
 
 CITIES = {
     "city": ["Oslo"] * 40 + ["Bergen"] * 31,
@@ -38,7 +39,7 @@ CITIES = {
 
 def bounds_only():
     """Without the enumeration of populations."""
-    return mock.patch.object(_analysis, "_MOST_POPULATIONS", 0)
+    return mock.patch.object(_enumeration, "_MOST_POPULATIONS", 0)
 
 
 # --- random releases against fractions ------------------------------------------------------------
@@ -99,12 +100,9 @@ def test_a_sample_of_a_register_agrees_with_all_samples(where):
             worlds.append({key: Fraction(n, law.total()) for key, n in law.items()})
         keys = set(worlds[0]) | set(worlds[1])
         truth[cell] = sum(abs(worlds[0].get(k, 0) - worlds[1].get(k, 0)) for k in keys) / 2
-    release = Release(people, register)
-    release.add_table(["a"], where=where)
-    release.add_table(["b"])
-    exact = release.leakage()
+    exact = sampled(people, register, where).leakage()
     with bounds_only():
-        bounds = release_again(people, register, where).leakage()
+        bounds = sampled(people, register, where).leakage()
     for row, cell in enumerate(zip(*people.values(), strict=True)):
         low, high = (ends[row] for ends in (bounds.row_leakage.lower, bounds.row_leakage.upper))
         assert math.isclose(exact.row_leakage.lower[row], truth[cell], abs_tol=1e-12)
@@ -113,7 +111,7 @@ def test_a_sample_of_a_register_agrees_with_all_samples(where):
     assert exact.people == 7
 
 
-def release_again(people, register, where):
+def sampled(people, register, where):
     release = Release(people, register)
     release.add_table(["a"], where=where)
     release.add_table(["b"])
@@ -170,21 +168,6 @@ def test_all_margins_of_adult_are_bounded_and_the_limit_lies_between():
 # --- rank against fractions -----------------------------------------------------------------------
 
 
-def exact_rank(matrix):
-    """By fractions."""
-    matrix, found = [[Fraction(int(x)) for x in row] for row in matrix], 0
-    for column in range(len(matrix[0])):
-        pivot = next((i for i in range(found, len(matrix)) if matrix[i][column]), None)
-        if pivot is None:
-            continue
-        matrix[found], matrix[pivot] = matrix[pivot], matrix[found]
-        for i in range(found + 1, len(matrix)):
-            factor = matrix[i][column] / matrix[found][column]
-            matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[found], strict=True)]
-        found += 1
-    return found
-
-
 @pytest.mark.parametrize("most_rows", [4000, 0])
 def test_determined_cells_agree_with_the_rank_of_fractions(most_rows):
     """Also for sums; with no row for the rank, what is called determined still is."""
@@ -198,7 +181,7 @@ def test_determined_cells_agree_with_the_rank_of_fractions(most_rows):
             design = Design.of(sparse.csr_matrix(matrix.astype(np.int64)))
         for cell in range(cells):
             unit = np.eye(cells, dtype=int)[[cell]]
-            truth = exact_rank(np.vstack([matrix, unit])) == exact_rank(matrix)
+            truth = rank(np.vstack([matrix, unit])) == rank(matrix)
             assert design.determined[cell] <= truth
             if most_rows:
                 assert design.determined[cell] == truth
@@ -229,11 +212,10 @@ def test_a_combination_of_many_blocks_is_proved():
 
 
 def test_fractions_are_reconstructed_from_residues():
-    prime = _design._PRIME
     wanted = [Fraction(a, b) for a in (-7, -1, 0, 2, 2000) for b in (1, 3, 64, 1999)]
-    residues = [w.numerator * pow(w.denominator, -1, prime) % prime for w in wanted]
+    residues = [w.numerator * pow(w.denominator, -1, PRIME) % PRIME for w in wanted]
     assert fractions_modulo(np.array(residues)) == wanted
-    assert all(prime % k for k in range(2, math.isqrt(prime) + 1))
+    assert all(PRIME % k for k in range(2, math.isqrt(PRIME) + 1))
 
 
 # --- differencing ---------------------------------------------------------------------------------

@@ -28,24 +28,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray
 from mialeak._blocks import one_blas_thread
+from mialeak.releases._modular import PRIME, Factors, fractions_modulo, gram, image
 
-__all__ = ["Combination", "Design", "fractions_modulo"]
+__all__ = ["MOST_ROWS", "Combination", "Design"]
 
 IntArray = npt.NDArray[np.int64]
 #: A weight for each published number that takes part, by the number of its row in A.
 Combination = dict[int, Fraction]
 
-#: Largest prime below 2**23: a sum of `_BLOCK` products of residues is an exact float64.
-_PRIME = 8388593
-_BLOCK = 64
-#: Numerators and denominators up to sqrt(prime / 2) are reconstructed, and no larger ones.
-_LARGEST = math.isqrt(_PRIME // 2)
 #: Rows of A beyond which the rank is not computed: 10 s and 400 MB.
 MOST_ROWS = 4000
-#: Products of residues that are summed before a reduction: 2**16 * 2**46 < 2**63.
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +83,7 @@ class Design:
         determined = np.zeros(size, np.bool_)
         determined[list(peeled)] = True
         basic = np.arange(matrix.shape[0]) if basic is None else basic
-        weights = rng.integers(1, _PRIME, size) if weights is None else weights
+        weights = rng.integers(1, PRIME, size) if weights is None else weights
         cells = np.arange(size)
         rows = basic[_different_rows(matrix[basic], rng)]
         if rows.size > MOST_ROWS:
@@ -262,7 +255,7 @@ class _Core:
     rows: IntArray  # of the design
     cells: IntArray  # of the design
     weights: IntArray
-    factors: _Factors
+    factors: Factors
 
     @classmethod
     def of(
@@ -270,12 +263,12 @@ class _Core:
     ) -> _Core:
         """The core of these rows and cells; `known` may have the first of the rows."""
         residues = columns.copy()
-        residues.data = residues.data % _PRIME
+        residues.data = residues.data % PRIME
         size = 0 if known is None else known.rows.size
         if known is not None and size <= rows.size and np.array_equal(rows[:size], known.rows):
-            factors = known.factors.extended(_gram(residues[size:], residues, weights))
+            factors = known.factors.extended(gram(residues[size:], residues, weights))
         else:
-            factors = _Factors.of(_gram(residues, residues, weights))
+            factors = Factors.of(gram(residues, residues, weights))
         return cls(columns, residues, rows, cells, weights, factors)
 
     def determined(
@@ -292,8 +285,8 @@ class _Core:
         places = np.searchsorted(self.cells, group)
         wanted = np.zeros(self.cells.size, np.int64)
         wanted[places] = 1
-        y = self.factors.solve(self._image(self.residues, wanted * self.weights))
-        if not np.array_equal(self._image(self.residues.T, y), wanted):
+        y = self.factors.solve(image(self.residues, wanted * self.weights))
+        if not np.array_equal(image(self.residues.T, y), wanted):
             return None
         parts = np.flatnonzero(y)
         numbers = fractions_modulo(y[parts])
@@ -310,143 +303,6 @@ class _Core:
 
     def _null_vector(self, rng: np.random.Generator) -> IntArray:
         """``x = w - D A' G^-1 A w`` for random w modulo the prime, for which ``A x = 0``."""
-        start = rng.integers(0, _PRIME, self.cells.size)
-        inner = self.factors.solve(self._image(self.residues, start))
-        return (start - self.weights * self._image(self.residues.T, inner)) % _PRIME
-
-    @staticmethod
-    def _image(matrix: Any, vector: IntArray) -> IntArray:
-        """A sparse matrix times a vector of residues; `_CHUNK` products are summed at a time."""
-        total = np.zeros(matrix.shape[0], np.int64)
-        if matrix.shape[1] <= _CHUNK:
-            return np.asarray(matrix @ vector % _PRIME)
-        matrix = matrix.tocsc()
-        for first in range(0, matrix.shape[1], _CHUNK):
-            part = slice(first, first + _CHUNK)
-            total = (total + matrix[:, part] @ vector[part]) % _PRIME
-        return total
-
-
-def _gram(rows: Any, columns: Any, weights: IntArray) -> FloatArray:
-    """``B D A'`` modulo the prime, of two matrices of residues."""
-    total = np.zeros((rows.shape[0], columns.shape[0]), np.int64)
-    for start in range(0, columns.shape[1], _CHUNK):
-        part = rows[:, start : start + _CHUNK].tocsr()
-        part.data = part.data * weights[start + part.indices] % _PRIME
-        total += (part @ columns[:, start : start + _CHUNK].T).toarray() % _PRIME
-    return (total % _PRIME).astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Factors:
-    """``G = L S L'`` with S block diagonal, modulo the prime, `_BLOCK` rows at a time.
-
-    A row whose pivot is 0 depends on those before it, and takes no part: its solution is 0.
-    """
-
-    size: int
-    blocks: list[tuple[IntArray, int, FloatArray, FloatArray]]  # rows, first below, L, 1/S
-
-    @classmethod
-    def of(cls, gram: FloatArray) -> _Factors:
-        """Factors of a symmetric matrix of residues, which is overwritten."""
-        blocks = []
-        for start in range(0, len(gram), _BLOCK):
-            stop = min(start + _BLOCK, len(gram))
-            local, inverse = _inverted_block(gram[start:stop, start:stop])
-            rows = start + local
-            down = gram[stop:, rows]
-            below = _reduced(down @ inverse)
-            trailing = gram[stop:, stop:]
-            for first in range(0, len(trailing), _BLOCK):  # the lower triangle, piece by piece
-                piece = trailing[first : first + _BLOCK, : first + _BLOCK]
-                piece -= below[first : first + _BLOCK] @ down[: first + _BLOCK].T
-                _reduced(piece)
-            blocks.append((rows, stop, below, inverse))
-        return cls(len(gram), blocks)
-
-    def extended(self, gram: FloatArray) -> _Factors:
-        """Factors with further rows, of which `gram` has all columns; it is overwritten."""
-        blocks = []
-        corner = gram[:, self.size :]
-        for rows, stop, below, inverse in self.blocks:
-            part = gram[:, rows].copy()
-            more = _reduced(part @ inverse)
-            down = _reduced(below @ _inverted_block(inverse)[1])
-            gram[:, stop : self.size] -= more @ down.T
-            _reduced(gram[:, stop : self.size])
-            corner -= more @ part.T
-            _reduced(corner)
-            blocks.append((rows, stop, np.concatenate([below, more]), inverse))
-        size = self.size
-        last = [
-            (size + rows, size + stop, below, inverse)
-            for rows, stop, below, inverse in _Factors.of(corner.copy()).blocks
-        ]
-        return _Factors(len(gram) + size, blocks + last)
-
-    @property
-    def kept(self) -> IntArray:
-        """Rows of a basis, in their order."""
-        return np.concatenate([rows for rows, _, _, _ in self.blocks])
-
-    def solve(self, right: IntArray) -> IntArray:
-        """The solution that is 0 in the rows that take no part."""
-        vector, middle = right % _PRIME, []
-        for rows, stop, below, inverse in self.blocks:
-            part = vector[rows].astype(np.float64)
-            middle.append((inverse @ part).astype(np.int64) % _PRIME)
-            vector[stop:] = (vector[stop:] - (below @ part).astype(np.int64)) % _PRIME
-        solution = np.zeros(self.size, np.int64)
-        for (rows, stop, below, _), centre in zip(self.blocks[::-1], middle[::-1], strict=True):
-            above = np.zeros(rows.size, np.int64)
-            for first in range(stop, self.size, _BLOCK):
-                block = slice(first, first + _BLOCK)
-                values = below[first - stop : first - stop + _BLOCK].T @ solution[block]
-                above = (above + values.astype(np.int64)) % _PRIME
-            solution[rows] = (centre - above) % _PRIME
-        return solution
-
-
-def _inverted_block(block: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Rows of a basis of the symmetric block, and the inverse of their part, row by row."""
-    matrix, kept = block.astype(np.int64), []
-    for row in range(len(matrix)):
-        pivot = int(matrix[row, row])
-        if not pivot:
-            continue
-        kept.append(row)
-        reciprocal = pow(pivot, -1, _PRIME)
-        down = matrix[:, row] * reciprocal % _PRIME
-        across = matrix[row].copy()
-        matrix = (matrix - down[:, None] * across) % _PRIME
-        matrix[row] = across * reciprocal % _PRIME
-        matrix[:, row] = -down % _PRIME
-        matrix[row, row] = reciprocal
-    rows = np.array(kept, np.int64)
-    return rows, matrix[np.ix_(rows, rows)].astype(np.float64)
-
-
-def _reduced(values: FloatArray) -> FloatArray:
-    """Whole numbers of size below 2**53 as residues in [0, prime), in place."""
-    quotient = values * (1.0 / _PRIME)
-    np.floor(quotient, out=quotient)
-    quotient *= _PRIME
-    values -= quotient
-    values[values < 0.0] += _PRIME
-    values[values >= _PRIME] -= _PRIME
-    return values
-
-
-def fractions_modulo(residues: IntArray) -> list[Fraction] | None:
-    """The fractions of least terms with these residues; None if one has none below `_LARGEST`."""
-    numbers = []
-    for residue in residues.tolist():
-        above, below = (_PRIME, 0), (residue, 1)
-        while below[0] > _LARGEST:
-            quotient = above[0] // below[0]
-            above, below = below, (above[0] - quotient * below[0], above[1] - quotient * below[1])
-        if below[1] == 0 or abs(below[1]) > _LARGEST:
-            return None
-        numbers.append(Fraction(below[0], below[1]))
-    return numbers
+        start = rng.integers(0, PRIME, self.cells.size)
+        inner = self.factors.solve(image(self.residues, start))
+        return (start - self.weights * image(self.residues.T, inner)) % PRIME

@@ -15,7 +15,7 @@ from scipy import sparse
 from mialeak._results import Kind, Result
 from mialeak.releases._analysis import Analysis
 from mialeak.releases._design import Combination
-from mialeak.releases._outputs import conditions_in_words
+from mialeak.releases._people import conditions_in_words
 
 __all__ = ["Determined", "Recovered", "count_range", "determined_groups", "recovered_cells"]
 

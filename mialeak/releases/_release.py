@@ -11,28 +11,16 @@ import numpy.typing as npt
 from mialeak._arrays import as_choice, as_count, invalid, unsupported
 from mialeak._blocks import progress_bar
 from mialeak._columns import choose_columns
-from mialeak._results import Estimate, Kind
 from mialeak.estimators import InfluenceFunctions, influence_of
 from mialeak.releases._analysis import Analysis, codes_of, joined
-from mialeak.releases._explanations import determined_groups, recovered_cells
-from mialeak.releases._outputs import (
-    Output,
-    People,
-    Where,
-    as_protection,
-    mean_output,
-    table_output,
-)
+from mialeak.releases._outputs import Output, as_protection, mean_output, table_output
+from mialeak.releases._people import People, Where
 from mialeak.releases._plan import Plan, read_plan
-from mialeak.releases._report import OutputCost, ReleaseLeakage, ReleaseReport
-from mialeak.tables import estimate_max_leakage
+from mialeak.releases._report import OutputCost, ReleaseReport, cost_between, report_of
 
 __all__ = ["Release"]
 
 IntArray = npt.NDArray[np.int64]
-
-#: Groups that are determined and hidden, of which a report holds the smallest.
-_MOST_REPORTED = 50
 
 
 class Release:
@@ -292,7 +280,7 @@ class Release:
         before = self._report(self._outputs, self._key, threshold) if self._outputs else None
         outputs = [*self._outputs, output]
         after = self._report(outputs, _with(self._key, output), threshold)
-        return _cost(output.words(self._people), before, after)
+        return cost_between(output.words(self._people), before, after)
 
     def contributions(self, *, threshold: int = 10) -> tuple[OutputCost, ...]:
         """What each output adds to the others, in their order: each is left out once.
@@ -311,7 +299,7 @@ class Release:
             for each in others:
                 key = _with(key, each)
             without = self._report(others, key, threshold) if others else None
-            costs.append(_cost(output.words(self._people), without, together))
+            costs.append(cost_between(output.words(self._people), without, together))
         return tuple(costs)
 
     # --- parts ---
@@ -348,7 +336,7 @@ class Release:
             if analysis is None or analysis.outputs != tuple(outputs):
                 analysis = Analysis(self._people, outputs, key, analysis)
             done(1)
-            report = _report(analysis, threshold, confidence)
+            report = report_of(analysis, threshold, confidence)
             done(1)
         if outputs is self._outputs:
             self._analysis = analysis
@@ -365,94 +353,3 @@ def _with(key: IntArray, output: Output) -> IntArray:
     for codes in codes_of(output):
         key = joined(key, codes)
     return key
-
-
-def _report(analysis: Analysis, threshold: int, confidence: float) -> ReleaseReport:
-    low, value, high, exact = analysis.bounds
-    atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
-    recovered, complete = recovered_cells(analysis)
-    shown = atoms.counts > 0
-    kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
-    joint: Estimate | None = None
-    if not people.in_register:
-        joint = estimate_max_leakage(atoms.counts, confidence=confidence)
-    names = list(
-        dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
-    )
-    return ReleaseReport(
-        outputs=tuple(output.words(people) for output in outputs),
-        rows=analysis.n,
-        people=int(atoms.mass.sum()),
-        n_counts=sum(each.n_cells + len(each.weights) for each in outputs),
-        n_cells=int(atoms.first.size),
-        threshold=threshold,
-        small=analysis.small(threshold),
-        determined=determined_groups(analysis, threshold, _MOST_REPORTED),
-        recovered=recovered,
-        row_cells=atoms.of_row[: analysis.n],
-        low=low,
-        value=value,
-        high=high,
-        exact=exact,
-        joint=joint,
-        caveats=tuple(_caveats(analysis, complete, kind)),
-        _counts=atoms.counts,
-        _columns=tuple(people.column(name) for name in names),
-        kind=kind,
-    )
-
-
-def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
-    """What the numbers rest on."""
-    outputs, sentences = analysis.outputs, []
-    if analysis.people.in_register:
-        sentences.append("The people are a sample of the register without replacement.")
-    else:
-        sentences.append(
-            "Leakage is for the people's own frequencies as the population: that of the population "
-            "they came from is usually larger."
-        )
-    if kind != "exact":
-        sentences.append(
-            "Certified: at least what the best single count leaks, at most what the counts of all "
-            "cells leak. Between them, the limit for many people in every cell (asymptotic)."
-        )
-    protected = [each.name for each in outputs if each.protect is not None or each.gaps]
-    if protected:
-        sentences.append(
-            f"The limit leaves out the protected counts ({', '.join(protected)}); the upper end "
-            "takes them as they were before protection."
-        )
-    if any(each.name.startswith("estimate") for each in outputs):
-        sentences.append("Estimates count by their influence functions (asymptotic).")
-    if not (analysis.design.complete and analysis.shown.complete):
-        sentences.append(
-            "There are too many published counts for the rank of the design: determined groups are "
-            "those that follow from one count after the other, and the limit is not computed."
-        )
-    if not complete:
-        sentences.append(
-            "Hidden counts are too many, or in too many cells, for integer programming: the ranges "
-            "of those that no combination recovers are not computed."
-        )
-    return sentences
-
-
-def _cost(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:
-    none = ReleaseLeakage(0.0, 0.0, 0.0, "exact")
-    known = set() if before is None else {each.rows for each in before.determined}
-    hidden = set() if before is None else {(each.output, each.cell) for each in before.recovered}
-    new = [each.explanation for each in after.determined if each.rows not in known]
-    recovered = [
-        f"{each.output}, {each.cell}: between {each.low:,} and {each.high:,}"
-        for each in after.recovered
-        if (each.output, each.cell) not in hidden
-    ]
-    return OutputCost(
-        output=words,
-        without=none if before is None else before.average,
-        together=after.average,
-        determined=len(new) + len(recovered),
-        explanations=(*new, *recovered),
-        kind=after.kind,
-    )

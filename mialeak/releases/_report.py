@@ -10,15 +10,32 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
-from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
-from mialeak._report.text import accuracy, number, percent, printable
+from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
-from mialeak.releases._explanations import Determined, Recovered
-from mialeak.releases._outputs import Column
+from mialeak.releases._analysis import Analysis
+from mialeak.releases._document import document
+from mialeak.releases._explanations import (
+    Determined,
+    Recovered,
+    determined_groups,
+    recovered_cells,
+)
+from mialeak.releases._people import Column
+from mialeak.tables import estimate_max_leakage
 
-__all__ = ["OutputCost", "ReleaseLeakage", "ReleaseReport", "RowInRelease"]
+__all__ = [
+    "OutputCost",
+    "ReleaseLeakage",
+    "ReleaseReport",
+    "RowInRelease",
+    "cost_between",
+    "report_of",
+]
 
 IntArray = npt.NDArray[np.int64]
+
+#: Groups that are determined and hidden, of which a report holds the smallest.
+_MOST_REPORTED = 50
 
 
 @dataclass(frozen=True, repr=False)
@@ -244,16 +261,7 @@ class ReleaseReport(Result):
         self, *, top: int = 10, show_rows: bool = False, contributions: Sequence[OutputCost] = ()
     ) -> Document:
         """The report as a document: the answer, the outputs, what is determined, rows at risk."""
-        sections = [_numbers(self), _outputs(self)]
-        if self.determined:
-            sections.append(_determined(self.determined[: max(top, 1)], len(self.determined)))
-        if self.recovered:
-            sections.append(_recovered(self.recovered[: max(top, 1)], len(self.recovered)))
-        if contributions:
-            sections.append(_contributions(contributions))
-        if top:
-            sections.append(_riskiest(self, top, show_rows))
-        return Document(_answer(self), sections)
+        return document(self, top=top, show_rows=show_rows, contributions=contributions)
 
     def text(self, *, top: int = 10, show_rows: bool = False) -> str:
         """The report as text: at most `top` rows at risk, with their values if `show_rows`."""
@@ -294,105 +302,97 @@ class ReleaseReport(Result):
         )
 
 
-# ---- the document ----
+# ---- from an analysis ----
 
 
-def _span(leakage: ReleaseLeakage) -> str:
-    if leakage.kind == "exact":
-        return number(leakage.value)
-    return f"{number(leakage.low)} to {number(leakage.high)}"
-
-
-def _answer(report: ReleaseReport) -> str:
-    count, average, highest = len(report.outputs), report.average, report.highest
-    which = "This output" if count == 1 else f"These {count:,} outputs together"
-    leak = "leaks" if count == 1 else "leak"
-    words = (
-        f"{which} ({report.n_counts:,} numbers) {leak} {_span(average)} on average and "
-        f"{_span(highest)} about the riskiest row. An attacker who knows the population and sees "
-        f"them can tell with {accuracy(average.low)} accuracy or more whether a random person is "
-        "in the data (guessing: 50%)."
+def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseReport:
+    """The report on the outputs of an analysis."""
+    low, value, high, exact = analysis.bounds
+    atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
+    recovered, complete = recovered_cells(analysis)
+    shown = atoms.counts > 0
+    kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
+    joint: Estimate | None = None
+    if not people.in_register:
+        joint = estimate_max_leakage(atoms.counts, confidence=confidence)
+    names = list(
+        dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )
-    groups = report.n_determined
-    if groups:
-        several = f"The counts of {groups:,} groups" if groups > 1 else "The count of a group"
-        verb = "follow" if groups > 1 else "follows"
-        words += (
-            f" {several} below {report.threshold:,} people {verb} from the outputs, though no "
-            "output shows it."
-        )
-    return words
-
-
-def _numbers(report: ReleaseReport) -> Section:
-    average = report.average
-    pairs = [(_span(average), f"leakage on average ({average.kind})")]
-    if average.kind != "exact":
-        pairs.append((number(average.value), "in the limit of many people in every cell"))
-    pairs.append((_span(report.highest), f"leakage of the riskiest row ({report.highest.kind})"))
-    pairs.append((percent(report.exact_share), "of the rows have an exact leakage"))
-    if report.joint is not None:
-        joint = report.joint
-        words = (
-            f"upper bound of the average for the population these people came from (estimate, "
-            f"{100 * joint.confidence:g}% interval {number(joint.low)} to {number(joint.high)})"
-        )
-        pairs.append((number(joint.value), words))
-    return Section("Leakage", [Pairs(pairs), Notes(report.caveats)])
-
-
-def _outputs(report: ReleaseReport) -> Section:
-    notes = [
-        f"{report.n_counts:,} numbers, which are sums of {report.n_cells:,} cells of "
-        f"{report.rows:,} people",
-        f"{report.small:,} published counts from 1 to {report.threshold - 1:,}",
-    ]
-    return Section("Outputs", [Notes([*report.outputs, *notes])])
-
-
-def _determined(groups: Sequence[Determined], count: int) -> Section:
-    lines = []
-    for each in groups:
-        people = f"{each.people:,} {'person' if each.people == 1 else 'people'}"
-        why = "" if each.by_design else " (for the combinations of values that people have)"
-        lines.append(f"{each.group}: {people} = {each.explanation}{why}")
-    return Section(
-        f"Groups that follow from the outputs ({len(groups):,} of {count:,})", [Notes(lines)]
+    return ReleaseReport(
+        outputs=tuple(output.words(people) for output in outputs),
+        rows=analysis.n,
+        people=int(atoms.mass.sum()),
+        n_counts=sum(each.n_cells + len(each.weights) for each in outputs),
+        n_cells=int(atoms.first.size),
+        threshold=threshold,
+        small=analysis.small(threshold),
+        determined=determined_groups(analysis, threshold, _MOST_REPORTED),
+        recovered=recovered,
+        row_cells=atoms.of_row[: analysis.n],
+        low=low,
+        value=value,
+        high=high,
+        exact=exact,
+        joint=joint,
+        caveats=tuple(_caveats(analysis, complete, kind)),
+        _counts=atoms.counts,
+        _columns=tuple(people.column(name) for name in names),
+        kind=kind,
     )
 
 
-def _recovered(cells: Sequence[Recovered], count: int) -> Section:
-    lines = []
-    for each in cells:
-        verb = "can be recovered" if each.kind == "exact" else "is narrowed"
-        why = f" = {each.explanation}" if each.explanation else ""
-        lines.append(
-            f"{each.output}, {each.cell}: {verb}, between {each.low:,} and {each.high:,} "
-            f"(shown: between {each.shown_low:,} and {each.shown_high:,}){why}"
+def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
+    """What the numbers rest on."""
+    outputs, sentences = analysis.outputs, []
+    if analysis.people.in_register:
+        sentences.append("The people are a sample of the register without replacement.")
+    else:
+        sentences.append(
+            "Leakage is for the people's own frequencies as the population: that of the population "
+            "they came from is usually larger."
         )
-    return Section(f"Hidden counts ({len(cells):,} of {count:,})", [Notes(lines)])
-
-
-def _contributions(costs: Sequence[OutputCost]) -> Section:
-    header = ("without it", "groups it adds", "output")
-    body = [(_span(cost.without), f"{cost.determined:,}", cost.output) for cost in costs]
-    return Section("Leakage on average if one output is left out", [Table(header, body, left=1)])
-
-
-def _riskiest(report: ReleaseReport, top: int, show_rows: bool) -> Section:
-    rows = report.riskiest(top)
-    names = [each.name for each in report._columns] if show_rows else []
-    header = ("row", "leakage", "limit", "people alike", "kind", *map(printable, names))
-    body = [
-        (
-            f"{row.row}",
-            _span(row.leakage),
-            number(row.leakage.value),
-            f"{row.people:,}",
-            row.kind,
-            *(printable(row.values[name]) for name in names),
+    if kind != "exact":
+        sentences.append(
+            "Certified: at least what the best single count leaks, at most what the counts of all "
+            "cells leak. Between them, the limit for many people in every cell (asymptotic)."
         )
-        for row in rows
+    protected = [each.name for each in outputs if each.protect is not None or each.gaps]
+    if protected:
+        sentences.append(
+            f"The limit leaves out the protected counts ({', '.join(protected)}); the upper end "
+            "takes them as they were before protection."
+        )
+    if any(each.name.startswith("estimate") for each in outputs):
+        sentences.append("Estimates count by their influence functions (asymptotic).")
+    if not (analysis.design.complete and analysis.shown.complete):
+        sentences.append(
+            "There are too many published counts for the rank of the design: determined groups are "
+            "those that follow from one count after the other, and the limit is not computed."
+        )
+    if not complete:
+        sentences.append(
+            "Hidden counts are too many, or in too many cells, for integer programming: the ranges "
+            "of those that no combination recovers are not computed."
+        )
+    return sentences
+
+
+def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:
+    """What an output adds, from the reports without it and with it."""
+    none = ReleaseLeakage(0.0, 0.0, 0.0, "exact")
+    known = set() if before is None else {each.rows for each in before.determined}
+    hidden = set() if before is None else {(each.output, each.cell) for each in before.recovered}
+    new = [each.explanation for each in after.determined if each.rows not in known]
+    recovered = [
+        f"{each.output}, {each.cell}: between {each.low:,} and {each.high:,}"
+        for each in after.recovered
+        if (each.output, each.cell) not in hidden
     ]
-    title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
-    return Section(title, [Table(header, body, left=len(names) + 1)])
+    return OutputCost(
+        output=words,
+        without=none if before is None else before.average,
+        together=after.average,
+        determined=len(new) + len(recovered),
+        explanations=(*new, *recovered),
+        kind=after.kind,
+    )
