@@ -131,6 +131,8 @@ class Analysis:
         weights = np.bincount(self.atoms.of_row, people.weights, self.atoms.first.size)
         self._weights = weights.astype(np.int64)
         before = self._previous
+        self.design: Design
+        self.shown: Design
         self.design, self.published, self._basic = self._design(
             [each.always for each in outputs], None if before is None else before.design
         )
@@ -406,7 +408,7 @@ def _inverse(gram: FloatArray) -> FloatArray:
     gram[np.diag_indices(len(gram))] += _RIDGE
     factor = linalg.lapack.dpotrf(gram, lower=1)[0]
     inverse = linalg.lapack.dpotri(factor, lower=1)[0]
-    return np.tril(inverse) + np.tril(inverse, -1).T
+    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 
 
 def _shown(matrix: IntArray, protect: Any) -> Any:

@@ -26,8 +26,12 @@ BoolArray = npt.NDArray[np.bool_]
 _MOST_VALUES = 100_000
 #: Numbers that are written out in an explanation, and counted above.
 _MOST_TERMS = 6
-#: Cells up to which ranges are computed by integer programming, and ranges of one release.
-_MOST_CELLS, _MOST_RANGES = 20_000, 50
+#: Cells up to which ranges are computed by linear and by integer programming; nodes of the latter.
+_MOST_CELLS, _MOST_WHOLE, _MOST_NODES = 2000, 200, 1000
+#: Ranges that are computed for one output, those of fewest people first.
+_MOST_RANGES = 50
+#: An optimum that is so close to a whole number is one.
+_WHOLE = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +127,7 @@ class Recovered(Result):
 def determined_groups(analysis: Analysis, threshold: int, most: int) -> tuple[Determined, ...]:
     """Groups of fewer than `threshold` people that combinations of published counts determine.
 
-    Those of fewest people first, at most `most` of them.
+    Those of fewest people first, at most `most` of them, without hidden counts themselves.
     """
     design, counts = analysis.shown, analysis.atoms.counts
     single = np.flatnonzero(design.determined & (counts > 0) & (counts < threshold))
@@ -134,7 +138,11 @@ def determined_groups(analysis: Analysis, threshold: int, most: int) -> tuple[De
     groups = groups[_minimal(groups, design.matrix)]
     order = np.lexsort((np.diff(groups.indptr), groups @ counts))
     found: list[Determined] = []
-    seen: set[bytes] = set()
+    seen = {
+        np.flatnonzero(cells == cell).tobytes()
+        for output, cells in zip(analysis.outputs, analysis.cells, strict=True)
+        for cell in np.flatnonzero(~output.exact & (output.low < output.high)).tolist()
+    }
     for group in order.tolist():
         if len(found) == most:
             break
@@ -299,98 +307,107 @@ def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
     A combination of published numbers gives the count; or non-negative whole numbers leave a
     shorter range than the output itself.
     """
-    hidden = [
-        (number, cell)
-        for number, output in enumerate(analysis.outputs)
-        for cell in np.flatnonzero(~output.exact).tolist()
-        if output.low[cell] < output.high[cell]
-    ]
-    counts = {each: _count(analysis, *each) for each in hidden}
-    hidden.sort(key=lambda each: (counts[each], each))
-    found = []
-    matrix, groups, low, high = _program(analysis, hidden[:_MOST_RANGES])
-    complete = not hidden or (matrix is not None and len(hidden) <= _MOST_RANGES)
-    for place, (number, cell) in enumerate(hidden[:_MOST_RANGES]):
-        output = analysis.outputs[number]
-        group = np.flatnonzero(analysis.cells[number] == cell)
-        combination = analysis.shown.combination(group)
-        count = counts[number, cell]
-        ends = (count, count)
-        if combination is None:
-            if matrix is None:
-                continue
-            ends = count_range(matrix, low, high, groups[place])
-        shown = (int(output.low[cell]), int(output.high[cell]))
-        if ends[1] - ends[0] < shown[1] - shown[0]:
-            found.append(
-                Recovered(
-                    output=output.name,
-                    cell=conditions_in_words(
-                        analysis.people, output.masks(analysis.people, output.labels[cell].tolist())
-                    ),
-                    shown_low=shown[0],
-                    shown_high=shown[1],
-                    low=ends[0],
-                    high=ends[1],
-                    people=count,
-                    explanation="" if combination is None else _sentence(analysis, combination),
-                    kind="exact" if ends[0] == ends[1] else "bound",
+    found, complete = [], True
+    for number, output in enumerate(analysis.outputs):
+        cells = np.flatnonzero(~output.exact & (output.low < output.high))
+        if not cells.size:
+            continue
+        counts = np.bincount(analysis.cells[number] + 1, analysis.atoms.counts)[1:]
+        cells = cells[np.argsort(counts[cells], kind="stable")]
+        program = _Program.of(analysis, number)
+        complete &= program is not None and cells.size <= _MOST_RANGES
+        for cell in cells[:_MOST_RANGES].tolist():
+            group = np.flatnonzero(analysis.cells[number] == cell)
+            combination = analysis.shown.combination(group)
+            count = int(counts[cell])
+            shown = (int(output.low[cell]), int(output.high[cell]))
+            ends = shown if program is None else program.range_of(number, cell)
+            if combination is not None:
+                ends = (count, count)
+            if ends[1] - ends[0] < shown[1] - shown[0]:
+                masks = output.masks(analysis.people, output.labels[cell].tolist())
+                found.append(
+                    Recovered(
+                        output=output.name,
+                        cell=conditions_in_words(analysis.people, masks),
+                        shown_low=shown[0],
+                        shown_high=shown[1],
+                        low=ends[0],
+                        high=ends[1],
+                        people=count,
+                        explanation="" if combination is None else _sentence(analysis, combination),
+                        kind="exact" if ends[0] == ends[1] else "bound",
+                    )
                 )
-            )
+    found.sort(key=lambda each: (each.kind != "exact", each.people))
     return tuple(found), complete
 
 
-def _count(analysis: Analysis, number: int, cell: int) -> int:
-    return int(analysis.atoms.counts[analysis.cells[number] == cell].sum())
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The outputs as ranges of sums of cells: what nobody has is taken to be known to be empty."""
+
+    matrix: Any
+    low: IntArray
+    high: IntArray
+    rows: dict[tuple[int, int], IntArray]
+
+    @classmethod
+    def of(cls, analysis: Analysis, number: int) -> _Program | None:
+        """The outputs that share a column with output `number`; None for too many cells."""
+        names = _names(analysis, number)
+        sharing = [k for k in range(len(analysis.outputs)) if names & _names(analysis, k)]
+        alike = np.unique(analysis.cells[sharing], axis=1)
+        if alike.shape[1] > _MOST_CELLS:
+            return None
+        low, high = [analysis.n], [analysis.n]
+        members = [np.arange(alike.shape[1])]
+        rows: dict[tuple[int, int], IntArray] = {}
+        for k, codes in zip(sharing, alike, strict=True):
+            output = analysis.outputs[k]
+            for cell in range(output.n_cells):
+                rows[k, cell] = np.flatnonzero(codes == cell)
+                members.append(rows[k, cell])
+                low.append(int(output.low[cell]))
+                high.append(int(output.high[cell]))
+        lengths = [row.size for row in members]
+        index = (np.repeat(np.arange(len(members)), lengths), np.concatenate(members))
+        shape = (len(members), alike.shape[1])
+        matrix = sparse.csr_matrix((np.ones(sum(lengths)), index), shape=shape)
+        return cls(matrix, np.array(low), np.array(high), rows)
+
+    def range_of(self, number: int, cell: int) -> tuple[int, int]:
+        """Least and largest count of a cell of the output."""
+        return count_range(self.matrix, self.low, self.high, self.rows[number, cell])
 
 
-def _program(
-    analysis: Analysis, hidden: Sequence[tuple[int, int]]
-) -> tuple[Any, list[IntArray], IntArray, IntArray]:
-    """The outputs as ranges of sums of cells: all joint values of their columns, if few enough.
-
-    Otherwise the cells of the population: what nobody has is taken to be known.
-    """
-    size = analysis.atoms.first.size
-    if not hidden or size > _MOST_CELLS:
-        return None, [], np.zeros(0, np.int64), np.zeros(0, np.int64)
-    low, high = [analysis.n], [analysis.n]
-    rows = [np.arange(size)]
-    place: dict[tuple[int, int], IntArray] = {}
-    for number, output in enumerate(analysis.outputs):
-        for cell in range(output.n_cells):
-            group = np.flatnonzero(analysis.cells[number] == cell)
-            place[number, cell] = group
-            rows.append(group)
-            low.append(int(output.low[cell]))
-            high.append(int(output.high[cell]))
-    lengths = [row.size for row in rows]
-    index = (np.repeat(np.arange(len(rows)), lengths), np.concatenate(rows))
-    matrix = sparse.csr_matrix((np.ones(sum(lengths)), index), shape=(len(rows), size))
-    return matrix, [place[each] for each in hidden], np.array(low), np.array(high)
+def _names(analysis: Analysis, number: int) -> set[Any]:
+    output = analysis.outputs[number]
+    return {*output.columns, *output.where.masks}
 
 
 def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> tuple[int, int]:
     """Least and largest count of the cells `group`, if row i of `matrix` counts low to high.
 
-    Counts are whole numbers of at least 0.  An end that the solver does not prove is that of its
-    proved bound: the range is never too narrow.
+    Counts are whole numbers of at least 0; for more than `_MOST_WHOLE` cells, or where that is not
+    proved within `_MOST_NODES` nodes, numbers of at least 0.  The range is never too narrow.
     """
     from scipy import optimize
 
-    objective = np.zeros(matrix.shape[1])
+    size = matrix.shape[1]
+    objective = np.zeros(size)
     objective[group] = 1.0
     ends = []
     for sign in (1.0, -1.0):
         result = optimize.milp(
             sign * objective,
-            integrality=np.ones(objective.size, np.int64),
-            bounds=optimize.Bounds(0.0, np.inf),
+            integrality=np.full(size, int(size <= _MOST_WHOLE)),
+            bounds=optimize.Bounds(0.0, float(high[0])),
             constraints=optimize.LinearConstraint(matrix, low, high),
-            options={"time_limit": 5.0},
+            options={"node_limit": _MOST_NODES},
         )
-        bound = result.mip_dual_bound if result.mip_dual_bound is not None else -math.inf
-        ends.append(sign * (result.fun if result.success else bound))
+        bound = result.fun if result.success else result.mip_dual_bound
+        ends.append(sign * (-math.inf if bound is None else bound))
     least, most = ends
-    least = 0 if not math.isfinite(least) else math.ceil(least - 1e-6)
-    return max(0, least), int(high[0]) if not math.isfinite(most) else math.floor(most + 1e-6)
+    least = 0 if not math.isfinite(least) else math.ceil(least - _WHOLE)
+    return max(0, least), int(high[0]) if not math.isfinite(most) else math.floor(most + _WHOLE)

@@ -229,9 +229,10 @@ class ReleaseReport(Result):
 
     @property
     def n_determined(self) -> int:
-        """Small groups that follow from the outputs, and hidden counts that are recovered."""
-        hidden = sum(each.kind == "exact" and each.people > 0 for each in self.recovered)
-        return len(self.determined) + hidden
+        """Small groups that follow from the outputs, with small hidden counts that do."""
+        small = [0 < each.people < self.threshold for each in self.recovered]
+        exact = [each.kind == "exact" for each in self.recovered]
+        return len(self.determined) + sum(a and b for a, b in zip(small, exact, strict=True))
 
     @property
     def exact_share(self) -> float:
@@ -371,8 +372,8 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
         )
     if not complete:
         sentences.append(
-            "Hidden counts are too many, or in too many cells, for integer programming: the ranges "
-            "of those that no combination recovers are not computed."
+            "Of some tables the hidden counts are too many, or in too many cells: the ranges of "
+            "those that no combination recovers are not all computed."
         )
     return sentences
 
