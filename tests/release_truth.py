@@ -146,7 +146,7 @@ def determined(people, outputs):
 
 def rank(matrix):
     """The rank of a matrix, in fractions."""
-    matrix, found = [[Fraction(x) for x in row] for row in matrix], 0
+    matrix, found = [[Fraction(int(x)) for x in row] for row in matrix], 0
     for column in range(len(matrix[0])):
         pivot = next((i for i in range(found, len(matrix)) if matrix[i][column]), None)
         if pivot is None:

@@ -223,6 +223,9 @@ def test_people_with_a_mistake_are_refused():
         Release({"a": []})
     with pytest.raises(ValueError, match="population must hold more people than the release"):
         Release(PEOPLE, PEOPLE)
+    release = Release({"a": [1, 2], "b": [1]})
+    with pytest.raises(ValueError, match="column 'b' must have as many rows as column 'a'"):
+        release.add_table(["a", "b"])
     release = Release({"a": [1, None]})
     with pytest.raises(ValueError, match="have no missing values; there are 1 in column 'a'"):
         release.add_table(["a"])

@@ -211,10 +211,32 @@ def test_a_combination_of_many_blocks_is_proved():
     assert not Design.of(even).determined.any()
 
 
+def test_combinations_with_large_weights_are_proved():
+    """A random design of full rank: every cell is determined, by weights of over 18 digits."""
+    rng = np.random.default_rng(4)
+    matrix = rng.integers(0, 2, (70, 70))
+    matrix[0] = 1
+    design = Design.of(sparse.csr_matrix(matrix))
+    assert design.determined.all()
+    weights = design.combination(np.array([3]))
+    assert max(weight.denominator for weight in weights.values()) > 2**62
+    total = sum(weight * matrix[row].astype(object) for row, weight in weights.items())
+    assert np.array_equal(total, np.eye(70, dtype=int)[3])
+    wide = np.column_stack([matrix, matrix[:, :20]])  # 20 cells twice: these are not determined
+    assert np.array_equal(
+        np.flatnonzero(Design.of(sparse.csr_matrix(wide)).determined), range(20, 70)
+    )
+
+
 def test_fractions_are_reconstructed_from_residues():
     wanted = [Fraction(a, b) for a in (-7, -1, 0, 2, 2000) for b in (1, 3, 64, 1999)]
     residues = [w.numerator * pow(w.denominator, -1, PRIME) % PRIME for w in wanted]
-    assert fractions_modulo(np.array(residues)) == wanted
+    assert fractions_modulo(residues) == wanted
+    cube = PRIME**3
+    large = [Fraction(-123456789, 987654321), Fraction(10**9)]
+    residues = [w.numerator * pow(w.denominator, -1, cube) % cube for w in large]
+    assert fractions_modulo(residues, cube) == large
+    assert fractions_modulo([w % PRIME for w in residues]) != large
     assert all(PRIME % k for k in range(2, math.isqrt(PRIME) + 1))
 
 

@@ -132,7 +132,10 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         draw=lambda: _figure(report),
         title=f"What the outputs of {plan.path.name} leak together",
-        alts=("Lower and upper end of the leakage of each row, riskiest first.",),
+        alts=(
+            "Which output uses which column; outputs that determine a small group are marked.",
+            "Lower and upper end of the leakage of each row, riskiest first.",
+        ),
         inputs=[plan.path, *plan.files],
         verdict=verdict,
         over=over,
@@ -175,9 +178,26 @@ def _verdict(
 
 
 def _figure(report: ReleaseReport) -> Figure:
-    """The leakage of the rows, both ends."""
-    figure, (axes,) = _output.panels(1)
+    """Left the outputs by the columns that they use, right the leakage of the rows, both ends."""
+    figure, (left, right) = _output.panels(2)
     from mialeak.plotting import LeakageDisplay
 
-    LeakageDisplay.from_rows(report.row_leakage, ax=axes, name="all outputs together")
+    names = list(dict.fromkeys(name for _, by, limits in report.design for name in (*by, *limits)))
+    taking = {output for group in report.determined for output in group.outputs}
+    marks = {"columns": ("s", "tab:blue", []), "limits of the people": ("o", "tab:orange", [])}
+    for place, (_, by, limits) in enumerate(report.design):
+        for mark, used in zip(marks.values(), (by, limits), strict=True):
+            mark[2].extend((names.index(name), place) for name in used)
+    for label, (shape, colour, points) in marks.items():
+        if points:
+            left.plot(*zip(*points, strict=True), shape, color=colour, label=label, alpha=0.8)
+    for place, (name, _, _) in enumerate(report.design):
+        if name in taking:
+            left.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
+    left.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
+    left.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
+    left.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
+    left.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
+    left.legend(loc="best", fontsize="small")
+    LeakageDisplay.from_rows(report.row_leakage, ax=right, name="all outputs together")
     return figure

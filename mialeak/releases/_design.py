@@ -12,14 +12,16 @@ G         ``A D A'``, the weighted Gram matrix of the rows, modulo the prime
 The count of a group of cells *is determined* if its indicator lies in the row space of A: then
 ``y`` times the published numbers is the count, for whatever people.  A cell is determined if and
 only if every null vector of A is 0 there.  A random null vector, ``x = w - D A' G^-1 A w`` modulo
-the prime, decides that a cell is *not* determined; where x is 0, ``y = d_k G^-1 a_k`` is
-reconstructed as fractions, and ``y' A`` is compared with the indicator in exact integers.  So a
-cell is called determined only with a proof.  One that is missed, with a probability of at most
+the prime, decides that a cell is *not* determined; where x is 0, y is reconstructed as fractions
+from its digits modulo the prime, and ``y' A`` is compared with the indicator in exact integers.  If
+the rank modulo the prime is the number of cells, so is the rank, and all cells are determined.  So
+a cell is called determined only with a proof.  One that is missed, with a probability of at most
 (rows / prime), has bounds in place of an exact leakage.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,6 +41,10 @@ Combination = dict[int, Fraction]
 
 #: Rows of A beyond which the rank is not computed: 10 s and 400 MB.
 MOST_ROWS = 4000
+
+
+#: Digits to the base of the prime that weights have at most, and how many are tried.
+_MOST_DIGITS, _TRIED = 16, (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,31 +281,66 @@ class _Core:
         self, rng: np.random.Generator, known: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.bool_]:
         """Cells where a random null vector of A is 0, and whose combination is proved or known."""
+        if self.factors.rank == self.cells.size:  # so many rows are independent, over Q as well
+            return np.ones_like(known)
         found = known.copy()
         for place in np.flatnonzero((self._null_vector(rng) == 0) & ~known).tolist():
             found[place] = self.combination(self.cells[[place]]) is not None
         return found
 
     def combination(self, group: IntArray) -> Combination | None:
-        """Weights of rows of the design that are the indicator of `group` on the core's cells."""
-        places = np.searchsorted(self.cells, group)
+        """Weights of rows of the design that are the indicator of `group` on the core's cells.
+
+        The digits of the weights to the base of the prime, one after the other (Dixon 1982), until
+        fractions with these digits are a solution.
+        """
         wanted = np.zeros(self.cells.size, np.int64)
-        wanted[places] = 1
-        y = self.factors.solve(image(self.residues, wanted * self.weights))
-        if not np.array_equal(image(self.residues.T, y), wanted):
-            return None
-        parts = np.flatnonzero(y)
-        numbers = fractions_modulo(y[parts])
+        wanted[np.searchsorted(self.cells, group)] = 1
+        remaining, digits = wanted, []
+        for place in range(_MOST_DIGITS):
+            right = image(self.residues, remaining % PRIME * self.weights % PRIME)
+            digits.append(self.factors.solve(right))
+            if self._largest * PRIME >= 2**62:
+                remaining = (remaining - image(self.residues.T, digits[-1])) % PRIME
+            else:
+                remaining = remaining - self.columns.T @ digits[-1]
+            if (remaining % PRIME).any():
+                return None
+            remaining = remaining // PRIME
+            if place + 1 in _TRIED:
+                found = self._solution(digits, wanted)
+                if found is not None or self._largest * PRIME >= 2**62:
+                    return found
+        return None
+
+    def _solution(self, digits: list[IntArray], wanted: IntArray) -> Combination | None:
+        """Fractions with these digits, if they solve the equations in exact integers."""
+        parts = np.flatnonzero(np.any(digits, axis=0))
+        powers = [PRIME**place for place in range(len(digits))]
+        residues = [
+            sum(int(digit[row]) * power for digit, power in zip(digits, powers, strict=True))
+            for row in parts
+        ]
+        numbers = fractions_modulo(residues, PRIME ** len(digits))
         if numbers is None:
             return None
-        combination = dict(zip(self.rows[parts].tolist(), numbers, strict=True))
         scale = math.lcm(*(each.denominator for each in numbers))
         exact = [int(each * scale) for each in numbers]
-        largest = int(np.abs(self.columns.data).max(initial=0))
-        if sum(map(abs, exact)) * largest >= 2**62 or scale >= 2**62:
-            return None
-        total = self.columns[parts].T @ np.array(exact, np.int64)
-        return combination if np.array_equal(total, scale * wanted) else None
+        rows = self.columns[parts]
+        if max(map(abs, [*exact, scale])) * self._largest < 2**62:
+            solved = np.array_equal(rows.T @ np.array(exact, np.int64), scale * wanted)
+        else:
+            total = [0] * self.cells.size
+            entries = zip(rows.tocoo().row, rows.indices, rows.data.tolist(), strict=True)
+            for row, cell, entry in entries:
+                total[cell] += exact[row] * entry
+            solved = total == [scale * each for each in wanted.tolist()]
+        return dict(zip(self.rows[parts].tolist(), numbers, strict=True)) if solved else None
+
+    @functools.cached_property
+    def _largest(self) -> int:
+        """The largest sum of the sizes of the entries of a cell."""
+        return int(np.abs(self.columns).sum(axis=0).max())
 
     def _null_vector(self, rng: np.random.Generator) -> IntArray:
         """``x = w - D A' G^-1 A w`` for random w modulo the prime, for which ``A x = 0``."""

@@ -37,15 +37,20 @@ def _span(leakage: ReleaseLeakage) -> str:
     return f"{number(leakage.low)} to {number(leakage.high)}"
 
 
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _answer(report: ReleaseReport) -> str:
     count, average, highest = len(report.outputs), report.average, report.highest
+    exact = average.kind == "exact"
     which = "This output" if count == 1 else f"These {count:,} outputs together"
     leak = "leaks" if count == 1 else "leak"
     words = (
-        f"{which} ({report.n_counts:,} numbers) {leak} {_span(average)} on average and "
+        f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average and "
         f"{_span(highest)} about the riskiest row. An attacker who knows the population and sees "
-        f"them can tell with {accuracy(average.low)} accuracy or more whether a random person is "
-        "in the data (guessing: 50%)."
+        f"them can tell with {accuracy(average.low)} accuracy{' or more' * (not exact)} whether a "
+        "random person is in the data (guessing: 50%)."
     )
     groups = report.n_determined
     if groups:
@@ -77,9 +82,9 @@ def _numbers(report: ReleaseReport) -> Section:
 
 def _outputs(report: ReleaseReport) -> Section:
     notes = [
-        f"{report.n_counts:,} numbers, which are sums of {report.n_cells:,} cells of "
+        f"{_several(report.n_counts, 'number')}: sums of {_several(report.n_cells, 'cell')} of "
         f"{report.rows:,} people",
-        f"{report.small:,} published counts from 1 to {report.threshold - 1:,}",
+        f"{_several(report.small, 'published count')} from 1 to {report.threshold - 1:,}",
     ]
     return Section("Outputs", [Notes([*report.outputs, *notes])])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,8 +20,6 @@ IntArray = npt.NDArray[np.int64]
 #: Largest prime below 2**23: a sum of `_BLOCK` products of residues is an exact float64.
 PRIME = 8388593
 _BLOCK = 64
-#: Numerators and denominators up to sqrt(prime / 2) are reconstructed, and no larger ones.
-_LARGEST = math.isqrt(PRIME // 2)
 #: Products of residues that are summed before a reduction: 2**16 * 2**46 < 2**63.
 _CHUNK = 1 << 16
 
@@ -95,6 +94,11 @@ class Factors:
         ]
         return Factors(len(matrix) + size, blocks + last)
 
+    @property
+    def rank(self) -> int:
+        """Rows of a basis."""
+        return sum(rows.size for rows, _, _, _ in self.blocks)
+
     def solve(self, right: IntArray) -> IntArray:
         """The solution that is 0 in the rows that take no part."""
         vector, middle = right % PRIME, []
@@ -143,15 +147,18 @@ def _reduced(values: FloatArray) -> FloatArray:
     return values
 
 
-def fractions_modulo(residues: IntArray) -> list[Fraction] | None:
-    """The fractions of least terms with these residues; None if one has none below `_LARGEST`."""
-    numbers = []
-    for residue in residues.tolist():
-        above, below = (PRIME, 0), (residue, 1)
-        while below[0] > _LARGEST:
+def fractions_modulo(residues: Sequence[int], modulus: int = PRIME) -> list[Fraction] | None:
+    """The fractions with these residues whose terms are at most ``sqrt(modulus / 2)``.
+
+    None if one has no such terms.
+    """
+    largest, numbers = math.isqrt(modulus // 2), []
+    for residue in residues:
+        above, below = (modulus, 0), (residue, 1)
+        while below[0] > largest:
             quotient = above[0] // below[0]
             above, below = below, (above[0] - quotient * below[0], above[1] - quotient * below[1])
-        if below[1] == 0 or abs(below[1]) > _LARGEST:
+        if below[1] == 0 or abs(below[1]) > largest:
             return None
         numbers.append(Fraction(below[0], below[1]))
     return numbers

@@ -120,7 +120,10 @@ class People:
     def _joined(self, name: Any, factors: Sequence[Factor]) -> Column:
         index: dict[Any, int] = {}
         codes = []
-        for factor in factors:
+        for factor, size in zip(factors, self.sizes, strict=True):
+            if len(factor.codes) != size:
+                rule = f"have as many rows as column {self.names[0]!r} ({size:,})"
+                invalid(f"column {name!r}", rule, value=len(factor.codes))
             if factor.n_missing and self._na == "error":
                 rule = f"have no missing values; there are {factor.n_missing:,} in column {name!r}"
                 remedy = "Pass na='category' to count missing as a value"

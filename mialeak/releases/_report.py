@@ -143,6 +143,9 @@ class ReleaseReport(Result):
     ----------
     outputs : tuple of str
         The outputs in words.
+    design : tuple of tuple
+        For each output its name, the columns that it counts by, averages or estimates, and the
+        columns that limit its people.
     rows : int
         People.
     people : int
@@ -189,6 +192,7 @@ class ReleaseReport(Result):
     """
 
     outputs: tuple[str, ...]
+    design: tuple[tuple[str, tuple[Any, ...], tuple[Any, ...]], ...]
     rows: int
     people: int
     n_counts: int
@@ -321,6 +325,10 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
     )
     return ReleaseReport(
         outputs=tuple(output.words(people) for output in outputs),
+        design=tuple(
+            (each.name, each.columns or tuple(each.weights), tuple(each.where.masks))
+            for each in outputs
+        ),
         rows=analysis.n,
         people=int(atoms.mass.sum()),
         n_counts=sum(each.n_cells + len(each.weights) for each in outputs),
