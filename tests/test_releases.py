@@ -282,6 +282,32 @@ def test_a_group_of_several_cells_is_named():
     assert all(each.by_design for each in groups)
 
 
+def test_what_a_published_count_leaves_of_a_group_is_named():
+    """Five men above 80, three of them published: the two others follow from three tables."""
+    men = {"sex": ["m"] * 20, "age": [30] * 15 + [90] * 5, "job": list("pq" * 7) + list("pqqqpp")}
+    women = {"sex": ["f"] * 20, "age": [30] * 20, "job": list("pq" * 10)}
+    people = {name: men[name] + women[name] for name in men}
+    release = Release(people)
+    release.add_table(["sex"])
+    release.add_table(["sex"], where={"age": {"max": 80}})
+    release.add_table(["sex"], where={"age": {"min": 81}, "job": "q"})
+    report = release.leakage(threshold=6)
+    assert [(each.group, each.people, each.terms) for each in report.determined] == [
+        ("sex = m, age >= 81, job = p", 2, 3)
+    ]
+
+
+def test_all_small_groups_are_counted_and_the_smallest_are_named():
+    people = {"ward": [k // 30 for k in range(60 * 30)], "old": [k % 30 == 0 for k in range(1800)]}
+    release = Release(people)
+    release.add_table(["ward"])
+    release.add_table(["ward"], where={"old": False})
+    report = release.leakage()
+    assert report.n_determined == 60
+    assert len(report.determined) == 50
+    assert "(10 of 60)" in report.text()
+
+
 def test_overlapping_bands_of_age_are_named():
     """The threads of sdcTools on tables that are linked: bands of age with different limits."""
     people = {"age": [20, 30, 40, 50, 60] * 20 + [65]}

@@ -184,6 +184,7 @@ def _figure(report: ReleaseReport) -> Figure:
 
     names = list(dict.fromkeys(name for _, by, limits in report.design for name in (*by, *limits)))
     taking = {output for group in report.determined for output in group.outputs}
+    marks: dict[str, tuple[str, str, list[tuple[int, int]]]]
     marks = {"columns": ("s", "tab:blue", []), "limits of the people": ("o", "tab:orange", [])}
     for place, (_, by, limits) in enumerate(report.design):
         for mark, used in zip(marks.values(), (by, limits), strict=True):

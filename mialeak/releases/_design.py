@@ -59,6 +59,8 @@ class Design:
         Whether the count of each cell is determined, with a proof.
     complete : bool
         Whether the rank was computed; if not, only what follows from one row after the other.
+    keys : (cells,) int64
+        Random numbers: two groups of cells are the same if their sums are.
     """
 
     matrix: Any
@@ -66,8 +68,8 @@ class Design:
     complete: bool
     _peeled: dict[int, int]
     _core: _Core | None
+    keys: IntArray
     _sums: IntArray
-    _keys: IntArray
 
     @classmethod
     def of(
@@ -103,7 +105,7 @@ class Design:
                 determined[cells] |= core.determined(rng, determined[cells])
         keys = rng.integers(-(2**62), 2**62, size)
         with np.errstate(over="ignore"):
-            return cls(matrix, determined, complete, peeled, core, matrix @ keys, keys)
+            return cls(matrix, determined, complete, peeled, core, keys, matrix @ keys)
 
     def combination(self, group: IntArray) -> Combination | None:
         """Weights of the rows whose sum is the indicator of the cells `group`; None if no exist.
@@ -112,6 +114,11 @@ class Design:
         """
         short = self._short(group)
         return short if short is not None else self._long(group)
+
+    def keys_of(self, groups: Any) -> IntArray:
+        """The sum of the keys of each group, a row of a sparse matrix each."""
+        with np.errstate(over="ignore"):
+            return np.asarray(groups @ self.keys)
 
     def proves(self, combination: Combination, group: IntArray) -> bool:
         """Whether the weighted sum of the rows is the indicator of `group`, in exact integers."""
@@ -139,7 +146,7 @@ class Design:
         sizes = np.diff(self.matrix.indptr)
         holding = holding[np.lexsort((holding, sizes[holding]))].tolist()  # the smallest first
         with np.errstate(over="ignore"):
-            wanted = self._keys[group].sum()
+            wanted = self.keys[group].sum()
             for row in holding:
                 if self._sums[row] == wanted and self.proves({row: Fraction(1)}, group):
                     return {row: Fraction(1)}

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from mialeak._results import Kind, Result
 from mialeak.releases._analysis import Analysis
-from mialeak.releases._design import Combination
+from mialeak.releases._design import Combination, Design
 from mialeak.releases._people import conditions_in_words
 
 __all__ = ["Determined", "Recovered", "count_range", "determined_groups", "recovered_cells"]
@@ -24,6 +24,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Joint values of the columns of a combination up to which it is checked for all of them.
 _MOST_VALUES = 100_000
+#: Groups that are looked at; what is left of those beyond is not.
+_MOST_CANDIDATES = 5000
 #: Numbers that are written out in an explanation, and counted above.
 _MOST_TERMS = 6
 #: Cells up to which ranges are computed by linear and by integer programming; nodes of the latter.
@@ -124,53 +126,66 @@ class Recovered(Result):
 # ---- groups ----
 
 
-def determined_groups(analysis: Analysis, threshold: int, most: int) -> tuple[Determined, ...]:
+def determined_groups(
+    analysis: Analysis, threshold: int, most: int
+) -> tuple[tuple[Determined, ...], int]:
     """Groups of fewer than `threshold` people that combinations of published counts determine.
 
-    Those of fewest people first, at most `most` of them, without hidden counts themselves.
+    Those of fewest people first, at most `most` of them, and how many there are; without published
+    counts and hidden ones, which are reported as such.
     """
     design, counts = analysis.shown, analysis.atoms.counts
     single = np.flatnonzero(design.determined & (counts > 0) & (counts < threshold))
-    ones = np.ones(single.size, np.int64)
-    shape = (single.size, counts.size)
-    cells = sparse.csr_matrix((ones, single, np.arange(single.size + 1)), shape=shape)
-    groups = sparse.vstack([cells, analysis.differences(design, threshold)]).tocsr()
-    groups = groups[_minimal(groups, design.matrix)]
-    order = np.lexsort((np.diff(groups.indptr), groups @ counts))
-    found: list[Determined] = []
-    seen = {
-        np.flatnonzero(cells == cell).tobytes()
+    cells = sparse.csr_matrix(
+        (np.ones(single.size, np.int64), single, np.arange(single.size + 1)),
+        shape=(single.size, counts.size),
+    )
+    tables = np.array([each is None or not each.summed for each in analysis.shown_published])
+    rows = design.matrix[tables]
+    rows = rows[rows @ counts > 0]
+    hidden = [
+        np.flatnonzero(cells == cell)
         for output, cells in zip(analysis.outputs, analysis.cells, strict=True)
         for cell in np.flatnonzero(~output.exact & (output.low < output.high)).tolist()
-    }
-    for group in order.tolist():
-        if len(found) == most:
-            break
+    ]
+    groups = _smallest([cells, analysis.differences(design, threshold)], rows, design, counts)
+    keys = design.keys_of(groups)
+    shown = design.keys_of(design.matrix[: analysis.shown_basic])
+    with np.errstate(over="ignore"):
+        marks = [design.keys[group].sum() for group in hidden]
+    groups = groups[~np.isin(keys, [*shown.tolist(), *marks])]
+    order = np.lexsort((np.diff(groups.indptr), groups @ counts))
+    found: list[Determined] = []
+    for group in order[:most].tolist():
         members = np.sort(groups[[group]].indices).astype(np.int64)
-        if members.tobytes() in seen:
-            continue
-        seen.add(members.tobytes())
         combination = design.combination(members)
-        if combination is not None and _is_new(analysis, combination):
+        if combination is not None:
             found.append(_determined(analysis, combination, members))
-    return tuple(found)
+    return tuple(found), groups.shape[0]
 
 
-def _minimal(groups: Any, rows: Any) -> IntArray:
-    """Groups that hold no other one, and no published count but itself, of fewer cells."""
-    every = sparse.vstack([groups, rows[1:]]).tocsr()
-    size = np.diff(every.indptr)
-    overlap = (groups @ every.T).tocoo()
-    inside = (overlap.data == size[overlap.col]) & (size[overlap.col] < size[overlap.row])
-    inside &= size[overlap.col] > 0
-    kept = np.ones(groups.shape[0], np.bool_)
-    kept[overlap.row[inside]] = False
-    return np.flatnonzero(kept)
+def _smallest(parts: Sequence[Any], rows: Any, design: Design, counts: IntArray) -> Any:
+    """The groups that hold no other one and no published count; what such a one leaves is one."""
+    groups = _different(sparse.vstack(parts).tocsr(), design)
+    while True:
+        every = sparse.vstack([groups, rows]).tocsr()
+        size = np.diff(every.indptr)
+        overlap = (groups @ every.T).tocoo()
+        inside = (overlap.data == size[overlap.col]) & (size[overlap.col] < size[overlap.row])
+        outer, inner = overlap.row[inside], overlap.col[inside]
+        beyond = (groups[outer] - every[inner]).tocsr()
+        beyond.eliminate_zeros()
+        beyond = beyond[beyond @ counts > 0]
+        more = _different(sparse.vstack([groups, beyond]).tocsr(), design)
+        if more.shape[0] == groups.shape[0] or more.shape[0] > _MOST_CANDIDATES:
+            return groups[np.setdiff1d(np.arange(groups.shape[0]), outer)]
+        groups = more
 
 
-def _is_new(analysis: Analysis, combination: Combination) -> bool:
-    """Whether a combination is more than a count that is published."""
-    return len(combination) > 1 or next(iter(combination)) >= analysis.shown_basic
+def _different(groups: Any, design: Design) -> Any:
+    """The first of each set of equal groups, in their order."""
+    _, first = np.unique(design.keys_of(groups), return_index=True)
+    return groups[np.sort(first)]
 
 
 def _determined(analysis: Analysis, combination: Combination, group: IntArray) -> Determined:

@@ -159,8 +159,8 @@ class ReleaseReport(Result):
     small : int
         Published counts from 1 to below `threshold`.
     determined : tuple of Determined
-        Small groups whose count follows from the outputs, though no output shows it; the 50 of
-        fewest people.
+        Small groups whose count follows from the outputs, though no output shows it: the 50 of
+        fewest people.  They hold no smaller one.
     recovered : tuple of Recovered
         Suppressed or rounded counts that the outputs together narrow.
     row_cells : (rows,) ndarray of int64
@@ -208,6 +208,7 @@ class ReleaseReport(Result):
     exact: npt.NDArray[np.bool_]
     joint: Estimate | None
     caveats: tuple[str, ...]
+    _groups: int = field(repr=False)
     _counts: IntArray = field(repr=False)
     _columns: tuple[Column, ...] = field(repr=False)
     kind: Kind = "bound"
@@ -236,7 +237,7 @@ class ReleaseReport(Result):
         """Small groups that follow from the outputs, with small hidden counts that do."""
         small = [0 < each.people < self.threshold for each in self.recovered]
         exact = [each.kind == "exact" for each in self.recovered]
-        return len(self.determined) + sum(a and b for a, b in zip(small, exact, strict=True))
+        return self._groups + sum(a and b for a, b in zip(small, exact, strict=True))
 
     @property
     def exact_share(self) -> float:
@@ -315,6 +316,7 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
     low, value, high, exact = analysis.bounds
     atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
     recovered, complete = recovered_cells(analysis)
+    determined, count = determined_groups(analysis, threshold, _MOST_REPORTED)
     shown = atoms.counts > 0
     kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
     joint: Estimate | None = None
@@ -335,7 +337,7 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
         n_cells=int(atoms.first.size),
         threshold=threshold,
         small=analysis.small(threshold),
-        determined=determined_groups(analysis, threshold, _MOST_REPORTED),
+        determined=determined,
         recovered=recovered,
         row_cells=atoms.of_row[: analysis.n],
         low=low,
@@ -344,6 +346,7 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
         exact=exact,
         joint=joint,
         caveats=tuple(_caveats(analysis, complete, kind)),
+        _groups=count,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
         kind=kind,
