@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mialeak._results import Kind, Result
-from mialeak.releases._analysis import Analysis
+from mialeak.releases._analysis import Analysis, joined
 from mialeak.releases._design import Combination, Design
 from mialeak.releases._people import conditions_in_words
 
@@ -372,7 +372,11 @@ class _Program:
         """The outputs that share a column with output `number`; None for too many cells."""
         names = _names(analysis, number)
         sharing = [k for k in range(len(analysis.outputs)) if names & _names(analysis, k)]
-        alike = np.unique(analysis.cells[sharing], axis=1)
+        key = np.zeros(analysis.atoms.first.size, np.int64)
+        for k in sharing:
+            key = joined(key, analysis.cells[k] + 1)
+        _, first = np.unique(key, return_index=True)
+        alike = analysis.cells[np.ix_(sharing, first)]
         if alike.shape[1] > _MOST_CELLS:
             return None
         low, high = [analysis.n], [analysis.n]
