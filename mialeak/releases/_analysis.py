@@ -120,6 +120,7 @@ class Analysis:
         self._previous = previous if first == self.outputs[: len(first)] else None
         self._inverse: FloatArray | None = None
         self._square = np.zeros(0)
+        self._differences: dict[int, Any] = {}
         self.atoms = Atoms.of(people, key)
         self.n = people.rows
         self.cells = np.stack([each.of_row[self.atoms.first] for each in outputs])
@@ -331,8 +332,17 @@ class Analysis:
     def differences(self, design: Design, below: int) -> Any:
         """Groups of fewer than `below` people that are one published count less another.
 
-        A sparse row a group, those of fewest people first.  Of the same sub-population the
-        differences are sums of published counts, and of no interest.
+        A sparse row a group, those of fewest people first.
+        """
+        if id(design) not in self._differences:
+            self._differences[id(design)] = self._all_differences(design)
+        groups = self._differences[id(design)]
+        return groups[groups @ self.atoms.counts < below]
+
+    def _all_differences(self, design: Design) -> Any:
+        """The differences of counts of different sub-populations, at most `_MOST_GROUPS`.
+
+        Of the same sub-population they are sums of published counts, and of no interest.
         """
         published = self.published if design is self.design else self.shown_published
         table = np.array([each is None or not each.summed for each in published])
@@ -351,7 +361,7 @@ class Analysis:
         inner, outer = inner[inside], outer[inside]
         counts = pattern @ self.atoms.counts
         between = counts[outer] - counts[inner]
-        taken = np.flatnonzero((between > 0) & (between < below))
+        taken = np.flatnonzero(between > 0)
         keys = np.random.default_rng(7).integers(-(2**62), 2**62, pattern.shape[1])
         with np.errstate(over="ignore"):
             sums = pattern @ keys
