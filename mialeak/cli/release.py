@@ -38,9 +38,9 @@ PLAN is a TOML file that names the table of the people and lists the outputs:
   [limits]
   determined = 0
 
-The report names the groups of fewer than `threshold` people whose count follows
-from the outputs, with the combination of outputs that gives it, and bounds the
-leakage of every person: exact where both ends agree.
+The report names the groups of fewer than `threshold` people whose count
+follows from the outputs, with the combination of outputs that gives it, and
+bounds the leakage of every person: exact where both ends agree.
 """
 
 _EPILOG = """\
@@ -48,8 +48,8 @@ With limits, in the plan or as options, the command is a gate: it exits with 2
 if more small groups than `determined` follow from the outputs (hidden counts
 that can be recovered included), or if the leakage on average, or about the
 riskiest row, is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
-Leakage is compared by its certified upper end: of the average, the upper end of
-the interval for the population, or with a register the exact bound. Every
+Leakage is compared by its certified upper end: of the average, the upper end
+of the interval for the population, or with a register the exact bound. Every
 error, usage included, exits with 1.
 
 Examples:
@@ -84,7 +84,7 @@ def add_parser(commands: Any) -> None:
         "--max-leakage",
         type=_options.number(_options.SHARE),
         metavar="X",
-        help="exit with 2 if the leakage on average is above X; see below",
+        help="exit with 2 if the leakage is above X; see below",
     )
     add(
         "--max-row-leakage",
