@@ -63,6 +63,17 @@ def test_a_combination_of_many_blocks_is_proved():
     assert not Design.of(even).determined.any()
 
 
+def test_weights_of_many_people_and_large_sums_are_reduced():
+    """A circle of odd length, with a sum of large numbers beside it."""
+    rows = np.repeat(np.arange(5), 2)
+    circle = np.zeros((6, 5), np.int64)
+    circle[rows, (rows + np.tile([0, 1], 5)) % 5] = 1
+    circle[5] = 2**31 - 1 - np.arange(5)
+    people = 2**59 + np.arange(5)
+    assert Design.of(sparse.csr_matrix(circle), None, people).determined.all()
+    assert not Design.of(sparse.csr_matrix(circle[2:]), None, people).determined.any()
+
+
 def test_combinations_with_large_weights_are_proved():
     """A random design of full rank: every cell is determined, by weights of over 18 digits."""
     rng = np.random.default_rng(4)

@@ -202,6 +202,10 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
         ({"protect": Mode()}, "use mechanism_leakage with a known law"),
         ({"published": {"city": ["Oslo"]}}, "the columns of the table and one column of counts"),
         ({"published": {"city": ["Oslo"], "n": [41]}}, "1 of its counts differ"),
+        (
+            {"published": {"city": ["Oslo"] * 2, "n": [40, 40]}},
+            "published must hold each cell once",
+        ),
         ({"published": {"city": ["Oslo", "Rome"], "n": [40, 2]}}, "1 of its counts differ"),
         (
             {"published": {"city": ["Oslo"], "n": [40]}, "protect": Round(7)},

@@ -91,7 +91,7 @@ class Design:
         determined = np.zeros(size, np.bool_)
         determined[list(peeled)] = True
         basic = np.arange(matrix.shape[0]) if basic is None else basic
-        weights = rng.integers(1, PRIME, size) if weights is None else weights
+        weights = rng.integers(1, PRIME, size) if weights is None else weights % PRIME
         cells = np.arange(size)
         rows = basic[_different_rows(matrix[basic], rng)]
         if rows.size > MOST_ROWS:

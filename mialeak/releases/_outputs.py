@@ -213,6 +213,8 @@ def _compared(
             wanted = protect.release(wanted)
         differs = not is_quantity(count) or count != wanted[0]
         wrong += differs and not (protect is not None and protect.random)
+        if cell is not None and published[cell]:
+            invalid("published", "hold each cell once", index=row)
         if cell is not None:
             published[cell] = True
     if wrong:
