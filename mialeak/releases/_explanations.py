@@ -376,7 +376,7 @@ class _Program:
         for k in sharing:
             key = joined(key, analysis.cells[k] + 1)
         _, first = np.unique(key, return_index=True)
-        alike = analysis.cells[np.ix_(sharing, first)]
+        alike = analysis.cells[sharing][:, first]
         if alike.shape[1] > _MOST_CELLS:
             return None
         low, high = [analysis.n], [analysis.n]
