@@ -139,6 +139,45 @@ def test_sums_agree_with_all_populations_in_fractions():
         assert math.isclose(leaks.lower[row], truth, abs_tol=1e-12)
 
 
+def star(arms):
+    """Leakage of the margins of x0 with each of `arms` others, all bits fair and independent.
+
+    Exact, by ``LR = prod_j (c_0j / (n / 4)) / (c_0 / (n / 2))**(arms - 1)``: given the count c_0 of
+    the target's x0, its counts with the others are independent binomials.
+    """
+    n = 2 ** (arms + 1)
+    leakage = Fraction(0)
+    for first in range(n + 1):
+        law = {1: math.comb(n, first)}  # ways, of 2**(n + arms * first)
+        for _ in range(arms):
+            product: Counter[int] = Counter()
+            for value, ways in law.items():
+                for count in range(first + 1):
+                    product[value * count] += ways * math.comb(first, count)
+            law = product
+        # LR = value / top * below, in whole numbers over one denominator
+        top, below = n**arms * max(2 * first, 1) ** (arms - 1), 4**arms * n ** (arms - 1)
+        total = sum(ways * abs(value * below - top) for value, ways in law.items())
+        leakage += Fraction(total, 2 * top * 2 ** (n + arms * first))
+    return float(leakage)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 4])
+def test_decomposable_margins_agree_with_their_closed_form(arms):
+    """The people are all values of the bits, so that their frequencies have the independence."""
+    rows = np.array(list(itertools.product([0, 1], repeat=arms + 1)))
+    release = Release({f"x{j}": rows[:, j].tolist() for j in range(arms + 1)})
+    for j in range(1, arms + 1):
+        release.add_table(["x0", f"x{j}"])
+    report, truth = release.leakage(), star(arms)
+    if arms == 2:
+        assert report.kind == "exact"
+        assert np.allclose(report.low, truth, rtol=1e-12)
+    assert np.all(report.low <= truth + 1e-12)
+    assert np.all(truth <= report.high + 1e-12)
+    assert np.allclose(report.value, truth, rtol=0.2)
+
+
 def test_all_margins_of_adult_are_bounded_and_the_limit_lies_between():
     adult = load_adult().columns
     names = ["education", "marital_status", "race", "sex", "relationship"]
