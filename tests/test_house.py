@@ -93,6 +93,7 @@ CLEAN = [
     "games",
     "laws",
     "reference",
+    "releases",
     "scores",
     "special",
     "tradeoff",

@@ -179,7 +179,7 @@ def _verdict(
 
 def _figure(report: ReleaseReport) -> Figure:
     """Left the outputs by the columns that they use, right the leakage of the rows, both ends."""
-    figure, (left, right) = _output.panels(2)
+    figure, (design, rows) = _output.panels(2)
     from mialeak.plotting import LeakageDisplay
 
     names = list(dict.fromkeys(name for _, by, limits in report.design for name in (*by, *limits)))
@@ -191,14 +191,14 @@ def _figure(report: ReleaseReport) -> Figure:
             mark[2].extend((names.index(name), place) for name in used)
     for label, (shape, colour, points) in marks.items():
         if points:
-            left.plot(*zip(*points, strict=True), shape, color=colour, label=label, alpha=0.8)
+            design.plot(*zip(*points, strict=True), shape, color=colour, label=label, alpha=0.8)
     for place, (name, _, _) in enumerate(report.design):
         if name in taking:
-            left.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
-    left.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
-    left.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
-    left.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
-    left.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
-    left.legend(loc="best", fontsize="small")
-    LeakageDisplay.from_rows(report.row_leakage, ax=right, name="all outputs together")
+            design.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
+    design.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
+    design.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
+    design.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
+    design.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
+    design.legend(loc="best", fontsize="small")
+    LeakageDisplay.from_rows(report.row_leakage, ax=rows, name="all outputs together")
     return figure

@@ -17,7 +17,7 @@ from mialeak._blocks import one_blas_thread
 from mialeak.discrete import atom_leakage
 from mialeak.populations import Register
 from mialeak.releases._design import MOST_ROWS, Design
-from mialeak.releases._enumeration import enumerated_leakage, many_populations
+from mialeak.releases._enumeration import beyond_enumeration, enumerated_leakage
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People
 
@@ -227,12 +227,12 @@ class Analysis:
             return enumerated, enumerated, enumerated, np.ones(mass.size, np.bool_)
         low = np.where(exact, high, 0.0)
         for output, cells in zip(self.outputs, self.cells, strict=True):
-            own = np.bincount(cells + 1, mass, minlength=output.n_cells + 1).astype(np.int64)
+            sizes = np.bincount(cells + 1, mass, minlength=output.n_cells + 1).astype(np.int64)
             if output.always:
-                leaks = self.leakage_of(own)
+                leaks = self.leakage_of(sizes)
             elif output.protect is not None and not output.gaps:
-                leaks = np.zeros(own.size)
-                leaks[1:] = output.protect.atom_leakage(own[1:] / mass.sum(), self.n)
+                leaks = np.zeros(sizes.size)
+                leaks[1:] = output.protect.atom_leakage(sizes[1:] / mass.sum(), self.n)
             else:
                 continue
             low = np.maximum(low, leaks[cells + 1])
@@ -247,7 +247,7 @@ class Analysis:
     def _enumerated(self) -> FloatArray | None:
         """The exact leakage of every cell by all populations, if these are few enough."""
         cells = self.atoms.first.size
-        if many_populations(cells, self.n):
+        if beyond_enumeration(cells, self.n):
             return None
         shown = []
         for number, output in enumerate(self.outputs):
@@ -365,13 +365,13 @@ class Analysis:
         keys = np.random.default_rng(7).integers(-(2**62), 2**62, pattern.shape[1])
         with np.errstate(over="ignore"):
             sums = pattern @ keys
-            groups = sums[outer[taken]] - sums[inner[taken]]
-        _, first = np.unique(groups, return_index=True)
-        taken = taken[first[~np.isin(groups[first], sums)]]
+            marks = sums[outer[taken]] - sums[inner[taken]]
+        _, first = np.unique(marks, return_index=True)
+        taken = taken[first[~np.isin(marks[first], sums)]]
         taken = taken[np.argsort(between[taken], kind="stable")][:_MOST_GROUPS]
-        found = pattern[outer[taken]] - pattern[inner[taken]]
-        found.eliminate_zeros()
-        return found.tocsr()
+        groups = pattern[outer[taken]] - pattern[inner[taken]]
+        groups.eliminate_zeros()
+        return groups.tocsr()
 
 
 class _Rows:

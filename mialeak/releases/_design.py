@@ -163,9 +163,9 @@ class Design:
                             *([other] if len(signs) == 2 else []),
                             int(order[place[other]]),
                         ]
-                        found = _weights(zip(rows, (1, *signs), strict=True))
-                        if found and self.proves(found, group):
-                            return found
+                        terms = _weights(zip(rows, (1, *signs), strict=True))
+                        if terms and self.proves(terms, group):
+                            return terms
         return None
 
     # --- any number of rows ---
@@ -177,33 +177,33 @@ class Design:
                 return whole
         single = [cell for cell in group.tolist() if cell in self._peeled]
         inner = np.array([cell for cell in group.tolist() if cell not in self._peeled], np.int64)
-        found: Combination = {}
+        terms: Combination = {}
         if inner.size:
             core = None if self._core is None else self._core.combination(inner)
             if core is None:
                 return None
-            self._expand(core, inner, found, Fraction(1))
+            self._expand(core, inner, terms, Fraction(1))
         for cell in single:
-            self._expand_peeled(cell, found, Fraction(1))
-        found = {row: weight for row, weight in found.items() if weight}
-        return found if self.proves(found, group) else None
+            self._expand_peeled(cell, terms, Fraction(1))
+        terms = {row: weight for row, weight in terms.items() if weight}
+        return terms if self.proves(terms, group) else None
 
     def _expand(
-        self, core: Combination, inner: IntArray, found: Combination, factor: Fraction
+        self, core: Combination, inner: IntArray, terms: Combination, factor: Fraction
     ) -> None:
         """Add rows of the core less the peeled cells that these hold beside it."""
         excess: dict[int, Fraction] = {}
         for row, weight in core.items():
-            found[row] = found.get(row, Fraction(0)) + factor * weight
+            terms[row] = terms.get(row, Fraction(0)) + factor * weight
             part = self.matrix[[row]]
             for cell, entry in zip(part.indices.tolist(), part.data.tolist(), strict=True):
                 if cell in self._peeled:
                     excess[cell] = excess.get(cell, Fraction(0)) + weight * entry
         for cell, weight in excess.items():
             if weight:
-                self._expand_peeled(cell, found, -factor * weight)
+                self._expand_peeled(cell, terms, -factor * weight)
 
-    def _expand_peeled(self, cell: int, found: Combination, factor: Fraction) -> None:
+    def _expand_peeled(self, cell: int, terms: Combination, factor: Fraction) -> None:
         """Add `factor` times the count of a peeled cell, by the rows that give it."""
         waiting = {cell: factor}
         order = list(self._peeled)
@@ -217,17 +217,17 @@ class Design:
             part = self.matrix[[row]]
             entries = dict(zip(part.indices.tolist(), part.data.tolist(), strict=True))
             weight /= entries.pop(last)
-            found[row] = found.get(row, Fraction(0)) + weight
+            terms[row] = terms.get(row, Fraction(0)) + weight
             for other, entry in entries.items():
                 waiting[other] = waiting.get(other, Fraction(0)) - weight * entry
 
 
 def _weights(terms: Any) -> Combination:
     """The sum of (row, weight) pairs."""
-    found: Combination = {}
+    weights: Combination = {}
     for row, weight in terms:
-        found[row] = found.get(row, Fraction(0)) + weight
-    return {row: weight for row, weight in found.items() if weight}
+        weights[row] = weights.get(row, Fraction(0)) + weight
+    return {row: weight for row, weight in weights.items() if weight}
 
 
 def _peel(matrix: Any) -> dict[int, int]:
@@ -290,10 +290,10 @@ class _Core:
         """Cells where a random null vector of A is 0, and whose combination is proved or known."""
         if self.factors.rank == self.cells.size:  # so many rows are independent, over Q as well
             return np.ones_like(known)
-        found = known.copy()
+        proved = known.copy()
         for place in np.flatnonzero((self._null_vector(rng) == 0) & ~known).tolist():
-            found[place] = self.combination(self.cells[[place]]) is not None
-        return found
+            proved[place] = self.combination(self.cells[[place]]) is not None
+        return proved
 
     def combination(self, group: IntArray) -> Combination | None:
         """Weights of rows of the design that are the indicator of `group` on the core's cells.
@@ -315,9 +315,9 @@ class _Core:
                 return None
             remaining = remaining // PRIME
             if place + 1 in _TRIED:
-                found = self._solution(digits, wanted)
-                if found is not None or self._largest * PRIME >= 2**62:
-                    return found
+                solution = self._solution(digits, wanted)
+                if solution is not None or self._largest * PRIME >= 2**62:
+                    return solution
         return None
 
     def _solution(self, digits: list[IntArray], wanted: IntArray) -> Combination | None:

@@ -12,19 +12,19 @@ from scipy import special
 
 from mialeak._arrays import FloatArray
 
-__all__ = ["enumerated_leakage", "many_populations"]
+__all__ = ["beyond_enumeration", "enumerated_leakage"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: Populations that are gone through one by one: 0.2 s.
 _MOST_POPULATIONS = 100_000
 #: Rows, and cells but one, that both exceed this have over 2**40 populations.
-_SURELY_MANY = 40
+_BOTH_ABOVE = 40
 
 
-def many_populations(cells: int, n: int) -> bool:
+def beyond_enumeration(cells: int, n: int) -> bool:
     """Whether `n` rows fill `cells` cells in more than `_MOST_POPULATIONS` different ways."""
-    if min(cells - 1, n) > _SURELY_MANY:
+    if min(cells - 1, n) > _BOTH_ABOVE:
         return True
     return math.comb(n + cells - 1, n) > _MOST_POPULATIONS
 

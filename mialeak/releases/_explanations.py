@@ -155,13 +155,13 @@ def determined_groups(
         marks = [design.keys[group].sum() for group in hidden]
     groups = groups[~np.isin(keys, [*shown.tolist(), *marks])]
     order = np.lexsort((np.diff(groups.indptr), groups @ counts))
-    found: list[Determined] = []
+    named: list[Determined] = []
     for group in order[:most].tolist():
         members = np.sort(groups[[group]].indices).astype(np.int64)
         combination = design.combination(members)
         if combination is not None:
-            found.append(_determined(analysis, combination, members))
-    return tuple(found), groups.shape[0]
+            named.append(_determined(analysis, combination, members))
+    return tuple(named), groups.shape[0]
 
 
 def _smallest(parts: Sequence[Any], rows: Any, design: Design, counts: IntArray) -> Any:
@@ -322,7 +322,7 @@ def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
     A combination of published numbers gives the count; or non-negative whole numbers leave a
     shorter range than the output itself.
     """
-    found, complete = [], True
+    recovered, complete = [], True
     for number, output in enumerate(analysis.outputs):
         cells = np.flatnonzero(~output.exact & (output.low < output.high))
         if not cells.size:
@@ -341,7 +341,7 @@ def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
                 ends = (count, count)
             if ends[1] - ends[0] < shown[1] - shown[0]:
                 masks = output.masks(analysis.people, output.labels[cell].tolist())
-                found.append(
+                recovered.append(
                     Recovered(
                         output=output.name,
                         cell=conditions_in_words(analysis.people, masks),
@@ -354,8 +354,8 @@ def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
                         kind="exact" if ends[0] == ends[1] else "bound",
                     )
                 )
-    found.sort(key=lambda each: (each.kind != "exact", each.people))
-    return tuple(found), complete
+    recovered.sort(key=lambda each: (each.kind != "exact", each.people))
+    return tuple(recovered), complete
 
 
 @dataclass(frozen=True, eq=False)
