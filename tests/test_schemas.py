@@ -99,6 +99,12 @@ OUTPUTS = {
         "audit SCORES FLAGS --stream --max-epsilon inf",
         "audit SCORES FLAGS --stream --claimed-epsilon 0",
     ],
+    "release-1": [
+        "release PLAN",
+        "release LIMITED --contributions --show-rows --top 3",
+        "release REGISTER --max-leakage 0.5",
+        "release REGISTER --max-determined 1",
+    ],
     "info-1": ["info"],
 }
 
@@ -126,6 +132,7 @@ RICHEST = [
     ("shadow-1", "audit MANY COINS --shadow --max-epsilon inf"),
     ("stream-1", "audit SCORES FLAGS --stream --max-epsilon inf"),
     ("curve-2", "curve --mu 1.5"),
+    ("release-1", "release LIMITED --contributions --show-rows --top 3"),
     ("info-1", "info"),
 ]
 
@@ -167,6 +174,16 @@ def tables(tmp_path_factory):
     files |= {
         word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS", "MANY", "COINS")
     }
+    schema = 'schema = "mialeak.release-plan/1"\npeople = '
+    outputs = '[[outputs]]\ntable = ["sex"]\n[[outputs]]\ntable = ["age"]\n'
+    (folder / "plan.toml").write_text(f'{schema}"t.csv"\n{outputs}')
+    (folder / "register.toml").write_text(f'{schema}"sample.csv"\npopulation = "t.csv"\n{outputs}')
+    (folder / "limited.toml").write_text(
+        f'{schema}"t.csv"\n{outputs}protect = "suppress:3"\n'
+        '[[outputs]]\ntable = ["sex"]\nwhere = { age = { max = 35 } }\n'
+        "[limits]\ndetermined = 0\nmax_leakage = 0.1\nmax_row_leakage = 0.1\n"
+    )
+    files |= {"PLAN": "plan.toml", "REGISTER": "register.toml", "LIMITED": "limited.toml"}
     return {word: str(folder / file) for word, file in files.items()}
 
 

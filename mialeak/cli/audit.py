@@ -188,7 +188,7 @@ def run(options: argparse.Namespace) -> int:
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
     content["claim"] = None if result.verdict is None else claim
-    code = _output.give(
+    return _output.give(
         options,
         document,
         schema="mialeak.one-run/2" if options.one_run else "mialeak.audit/2",
