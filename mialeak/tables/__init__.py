@@ -15,6 +15,7 @@ counts that are already there, :func:`estimate_atom_leakage` cell by cell.
 
 from __future__ import annotations
 
+from mialeak.tables._by_column import ColumnEffect
 from mialeak.tables._estimate import (
     AtomEstimates,
     estimate_atom_leakage,
@@ -35,6 +36,7 @@ from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 __all__ = [
     "AtomEstimates",
     "CellSize",
+    "ColumnEffect",
     "Margin",
     "MarginAccount",
     "MarginLeakage",

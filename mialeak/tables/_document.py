@@ -10,6 +10,7 @@ import numpy as np
 from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
+from mialeak.tables._by_column import section_of_columns
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable
@@ -34,6 +35,7 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
     sections = [
         _numbers(report),
         counted(report),
+        *section_of_columns(report),
         _sizes(report),
         _needed(report, report.samples_for(leakage)),
     ]

@@ -100,6 +100,10 @@ class PopulationReport(Result):
         Rows of the table and people of the register, in each cell that the table shows.
     cell_leakage : (cells,) ndarray
         Leakage of a person in each cell that the table shows.
+    categories : dict
+        For each column its values in the cells of the register, in the order of `register_cells`.
+    register_cells : (cells of the register,) ndarray of int64
+        People in each cell of the register.
     kind : str
         "exact".
 
@@ -124,6 +128,8 @@ class PopulationReport(Result):
     cell_counts: IntArray
     cell_people: IntArray
     cell_leakage: FloatArray
+    categories: dict[Any, Factor] = field(repr=False)
+    register_cells: IntArray = field(repr=False)
     _values: dict[Any, Factor] = field(repr=False)
     kind: Kind = "exact"
 
@@ -291,6 +297,7 @@ def population_report(
     shown[place] = cells.counts
     whole = Register(register)
     n = _size(n, rows, whole.people)
+    categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
     report = PopulationReport(
         register=whole,
         n=n,
@@ -300,9 +307,10 @@ def population_report(
         cell_counts=cells.counts,
         cell_people=people,
         cell_leakage=atom_leakage(whole, n)[place],
+        categories=categories,
+        register_cells=register,
         _values=values,
     )
-    categories = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
     cautions = cautions_of_periods(population, factors, "register")
     return report, cautions + cautions_of_sample(categories, register, shown)
 

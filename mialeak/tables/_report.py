@@ -14,6 +14,7 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
+from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
 from mialeak.tables._document import document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
@@ -242,6 +243,15 @@ class TableReport(Result):
         """
         return protected_tables(self, self._protect)
 
+    @cached_property
+    def by_column(self) -> tuple[ColumnEffect, ...]:
+        """What leaks without each column, and without the pairs of columns that matter.
+
+        Least leakage first; empty for a single column and with margins.  A pair is listed if the
+        table without both leaks at most half of what it leaks without the better of the two.
+        """
+        return column_effects(self)
+
     def cell_values(self, cell: int) -> dict[Any, Any]:
         """The values of the columns in `cell`; None where missing."""
         return {
@@ -419,6 +429,7 @@ class TableReport(Result):
             "margins": margins,
             "population": population,
             "protections": [table.to_dict() for table in self.protections],
+            "by_column": [x.to_dict() for x in self.by_column] if is_shown(self) else None,
         }
 
     def __repr__(self) -> str:
