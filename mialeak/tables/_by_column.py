@@ -58,9 +58,9 @@ class ColumnEffect(Result):
     >>> from mialeak import table_leakage
     >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
     >>> for effect in table_leakage(table).by_column:
-    ...     print(effect.without, effect.n_cells, f"{effect.value:.3f}")
-    ('age',) 2 0.012
-    ('sex',) 3 0.017
+    ...     print(effect.without, effect.n_cells, f"{effect.value:.2f}")
+    ('age',) 2 0.01
+    ('sex',) 3 0.02
     """
 
     without: tuple[Any, ...]
