@@ -9,7 +9,14 @@ from scipy import stats
 
 from mialeak import max_leakage, mechanism_leakage
 from mialeak.datasets import load_adult
-from mialeak.mechanisms import Geometric, RandomRound, Round, Suppress
+from mialeak.mechanisms import (
+    DiscreteGaussian,
+    Geometric,
+    Pipeline,
+    RandomRound,
+    Round,
+    Suppress,
+)
 from mialeak.tables import table_leakage
 
 WAYS = {
@@ -157,7 +164,7 @@ def test_merged_cells_leak_at_most_the_budget_by_the_estimate(budget):
         (
             {"protect": [5]},
             TypeError,
-            r"protect must hold Round, RandomRound.*got protect\[5\] = 5",
+            r"protect must hold protections of counts: Round.*got protect\[5\] = 5",
         ),
         ({"protect": 5}, TypeError, "protect must be a protection such as"),
         ({"coarsen": 1.5}, ValueError, "coarsen must be strictly between 0 and 1; got"),
@@ -175,3 +182,33 @@ def test_probabilities_of_cells_are_checked():
         Round(5).atom_leakage([0.5, 1.5], 10)
     with pytest.raises(ValueError, match="n must be between 1"):
         Round(5).atom_leakage([0.5], 0)
+
+
+def test_protections_of_a_sample_whose_register_is_at_hand_are_exact():
+    adult = load_adult().columns
+    sample = {name: values[::7] for name, values in adult.items()}
+    ways = [Round(3), Pipeline(Suppress(3), Round(5)), DiscreteGaussian(1.0)]
+    report = table_leakage(sample, COLUMNS[:4], population=adult, protect=ways)
+    register, n = report.population.register, report.n
+    raw, *others = report.protections
+    assert raw.value == report.population.leakage
+    people = dict(zip(report.population.cell_people, report.population.cell_leakage, strict=True))
+    for way, table in zip(ways, others, strict=True):
+        plug_in = mechanism_leakage(way, register, n)
+        assert table.kind == "exact"
+        assert table.value == pytest.approx(plug_in.lower, rel=1e-12)
+        assert table.plug_in.upper == raw.value > table.value
+        assert 0 < table.alone <= table.alone_high <= max(people.values())
+    text = report.text()
+    assert "exact, for a random person of the register" in text
+    assert "all counts" in text
+
+
+def test_a_table_states_what_its_protections_hide_and_change():
+    counts = np.repeat([1, 2, 8, 30], [4, 3, 2, 1])
+    table = {"cell": np.repeat(np.arange(10), counts)}
+    raw, way = table_leakage(table, protect=Pipeline(Suppress(2), Round(5))).protections
+    assert (raw.hidden, raw.change) == (0.0, 0.0)
+    assert (way.hidden, way.change) == pytest.approx((0.4, (3 * 2 + 2 * 2) / 6))
+    merged = table_leakage(table, coarsen=0.1).protections[1]
+    assert merged.hidden is merged.change is None

@@ -54,6 +54,7 @@ OUTPUTS = {
         "table NPZ --margins when,flag --top 100 --show-rows",
         "table --example adult --columns age --protect round:5 --coarsen 0.005",
         "table --example adult --columns sex --protect round:5",
+        "table SAMPLE --population CSV --protect suppress:2+round:5",
     ],
     "mean-2": [
         "mean CSV",

@@ -9,7 +9,10 @@ from mialeak.cli import _options
 
 __all__ = ["add_options", "protections"]
 
-_FORMS = "round:BASE, random-round:BASE, suppress:BELOW or geometric:EPSILON"
+_FORMS = (
+    "round:BASE, random-round:BASE, suppress:BELOW, cell-key:FILE, geometric:EPSILON, "
+    "gaussian:SIGMA, synthetic:ROWS, or several in their order, such as suppress:7+round:5"
+)
 
 
 def add_options(add: Any) -> None:
@@ -18,7 +21,7 @@ def add_options(add: Any) -> None:
         "--protect",
         action="append",
         type=_checked,
-        metavar="NAME:X",
+        metavar="NAME:X[+NAME:X]",
         help=f"also report the leakage with each count protected by {_FORMS}; may be repeated",
     )
     add(
@@ -33,8 +36,14 @@ def _checked(text: str) -> str:
     """The option, if it names a protection, for argparse."""
     try:
         _protection(text)
-    except (KeyError, ValueError):
+    except KeyError:
         raise argparse.ArgumentTypeError(f"must be {_FORMS}; got {text!r}") from None
+    except (OSError, TypeError, ValueError) as error:
+        cause = (
+            "" if not hasattr(error, "fault") and "invalid literal" in str(error) else str(error)
+        )
+        said = f"must be {_FORMS}; got {text!r}"
+        raise argparse.ArgumentTypeError(f"{said} ({cause})" if cause else said) from None
     return text
 
 
@@ -46,11 +55,17 @@ def _protection(text: str) -> Any:
         "round": (mechanisms.Round, int),
         "random-round": (mechanisms.RandomRound, int),
         "suppress": (mechanisms.Suppress, int),
+        "cell-key": (mechanisms.CellKey, str),
         "geometric": (mechanisms.Geometric, float),
+        "gaussian": (mechanisms.DiscreteGaussian, float),
+        "synthetic": (mechanisms.Synthetic, int),
     }
-    name, _, value = text.partition(":")
-    kind, number = kinds[name]
-    return kind(number(value))
+    steps = []
+    for step in text.split("+"):
+        name, _, value = step.partition(":")
+        kind, number = kinds[name.strip()]
+        steps.append(kind(number(value)))
+    return steps[0] if len(steps) == 1 else mechanisms.Pipeline(*steps)
 
 
 def protections(options: argparse.Namespace) -> dict[str, Any] | None:

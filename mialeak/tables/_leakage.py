@@ -106,7 +106,8 @@ def table_leakage(
         by design are.  What margins leak is then known exactly.
     protect : protection, sequence or dict, optional
         Compare what would leak if the counts were rounded, suppressed or made noisy: such as
-        ``Round(5)``, a list of protections, or a dict of names.
+        ``Round(5)`` or ``Pipeline(Suppress(7), Round(5))`` of :mod:`mialeak.mechanisms`, a list of
+        protections, or a dict of names.
     coarsen : float, optional
         Merge cells until the estimate for the merged counts is at most this leakage, and compare.
     progress : bool
@@ -137,8 +138,7 @@ def table_leakage(
         that others hold), or there are fewer than 3 rows; if `protect` or
         `coarsen` come with `margins`.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
-        rows, or not more than `n` in all, is a number, or comes with `margins`, `protect` or
-        `coarsen`.
+        rows, or not more than `n` in all, is a number, or comes with `margins` or `coarsen`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed.
 
@@ -234,7 +234,7 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
-    check_population(population, margins=margins, protect=protect, coarsen=coarsen)
+    check_population(population, margins=margins, coarsen=coarsen)
     as_choice(na, "na", _NA)
     if n is not None:
         n = as_count(n, "n", least=1 if margins is None else 2)

@@ -22,12 +22,14 @@ from mialeak.mechanisms import (
     Histogram,
     MechanismLeakage,
     coarsen,
+    information_lost,
     mechanism_leakage,
 )
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
 from mialeak.tables._mixture_fit import CompletedLaw, complete, leakage_at
 
 if TYPE_CHECKING:
+    from mialeak.tables._register import PopulationReport
     from mialeak.tables._report import TableReport
 
 __all__ = ["ProtectedTable", "Protections", "as_protections", "protected_tables"]
@@ -55,26 +57,31 @@ class ProtectedTable(Result):
     plug_in : MechanismLeakage
         The leakage if the table's own frequencies were the population and the number of rows is
         known: exact, or enclosed between what the target's own cell leaks and what all raw counts
-        leak.
+        leak.  With a register, of its samples.
     alone, alone_high : float or None
         Leakage of a row that is alone in its cell: estimate of the mean over such rows, and the
         highest that is compatible with its count.  None if no row is alone.
+    hidden : float or None
+        Share of the table's cells whose count is hidden; None where it is not known, as for merged
+        cells.
+    change : float or None
+        Mean absolute difference of the shown counts from the true ones.
     groups : int or None
         Cells after merging; None if no cells were merged.
     optimal : bool or None
         Whether it was proved that no fewer merges do for the table's own frequencies; None if no
         cells were merged.
     kind : str
-        "estimate".
+        "estimate"; "exact" if the register is at hand.
 
     Examples
     --------
     >>> from mialeak import table_leakage
     >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
     >>> from mialeak.mechanisms import Round
-    >>> raw, rounded = table_leakage(table, protect=Round(5)).protections
-    >>> rounded.protection, rounded.value <= raw.value
-    ('Round(base=5)', True)
+    >>> raw, rounded = table_leakage(table, protect=Round(7)).protections
+    >>> rounded.protection, rounded.value <= raw.value, rounded.change
+    ('Round(base=7)', True, 3.0)
     """
 
     protection: str
@@ -82,6 +89,8 @@ class ProtectedTable(Result):
     plug_in: MechanismLeakage
     alone: float | None
     alone_high: float | None
+    hidden: float | None = None
+    change: float | None = None
     groups: int | None = None
     optimal: bool | None = None
     kind: Kind = "estimate"
@@ -119,7 +128,10 @@ def _named(protect: Any) -> dict[str, CellMechanism]:
     for name, each in protect.items():
         if not isinstance(each, CellMechanism):
             remedy = "For other procedures use mechanism_leakage with a known law"
-            rule = "hold Round, RandomRound, Suppress, Geometric or another CellMechanism"
+            rule = (
+                "hold protections of counts: Round, RandomRound, Suppress, CellKey, Geometric, "
+                "DiscreteGaussian, Synthetic, a Pipeline of these or another CellMechanism"
+            )
             invalid("protect", rule, index=name, value=each, error=TypeError, remedy=remedy)
     return {str(name): each for name, each in protect.items()}
 
@@ -128,6 +140,8 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
     """The raw counts, each protection, and the merged cells; nothing if nothing is compared."""
     if not protect.mechanisms and protect.coarsen is None:
         return ()
+    if report.population is not None:
+        return _of_sample(report, report.population, protect.mechanisms)
     law = complete(report.cell_counts)
     frequencies = report.cell_counts / report.rows
     unique = report.n_unique > 0
@@ -137,6 +151,8 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
         plug_in=mechanism_leakage(Histogram(), frequencies, report.n),
         alone=_alone(law, leakage_at(law.nodes, report.n, 1.0)) if unique else None,
         alone_high=1.0 if unique else None,
+        hidden=0.0,
+        change=0.0,
     )
     tables = [raw]
     tables += [_protected(report, law, raw, *named) for named in protect.mechanisms.items()]
@@ -170,7 +186,40 @@ def _protected(
         most = betainccinv(2.0, law.rows - 1, tail) if law.rows > 1 else 1.0
         alone = _alone(law, leakage[: len(law.nodes)])
         high = float(protection.atom_leakage(np.linspace(0.0, most, _GRID), n).max())
-    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high)
+    lost = _lost(protection, report.cell_counts)
+    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high, *lost)
+
+
+def _lost(protection: CellMechanism, counts: IntArray) -> tuple[float | None, float | None]:
+    lost = information_lost(protection, counts)
+    return (None, None) if lost is None else (lost.hidden, lost.change)
+
+
+def _of_sample(
+    report: TableReport, population: PopulationReport, protections: Mapping[str, CellMechanism]
+) -> tuple[ProtectedTable, ...]:
+    """The same for a sample whose register is at hand: exact, by the count of a person's cell."""
+    register, n = population.register, population.n
+    people, where = np.unique(population.cell_people, return_inverse=True)
+    cells = population.register_cells / register.people
+    shown = population.cell_counts == 1  # rows alone in their cell of the table
+    tables = []
+    raw: dict[str, Any] = {"none: all counts as they are": Histogram()}
+    for name, each in [*raw.items(), *protections.items()]:
+        plug_in = mechanism_leakage(each, register, n)
+        if isinstance(each, Histogram):
+            value, rows, lost = plug_in.lower, population.cell_leakage, (0.0, 0.0)
+        else:
+            atoms = each.atom_leakage(register, n)
+            value = max(float(cells @ atoms), plug_in.lower)
+            size, place = np.unique(population.register_cells, return_index=True)
+            rows = atoms[place[np.searchsorted(size, people)]][where]
+            lost = _lost(each, report.cell_counts)
+        alone = (
+            (float(rows[shown].mean()), float(rows[shown].max())) if shown.any() else (None,) * 2
+        )
+        tables.append(ProtectedTable(name, value, plug_in, *alone, *lost, kind="exact"))
+    return tuple(tables)
 
 
 def _alone(law: CompletedLaw, leakage: FloatArray) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, percent, printable
 from mialeak.tables._by_column import section_of_columns
-from mialeak.tables._document import counted
+from mialeak.tables._document import compared, counted
 
 if TYPE_CHECKING:
     from mialeak.tables._register import PopulationReport, RowInPopulation
@@ -23,6 +23,8 @@ def document_of_population(
     """The answer, the numbers, the table and its register, rows at risk."""
     sections = [_numbers(report, population), _measures(population), counted(report)]
     sections += section_of_columns(report)
+    if report.protections:
+        sections.append(compared(report.protections))
     if top:
         sections.append(_riskiest(report, population.riskiest(top), show_rows))
     return Document(_answer(report, population), sections, report.cautions)
