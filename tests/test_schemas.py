@@ -55,6 +55,7 @@ OUTPUTS = {
         "table --example adult --columns age --protect round:5 --coarsen 0.005",
         "table --example adult --columns sex --protect round:5",
         "table SAMPLE --population CSV --protect suppress:2+round:5",
+        "table CSV --secret age",
     ],
     "mean-2": [
         "mean CSV",

@@ -120,6 +120,7 @@ def add_parser(commands: Any) -> None:
         help="exit with 2 if the leakage of the riskiest row is above X; see below",
     )
     _protections.add_options(add)
+    add("--secret", metavar="A", help="report how well column A of a person in FILE is guessed")
     add(
         "--na",
         choices=("error", "category", "drop"),
@@ -154,6 +155,7 @@ def run(options: argparse.Namespace) -> int:
         independent=options.independent,
         protect=_protections.protections(options),
         coarsen=options.coarsen,
+        secret=options.secret,
         progress=_output.shows_progress(),
     )
     over, verdict, limit = _verdict(report, options)
@@ -230,7 +232,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
-    options.typed |= {"population": "--population"}
+    options.typed |= {"population": "--population", "secret": "--secret"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -246,8 +248,9 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         wanted = columns
         if columns is None and margins is not None:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
-        if wanted is not None and options.counts is not None:
-            wanted = list(dict.fromkeys([*wanted, options.counts]))
+        more = [name for name in (options.counts, options.secret) if name is not None]
+        if wanted is not None and more:
+            wanted = list(dict.fromkeys([*wanted, *more]))
         return _options.read_file(options, wanted), columns, margins, Path(options.file), ""
     from mialeak import datasets
 

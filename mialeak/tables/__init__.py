@@ -32,6 +32,7 @@ from mialeak.tables._margins import (
 from mialeak.tables._protections import ProtectedTable
 from mialeak.tables._register import PopulationReport, RowInPopulation
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
+from mialeak.tables._secrets import SecretReport
 
 __all__ = [
     "AtomEstimates",
@@ -47,6 +48,7 @@ __all__ = [
     "RowInMargins",
     "RowInPopulation",
     "SampleSize",
+    "SecretReport",
     "TableReport",
     "estimate_atom_leakage",
     "estimate_max_leakage",

@@ -11,6 +11,7 @@ from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
 from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable
@@ -35,6 +36,7 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
     sections = [
         _numbers(report),
         counted(report),
+        *section_of_secret(report),
         *section_of_columns(report),
         _sizes(report),
         _needed(report, report.samples_for(leakage)),

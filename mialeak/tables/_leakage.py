@@ -31,6 +31,7 @@ from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
 from mialeak.tables._register import check_population, counts_of_table, population_report
 from mialeak.tables._report import TableReport
+from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
@@ -65,6 +66,7 @@ def table_leakage(
     independent: bool = False,
     protect: Any = None,
     coarsen: float | None = None,
+    secret: Any = None,
     progress: bool = False,
 ) -> TableReport:
     """How much publishing the counts of a table's joint cells leaks about its rows.
@@ -110,6 +112,9 @@ def table_leakage(
         protections, or a dict of names.
     coarsen : float, optional
         Merge cells until the estimate for the merged counts is at most this leakage, and compare.
+    secret : str, optional
+        Name of a column that an attacker wants to learn of a person who is known to be in the
+        table, and of whom the other columns are known.  It is counted by as the others are.
     progress : bool
         Show a progress bar while margins are scored (by tqdm, the extra ``progress``).
 
@@ -120,7 +125,8 @@ def table_leakage(
         which is exact if the table's own frequencies were the population; cells, rows at risk,
         rows needed for a target leakage; with `population` the exact leakage, in
         ``.population``; with `margins` what these leak, in ``.margins``; with
-        `protect` and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
+        `protect` and `coarsen` what these leave, in ``.protections``; with `secret` how well it is
+        guessed, in ``.secret``.  ``print`` shows it.
 
     Raises
     ------
@@ -136,7 +142,7 @@ def table_leakage(
         that is not among `columns`, two of them share
         a column with `independent`, they have more than 10,000 cells together (not counting those
         that others hold), or there are fewer than 3 rows; if `protect` or
-        `coarsen` come with `margins`.
+        `coarsen` come with `margins`, or `secret` does, or is no column.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
         rows, or not more than `n` in all, is a number, or comes with `margins` or `coarsen`.
     ImportError
@@ -240,6 +246,7 @@ def table_leakage(
         n = as_count(n, "n", least=1 if margins is None else 2)
     given, counts = counts, counts_of_table(frame, population, counts)
     columns, named = _asked(columns, counts, margins, independent)
+    columns = check_secret(secret, columns, margins, counts)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
     kept, n_missing = _kept(factors, persons, na)
     places = np.flatnonzero(kept)
@@ -287,6 +294,7 @@ def table_leakage(
         rows_missing=n_missing if na == "category" else 0,
         margins=report,
         population=register,
+        secret=secret_report(secret, values, cells.counts, row_cells),
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),

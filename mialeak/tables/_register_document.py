@@ -9,6 +9,7 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, percent, printable
 from mialeak.tables._by_column import section_of_columns
 from mialeak.tables._document import compared, counted
+from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._register import PopulationReport, RowInPopulation
@@ -22,7 +23,7 @@ def document_of_population(
 ) -> Document:
     """The answer, the numbers, the table and its register, rows at risk."""
     sections = [_numbers(report, population), _measures(population), counted(report)]
-    sections += section_of_columns(report)
+    sections += [*section_of_secret(report), *section_of_columns(report)]
     if report.protections:
         sections.append(compared(report.protections))
     if top:

@@ -29,6 +29,7 @@ from mialeak.tables._margins import MarginReport
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 from mialeak.tables._register import PopulationReport
 from mialeak.tables._register_document import document_of_population
+from mialeak.tables._secrets import SecretReport
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
 
@@ -181,6 +182,8 @@ class TableReport(Result):
     population : PopulationReport or None
         The exact leakage, if the register that the rows were sampled from is at hand; then the
         number to go by.
+    secret : SecretReport or None
+        How well a secret of persons in the table is guessed.
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
@@ -212,6 +215,7 @@ class TableReport(Result):
     rows_missing: int
     margins: MarginReport | None
     population: PopulationReport | None
+    secret: SecretReport | None
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
@@ -429,6 +433,7 @@ class TableReport(Result):
             "margins": margins,
             "population": population,
             "protections": [table.to_dict() for table in self.protections],
+            "secret": None if self.secret is None else self.secret.to_dict(),
             "by_column": [x.to_dict() for x in self.by_column] if is_shown(self) else None,
         }
 
