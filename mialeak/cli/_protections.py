@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from mialeak.cli import _options
 
-__all__ = ["add_options", "protections"]
+__all__ = ["add_options", "plan", "protections", "recoding"]
 
 _FORMS = (
     "round:BASE, random-round:BASE, suppress:BELOW, cell-key:FILE, geometric:EPSILON, "
@@ -30,6 +31,73 @@ def add_options(add: Any) -> None:
         metavar="X",
         help="also report merges of cells for a leakage of at most X",
     )
+    _add_recoding(add)
+
+
+def _add_recoding(add: Any) -> None:
+    """Describe how columns are made coarser."""
+    for option, of, what in (
+        ("--bin", "WIDTH", "count numbers in bands: age:5"),
+        ("--top-code", "X", "count numbers of at least X as one: age:80"),
+        ("--bottom-code", "X", "count numbers of at most X as one: age:17"),
+        ("--group-rare", "ROWS", 'count values of fewer rows as "other": occupation:100'),
+    ):
+        metavar = f"COLUMN:{of}"
+        add(option, action="append", type=_of_column, metavar=metavar, help=f"{what}; repeatable")
+    add("--recode", metavar="FILE", help="recode the columns as this table states: .csv or .json")
+    add(
+        "--plan",
+        type=_options.number(_options.LEVEL),
+        metavar="X",
+        help="report the cheapest recoding for a leakage of at most X",
+    )
+    add("--keep", metavar="A,B", help="columns that --plan leaves as they are")
+    add("--recode-to", metavar="FILE", help="write the recoding of --plan to a .csv or .json")
+
+
+def _of_column(text: str) -> tuple[str, float]:
+    """A column and a number, for argparse."""
+    column, _, number = text.rpartition(":")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not column or not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be COLUMN:NUMBER; got {text!r}")
+    return column, int(value) if value == int(value) else value
+
+
+def recoding(options: argparse.Namespace) -> Any:
+    """`recode` of ``table_leakage``: the file, or rules by column."""
+    rules: dict[str, dict[str, float]] = {}
+    for rule, given in (
+        ("bin", options.bin),
+        ("top", options.top_code),
+        ("bottom", options.bottom_code),
+        ("rare", options.group_rare),
+    ):
+        for column, value in given or ():
+            rules.setdefault(column, {})[rule] = value
+    if options.plan is not None and (rules or options.recode):
+        raise ValueError("--plan must be given without another recoding: it proposes one")
+    if options.plan is None and (options.keep or options.recode_to):
+        raise ValueError("--keep and --recode-to go with --plan")
+    if rules and options.recode:
+        raise ValueError("--recode must be given alone: its file states the whole recoding")
+    return options.recode if options.recode else rules or None
+
+
+def plan(frame: Any, columns: Any, options: argparse.Namespace, **asked: Any) -> Any:
+    """The plan that ``--plan`` asks for, written where it shall be; None without the option."""
+    if options.plan is None:
+        return None
+    from mialeak.tables import plan_recoding
+
+    keep = () if options.keep is None else _options.names(options.keep, "--keep")
+    found = plan_recoding(frame, columns, options.plan, keep=keep, **asked)
+    if options.recode_to is not None:
+        found.write(options.recode_to)
+    return found
 
 
 def _checked(text: str) -> str:

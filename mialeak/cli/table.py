@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,7 @@ def run(options: argparse.Namespace) -> int:
         protect=_protections.protections(options),
         coarsen=options.coarsen,
         secret=options.secret,
+        recode=_protections.recoding(options),
         progress=_output.shows_progress(),
     )
     over, verdict, limit = _verdict(report, options)
@@ -163,6 +165,10 @@ def run(options: argparse.Namespace) -> int:
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["samples"] = None if report.population else _samples(report, options.target)
     content["limit"] = limit
+    plan = _plan(frame, columns, population, options)
+    content["plan"] = None if plan is None else plan.to_dict()
+    if plan is not None:
+        document = replace(document, sections=[*document.sections, plan.section()])
     return _output.give(
         options,
         document,
@@ -176,6 +182,26 @@ def run(options: argparse.Namespace) -> int:
         over=over,
         source=origin,
         compared=_SAMPLED if report.population else (),
+    )
+
+
+def _plan(frame: Any, columns: Any, population: Any, options: argparse.Namespace) -> Any:
+    """The cheapest recoding, if it is asked for."""
+    if options.plan is not None and options.margins is not None:
+        raise ValueError("--plan must be given without --margins: it recodes the joint counts")
+    if options.plan is not None and options.exclude is not None:
+        raise ValueError("--plan takes --columns, not --exclude")
+    return _protections.plan(
+        frame,
+        columns,
+        options,
+        counts=options.counts,
+        population=population,
+        n=options.n,
+        na=options.na,
+        missing=_options.markers(options) if options.file is None else (),
+        confidence=options.confidence,
+        progress=_output.shows_progress(),
     )
 
 
@@ -232,7 +258,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     """The table, the columns to count by, the margins, the file, whom to thank for an example."""
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
-    options.typed |= {"population": "--population", "secret": "--secret"}
+    options.typed |= {"population": "--population", "secret": "--secret", "recode": "--recode"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:

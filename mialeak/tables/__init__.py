@@ -30,6 +30,8 @@ from mialeak.tables._margins import (
     RowInMargins,
 )
 from mialeak.tables._protections import ProtectedTable
+from mialeak.tables._recoding import Recoding
+from mialeak.tables._recoding_plan import RecodingPlan, plan_recoding
 from mialeak.tables._register import PopulationReport, RowInPopulation
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
 from mialeak.tables._secrets import SecretReport
@@ -44,6 +46,8 @@ __all__ = [
     "MarginReport",
     "PopulationReport",
     "ProtectedTable",
+    "Recoding",
+    "RecodingPlan",
     "RowAtRisk",
     "RowInMargins",
     "RowInPopulation",
@@ -52,5 +56,6 @@ __all__ = [
     "TableReport",
     "estimate_atom_leakage",
     "estimate_max_leakage",
+    "plan_recoding",
     "table_leakage",
 ]

@@ -102,6 +102,8 @@ def counted(report: TableReport) -> Section:
     if report.counts is not None:
         empty = f"; {report.cells_empty:,} of them 0" if report.cells_empty else ""
         lines.append(f"already counted: the counts are those of {printable(report.counts)}{empty}")
+    if report.recoding is not None:
+        lines.append(f"recoded: {printable(str(report.recoding))}")
     if report.rows_dropped:
         dropped = "row" if report.rows_dropped == 1 else "rows"
         lines.append(f"{report.rows_dropped:,} more {dropped} dropped: a value is missing")

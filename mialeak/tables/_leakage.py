@@ -29,6 +29,7 @@ from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._protections import as_protections
+from mialeak.tables._recoding import as_recoding, recoded
 from mialeak.tables._register import check_population, counts_of_table, population_report
 from mialeak.tables._report import TableReport
 from mialeak.tables._secrets import check_secret, secret_report
@@ -67,6 +68,7 @@ def table_leakage(
     protect: Any = None,
     coarsen: float | None = None,
     secret: Any = None,
+    recode: Any = None,
     progress: bool = False,
 ) -> TableReport:
     """How much publishing the counts of a table's joint cells leaks about its rows.
@@ -115,6 +117,9 @@ def table_leakage(
     secret : str, optional
         Name of a column that an attacker wants to learn of a person who is known to be in the
         table, and of whom the other columns are known.  It is counted by as the others are.
+    recode : Recoding, mapping or path, optional
+        Make columns coarser before they are counted, those of the register too: rules such as
+        ``{"age": {"bin": 5, "top": 80}}``, or the file of a recode table.
     progress : bool
         Show a progress bar while margins are scored (by tqdm, the extra ``progress``).
 
@@ -248,6 +253,7 @@ def table_leakage(
     columns, named = _asked(columns, counts, margins, independent)
     columns = check_secret(secret, columns, margins, counts)
     factors, persons = _read(frame, columns, exclude=exclude, counts=counts, missing=missing)
+    factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = _kept(factors, persons, na)
     places = np.flatnonzero(kept)
     rows = _persons(kept, persons)
@@ -260,6 +266,7 @@ def table_leakage(
     first_row = places[cells.first_row]
     values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
+    options["recoding"] = recoding
     register, cautions = population_report(population, values, cells, **options)
     n = rows if n is None else n
     whole = columns is None and exclude is None
@@ -295,6 +302,7 @@ def table_leakage(
         margins=report,
         population=register,
         secret=secret_report(secret, values, cells.counts, row_cells),
+        recoding=recoding,
         counts=counts,
         cells_empty=0 if persons is None else int(np.count_nonzero(persons == 0)),
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),

@@ -22,6 +22,7 @@ from mialeak.tables._counts import (
     count_column,
     is_count_name,
 )
+from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._sample import cautions_of_sample
 
 __all__ = [
@@ -270,6 +271,7 @@ def population_report(
     counts: Any,
     na: str,
     missing: Any,
+    recoding: Recoding | None = None,
 ) -> tuple[PopulationReport | None, list[str]]:
     """The report for a table whose cells have `values`, sampled from the register `population`.
 
@@ -284,6 +286,7 @@ def population_report(
     if population is None:
         return None, []
     factors, persons = _read(population, list(values), counts, missing)
+    factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na)
     register, place, first = _matched(factors, persons, places, values)
     people = np.append(register, 0)[place]

@@ -27,6 +27,7 @@ from mialeak.tables._estimate import (
 from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
+from mialeak.tables._recoding import Recoding
 from mialeak.tables._register import PopulationReport
 from mialeak.tables._register_document import document_of_population
 from mialeak.tables._secrets import SecretReport
@@ -184,6 +185,8 @@ class TableReport(Result):
         number to go by.
     secret : SecretReport or None
         How well a secret of persons in the table is guessed.
+    recoding : Recoding or None
+        How columns were made coarser, with the values of this table that were kept.
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
@@ -216,6 +219,7 @@ class TableReport(Result):
     margins: MarginReport | None
     population: PopulationReport | None
     secret: SecretReport | None
+    recoding: Recoding | None
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
@@ -433,6 +437,7 @@ class TableReport(Result):
             "margins": margins,
             "population": population,
             "protections": [table.to_dict() for table in self.protections],
+            "recoding": None if self.recoding is None else self.recoding.to_dict(),
             "secret": None if self.secret is None else self.secret.to_dict(),
             "by_column": [x.to_dict() for x in self.by_column] if is_shown(self) else None,
         }
