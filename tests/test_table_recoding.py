@@ -14,7 +14,7 @@ from mialeak import Register, max_leakage
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.tables import Recoding, estimate_max_leakage, plan_recoding, table_leakage
-from mialeak.tables._recoding_plan import _Search
+from mialeak.tables._recoding_search import RecodingSearch
 
 COLUMNS = ["age", "education", "marital_status", "race", "sex"]
 
@@ -164,7 +164,7 @@ def test_no_combination_of_the_levels_is_cheaper(limit, exact):
     plan = plan_recoding(table, None, limit, weights=weights, population=population)
     assert plan.optimal
     report = table_leakage(table, population=population)
-    search = _Search(report, limit, {"age": 2.0, "job": 1.0, "sex": 0.5}, set())
+    search = RecodingSearch(report, limit, {"age": 2.0, "job": 1.0, "sex": 0.5}, set())
     levels = [[level.rules for level in column] for column in search.levels]
     size = len(table["age"])
     codes, people = [], []

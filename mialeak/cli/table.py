@@ -27,6 +27,13 @@ _DRAWN = 10_000_000
 
 _RISKIEST = "leakage of the riskiest row"
 
+#: What the pictures show, for those who cannot see them.
+_ALTS = ("Leakage of each row, riskiest first.", "Leakage by size of the release.")
+_PLAN_ALTS = (
+    "Share of the people by leakage, before and after recoding.",
+    "Leakage by information lost.",
+)
+
 #: What the numbers compare where the register is at hand.
 _SAMPLED = (
     "Out: the sample is drawn without replacement from all people of the register but the one "
@@ -174,9 +181,9 @@ def run(options: argparse.Namespace) -> int:
         document,
         schema="mialeak.table/2",
         content=content,
-        draw=lambda: _figure(report, options),
+        draw=lambda: _figure(report, options, plan),
         title=f"What publishing counts of {options.example or file.name} leaks",
-        alts=("Leakage of each row, riskiest first.", "Leakage by size of the release."),
+        alts=_ALTS if plan is None else (*_ALTS, *_PLAN_ALTS),
         inputs=[file, *inputs],
         verdict=verdict,
         over=over,
@@ -298,15 +305,21 @@ def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
     return _options.read_file(of_file, None), [Path(text)]
 
 
-def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
-    """Left the leakage of the rows, right that of releases of other sizes."""
-    figure, (left, right) = _output.panels(2)
+def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
+    """The leakage of the rows, that of releases of other sizes, and what a plan brings."""
+    figure, (left, right, *more) = _output.panels(2 if plan is None else 4)
     import numpy as np
 
     from mialeak._results import Bounds
     from mialeak.plotting import LeakageDisplay
     from mialeak.tables import estimate_max_leakage
 
+    if plan is not None:
+        from mialeak.plotting import ChangeDisplay
+
+        before_and_after = {"as it is": plan.cells_before, "recoded": plan.cells_after}
+        ChangeDisplay.from_classes(before_and_after, ax=more[0])
+        ChangeDisplay.from_plan(plan, ax=more[1])
     if report.population is not None:
         _draw_population(report.population, left, right)
         return figure

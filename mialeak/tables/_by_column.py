@@ -87,9 +87,17 @@ def merged_counts(
     return merged
 
 
+def _has_effects(report: TableReport) -> bool:
+    """Whether the answer is that of joint counts, of independent rows or of a register."""
+    population = report.population
+    return report.margins is None and (
+        population is None or isinstance(population.register, Register)
+    )
+
+
 def is_shown(report: TableReport) -> bool:
     """Whether a report has the effects: it is not of margins, and they take less than a second."""
-    if report.margins is not None:
+    if not _has_effects(report):
         return False
     columns = len(report.columns)
     leakages = columns * (columns + 1) // 2
@@ -102,7 +110,7 @@ def is_shown(report: TableReport) -> bool:
 def column_effects(report: TableReport) -> tuple[ColumnEffect, ...]:
     """The effect of each column, the largest first, then of the pairs that matter."""
     columns = report.columns
-    if len(columns) < 2 or report.margins is not None:
+    if len(columns) < 2 or not _has_effects(report):
         return ()
     single = {(name,): _effect(report, (name,)) for name in columns}
     pairs = []

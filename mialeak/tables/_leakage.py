@@ -28,6 +28,7 @@ from mialeak.tables._counts import (
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._margin_report import margin_report
+from mialeak.tables._margins import MarginReport
 from mialeak.tables._protections import as_protections
 from mialeak.tables._recoding import as_recoding, recoded
 from mialeak.tables._register import check_population, counts_of_table, population_report
@@ -274,22 +275,10 @@ def table_leakage(
     cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
     report = None
     if named is not None:
-        every = places if persons is None else _repeated(places, persons[places])
-        codes = {name: codes_of(factor, every) for name, factor in factors.items()}
-        if independent:
-            cautions += cautions_of_dependence(named, codes)
-        joint = cells if persons is None else count_cells(codes.values(), rows)
-        report = margin_report(
-            named,
-            codes,
-            joint,
-            values,
-            row_cells=row_cells,
-            n=n,
-            confidence=as_share(confidence, "confidence"),
-            independent=independent,
-            progress=progress,
-        )
+        options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
+        options |= {"independent": independent, "progress": progress}
+        report, more = _margins(named, factors, places, persons, cells, values, options)
+        cautions += more
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence),
         columns=tuple(factors),
@@ -310,6 +299,23 @@ def table_leakage(
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
+
+
+def _margins(
+    named: list[tuple[Any, ...]],
+    factors: dict[Any, Factor],
+    places: IntArray,
+    persons: IntArray | None,
+    cells: Cells,
+    values: dict[Any, Factor],
+    options: dict[str, Any],
+) -> tuple[MarginReport, list[str]]:
+    """What the margins leak, and the cautions about their independence."""
+    every = places if persons is None else _repeated(places, persons[places])
+    codes = {name: codes_of(factor, every) for name, factor in factors.items()}
+    cautions = cautions_of_dependence(named, codes) if options["independent"] else []
+    joint = cells if persons is None else count_cells(codes.values(), every.size)
+    return margin_report(named, codes, joint, values, **options), cautions
 
 
 def _asked(

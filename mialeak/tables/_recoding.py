@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mialeak._arrays import as_count, as_float, invalid, listed
 from mialeak._columns import Factor, near
 
-__all__ = ["Recoding", "as_recoding", "recoded"]
+__all__ = ["Recoding", "as_recoding", "recode_factor", "recoded"]
 
 IntArray = npt.NDArray[np.int64]
 
