@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction as F
-from itertools import product
+from itertools import permutations, product
 
 import mpmath
 import numpy as np
@@ -230,8 +230,8 @@ MATRIX = [
     [F(1, 8), F(3, 4), F(1, 8)],
     [F(1, 4), F(1, 4), F(1, 2)],
 ]
-GROUPS = ["a", "a", "b", "b"]
 FOUR = [F(1, 2), F(1, 4), F(1, 8), F(1, 8)]
+BY = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
 
 
 def moved(matrix):
@@ -253,37 +253,52 @@ def moved(matrix):
     return mechanism
 
 
-def exchange(rate):
-    """The exchange law of FOUR in its GROUPS."""
-    return [
-        [
-            (1 - rate) * (j == k)
-            + (
-                rate * FOUR[j] / sum(p for p, g in zip(FOUR, GROUPS, strict=True) if g == GROUPS[k])
-                if GROUPS[j] == GROUPS[k]
-                else 0
-            )
-            for j in range(4)
-        ]
-        for k in range(4)
-    ]
+def exchanged(by, rate):
+    """The law of the counts after chosen rows of a group exchanged values, row by row."""
+    triples = [cell if len(cell) == 3 else (None, *cell) for cell in by]
+
+    def mechanism(counts):
+        rows = [triples[k] for k, c in enumerate(counts) for _ in range(c)]
+        law = {}
+        for chosen in product((False, True), repeat=len(rows)):
+            chance = math.prod((rate if each else 1 - rate for each in chosen), start=F(1))
+            dealt = [list(rows)]
+            for group in {row[0] for row in rows}:
+                places = [i for i, row in enumerate(rows) if chosen[i] and row[0] == group]
+                dealt = [
+                    [
+                        (*row[:2], rows[order[places.index(i)]][2]) if i in places else row
+                        for i, row in enumerate(table)
+                    ]
+                    for table in dealt
+                    for order in permutations(places)
+                ]
+            for table in dealt:
+                shown = tuple(table.count(cell) for cell in triples)
+                law[shown] = law.get(shown, 0) + chance / len(dealt)
+        return law
+
+    return mechanism
 
 
+GROUPED = [("x", *BY[0]), ("x", *BY[1]), ("y", "a", 1), ("y", "a", 2)]
 MOVING = {
-    "pram": (Pram([[float(x) for x in row] for row in MATRIX]), MATRIX, LAW),
-    "swap": (Swap(0.25, GROUPS), exchange(F(1, 4)), FOUR),
-    "swap all": (Swap(1.0, GROUPS), exchange(F(1)), FOUR),
+    "pram": (Pram([[float(x) for x in row] for row in MATRIX]), moved(MATRIX), LAW),
+    "swap": (Swap(0.25, BY), exchanged(BY, F(1, 4)), FOUR),
+    "swap all": (Swap(1.0, BY), exchanged(BY, F(1)), FOUR),
+    "swap none": (Swap(0.0, BY), exchanged(BY, F(0)), FOUR),
+    "within groups": (Swap(0.5, GROUPED), exchanged(GROUPED, F(1, 2)), FOUR),
 }
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", [1, 4])
 @pytest.mark.parametrize("name", MOVING)
 def test_moved_rows_leak_what_enumeration_in_rationals_states(name, n, gamma):
-    ours, matrix, law = MOVING[name]
+    ours, theirs, law = MOVING[name]
     found = mechanism_leakage(ours, [float(x) for x in law], n, gamma=float(gamma))
     assert found.kind == "exact"
-    truth = enumerated(moved(matrix), law, n, gamma)
+    truth = enumerated(theirs, law, n, gamma)
     assert float(found) == pytest.approx(float(truth), abs=3e-15)
 
 
@@ -297,27 +312,32 @@ def test_moved_rows_of_a_poisson_number_too(gamma):
     assert float(found) == pytest.approx(float(truth), abs=1e-15)
 
 
-def test_swapping_is_post_randomisation_by_its_matrix():
-    law = np.array([0.3, 0.05, 0.15, 0.25, 0.25])
-    swap = Swap(0.4, [1, 1, 2, 2, 2])
-    assert law @ swap.transition(law) == pytest.approx(law, abs=1e-15)
-    by_matrix = mechanism_leakage(Pram(swap.transition(law)), law, 12)
-    assert float(mechanism_leakage(swap, law, 12)) == pytest.approx(float(by_matrix), abs=1e-14)
+def test_rows_that_keep_all_but_what_they_exchange_swap_in_vain():
+    """Within a group of one kept part nothing changes, whatever the rate."""
+    law, raw = [float(x) for x in FOUR], max_leakage([float(x) for x in FOUR], 5)
+    ours = Swap(1.0, [("x", "a", 1), ("x", "a", 2), ("y", "b", 1), ("y", "b", 2)])
+    assert float(mechanism_leakage(ours, law, 5)) == pytest.approx(raw, abs=1e-14)
+    assert mechanism_leakage(ours, law, 500).lower == max_leakage(law, 500)
 
 
-def test_bounds_hold_what_enumeration_states(monkeypatch):
-    from mialeak.mechanisms import _rows
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("rows", ["fixed", "poisson"])
+def test_bounds_hold_what_enumeration_states(rows, gamma, monkeypatch):
+    from mialeak.mechanisms import _pram, _swap
 
-    for ours, _, law in MOVING.values():
+    for name, (ours, _, law) in MOVING.items():
+        if name == "swap none" or ("swap" in name and rows == "poisson"):
+            continue
         law = [float(x) for x in law]
-        for rows, gamma in product(("fixed", "poisson"), (0.5, 1.0, 2.0)):
-            exact = float(mechanism_leakage(ours, law, 9, rows=rows, gamma=gamma))
-            with monkeypatch.context() as patch:
-                patch.setattr(_rows, "_FEW_VECTORS", 0)
-                found = mechanism_leakage(ours, law, 9, rows=rows, gamma=gamma)
-            assert found.lower <= exact + 1e-15
-            assert exact <= found.upper + 1e-15
-    assert found.kind == "bound"
+        exact = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
+        with monkeypatch.context() as patch:
+            patch.setattr(_pram, "_FEW_VECTORS", 0)
+            patch.setattr(_swap, "_FEW_CHOICES", 0)
+            found = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
+        assert found.lower <= exact.lower + 1e-15
+        assert exact.upper <= found.upper + 1e-15
+        # Within these groups rows keep the same: swapping changes nothing.
+        assert found.kind == ("exact" if name == "within groups" else "bound")
 
 
 # --- people of a register --------------------------------------------------------------------

@@ -69,6 +69,19 @@ def test_released_counts_of_moved_rows_have_their_mean():
     assert pram.release(counts, rng=rng).sum() == counts.sum()
 
 
+def test_swapped_counts_keep_their_sums_and_have_their_law():
+    by = [(kept, value) for kept in "ab" for value in (1, 2)]
+    swap, rng = Swap(0.5, by), np.random.default_rng(1)
+    counts = np.array([2, 0, 0, 1])
+    drawn = np.array([swap.release(counts, rng=rng) for _ in range(4_000)])
+    tables = drawn.reshape(-1, 2, 2)
+    assert (tables.sum(axis=2) == [2, 1]).all()
+    assert (tables.sum(axis=1) == [2, 1]).all()
+    # Changed where the one of b is chosen, one or two of a are, and the value 2 comes to one of a.
+    expected = 0.5 * (2 * 0.25 * (1 / 2) + 0.25 * (2 / 3))
+    assert (drawn[:, 1] == 1).mean() == pytest.approx(expected, abs=0.03)
+
+
 def test_information_lost_is_what_is_hidden_and_how_far_shown_counts_are_off():
     counts = [0, 1, 2, 2, 7, 8, 30]
     lost = information_lost(Pipeline(Suppress(7), Round(5)), counts)
@@ -185,8 +198,11 @@ def test_what_is_no_ptable_is_refused():
         (lambda: Pram([[0.5, 0.5]]), ValueError, "matrix must be square"),
         (lambda: Pram([[0.5, 0.4], [0, 1]]), ValueError, "rows that sum to 1"),
         (lambda: Pram([[1.5, -0.5], [0, 1]]), ValueError, "between 0 and 1"),
-        (lambda: Swap(1.5, [0, 1]), ValueError, "rate must be between 0 and 1"),
-        (lambda: mechanism_leakage(Swap(0.5, [0, 1]), LAW, 3), ValueError, "by must have a label"),
+        (lambda: Swap(1.5, [("a", 1)]), ValueError, "rate must be between 0 and 1"),
+        (lambda: Swap(0.5, [0, 1]), TypeError, "by must hold tuples"),
+        (lambda: Swap(0.5, [("a", 1)] * 2), ValueError, "by must list each cell once"),
+        (lambda: Swap(0.5, [("a", 1), ("b", 2)]), ValueError, "by must have a cell for each"),
+        (lambda: mechanism_leakage(Swap(0.5, [("a", 1)]), LAW, 3), ValueError, "by must list each"),
         (lambda: mechanism_leakage(Pram([[1.0]]), LAW, 3), ValueError, "matrix must have a row"),
     ],
 )

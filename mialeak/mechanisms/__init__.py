@@ -21,7 +21,8 @@ from mialeak.mechanisms._enumerate import count_vectors
 from mialeak.mechanisms._leakage import MechanismLeakage, mechanism_leakage
 from mialeak.mechanisms._noise import DiscreteGaussian, Synthetic
 from mialeak.mechanisms._pipeline import InformationLost, Pipeline, information_lost
-from mialeak.mechanisms._rows import Pram, Swap
+from mialeak.mechanisms._pram import Pram
+from mialeak.mechanisms._swap import Swap
 
 __all__ = [
     "CellKey",

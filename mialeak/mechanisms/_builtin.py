@@ -127,9 +127,10 @@ class CellMechanism(ABC):
         """
         if isinstance(p, Register):
             whole = cell_atoms(p, n)  # of the raw counts: checks n, and that the cells are known
-            sizes, place = np.unique(np.maximum(p.counts, 1), return_inverse=True)
+            people = np.maximum(np.asarray(p.counts, np.int64), 1)
+            sizes, place = np.unique(people, return_inverse=True)
             terms = register_cell_terms(self, sizes, p, n, 1.0)
-            return np.minimum(terms[place], whole)
+            return np.asarray(np.minimum(terms[place], whole))
         probability = as_floats(p, "p")
         require_within(probability, 0.0, 1.0, "p", "hold probabilities between 0 and 1")
         rows = as_count(n, "n", least=1)

@@ -103,15 +103,13 @@ def calibrate(
     if protection is Synthetic:
         return Synthetic(_synthetic(reaches, leak))
     if protection in _REAL:
-        weak, end = _REAL[protection]  # type: ignore[index]
+        weak, end = _REAL[protection]
         strong, step = weak, 2.0 if end > weak else 0.5
         while not reaches(strong):
             if strong == end:
                 _require(False, protection(end), leak)
-            weak, strong = (
-                strong,
-                min(step * strong, end) if step > 1.0 else max(step * strong, end),
-            )
+            further = min(step * strong, end) if step > 1.0 else max(step * strong, end)
+            weak, strong = strong, further
         while abs(math.log(strong / weak)) > _PRECISION:
             middle = math.sqrt(weak * strong)
             weak, strong = (weak, middle) if reaches(middle) else (middle, strong)

@@ -191,7 +191,8 @@ def joint_size(mechanism: CellMechanism, cells: int, n: int, most: int) -> int:
     size = int((n + 1) * max(n + mechanism.grain, (n + 1) ** (cells - 1)))
     if size > most:
         return size
-    return max(size, _kernel(mechanism, n).shape[1] ** cells)
+    outcomes = int(_kernel(mechanism, n).shape[1])
+    return max(size, int(outcomes**cells))
 
 
 def _kernel(mechanism: CellMechanism, n: int) -> FloatArray:

@@ -33,8 +33,9 @@ from mialeak.mechanisms._enumerate import (
     as_outcomes,
     enumerated_leakage,
 )
+from mialeak.mechanisms._pram import Pram, pram_leakage
 from mialeak.mechanisms._register import register_leakage
-from mialeak.mechanisms._rows import RowMechanism, row_leakage
+from mialeak.mechanisms._swap import Swap, swap_leakage
 from mialeak.populations import Register
 
 __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
@@ -199,8 +200,9 @@ def mechanism_leakage(
         With `kind` "exact", except that what treats each cell on its own (rounding, suppression,
         noise) is enclosed ("bound") if the number of rows is fixed and there are too many cells to
         enumerate: between the leakage of the target's own cell and that of the raw counts.  What
-        moves rows is enclosed for too many cells: between the leakage of counts of groups of cells,
-        and that of the counts to one who knows which rows moved.  With
+        moves rows is enclosed for too many cells: post-randomisation between the leakage of counts
+        of groups of cells and that of the counts to one who knows which rows moved; swapping
+        between that of the counts that it keeps and that of the raw counts.  With
         ``method="sample"`` it is "estimate": `lower` is a confidence bound, and `upper`
         :func:`~mialeak.max_leakage`, for no sample bounds an unknown function from above.
 
@@ -292,9 +294,9 @@ def mechanism_leakage(
             unsupported("rows, method or samples", "for a Register", why, remedy)
         weight = min(as_gamma(gamma), _LARGEST_GAMMA)
         lower, upper, how = register_leakage(mechanism, p, n, weight, _FEW_JOINT)
-        drawn = "fixed" if p.rate is None else "bernoulli"
+        sampling = "fixed" if p.rate is None else "bernoulli"
         error = (_ROUNDING + _EPS * math.sqrt(p.people)) / min(1.0, weight)
-        return MechanismLeakage(lower, upper, _KINDS[lower == upper], drawn, how, error)
+        return MechanismLeakage(lower, upper, _KINDS[lower == upper], sampling, how, error)
     law = as_law(p)
     size, weight = as_count(n, "n", least=1), as_gamma(gamma)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"
@@ -303,8 +305,8 @@ def mechanism_leakage(
         _require_sampled(mechanism, rows)
         drawn = as_count(_SAMPLES if samples is None else samples, "samples", least=4)
         level = as_share(_CONFIDENCE if confidence is None else confidence, "confidence")
-        sampling = _Sampling(mechanism, law, size, weight, drawn // 2, threads)
-        lower, upper = sampling.bounds(level, rng, progress=progress)
+        halves = _Sampling(mechanism, law, size, weight, drawn // 2, threads)
+        lower, upper = halves.bounds(level, rng, progress=progress)
         return MechanismLeakage(lower, upper, "estimate", rows, "split sample")
     for name, value in (("samples", samples), ("confidence", confidence), ("rng", rng)):
         if value is not None:
@@ -336,8 +338,9 @@ def _computed(
     weight = min(gamma, _LARGEST_GAMMA)
     if isinstance(mechanism, CellMechanism):
         lower, upper, method = _cell_leakage(mechanism, law, size, weight, poisson=poisson)
-    elif isinstance(mechanism, RowMechanism):
-        lower, upper, method = row_leakage(mechanism, law, size, weight, poisson=poisson)
+    elif isinstance(mechanism, (Pram, Swap)):
+        rows_moved: Any = pram_leakage if isinstance(mechanism, Pram) else swap_leakage
+        lower, upper, method = rows_moved(mechanism, law, size, weight, poisson=poisson)
     else:
         closed = closed_leakage(mechanism, law, size, weight, poisson=poisson)
         method = "closed form"

@@ -167,7 +167,7 @@ class Synthetic(CellMechanism):
             unsupported("The leakage of synthetic rows", "for this table", why, remedy)
         out, chance = np.empty((len(measure), width)), means
         for shift in range(width):
-            shown = (low + shift)[:, None]
+            shown = (low + shift)[:, None].astype(np.float64)
             fresh = shift % _STRIDE == 0
             chance = poisson_pmf(shown, means) if fresh else chance * (means / shown)
             out[:, shift] = np.vecdot(measure, chance)

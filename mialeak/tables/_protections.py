@@ -187,7 +187,7 @@ def _protected(
         alone = _alone(law, leakage[: len(law.nodes)])
         high = float(protection.atom_leakage(np.linspace(0.0, most, _GRID), n).max())
     lost = _lost(protection, report.cell_counts)
-    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high, *lost)
+    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high, lost[0], lost[1])
 
 
 def _lost(protection: CellMechanism, counts: IntArray) -> tuple[float | None, float | None]:
@@ -205,6 +205,7 @@ def _of_sample(
     shown = population.cell_counts == 1  # rows alone in their cell of the table
     tables = []
     raw: dict[str, Any] = {"none: all counts as they are": Histogram()}
+    lost: tuple[float | None, float | None]
     for name, each in [*raw.items(), *protections.items()]:
         plug_in = mechanism_leakage(each, register, n)
         if isinstance(each, Histogram):
@@ -215,10 +216,11 @@ def _of_sample(
             size, place = np.unique(population.register_cells, return_index=True)
             rows = atoms[place[np.searchsorted(size, people)]][where]
             lost = _lost(each, report.cell_counts)
-        alone = (
-            (float(rows[shown].mean()), float(rows[shown].max())) if shown.any() else (None,) * 2
-        )
-        tables.append(ProtectedTable(name, value, plug_in, *alone, *lost, kind="exact"))
+        alone, high = None, None
+        if shown.any():
+            alone, high = float(rows[shown].mean()), float(rows[shown].max())
+        table = ProtectedTable(name, value, plug_in, alone, high, lost[0], lost[1], kind="exact")
+        tables.append(table)
     return tuple(tables)
 
 

@@ -56,7 +56,9 @@ def _levels(
     every: list[Mapping[str, Any] | None] = [None]
     if not fixed:
         every += [*_rules(factor, rows), {"drop": True}]
-    whole, levels, tried = 0.0, [], []
+    whole = 0.0
+    levels: list[_Level] = []
+    tried: list[IntArray] = []
     for rules in every:
         shown = factor if rules is None else recode_factor(factor, rules, name, rows)
         codes = _with_missing(shown)
@@ -319,7 +321,8 @@ class RecodingSearch:
     def _curve(self) -> tuple[FloatArray, FloatArray]:
         """What is lost and what leaks, of the plans that no other is better than."""
         points = sorted((self._lost(plan), high) for plan, high in self.known.items())
-        lost, leak = [], []
+        lost: list[float] = []
+        leak: list[float] = []
         for cost, high in points:
             if not leak or high < leak[-1]:
                 lost.append(cost)

@@ -214,7 +214,7 @@ def _without_own(
     theirs = totals[rival]
     chosen = (mine > theirs) | ((mine == theirs) & (value[first] < rival))
     chosen |= rival == value[first]  # a table of one secret
-    return (others > best) | ((others == best) & chosen)
+    return np.asarray((others > best) | ((others == best) & chosen))
 
 
 def section_of_secret(report: TableReport) -> list[Section]:

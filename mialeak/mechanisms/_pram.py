@@ -1,4 +1,4 @@
-"""Protections that change rows before they are counted: post-randomisation and swapping.
+"""Post-randomisation: rows are moved to other cells before they are counted.
 
 Rows drawn independently are independent after each was changed by itself, with the law q = p M.
 The target, changed from cell k to cell j with probability M_kj, is in the table or not: for the
@@ -9,7 +9,6 @@ shown counts C the likelihood ratio is ``sum_j (M_kj / q_j) C_j / n``.  Cells of
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,6 @@ from mialeak._arrays import (
     MASS_TOLERANCE,
     FloatArray,
     as_counts,
-    as_float,
     as_floats,
     invalid,
     require_within,
@@ -36,38 +34,14 @@ from mialeak.mechanisms._cellwise import (
     window,
 )
 
-__all__ = ["Pram", "RowMechanism", "Swap", "row_leakage"]
+__all__ = ["Pram", "pram_leakage"]
 
 #: Count vectors of one target, and of all, that are enumerated.
 _FEW_VECTORS, _ALL_VECTORS = 2**20, 2**24
 
 
-class RowMechanism(ABC):
-    """Base of the protections that move each row to a cell at random, whatever the others do."""
-
-    @abstractmethod
-    def transition(self, p: FloatArray) -> FloatArray:
-        """Probability that a row of each cell (rows) is counted in each cell (columns)."""
-
-    def _shown(self, p: FloatArray) -> FloatArray:
-        """The law q of a counted row."""
-        return np.asarray(p @ self.transition(p))
-
-    def _mean(self, p: FloatArray, leakage: FloatArray) -> FloatArray:
-        """For a row of each cell the mean of `leakage` over the cells it is counted in."""
-        return np.asarray(self.transition(p) @ leakage)
-
-    def _ratios(self, p: FloatArray) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-        """For a target of each cell the distinct weights M_kj / q_j, and the mass of each."""
-        matrix, shown = self.transition(p), self._shown(p)
-        reached = shown > 0.0
-        for k in np.flatnonzero(p > 0.0).tolist():
-            values, place = np.unique(matrix[k, reached] / shown[reached], return_inverse=True)
-            yield k, values, np.bincount(place, shown[reached])
-
-
 @dataclass(frozen=True, eq=False)
-class Pram(RowMechanism):
+class Pram:
     """Post-randomisation: each row moves to another cell with given probabilities.
 
     Parameters
@@ -113,12 +87,20 @@ class Pram(RowMechanism):
             invalid("matrix", f"{rule}; the sum is {mass[at]!s}", index=at)
         object.__setattr__(self, "matrix", matrix / mass[:, None])
 
-    def transition(self, p: FloatArray) -> FloatArray:
-        """The matrix."""
+    def _shown(self, p: FloatArray) -> FloatArray:
+        """The law q of a counted row."""
         if len(p) != len(self.matrix):
             rule = f"have a row for each of the {len(p):,} cells; it has {len(self.matrix):,}"
             invalid("matrix", rule)
-        return np.asarray(self.matrix)
+        return np.asarray(p @ self.matrix)
+
+    def _ratios(self, p: FloatArray) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """For a target of each cell the distinct weights M_kj / q_j, and the mass of each."""
+        shown = self._shown(p)
+        reached = shown > 0.0
+        for k in np.flatnonzero(p > 0.0).tolist():
+            values, place = np.unique(self.matrix[k, reached] / shown[reached], return_inverse=True)
+            yield k, values, np.asarray(np.bincount(place, shown[reached]), np.float64)
 
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
         """Counts of the moved rows.
@@ -138,107 +120,18 @@ class Pram(RowMechanism):
         return np.asarray(generator.multinomial(values, self.matrix).sum(axis=0), np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Swap(RowMechanism):
-    """Swapping: rows exchange a value with rows of the same group, at a given rate.
-
-    A row is chosen with probability `rate` and then takes the value of a donor, drawn from the
-    people of its group.  The cells of a group are those that a row can come to: those that agree in
-    all columns but the one that is exchanged.
-
-    Parameters
-    ----------
-    rate : float
-        Probability that a row is chosen, from 0 to 1.
-    by : sequence, length K
-        The group of each cell: any labels.
-
-    Raises
-    ------
-    ValueError
-        If the rate is outside [0, 1].
-
-    Notes
-    -----
-    Post-randomisation with the matrix ``(1 - rate) I + rate p_j / p_group``, which leaves the law
-    of the cells unchanged.  Donors are drawn from the population.  An exchange within the table
-    keeps in addition the counts of each group by the exchanged value, of which this takes no
-    account: the raw counts bound what that leaks.
-
-    Examples
-    --------
-    Two places, two ages; people of one age exchange their places:
-
-    >>> from mialeak import mechanism_leakage
-    >>> from mialeak.mechanisms import Swap
-    >>> law, age = [0.4, 0.1, 0.3, 0.2], ["young", "young", "old", "old"]
-    >>> for rate in (0.0, 0.1, 0.5):
-    ...     print(f"{float(mechanism_leakage(Swap(rate, age), law, 30)):.4f}")
-    0.1184
-    0.1121
-    0.0881
-    """
-
-    rate: float
-    by: Any
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= as_float(self.rate, "rate") <= 1.0:
-            invalid("rate", "be between 0 and 1", value=self.rate)
-        labels, groups = np.unique(np.asarray(self.by), return_inverse=True)
-        if not labels.size or groups.ndim != 1:
-            invalid("by", "be labels in one dimension, one for each cell")
-        object.__setattr__(self, "by", tuple(np.asarray(self.by).tolist()))
-
-    def _groups(self, p: FloatArray) -> tuple[Any, FloatArray]:
-        """The group of each cell, and its probability."""
-        if len(p) != len(self.by):
-            invalid("by", f"have a label for each of the {len(p):,} cells; it has {len(self.by):,}")
-        _, group = np.unique(np.asarray(self.by), return_inverse=True)
-        return group, np.bincount(group, p)[group]
-
-    def transition(self, p: FloatArray) -> FloatArray:
-        """The matrix for cells of these probabilities."""
-        group, mass = self._groups(p)
-        same = group[:, None] == group
-        with np.errstate(invalid="ignore", divide="ignore"):
-            donor = np.where(same & (mass > 0.0)[:, None], p / mass[:, None], 0.0)
-        stay = np.where(mass > 0.0, 1.0 - self.rate, 1.0)
-        return np.asarray(self.rate * donor + np.diag(stay))
-
-    def _shown(self, p: FloatArray) -> FloatArray:
-        self._groups(p)
-        return p
-
-    def _mean(self, p: FloatArray, leakage: FloatArray) -> FloatArray:
-        group, mass = self._groups(p)
-        donors = np.bincount(group, p * leakage)[group] / np.where(mass > 0.0, mass, 1.0)
-        return np.asarray((1.0 - self.rate) * leakage + self.rate * donors)
-
-    def _ratios(self, p: FloatArray) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-        """Cells of other groups, of the target's group, and the target's own."""
-        _, mass = self._groups(p)
-        for k in np.flatnonzero(p > 0.0).tolist():
-            group, cell = float(mass[k]), float(p[k])
-            values = np.array([0.0, 0.0, (1.0 - self.rate) / cell]) + self.rate / group * (
-                np.arange(3) > 0
-            )
-            masses = np.array([max(1.0 - group, 0.0), max(group - cell, 0.0), cell])
-            yield k, values[masses > 0.0], masses[masses > 0.0]
-
-
 # ---- the leakage ----
 
 
-def row_leakage(
-    mechanism: RowMechanism, p: FloatArray, n: int, gamma: float, *, poisson: bool
+def pram_leakage(
+    mechanism: Pram, p: FloatArray, n: int, gamma: float, *, poisson: bool
 ) -> tuple[float, float, str]:
     """Lower and upper bound of the average leakage, equal where it is exact; and the method."""
     shown = mechanism._shown(p)
     known = np.zeros(len(p))
     atoms = shown[shown > 0.0]
     known[shown > 0.0] = own_cell_terms(None, atoms, n, gamma, poisson=poisson) / atoms
-    known = mechanism._mean(p, known)
+    known = mechanism.matrix @ known
     budget, exact = _ALL_VECTORS, True
     lower, upper = np.zeros(len(p)), np.zeros(len(p))
     like: dict[tuple[bytes, bytes], tuple[float, bool]] = {}  # targets of the same groups
