@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mechanism_truth import PTABLE
 from populations import zipf
 from scipy import stats
 
 from mialeak import max_leakage, mechanism_leakage
 from mialeak.datasets import load_adult
 from mialeak.mechanisms import (
+    CellKey,
     DiscreteGaussian,
     Geometric,
     Pipeline,
     RandomRound,
     Round,
     Suppress,
+    Synthetic,
 )
 from mialeak.tables import table_leakage
 
@@ -27,6 +30,10 @@ WAYS = {
     "random-round:3": RandomRound(3),
     "geometric:1": Geometric(1.0),
     "geometric:0.5": Geometric(0.5),
+    "gaussian:1": DiscreteGaussian(1.0),
+    "cell-key": CellKey(PTABLE),
+    "suppress:3+round:5": Pipeline(Suppress(3), Round(5)),
+    "synthetic:500": Synthetic(500),
 }
 COLUMNS = ["age", "education", "sex", "race", "occupation", "hours_per_week"]
 

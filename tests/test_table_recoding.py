@@ -88,6 +88,17 @@ def test_a_counted_table_and_a_register_are_recoded_as_their_people_are(adult):
     assert exact.leakage == pytest.approx(max_leakage(Register(list(register.values())), rows))
 
 
+def test_margins_and_a_secret_are_those_of_the_recoded_columns(adult):
+    rules = {"age": {"bin": 10}}
+    own = {**adult, "age": [age // 10 for age in adult["age"]]}
+    margins = ["age", ("education", "sex")]
+    for options in ({"margins": margins}, {"columns": ["age", "sex"], "secret": "income"}):
+        ours, theirs = table_leakage(adult, recode=rules, **options), table_leakage(own, **options)
+        assert ours.estimate == theirs.estimate
+        assert ours.secret is None or ours.secret.to_dict() == theirs.secret.to_dict()
+        assert ours.margins is None or ours.margins.average == theirs.margins.average
+
+
 @pytest.mark.parametrize("suffix", [".json", ".csv"])
 def test_a_recode_table_is_applied_again(adult, tmp_path, suffix):
     plan = plan_recoding(adult, ["age", "education", "sex"], 0.02)
@@ -252,6 +263,10 @@ def test_the_shell_recodes_plans_and_applies_a_plan(tmp_path, capsys, adult):
     assert "Cheapest recoding for a leakage of at most 0.01" in text
     assert main([*table, "--recode", str(path), "--max-leakage", "0.01"]) == 0
     assert "is within the limit 0.01" in capsys.readouterr().out
+    secret = [*table, "--secret", "income", "--json"]
+    assert main([*secret, "--plan", "0.02"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["plan"]["before"] == content["estimate"]
     assert main([*table, "--group-rare", "age:500", "--bottom-code", "sex:3"]) == 1
     assert "hold numbers in column 'sex'" in capsys.readouterr().err
 

@@ -198,6 +198,8 @@ def _plan(frame: Any, columns: Any, population: Any, options: argparse.Namespace
         raise ValueError("--plan must be given without --margins: it recodes the joint counts")
     if options.plan is not None and options.exclude is not None:
         raise ValueError("--plan takes --columns, not --exclude")
+    if columns is not None and options.secret is not None and options.secret not in columns:
+        columns = [*columns, options.secret]
     return _protections.plan(
         frame,
         columns,
