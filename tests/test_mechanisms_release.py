@@ -22,6 +22,7 @@ from mialeak.mechanisms import (
     Synthetic,
     calibrate,
     information_lost,
+    optimal_ptable,
 )
 
 LAW = [0.5, 0.3125, 0.1875]
@@ -277,3 +278,68 @@ def test_the_cells_of_a_register_leak_what_their_mean_is():
         mean = law @ way.atom_leakage(bernoulli)
         assert mean == pytest.approx(float(mechanism_leakage(way, bernoulli)), abs=1e-15)
     assert own.kind == "bound"
+
+
+# --- the ptable that leaks least -------------------------------------------------------------
+
+
+def leak_of(keys, law, n):
+    return float(mechanism_leakage(keys, law, n, rows="poisson"))
+
+
+@pytest.mark.parametrize("variance", [None, 0.5])
+def test_no_ptable_of_a_grid_leaks_less_than_the_optimal_one(variance):
+    """Noise of at most 1 and mean 0: a row has one parameter, the chance of +1 and of -1."""
+    law, n = [0.1] * 4 + [0.3] * 2, 10
+    found = optimal_ptable(law, n, noise=1, counts=2, variance=variance)
+    most = 0.5 if variance is None else 0.25
+    assert found.probabilities[0].tolist() == [0, 1, 0]
+    assert found.probabilities @ found.shifts == pytest.approx(0, abs=1e-6)
+    assert found.probabilities @ found.shifts**2 == pytest.approx(0, abs=2 * most + 1e-6)
+    least = np.inf
+    for a in np.linspace(0, most, 41):
+        for b in np.linspace(0, most, 41):
+            rows = {0: [0, 1, 0], 1: [a, 1 - 2 * a, a], 2: [b, 1 - 2 * b, b]}
+            keys = CellKey(
+                {
+                    "i": np.repeat([0, 1, 2], 3),
+                    "v": [-1, 0, 1] * 3,
+                    "p": np.concatenate(list(rows.values())),
+                }
+            )
+            least = min(least, leak_of(keys, law, n))
+    assert leak_of(found, law, n) <= least + 1e-6
+    assert leak_of(found, law, n) >= least - 0.01
+
+
+def test_no_random_ptable_leaks_less_than_the_optimal_one():
+    """Symmetric noise of at most 2, with the variance that the optimal one is allowed."""
+    rng, law, n = np.random.default_rng(0), [0.02] * 30 + [0.05] * 8, 60
+    best = leak_of(optimal_ptable(law, n, noise=2, variance=1.0), law, n)
+    least = np.inf
+    for _ in range(200):
+        rows = [[0, 0, 1, 0, 0]]
+        for count in range(1, 5):
+            one, two = rng.dirichlet([1, 1, 1])[:2] * [0.5, 0.125 if count > 1 else 0.0]
+            scale = min(1.0, 1.0 / (2 * one + 8 * two))
+            one, two = scale * one, scale * two
+            rows.append([two, one, 1 - 2 * one - 2 * two, one, two])
+        keys = CellKey(
+            {"i": np.repeat(range(5), 5), "v": list(range(-2, 3)) * 5, "p": np.ravel(rows)}
+        )
+        least = min(least, leak_of(keys, law, n))
+    assert best <= least + 1e-9
+    assert leak_of(optimal_ptable(law, n, noise=2), law, n) <= best + 1e-6
+    assert leak_of(optimal_ptable(law, n, noise=3, variance=1.0), law, n) <= best + 1e-6
+
+
+def test_bad_ptables_are_not_designed():
+    for options, message in (
+        ({"noise": 0}, "noise must be"),
+        ({"noise": 2, "variance": 0.0}, "variance must be above 0"),
+        ({"noise": 2, "counts": 1}, "counts must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            optimal_ptable([0.5, 0.5], 5, **options)
+    with pytest.raises(ValueError, match="is not available for cells that expect"):
+        optimal_ptable([0.5, 0.5], 10**12, noise=1)

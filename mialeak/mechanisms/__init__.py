@@ -22,6 +22,7 @@ from mialeak.mechanisms._leakage import MechanismLeakage, mechanism_leakage
 from mialeak.mechanisms._noise import DiscreteGaussian, Synthetic
 from mialeak.mechanisms._pipeline import InformationLost, Pipeline, information_lost
 from mialeak.mechanisms._pram import Pram
+from mialeak.mechanisms._ptable import optimal_ptable
 from mialeak.mechanisms._swap import Swap
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "discretize",
     "information_lost",
     "mechanism_leakage",
+    "optimal_ptable",
 ]
