@@ -91,13 +91,13 @@ def optimal_ptable(
 
 
 class _Programme:
-    """Variables: P(c + v | c) for the counts c up to the last listed, then a part for each shown."""
+    """Variables: P(c + v | c) for the counts c up to the last listed, then a part a shown count."""
 
     def __init__(self, noise: int, last: int, variance: float) -> None:
         self.noise, self.last, self.variance = noise, last, variance
         self.width = 2 * noise + 1
         self.listed = (last + 1) * self.width
-        self.entries: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+        self.entries: list[tuple[Any, Any, FloatArray]] = []
         self.weights: list[float] = []
 
     def add(self, mean: float, weight: float) -> None:
@@ -142,15 +142,15 @@ class _Programme:
             bound.append(np.full(self.last + 1, self.variance))
         negative = place + shift < 0
         high = np.concatenate([np.where(negative, 0.0, 1.0), np.full(parts, np.inf)])
-        found = linprog(
-            np.concatenate([np.zeros(self.listed), self.weights]),
-            A_ub=vstack(above).tocsr(),
-            b_ub=np.concatenate(bound),
-            A_eq=vstack(sums[:2]).tocsr(),
-            b_eq=np.repeat([1.0, 0.0], self.last + 1),
-            bounds=np.column_stack([np.zeros(len(high)), high]),
-            method="highs",
-        )
+        problem: dict[str, Any] = {
+            "A_ub": vstack(above).tocsr(),
+            "b_ub": np.concatenate(bound),
+            "A_eq": vstack(sums[:2]).tocsr(),
+            "b_eq": np.repeat([1.0, 0.0], self.last + 1),
+            "bounds": np.column_stack([np.zeros(len(high)), high]),
+        }
+        cost = np.concatenate([np.zeros(self.listed), self.weights])
+        found = linprog(cost, **problem, method="highs")
         if found.x is None:
             unsupported("The optimal ptable", "for this law", f"the solver says: {found.message}")
         table = found.x[: self.listed].reshape(self.last + 1, self.width)
