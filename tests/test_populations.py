@@ -15,7 +15,7 @@ from scipy import stats
 from mialeak import Register, atom_leakage, discrete_tradeoff, max_leakage, min_samples
 from mialeak.datasets import load_adult
 from mialeak.discrete import gini_simpson, max_leakage_bounds
-from mialeak.mechanisms import Round, mechanism_leakage
+from mialeak.mechanisms import Mode, mechanism_leakage
 from mialeak.tables import estimate_max_leakage, table_leakage
 
 REGISTERS = [(1, 1), (2, 1), (3, 3), (6, 3, 1), (5, 0, 2), (2, 2, 2, 1), (8,)]
@@ -334,9 +334,9 @@ def test_a_register_is_a_copy_that_cannot_be_written_to():
         (lambda: gini_simpson(Register([3, 3])), TypeError, "(a Register holds people; max_leak"),
         (lambda: estimate_max_leakage(Register([3, 3]), 2), TypeError, "(a Register holds people"),
         (
-            lambda: mechanism_leakage(Round(5), Register([3, 3]), 2),
+            lambda: mechanism_leakage(Mode(), Register([3, 3]), 2),
             TypeError,
-            "p must be an array of numbers (a Register holds people; max_leakage, atom_leakage",
+            "Mode() is not available for a Register: its people are not independent rows.",
         ),
         (
             lambda: max_leakage_bounds(Register([3, 3]), 2),
