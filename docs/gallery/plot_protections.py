@@ -29,8 +29,8 @@ law, n = report.cell_counts / report.rows, report.n
 
 # %%
 # Cell keys change a count by at most 3 here, and leave a count of 0 as it is. Of all ptables with
-# noise of mean 0 and a given variance, ``optimal_ptable`` computes the one that leaks least, for the
-# table's own frequencies.
+# noise of mean 0 and a given variance, ``optimal_ptable`` computes the one that leaks least, for
+# the table's own frequencies.
 
 variances = (0.5, 1.0, 2.0, 4.0)
 kinds = {
@@ -45,7 +45,8 @@ compared = table_leakage(adult, columns, protect=names).protections
 found = {table.protection: table for table in compared}
 
 # %%
-# The loss is the mean distance of the shown counts from the true ones.
+# The loss is the mean distance of the shown counts from the true ones, over the cells that hold
+# somebody. Gaussian and geometric noise change empty cells too, which the others leave empty.
 
 figure, axes = plt.subplots(figsize=(8, 5))
 for kind, ways in kinds.items():
