@@ -258,6 +258,8 @@ def test_any_protection_and_any_measure_of_leakage_can_be_calibrated():
 def test_a_limit_that_is_not_reached_is_refused_with_the_least_leakage():
     with pytest.raises(ValueError, match=r"Round\(base=3\).* It leaks 0\.1"):
         calibrate(Round, [0.05] * 20, 100, leakage=0.01, values=(2, 3))
+    with pytest.raises(ValueError, match=r"below what the counts leak as they are, 0\.1"):
+        calibrate(Synthetic, [0.05] * 20, 100, leakage=0.9)
     with pytest.raises(TypeError, match="Pass values="):
         calibrate(CellKey, [0.5, 0.5], 10, leakage=0.1)
     with pytest.raises(ValueError, match="values must hold"):

@@ -236,6 +236,27 @@ def test_nothing_is_changed_where_nothing_need_be(adult):
     assert plan.after == plan.before
 
 
+def test_of_many_levels_every_second_is_tried_and_of_too_many_columns_none(monkeypatch):
+    from mialeak.tables import _recoding_search
+
+    rng = np.random.default_rng(2)
+    table = {f"c{k}": rng.integers(0, 40, 2_000) for k in range(3)}
+    whole = plan_recoding(table, None, 0.2)
+    monkeypatch.setattr(_recoding_search, "_MOST_PLANS", 60)
+    plan = plan_recoding(table, None, 0.2)
+    assert plan.after.high <= 0.2
+    assert plan.lost >= whole.lost
+    monkeypatch.setattr(_recoding_search, "_MOST_PLANS", 7)
+    with pytest.raises(ValueError, match="A plan is not available for 3 columns"):
+        plan_recoding(table, None, 0.2)
+    monkeypatch.setattr(_recoding_search, "_MOST_PLANS", 60)
+    monkeypatch.setattr(_recoding_search, "MOST_LEAKAGES", 1)
+    early = plan_recoding(table, None, 0.2)
+    assert not early.optimal
+    assert early.after.high <= 0.2
+    assert "may be improved" in str(early)
+
+
 def test_a_plan_that_there_is_none_of_is_refused(adult):
     with pytest.raises(ValueError, match="leakage must be reached with every column dropped"):
         plan_recoding(adult, ["age", "sex"], 0.001, keep=["age"])

@@ -62,7 +62,8 @@ def calibrate(
     Raises
     ------
     ValueError
-        If none does; the message states what the strongest leaks.
+        If none does; the message states what the strongest leaks.  For synthetic rows also if the
+        counts leak no more as they are: then any number of them does.
     TypeError
         If `protection` is another kind and `values` is left out.
 
@@ -101,6 +102,10 @@ def calibrate(
     if protection is Suppress:
         return Suppress(_threshold(reaches, leak))
     if protection is Synthetic:
+        raw = leak(Suppress(1))  # the mark of an empty cell is as good as its 0
+        if raw <= limit:
+            rule = f"be below what the counts leak as they are, {raw:.4g}, for synthetic rows"
+            invalid("leakage", rule, value=limit)
         return Synthetic(_synthetic(reaches, leak))
     if protection in _REAL:
         weak, end = _REAL[protection]

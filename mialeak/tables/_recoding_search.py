@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._columns import Factor
 from mialeak._results import Estimate
 from mialeak.discrete import atom_leakage, max_leakage
@@ -178,6 +177,10 @@ class RecodingSearch:
         while math.prod(len(levels) for levels in self.levels) > _MOST_PLANS:
             at = max(range(len(self.levels)), key=lambda k: len(self.levels[k]))
             levels = self.levels[at]
+            if len(levels) < 3:
+                why = f"there are more than {_MOST_PLANS:,} ways to drop them"
+                remedy = "Name fewer columns, or more of them in keep"
+                unsupported("A plan", f"for {len(self.levels)} columns", why, remedy)
             self.levels[at] = [*levels[:-1:2], levels[-1]]
 
     def _merged(self, plan: tuple[int, ...]) -> IntArray:
@@ -278,7 +281,8 @@ class RecodingSearch:
 
     def _exact(self, best: tuple[int, ...], done: Any) -> tuple[tuple[int, ...], bool]:
         """The cheapest plan that keeps the limit: all cheaper ones are ruled out."""
-        plans = np.array(list(product(*(range(len(levels)) for levels in self.levels))))
+        sizes = [len(levels) for levels in self.levels]
+        plans = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
         lost = sum(
             np.array([level.lost for level in levels])[plans[:, c]]
             for c, levels in enumerate(self.levels)
