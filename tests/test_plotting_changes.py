@@ -86,3 +86,12 @@ def test_a_page_with_a_plan_has_four_pictures(tmp_path, capsys):
 def test_what_cannot_be_drawn_is_refused(leakage, options, message):
     with pytest.raises(ValueError, match=message):
         ChangeDisplay.from_classes(leakage, **options)
+
+
+def test_a_page_with_protections_has_the_people_by_leakage(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    table = ["table", "--example", "adult", "--columns", "age,sex", "--protect", "round:5"]
+    assert main([*table, "--html", str(page)]) == 0
+    assert page.read_text().count("<img") == 3
+    assert "Share of the people by leakage, unprotected and protected." in page.read_text()
+    assert capsys.readouterr().err == ""

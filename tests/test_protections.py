@@ -20,7 +20,7 @@ from mialeak.mechanisms import (
     Suppress,
     Synthetic,
 )
-from mialeak.tables import table_leakage
+from mialeak.tables import estimate_atom_leakage, table_leakage
 
 WAYS = {
     "round:3": Round(3),
@@ -219,3 +219,22 @@ def test_a_table_states_what_its_protections_hide_and_change():
     assert (way.hidden, way.change) == pytest.approx((0.4, (3 * 2 + 2 * 2) / 6))
     merged = table_leakage(table, coarsen=0.1).protections[1]
     assert merged.hidden is merged.change is None
+
+
+def test_the_leakage_of_each_cell_has_the_leakage_of_the_table_as_its_mean():
+    """Nearly: the cells that the sample shows stand for all."""
+    counts = np.random.default_rng(5).multinomial(20_000, zipf(1.05, 8_000))
+    table = {"cell": np.repeat(np.arange(8_000), counts)}
+    ways = {name: WAYS[name] for name in ("round:5", "geometric:1", "suppress:3+round:5")}
+    report = table_leakage(table, protect=ways, coarsen=0.1)
+    raw, *others = report.protections
+    seen = report.cell_counts
+    assert raw.cell_leakage == pytest.approx(estimate_atom_leakage(seen).value, abs=1e-9)
+    for each in report.protections:
+        assert each.cell_leakage.shape == seen.shape
+        assert each.cell_leakage @ seen / seen.sum() == pytest.approx(each.value, abs=0.02)
+        assert "cell_leakage" not in each.to_dict()
+    for each in others[:-1]:
+        assert (each.cell_leakage <= raw.cell_leakage + 1e-12).all()
+        alone = each.cell_leakage[seen == 1]
+        assert alone == pytest.approx(each.alone, abs=1e-12)

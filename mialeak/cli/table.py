@@ -27,8 +27,12 @@ _DRAWN = 10_000_000
 
 _RISKIEST = "leakage of the riskiest row"
 
+#: Protections that a picture compares at most.
+_MOST_BARS = 4
+
 #: What the pictures show, for those who cannot see them.
 _ALTS = ("Leakage of each row, riskiest first.", "Leakage by size of the release.")
+_PROTECTED_ALTS = ("Share of the people by leakage, unprotected and protected.",)
 _PLAN_ALTS = (
     "Share of the people by leakage, before and after recoding.",
     "Leakage by information lost.",
@@ -183,7 +187,7 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         draw=lambda: _figure(report, options, plan),
         title=f"What publishing counts of {options.example or file.name} leaks",
-        alts=_ALTS if plan is None else (*_ALTS, *_PLAN_ALTS),
+        alts=_alts(report, plan),
         inputs=[file, *inputs],
         verdict=verdict,
         over=over,
@@ -308,20 +312,16 @@ def _read_population(options: argparse.Namespace) -> tuple[Any, list[Path]]:
 
 
 def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
-    """The leakage of the rows, that of releases of other sizes, and what a plan brings."""
-    figure, (left, right, *more) = _output.panels(2 if plan is None else 4)
+    """The leakage of the rows, that of other sizes, and what protections and a plan bring."""
+    figure, (left, right, *more) = _output.panels(len(_alts(report, plan)))
     import numpy as np
 
     from mialeak._results import Bounds
     from mialeak.plotting import LeakageDisplay
     from mialeak.tables import estimate_max_leakage
 
-    if plan is not None:
-        from mialeak.plotting import ChangeDisplay
-
-        before_and_after = {"as it is": plan.cells_before, "recoded": plan.cells_after}
-        ChangeDisplay.from_classes(before_and_after, ax=more[0])
-        ChangeDisplay.from_plan(plan, ax=more[1])
+    if more:
+        _draw_changes(report, plan, more)
     if report.population is not None:
         _draw_population(report.population, left, right)
         return figure
@@ -342,6 +342,29 @@ def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figu
         name = "margins, own frequencies"
         LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
     return figure
+
+
+def _alts(report: TableReport, plan: Any) -> tuple[str, ...]:
+    """What the pictures of a report show."""
+    protected = _PROTECTED_ALTS if report.protections else ()
+    return (*_ALTS, *protected, *(_PLAN_ALTS if plan is not None else ()))
+
+
+def _draw_changes(report: TableReport, plan: Any, axes: list[Any]) -> None:
+    """The people by leakage before and after protections, and a recoding; what that costs."""
+    from mialeak.plotting import ChangeDisplay
+
+    if report.protections:
+        compared = report.protections[: _MOST_BARS + 1]
+        leakage = {
+            table.protection if k else "as it is": (table.cell_leakage, report.cell_counts)
+            for k, table in enumerate(compared)
+        }
+        ChangeDisplay.from_classes(leakage, ax=axes[0])
+    if plan is not None:
+        before_and_after = {"as it is": plan.cells_before, "recoded": plan.cells_after}
+        ChangeDisplay.from_classes(before_and_after, ax=axes[-2])
+        ChangeDisplay.from_plan(plan, ax=axes[-1])
 
 
 def _draw_population(population: PopulationReport, left: Any, right: Any) -> None:

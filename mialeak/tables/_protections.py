@@ -8,7 +8,7 @@ that was fitted to the table (see ``_completed``), as the leakage of the raw cou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +73,8 @@ class ProtectedTable(Result):
         cells were merged.
     kind : str
         "estimate"; "exact" if the register is at hand.
+    cell_leakage : (cells,) ndarray
+        Leakage of a row in each cell of the table: as `alone`, for rows whose cell has as many.
 
     Examples
     --------
@@ -94,6 +96,13 @@ class ProtectedTable(Result):
     groups: int | None = None
     optimal: bool | None = None
     kind: Kind = "estimate"
+    cell_leakage: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, and not the array."""
+        content = super().to_dict()
+        del content["cell_leakage"]
+        return content
 
 
 @dataclass(frozen=True)
@@ -145,14 +154,16 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
     law = complete(report.cell_counts)
     frequencies = report.cell_counts / report.rows
     unique = report.n_unique > 0
+    leakage = leakage_at(_probabilities(law), report.n, 1.0)
     raw = ProtectedTable(
         protection="none: all counts as they are",
         value=report.estimate.value,
         plug_in=mechanism_leakage(Histogram(), frequencies, report.n),
-        alone=_alone(law, leakage_at(law.nodes, report.n, 1.0)) if unique else None,
+        alone=_alone(law, leakage[: len(law.nodes)]) if unique else None,
         alone_high=1.0 if unique else None,
         hidden=0.0,
         change=0.0,
+        cell_leakage=_by_cell(law, leakage, report.cell_counts),
     )
     tables = [raw]
     tables += [_protected(report, law, raw, *named) for named in protect.mechanisms.items()]
@@ -169,9 +180,8 @@ def _protected(
     protection: CellMechanism,
 ) -> ProtectedTable:
     n = report.n
-    heavy = law.sizes[law.heavy] / law.rows
-    p = np.r_[law.nodes, heavy]
-    shares = np.r_[law.shares, heavy * law.cells[law.heavy]]
+    p = _probabilities(law)
+    shares = np.r_[law.shares, p[len(law.nodes) :] * law.cells[law.heavy]]
     leakage = protection.atom_leakage(p, n)
     whole = float(shares @ leakage_at(p, n, 1.0))
     # The estimate of the raw counts is corrected for what the fit misses; here the same share is.
@@ -186,8 +196,32 @@ def _protected(
         most = betainccinv(2.0, law.rows - 1, tail) if law.rows > 1 else 1.0
         alone = _alone(law, leakage[: len(law.nodes)])
         high = float(protection.atom_leakage(np.linspace(0.0, most, _GRID), n).max())
-    lost = _lost(protection, report.cell_counts)
-    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high, lost[0], lost[1])
+    hidden, change = _lost(protection, report.cell_counts)
+    return ProtectedTable(
+        protection=name,
+        value=min(value, raw.value),
+        plug_in=plug_in,
+        alone=alone,
+        alone_high=high,
+        hidden=hidden,
+        change=change,
+        cell_leakage=_by_cell(law, leakage, report.cell_counts),
+    )
+
+
+def _probabilities(law: CompletedLaw) -> FloatArray:
+    """Those of the nodes of light cells, then of the heavy cells of each size."""
+    return np.r_[law.nodes, law.sizes[law.heavy] / law.rows]
+
+
+def _by_cell(law: CompletedLaw, leakage: FloatArray, counts: IntArray) -> FloatArray:
+    """For each cell the mean leakage of rows whose cell has as many, from that at each node."""
+    light = law.sizes[~law.heavy]
+    weights = law.pmf[light - 1] * law.shares
+    values = np.empty(len(law.sizes))
+    values[~law.heavy] = weights @ leakage[: len(law.nodes)] / weights.sum(axis=1)
+    values[law.heavy] = leakage[len(law.nodes) :]
+    return np.clip(values[np.searchsorted(law.sizes, counts)], 0.0, 1.0)
 
 
 def _lost(protection: CellMechanism, counts: IntArray) -> tuple[float | None, float | None]:
@@ -219,7 +253,17 @@ def _of_sample(
         alone, high = None, None
         if shown.any():
             alone, high = float(rows[shown].mean()), float(rows[shown].max())
-        table = ProtectedTable(name, value, plug_in, alone, high, lost[0], lost[1], kind="exact")
+        table = ProtectedTable(
+            protection=name,
+            value=value,
+            plug_in=plug_in,
+            alone=alone,
+            alone_high=high,
+            hidden=lost[0],
+            change=lost[1],
+            kind="exact",
+            cell_leakage=rows,
+        )
         tables.append(table)
     return tuple(tables)
 
@@ -247,8 +291,10 @@ def _merged(report: TableReport, leakage: float) -> ProtectedTable:
     how = "fewest merges" if proved else "merges" if ordered else "merges found greedily"
     neighbours = " of neighbours" if ordered else ""
     alone = high = None
+    cells = estimate_atom_leakage(merged, n, confidence=report.estimate.confidence)
+    by_cell = np.empty(len(counts))
+    by_cell[order] = cells.value[groups.labels]
     if report.n_unique:
-        cells = estimate_atom_leakage(merged, n, confidence=report.estimate.confidence)
         lone = groups.labels[counts == 1]
         alone, high = float(cells.value[lone].mean()), float(cells.high[lone].max())
     return ProtectedTable(
@@ -259,6 +305,7 @@ def _merged(report: TableReport, leakage: float) -> ProtectedTable:
         alone_high=high,
         groups=groups.groups,
         optimal=proved,
+        cell_leakage=by_cell,
     )
 
 
