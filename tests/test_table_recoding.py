@@ -288,6 +288,9 @@ def test_the_shell_recodes_plans_and_applies_a_plan(tmp_path, capsys, adult):
     assert main([*secret, "--plan", "0.02"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["plan"]["before"] == content["estimate"]
+    assert main([*table, "--plan", "0.01", "--weight", "sex:9", "--json"]) == 0
+    plan = plan_recoding(adult, ["age", "sex"], 0.01, weights={"sex": 9})
+    assert json.loads(capsys.readouterr().out)["plan"]["recoding"] == plan.recoding.to_dict()
     assert main([*table, "--group-rare", "age:500", "--bottom-code", "sex:3"]) == 1
     assert "hold numbers in column 'sex'" in capsys.readouterr().err
 
@@ -300,8 +303,9 @@ def test_the_shell_recodes_plans_and_applies_a_plan(tmp_path, capsys, adult):
         (["--bin", "ago:5"], "--recode must name columns"),
         (["--bin", "age:5", "--recode", "x.csv"], "--recode must be given alone"),
         (["--bin", "age:5", "--plan", "0.1"], "--plan must be given without another recoding"),
-        (["--keep", "age"], "--keep and --recode-to go with --plan"),
+        (["--keep", "age"], "--keep, --weight and --recode-to go with --plan"),
         (["--plan", "0.1", "--margins", "age,sex"], "--plan must be given without --margins"),
+        (["--plan", "0.1", "--weight", "ago:2"], "--weight must name columns"),
         (["--plan", "2"], "--plan must be strictly between 0 and 1"),
     ],
 )

@@ -52,6 +52,13 @@ def _add_recoding(add: Any) -> None:
         help="report the cheapest recoding for a leakage of at most X",
     )
     add("--keep", metavar="A,B", help="columns that --plan leaves as they are")
+    add(
+        "--weight",
+        action="append",
+        type=_of_column,
+        metavar="COLUMN:W",
+        help="what a bit of the column is worth to --plan (default: 1); repeatable",
+    )
     add("--recode-to", metavar="FILE", help="write the recoding of --plan to a .csv or .json")
 
 
@@ -80,8 +87,8 @@ def recoding(options: argparse.Namespace) -> Any:
             rules.setdefault(column, {})[rule] = value
     if options.plan is not None and (rules or options.recode):
         raise ValueError("--plan must be given without another recoding: it proposes one")
-    if options.plan is None and (options.keep or options.recode_to):
-        raise ValueError("--keep and --recode-to go with --plan")
+    if options.plan is None and (options.keep or options.recode_to or options.weight):
+        raise ValueError("--keep, --weight and --recode-to go with --plan")
     if rules and options.recode:
         raise ValueError("--recode must be given alone: its file states the whole recoding")
     return options.recode if options.recode else rules or None
@@ -94,7 +101,8 @@ def plan(frame: Any, columns: Any, options: argparse.Namespace, **asked: Any) ->
     from mialeak.tables import plan_recoding
 
     keep = () if options.keep is None else _options.names(options.keep, "--keep")
-    found = plan_recoding(frame, columns, options.plan, keep=keep, **asked)
+    weights = dict(options.weight or ())
+    found = plan_recoding(frame, columns, options.plan, keep=keep, weights=weights, **asked)
     if options.recode_to is not None:
         found.write(options.recode_to)
     return found

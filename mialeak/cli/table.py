@@ -272,6 +272,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     _options.one_table(options, "table")
     options.typed |= {"margins": "--margins", "leakage": "--target", "counts": "--counts"}
     options.typed |= {"population": "--population", "secret": "--secret", "recode": "--recode"}
+    options.typed |= {"keep": "--keep", "weights": "--weight"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:

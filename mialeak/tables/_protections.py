@@ -221,7 +221,7 @@ def _by_cell(law: CompletedLaw, leakage: FloatArray, counts: IntArray) -> FloatA
     values = np.empty(len(law.sizes))
     values[~law.heavy] = weights @ leakage[: len(law.nodes)] / weights.sum(axis=1)
     values[law.heavy] = leakage[len(law.nodes) :]
-    return np.clip(values[np.searchsorted(law.sizes, counts)], 0.0, 1.0)
+    return np.asarray(np.clip(values[np.searchsorted(law.sizes, counts)], 0.0, 1.0))
 
 
 def _lost(protection: CellMechanism, counts: IntArray) -> tuple[float | None, float | None]:

@@ -283,10 +283,9 @@ class RecodingSearch:
         """The cheapest plan that keeps the limit: all cheaper ones are ruled out."""
         sizes = [len(levels) for levels in self.levels]
         plans = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
-        lost = sum(
-            np.array([level.lost for level in levels])[plans[:, c]]
-            for c, levels in enumerate(self.levels)
-        )
+        lost = np.zeros(len(plans))
+        for c, levels in enumerate(self.levels):
+            lost += np.array([level.lost for level in levels])[plans[:, c]]
         finer = [
             np.array([[_coarser(a.codes, b.codes) for b in levels] for a in levels])
             for levels in self.levels
