@@ -211,7 +211,7 @@ def _protected(
 
 def _probabilities(law: CompletedLaw) -> FloatArray:
     """Those of the nodes of light cells, then of the heavy cells of each size."""
-    return np.r_[law.nodes, law.sizes[law.heavy] / law.rows]
+    return np.concatenate([law.nodes, law.sizes[law.heavy] / law.rows])
 
 
 def _by_cell(law: CompletedLaw, leakage: FloatArray, counts: IntArray) -> FloatArray:
