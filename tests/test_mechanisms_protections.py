@@ -331,8 +331,8 @@ def test_bounds_hold_what_enumeration_states(rows, gamma, monkeypatch):
         law = [float(x) for x in law]
         exact = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
         with monkeypatch.context() as patch:
-            patch.setattr(_pram, "_FEW_VECTORS", 0)
-            patch.setattr(_swap, "_FEW_CHOICES", 0)
+            patch.setattr(_pram, "_MOST_VECTORS", 0)
+            patch.setattr(_swap, "_MOST_CHOICES", 0)
             found = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
         assert found.lower <= exact.lower + 1e-15
         assert exact.upper <= found.upper + 1e-15

@@ -102,10 +102,10 @@ def plan(frame: Any, columns: Any, options: argparse.Namespace, **asked: Any) ->
 
     keep = () if options.keep is None else _options.names(options.keep, "--keep")
     weights = dict(options.weight or ())
-    found = plan_recoding(frame, columns, options.plan, keep=keep, weights=weights, **asked)
+    proposed = plan_recoding(frame, columns, options.plan, keep=keep, weights=weights, **asked)
     if options.recode_to is not None:
-        found.write(options.recode_to)
-    return found
+        proposed.write(options.recode_to)
+    return proposed
 
 
 def _checked(text: str) -> str:

@@ -37,7 +37,7 @@ from mialeak.mechanisms._cellwise import (
 __all__ = ["Pram", "pram_leakage"]
 
 #: Count vectors of one target, and of all, that are enumerated.
-_FEW_VECTORS, _ALL_VECTORS = 2**20, 2**24
+_MOST_VECTORS, _ALL_VECTORS = 2**20, 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ def pram_leakage(
         key = values.tobytes(), masses.tobytes()
         if key not in like:
             size = _size(values, masses, n, poisson=poisson)
-            whole = size <= min(_FEW_VECTORS, budget)
+            whole = size <= min(_MOST_VECTORS, budget)
             budget -= size if whole else 0
             ends = _enumerated if whole else _least
             like[key] = ends(values, masses, n, gamma, poisson=poisson), whole
@@ -165,8 +165,8 @@ def _least(values: FloatArray, masses: FloatArray, n: int, gamma: float, *, pois
             value, mass = value[1:], mass[1:]
         else:
             other = 0.0
-        found = _enumerated(value, mass, n, gamma, poisson=poisson, other=other)
-        least = max(least, found)
+        part = _enumerated(value, mass, n, gamma, poisson=poisson, other=other)
+        least = max(least, part)
     return least
 
 

@@ -128,7 +128,7 @@ class _Programme:
         parts = len(self.weights)
         row, column, value = (np.concatenate(each) for each in zip(*self.entries, strict=True))
         forms = coo_array((value, (row, column)), shape=(parts, self.listed))
-        own = coo_array((-np.ones(parts), (np.arange(parts),) * 2), shape=(parts, parts))
+        slack = coo_array((-np.ones(parts), (np.arange(parts),) * 2), shape=(parts, parts))
         shift = np.tile(np.arange(-self.noise, self.noise + 1), self.last + 1)
         place = np.repeat(np.arange(self.last + 1), self.width)
         every = np.arange(self.listed)
@@ -136,7 +136,7 @@ class _Programme:
             coo_array((moment, (place, every)), shape=(self.last + 1, self.listed + parts))
             for moment in (np.ones(self.listed), shift.astype(float), (shift * shift).astype(float))
         ]
-        above, bound = [hstack([forms, own])], [np.zeros(parts)]
+        above, bound = [hstack([forms, slack])], [np.zeros(parts)]
         if math.isfinite(self.variance):
             above.append(sums[2])
             bound.append(np.full(self.last + 1, self.variance))
@@ -150,9 +150,11 @@ class _Programme:
             "bounds": np.column_stack([np.zeros(len(high)), high]),
         }
         cost = np.concatenate([np.zeros(self.listed), self.weights])
-        found = linprog(cost, **problem, method="highs")
-        if found.x is None:
-            unsupported("The optimal ptable", "for this law", f"the solver says: {found.message}")
-        table = found.x[: self.listed].reshape(self.last + 1, self.width)
+        solution = linprog(cost, **problem, method="highs")
+        if solution.x is None:
+            unsupported(
+                "The optimal ptable", "for this law", f"the solver says: {solution.message}"
+            )
+        table = solution.x[: self.listed].reshape(self.last + 1, self.width)
         table = np.where(table > _TOLERANCE, table, 0.0)
         return np.asarray(table / table.sum(axis=1, keepdims=True))

@@ -36,18 +36,18 @@ def register_leakage(
         return raw, raw, "closed form"
     sizes, cells = register.cell_sizes, register.cells_per_size
     terms = register_cell_terms(mechanism, sizes, register, n, gamma)
-    own = total(terms * cells * (sizes / register.people))
+    single = total(terms * cells * (sizes / register.people))
     if register.rate is not None:
-        return own, own, "own cell"  # the other cells do not depend on the target's
+        return single, single, "own cell"  # the other cells do not depend on the target's
     number = int(cells.sum())
     if number == 1:
         return 0.0, 0.0, "closed form"
     drawn = as_count(n, "n", least=1)
-    few = number <= _MOST_CELLS and register.people <= _MOST_PEOPLE
-    if few and joint_size(mechanism, number, drawn, most) <= most:
+    countable = number <= _MOST_CELLS and register.people <= _MOST_PEOPLE
+    if countable and joint_size(mechanism, number, drawn, most) <= most:
         exact = _enumerated(mechanism, register, np.repeat(sizes, cells), drawn, gamma)
         return exact, exact, "enumeration"
-    return min(own, raw), raw, "own cell and raw counts"
+    return min(single, raw), raw, "own cell and raw counts"
 
 
 def _enumerated(

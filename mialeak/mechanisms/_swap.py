@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,7 @@ from mialeak.mechanisms._enumerate import count_vectors
 __all__ = ["Swap", "swap_leakage"]
 
 #: Choices of rows, in all count vectors, that are enumerated: seconds.
-_FEW_CHOICES = 100_000
+_MOST_CHOICES = 100_000
 
 Table = tuple[int, ...]
 
@@ -147,7 +147,7 @@ def swap_leakage(
         return raw, raw, "closed form"
     vectors = math.comb(n + len(p) - 1, n)
     # Each cell chooses from 0 to all of its rows.
-    if not poisson and vectors * (n / len(p) + 1.0) ** len(p) <= _FEW_CHOICES:
+    if not poisson and vectors * (n / len(p) + 1.0) ** len(p) <= _MOST_CHOICES:
         exact = _enumerated(mechanism, p, n, gamma)
         return exact, exact, "enumeration"
     low = 0.0
@@ -169,12 +169,12 @@ def _enumerated(mechanism: Swap, p: FloatArray, n: int, gamma: float) -> float:
     """Over all count vectors, all choices of rows, and all ways to deal their values out."""
     sums: dict[Table, FloatArray] = {}
     for counts in count_vectors(n, len(p)).tolist():
-        ways = math.factorial(n)
+        orders = math.factorial(n)
         chance = 1.0
         for share, count in zip(p.tolist(), counts, strict=True):
-            ways //= math.factorial(count)
+            orders //= math.factorial(count)
             chance *= share**count
-        score = ways * chance * (np.array(counts) / n - gamma * p)
+        score = orders * chance * (np.array(counts) / n - gamma * p)
         for shown, part in _swapped(mechanism, tuple(counts)):
             sums[shown] = sums.get(shown, 0.0) + part * score
     return total(leaked(np.array(list(sums.values())), gamma))
@@ -202,7 +202,7 @@ def _swapped(mechanism: Swap, counts: Table) -> Iterator[tuple[Table, float]]:
     yield from law.items()
 
 
-@cache
+@lru_cache(maxsize=2**14)
 def _dealt(chosen: Table, width: int) -> tuple[tuple[Table, float], ...]:
     """Tables with the sums of this one by row and by column, and their probabilities."""
     rows = [chosen[k : k + width] for k in range(0, len(chosen), width)]
@@ -222,6 +222,6 @@ def _tables(sums: list[int], values: list[int]) -> Iterator[Table]:
         return
     for row in product(*(range(value + 1) for value in values)):
         if sum(row) == sums[0]:
-            left = [value - count for value, count in zip(values, row, strict=True)]
-            for others in _tables(sums[1:], left):
+            unused = [value - count for value, count in zip(values, row, strict=True)]
+            for others in _tables(sums[1:], unused):
                 yield (*row, *others)

@@ -18,8 +18,8 @@ __all__ = ["ChangeDisplay"]
 
 #: Ends of the classes of leakage.
 _EDGES = (0.01, 0.05, 0.1, 0.25, 0.5)
-#: The title is about the leakages that so many of the people have at least, before the change.
-_MANY = 0.05
+#: The title is about the leakages that so notable of the people have at least, before the change.
+_NOTABLE = 0.05
 _WIDTH = 0.8  # of the bars of a class together, of 1
 
 
@@ -108,8 +108,8 @@ class ChangeDisplay:
         shares = np.array([_shares(each, ends, name) for name, each in leakage.items()])
         names = list(leakage)
         above = 1.0 - np.cumsum(shares, axis=1)[:, :-1]
-        many = np.flatnonzero(above[0] >= _MANY)
-        at = int(many[-1]) if many.size else 0
+        notable = np.flatnonzero(above[0] >= _NOTABLE)
+        at = int(notable[-1]) if notable.size else 0
         finding = ", ".join(
             f"{max(share, 0.0):.1%} {'of the people ' if not k else ''}{name}"
             for k, (name, share) in enumerate(zip(names, above[:, at], strict=True))

@@ -213,7 +213,9 @@ class RecodingSearch:
         if best is None:
             rule = "be reached with every column dropped that may be"
             last = min(self.known.values())
-            remedy = f"The least leakage found is {last:.4g}: allow for more, or keep fewer columns"
+            remedy = (
+                f"The least leakage reached is {last:.4g}: allow for more, or keep fewer columns"
+            )
             invalid("leakage", rule, value=self.limit, remedy=remedy)
         best, optimal = self._exact(best, done)
         rules = {
@@ -250,7 +252,7 @@ class RecodingSearch:
 
         The first that keeps the limit.
         """
-        found = plan if self._high(plan) <= self.limit else None
+        reached = plan if self._high(plan) <= self.limit else None
         while True:
             here, cost = self._high(plan), self._lost(plan)
             steps = [
@@ -260,15 +262,15 @@ class RecodingSearch:
                 if levels[k].lost > levels[plan[c]].lost - 1e-12
             ]
             if not steps:
-                return found
+                return reached
             before = len(self.known)
             gain = [
                 (here - self._high(step)) / max(self._lost(step) - cost, 1e-9) for step in steps
             ]
             done(len(self.known) - before)
             plan = steps[int(np.argmax(gain))]
-            if found is None and self._high(plan) <= self.limit:
-                found = plan
+            if reached is None and self._high(plan) <= self.limit:
+                reached = plan
 
     def _next(self, column: int, level: int) -> list[int]:
         """The next two coarser levels of a column."""

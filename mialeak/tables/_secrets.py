@@ -161,9 +161,9 @@ def secret_report(
     others = counts.copy()
     others[first] = 0
     second = _commonest(others, rank[value], known, len(sizes))
-    many = values_of > 1
-    second[~many] = -1
-    right = _without_own(counts, value, totals, first, second)
+    mixed = values_of > 1
+    second[~mixed] = -1
+    right = _by_others(counts, value, totals, first, second)
     total = int(counts.sum())
     from_others = np.zeros(len(counts))
     from_others[first[right]] = 1.0
@@ -172,7 +172,7 @@ def secret_report(
         from_table=int(counts[first].sum()) / total,
         from_others=int(counts[first[right]].sum()) / total,
         baseline=int(totals.max()) / total,
-        homogeneous=int(sizes[~many].sum()) / total,
+        homogeneous=int(sizes[~mixed].sum()) / total,
         diversity=int(values_of.min()),
         row_cells=row_cells,
         cell_from_table=(counts[first] / sizes)[known],
@@ -193,7 +193,7 @@ def _commonest(counts: IntArray, rank: IntArray, known: IntArray, cells: int) ->
     return first
 
 
-def _without_own(
+def _by_others(
     counts: IntArray, value: IntArray, totals: IntArray, first: IntArray, second: IntArray
 ) -> npt.NDArray[np.bool_]:
     """Whether the others show the commonest secret of each known cell to those who have it.
