@@ -27,7 +27,7 @@ SCHEMAS = {
 }
 
 #: Objects whose fields are named by the data.
-MAPS = {"values", "labels", "versions"}
+MAPS = {"values", "labels", "versions", "rules"}
 
 #: What these machines and these scores never leave out.
 NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_lower"}
@@ -59,6 +59,10 @@ OUTPUTS = {
         "table NPZ --margins when,flag --top 100 --show-rows",
         "table --example adult --columns age --protect round:5 --coarsen 0.005",
         "table --example adult --columns sex --protect round:5",
+        "table SAMPLE --population CSV --protect suppress:2+round:5",
+        "table CSV --secret age",
+        "table --example adult --columns race,sex --plan 0.004",
+        "table --example adult --columns age --bin age:10",
     ],
     "mean-2": [
         "mean CSV",

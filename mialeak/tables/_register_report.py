@@ -125,6 +125,10 @@ class PopulationReport(Result):
         Share of the people who are in the table; with strata, of the stratum of the cell.
     strata : tuple of StratumInPopulation
         Each stratum of the register; empty without strata.
+    categories : dict
+        For each column its values in the cells of the register, in the order of `register_cells`.
+    register_cells : (cells of the register,) ndarray of int64
+        People in each cell of the register.
     kind : str
         "exact".
 
@@ -150,6 +154,8 @@ class PopulationReport(Result):
     cell_people: IntArray
     cell_leakage: FloatArray
     cell_share: FloatArray
+    categories: dict[Any, Factor] = field(repr=False)
+    register_cells: IntArray = field(repr=False)
     _values: dict[Any, Factor] = field(repr=False)
     _prior: float | None = field(default=None, repr=False)
     strata: tuple[StratumInPopulation, ...] = ()

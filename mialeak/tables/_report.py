@@ -14,6 +14,7 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
+from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
 from mialeak.tables._document import counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
@@ -27,9 +28,11 @@ from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
+from mialeak.tables._recoding import Recoding
 from mialeak.tables._register_document import document_of_population
 from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._sampling import Sampling
+from mialeak.tables._secrets import SecretReport
 from mialeak.tables._sources import Source
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
@@ -190,6 +193,10 @@ class TableReport(Result):
     people : int or None
         Of the population that the rows were drawn from without replacement, if only their number is
         known; the estimates are then for that.
+    secret : SecretReport or None
+        How well a secret of persons in the table is guessed.
+    recoding : Recoding or None
+        How columns were made coarser, with the values of this table that were kept.
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
@@ -227,6 +234,8 @@ class TableReport(Result):
     panel: PanelReport | None
     persons: PersonsReport | None
     people: int | None
+    secret: SecretReport | None
+    recoding: Recoding | None
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
@@ -287,6 +296,15 @@ class TableReport(Result):
         One for each of the arguments `protect` and `coarsen` of :func:`table_leakage`.
         """
         return protected_tables(self, self._protect)
+
+    @cached_property
+    def by_column(self) -> tuple[ColumnEffect, ...]:
+        """What leaks without each column, and without the pairs of columns that matter.
+
+        Least leakage first; empty for a single column and with margins.  A pair is listed if the
+        table without both leaks at most half of what it leaks without the better of the two.
+        """
+        return column_effects(self)
 
     def cell_values(self, cell: int) -> dict[Any, Any]:
         """The values of the columns in `cell`; None where missing."""
@@ -482,6 +500,9 @@ class TableReport(Result):
             "panel": None if self.panel is None else self.panel.to_dict(),
             "persons": persons,
             "protections": [table.to_dict() for table in self.protections],
+            "recoding": None if self.recoding is None else self.recoding.to_dict(),
+            "secret": None if self.secret is None else self.secret.to_dict(),
+            "by_column": [x.to_dict() for x in self.by_column] if is_shown(self) else None,
         }
 
     def __repr__(self) -> str:
