@@ -464,14 +464,6 @@ class TestExamplesApart:
         assert layer_gradients(line().to(kind), loss, x.to(kind), y).columns == 63
 
 
-class TestFinite:
-    def test_examples_are_counted_over_blocks(self):
-        x = torch.ones(700, 3)
-        x[600, 1] = torch.nan
-        with pytest.raises(ValueError, match=r"x must have finite gradients; .* example 600 is"):
-            per_sample_gradients(torch.nn.Linear(3, 2), torch.nn.MSELoss(), x, torch.ones(700, 2))
-
-
 class TestIgnoredTargets:
     """The mean of a batch divides by the targets not ignored; 1 of 50 hides from probes."""
 

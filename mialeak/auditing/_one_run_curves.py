@@ -64,7 +64,7 @@ def gaussian_bound(choices: Choices, right: list[int], size: int) -> float:
 
 
 def curve_p_value(null: TradeOff, choices: Choices, right: list[int], size: int) -> float:
-    """P-value of the claim that no canary is told apart better than by this curve."""
+    """P-value of the claim that no canary is distinguished better than by this curve."""
     inverse = _tabulated(null)
     total = sum(share for _, share in choices)
     best = 1.0

@@ -282,12 +282,12 @@ def _totals(values: FloatArray, coins: BoolArray, weights: IntArray, design: Des
     width = max(1, _BLOCK // models)
     for start in range(0, examples, width):
         part = slice(start, start + width)
-        some, flags = values[:, part], coins[:, part]
+        scores, flags = values[:, part], coins[:, part]
         if design == "half":
-            order = np.argsort(some, axis=0, kind="stable")[models // 2 :]
+            order = np.argsort(scores, axis=0, kind="stable")[models // 2 :]
             totals[part] = np.take_along_axis(flags, order, axis=0).sum(axis=0)
             continue
-        distance = some - np.median(some, axis=0)
+        distance = scores - np.median(scores, axis=0)
         right = (distance > 0.0) == flags
         order = np.argsort(np.abs(distance), axis=0, kind="stable")
         totals[part] = weights @ np.take_along_axis(right, order, axis=0)
@@ -386,6 +386,6 @@ def _benjamini_hochberg(p_values: FloatArray, alpha: float) -> BoolArray:
     order = np.argsort(p_values, kind="stable")
     size = p_values.size
     passed = np.flatnonzero(p_values[order] <= alpha * np.arange(1.0, size + 1.0) / size)
-    found = np.zeros(size, bool)
-    found[order[: passed[-1] + 1 if passed.size else 0]] = True
-    return found
+    rejected = np.zeros(size, bool)
+    rejected[order[: passed[-1] + 1 if passed.size else 0]] = True
+    return rejected

@@ -153,7 +153,7 @@ class _Programme:
         solution = linprog(cost, **problem, method="highs")
         if solution.x is None:
             unsupported(
-                "The optimal ptable", "for this law", f"the solver says: {solution.message}"
+                "The optimal ptable", "for this law", f"the solver stopped: {solution.message}"
             )
         table = solution.x[: self.listed].reshape(self.last + 1, self.width)
         table = np.where(table > _TOLERANCE, table, 0.0)

@@ -1,4 +1,4 @@
-"""What the report of a release says."""
+"""The report of a release as a document."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _answer(report: ReleaseReport) -> str:
     words = (
         f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average and "
         f"{_span(highest)} about the riskiest row. An attacker who knows the population and sees "
-        f"them can tell with {accuracy(average.low)} accuracy{' or more' * (not exact)} whether a "
-        "random person is in the data (guessing: 50%)."
+        f"them can decide with {accuracy(average.low)} accuracy{' or more' * (not exact)} whether "
+        "a random person is in the data (guessing: 50%)."
     )
     groups = report.n_determined
     if groups:

@@ -15,7 +15,7 @@ from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Sup
 
 __all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "read_plan"]
 
-#: What the first key of a plan must say.
+#: The first key of a plan.
 PLAN_SCHEMA = "mialeak.release-plan/1"
 
 _KEYS = ("schema", "people", "population", "na", "missing", "threshold", "limits", "outputs")
@@ -43,7 +43,7 @@ class PlannedOutput:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a plan file says."""
+    """A plan file, read and checked."""
 
     path: Path
     people: Any

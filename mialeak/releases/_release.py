@@ -66,7 +66,7 @@ class Release:
 
     Which cells are determined is decided modulo a prime and proved in exact integers.  The number
     of people is taken to be known.  Cells that nobody of the population has are known to be empty;
-    ``Determined.by_design`` says whether a combination needs that.
+    ``Determined.by_design`` states whether a combination needs that.
 
     The order in which outputs are published does not matter: the attacker has all of them.
 

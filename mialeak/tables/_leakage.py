@@ -331,13 +331,8 @@ def table_leakage(
     factors, persons, notes = read_rows(frame, columns, exclude=exclude, missing=missing, **options)
     factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
-    places = np.flatnonzero(kept)
-    rows = persons_in(kept, persons)
-    cells = cells_of(factors, places, persons)
-    row_cells = np.full(len(kept), -1)
-    row_cells[places] = cells.of_row
-    first_row = places[cells.first_row]
-    values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
+    rows, places = persons_in(kept, persons), np.flatnonzero(kept)
+    cells, row_cells, values = _cells(factors, kept, persons)
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
     options["recoding"] = recoding
     of_strata = {"strata": strata, "prior": prior}
@@ -377,6 +372,22 @@ def table_leakage(
         cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
+    )
+
+
+def _cells(
+    factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
+) -> tuple[Cells, IntArray, dict[Any, Factor]]:
+    """The cells, that of each row (-1 for a dropped one), and the values of each cell."""
+    places = np.flatnonzero(kept)
+    cells = cells_of(factors, places, persons)
+    row_cells = np.full(len(kept), -1)
+    row_cells[places] = cells.of_row
+    first_row = places[cells.first_row]
+    return (
+        cells,
+        row_cells,
+        {name: Factor(factor.codes[first_row], factor.levels) for name, factor in factors.items()},
     )
 
 

@@ -123,12 +123,12 @@ class PopulationReport(Result):
         Leakage of a person in each cell that the table shows.
     cell_share : (cells,) ndarray
         Share of the people who are in the table; with strata, of the stratum of the cell.
-    strata : tuple of StratumInPopulation
-        Each stratum of the register; empty without strata.
     categories : dict
         For each column its values in the cells of the register, in the order of `register_cells`.
     register_cells : (cells of the register,) ndarray of int64
         People in each cell of the register.
+    strata : tuple of StratumInPopulation
+        Each stratum of the register; empty without strata.
     kind : str
         "exact".
 

@@ -51,7 +51,7 @@ class DPSGDAudit(Result):
         "refuted": more is proved than is claimed, of epsilon or of mu.  "proved": an epsilon above
         0 is proved, and none was claimed.  "not refuted": the claim stands against an audit that
         refuted it for the control.  "untested": nothing that was asked for is proved, and no
-        control was caught.  That says nothing of the training.
+        control was caught.  That is no evidence about the training.
     statement : str
         The verdict as a sentence.
     mu_lower : float or None
@@ -219,7 +219,7 @@ def dp_sgd_audit(
     }
     before = one_run_audit(np.arange(count) + 0.5, member, **options)  # refuses before the training
     if before.verdict == "not testable":
-        _warn_of_few_canaries(before, guesses)
+        _warn_if_not_testable(before, guesses)
     checked = None
     if control is not None:
         coins = _coins(generator, count)
@@ -239,7 +239,7 @@ def _coins(generator: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
     return member
 
 
-def _warn_of_few_canaries(before: OneRunResult, guesses: Any) -> None:
+def _warn_if_not_testable(before: OneRunResult, guesses: Any) -> None:
     """State what the audit can prove at most, before the training."""
     claim, count = before.claimed_epsilon, before.n_canaries
     remedy = ""

@@ -60,7 +60,7 @@ class KnownRun:
         self.deviations: list[float] = []
         self.choices: list[bool] = []
         self._precision: FloatArray | None = None
-        self._pull = self._score = np.zeros(0)
+        self._linear = self._score = np.zeros(0)
         self.plain: FloatArray | None = None
         self._first: FloatArray | None = None
 
@@ -96,7 +96,7 @@ class KnownRun:
         # Coins have mean 1/2 and variance 1/4; given the others' law, the ratio of one coin.
         size = len(self._precision)
         inverse = np.linalg.inv(self._precision + 4.0 * np.eye(size))
-        mean = inverse @ (self._pull + 2.0)
+        mean = inverse @ (self._linear + 2.0)
         return np.asarray((mean - 0.5) / np.diag(inverse))
 
     def _changes(self, targets: Rows, clip_norm: float) -> bool:
@@ -144,10 +144,10 @@ class KnownRun:
         gram = step.targets.gram(step.targets)
         seen = step.targets.dot(step.excess)
         if first or self._precision is None:
-            self._precision, self._pull = np.zeros_like(gram), np.zeros(len(gram))
+            self._precision, self._linear = np.zeros_like(gram), np.zeros(len(gram))
             self.plain = np.zeros(len(gram))
         self._precision = self._precision + gram / step.variance
-        self._pull = self._pull + seen / step.variance
+        self._linear = self._linear + seen / step.variance
         if self.plain is not None:
             self.plain = self.plain + seen if self._is_fixed(step.targets, gram) else None
 

@@ -273,9 +273,9 @@ def _linear_layers(model: Any, parameters: str) -> dict[str, Any]:
             kind = type(layer).__name__
             where = "as its last layer" if parameters == "last" else "wherever it has parameters"
             invalid("model", f"have a torch.nn.Linear {where}; {name!r} is a {kind}")
-        own = dict(layer.named_parameters(recurse=False))
-        is_shared = any(sum(one is value for one in every) > 1 for value in own.values())
-        if "weight" not in own or is_shared:
+        held = dict(layer.named_parameters(recurse=False))
+        is_shared = any(sum(one is value for one in every) > 1 for value in held.values())
+        if "weight" not in held or is_shared:
             rule = (
                 f"have a {'last ' * (parameters == 'last')}layer whose weight and bias are its own"
             )
