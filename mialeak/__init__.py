@@ -49,6 +49,7 @@ _HALL = {
         "compose",
     ),
     "populations": ("Register",),
+    "releases": ("Release",),
     "guarantees": (
         "dp_leakage_bound",
         "epsilon_for_leakage",

@@ -14,6 +14,7 @@ from mialeak import (
     mechanisms as mechanisms,
     plotting as plotting,
     populations as populations,
+    releases as releases,
     scores as scores,
     special as special,
     tables as tables,
@@ -55,6 +56,7 @@ from mialeak.mechanisms import (
     mechanism_leakage as mechanism_leakage,
 )
 from mialeak.populations import Register as Register
+from mialeak.releases import Release as Release
 from mialeak.tables import (
     estimate_max_leakage as estimate_max_leakage,
     table_leakage as table_leakage,

@@ -361,7 +361,7 @@ def as_choice(value: Any, name: str, choices: tuple[str, ...]) -> Any:
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """`value`, which must be True or False: words and numbers are true whatever they say."""
+    """`value`, which must be True or False: words and other numbers count as true."""
     if not isinstance(value, (bool, np.bool_)):
         invalid(name, "be True or False", value=value, error=TypeError)
     return bool(value)

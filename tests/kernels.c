@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Scores of `releases` in 256 columns: linear, quadratic and cubic. */
 static void write_scores(const mial_kernels *kernels, size_t rows, const double *releases,
@@ -156,9 +157,9 @@ static void write_waves(const mial_kernels *kernels, const double *unit) {
     put(product, MIAL_NODE * NODES);
 }
 
-/* Hypergeometric laws of n rows, a share p of them marked, another share of them drawn, at up to
+/* Samples without replacement of n rows, a share p of them marked, another share of them drawn, at up to
  * 20 standard deviations from the mean; excess and tail at half a count more. */
-static void write_hypergeometric(const mial_kernels *kernels, size_t count, const double *n,
+static void write_without_replacement(const mial_kernels *kernels, size_t count, const double *n,
                                  const double *p, double *out) {
     double *columns[5];
     for (int j = 0; j < 5; j++)
@@ -177,14 +178,13 @@ static void write_hypergeometric(const mial_kernels *kernels, size_t count, cons
     const double *const laws[] = {columns[1], columns[2], columns[3]};
     const double *const counts[] = {columns[0], columns[1], columns[2], columns[3]};
     const double *const cuts[] = {columns[4], columns[1], columns[2], columns[3]};
-    kernels->hypergeom_mad(count, laws, out);
-    put(out, count);
-    kernels->hypergeom_logpmf(count, counts, out);
-    put(out, count);
-    kernels->hypergeom_sf(count, cuts, out);
-    put(out, count);
-    kernels->hypergeom_excess(count, cuts, out);
-    put(out, count);
+    for (const mial_function *each = kernels->elementwise; each->name; each++) {
+        size_t inputs = strlen(each->inputs);
+        if (inputs < 3 || strcmp(each->inputs + inputs - 3, "www"))
+            continue; /* not a function of three whole numbers, or of a count and these */
+        each->kernel(count, inputs == 3 ? laws : each->inputs[0] == 'r' ? cuts : counts, out);
+        put(out, count);
+    }
     for (int j = 0; j < 5; j++)
         free(columns[j]);
 }
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     write_enumeration(kernels, count, columns[2], out);
     write_cuts(kernels, columns[2], columns[3], out);
     write_waves(kernels, columns[2]);
-    write_hypergeometric(kernels, count, columns[1], columns[2], out);
+    write_without_replacement(kernels, count, columns[1], columns[2], out);
     for (int j = 0; j < 6; j++)
         free(columns[j]);
     return 0;

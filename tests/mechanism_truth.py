@@ -6,10 +6,37 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-__all__ = ["count_vectors", "enumerated", "geometric", "random_round", "separately"]
+__all__ = [
+    "NOISE",
+    "PTABLE",
+    "count_vectors",
+    "enumerated",
+    "geometric",
+    "random_round",
+    "separately",
+]
 
 Counts = tuple[int, ...]
 Law = dict[object, Fraction]
+
+#: P(v | c) for c = 0, 1, 2 and more.
+NOISE = {
+    0: {0: Fraction(1)},
+    1: {-1: Fraction(1, 4), 0: Fraction(1, 2), 1: Fraction(1, 4)},
+    2: {-2: Fraction(1, 8), -1: Fraction(1, 8), 0: Fraction(3, 8), 1: Fraction(3, 8)},
+    3: {
+        -2: Fraction(1, 8),
+        -1: Fraction(1, 4),
+        0: Fraction(1, 4),
+        1: Fraction(1, 4),
+        2: Fraction(1, 8),
+    },
+}
+PTABLE = {
+    "i": [i for i, law in NOISE.items() for _ in law],
+    "v": [v for law in NOISE.values() for v in law],
+    "p": [float(p) for law in NOISE.values() for p in law.values()],
+}
 
 
 def count_vectors(n: int, cells: int) -> Iterator[Counts]:

@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-FILES = ("binomial.h", "numerics.h", "fraction.h", "tails.h", "leakage.h", "hypergeometric.h")
+_LIST = (ROOT / "src_c" / "mialeak.h").read_text()
+#: The headers of elementwise functions, as mialeak.h lists them, and what they rest on.
+FILES = (
+    *re.findall(r"/\* (\w+\.h) \*/", _LIST.partition("#define MIAL_KERNELS")[0]),
+    "numerics.h",
+    "fraction.h",
+    "leakage.h",
+)
 FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fPIC"]
 
 #: What becomes what; the arms of a choice are exchanged by `swapped`.

@@ -138,6 +138,7 @@ def test_json_says_what_the_report_says(capsys):
         "samples": {**report.samples_for(0.05).to_dict(), "margins": None},
         "protections": [],
         "limit": None,
+        "plan": None,
     }
     assert content == expected
     assert list(content) == list(expected)

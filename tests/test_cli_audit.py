@@ -11,7 +11,7 @@ import pytest
 
 from mialeak._report.page import fingerprint
 from mialeak._report.text import at_most
-from mialeak.auditing import audit, one_run_audit
+from mialeak.auditing import audit, one_run_audit, shadow_audit
 from mialeak.cli import main
 
 
@@ -199,3 +199,52 @@ def test_a_direction_that_may_be_wrong_is_named(capsys, tmp_path):
         text = " ".join(capsys.readouterr().out.split())
         assert words in text
         assert "pass --lower-is-member" in text
+
+
+@pytest.fixture
+def shadow(tmp_path):
+    rng = np.random.default_rng(1)
+    members = rng.random((40, 30)) < 0.5
+    scores = rng.normal(size=members.shape) + members * np.where(np.arange(30) < 5, 4.0, 0.0)
+    paths = str(tmp_path / "scores.npy"), str(tmp_path / "members.npy")
+    np.save(paths[0], scores)
+    np.save(paths[1], members)
+    return *paths, scores, members
+
+
+def test_shadow_models(capsys, shadow, tmp_path):
+    result = shadow_audit(*shadow[2:], claimed_epsilon=0.1)
+    arguments = ["audit", "--shadow", *shadow[:2], "--claimed-epsilon", "0.1"]
+    assert main([*arguments, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["proved"] == np.flatnonzero(result.proved).tolist() == [0, 1, 2, 3, 4]
+    assert content["epsilon_lower"] == result.epsilon_lower.tolist()
+    assert main([*arguments, "--max-epsilon", "0.2"]) == 2
+    out = capsys.readouterr().out
+    assert out.startswith("5 of 30 examples are proved to have an epsilon above 0.1, all of them")
+    csv = [str(tmp_path / f"{name}.csv") for name in ("scores", "members")]
+    for path, table in zip(csv, shadow[2:], strict=True):
+        header = ",".join(f"x{i}" for i in range(30))
+        np.savetxt(path, 1.0 * table, delimiter=",", header=header, comments="")
+    assert main(["audit", "--shadow", *csv, "--claimed-epsilon", "0.1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["p_values"] == content["p_values"]
+
+
+def test_a_stream(capsys, tmp_path):
+    rng = np.random.default_rng(2)
+    member = rng.random(300) < 0.5
+    paths = str(tmp_path / "scores.npy"), str(tmp_path / "member.npy")
+    np.save(paths[0], -rng.normal(3.0 * member))
+    np.save(paths[1], member * 1)
+    arguments = ["audit", "--stream", *paths, "--lower-is-member"]
+    assert main([*arguments, "--json", "--max-epsilon", "1"]) == 2
+    content = json.loads(capsys.readouterr().out)
+    assert content["epsilon_lower"] > 1.0
+    assert 0 < content["exceeded_after"] < 300
+    assert main(arguments) == 0
+    assert "at all moments" in capsys.readouterr().out
+    message = "--delta must be 0 with --stream: no bound with a delta is proved for it"
+    assert refused(capsys, "--stream", *paths, "--delta", "1e-5") == message
+    assert "leave out --shadow" in refused(capsys, "--shadow", *paths, "--plot", "x.png")
+    np.save(paths[1], np.ones(4))
+    assert "must have one flag for each score" in refused(capsys, "--stream", *paths)

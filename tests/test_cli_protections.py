@@ -9,7 +9,16 @@ import pytest
 from mialeak import mechanism_leakage
 from mialeak.cli import main
 from mialeak.datasets import load_adult
-from mialeak.mechanisms import Geometric, RandomRound, Round, Suppress
+from mialeak.mechanisms import (
+    CellKey,
+    DiscreteGaussian,
+    Geometric,
+    Pipeline,
+    RandomRound,
+    Round,
+    Suppress,
+    Synthetic,
+)
 from mialeak.tables import table_leakage
 
 THREE = ["--protect", "round:5", "--protect", "suppress:10", "--protect", "geometric:1.0"]
@@ -87,11 +96,13 @@ def test_a_column_of_words_is_merged_greedily(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--protect", "round"], "must be round:BASE, random-round:BASE, suppress:BELOW or"),
+        (["--protect", "round"], "must be round:BASE, random-round:BASE, suppress:BELOW, cell-key"),
         (["--protect", "round:2.5"], "got 'round:2.5'"),
         (["--protect", "round:1"], "got 'round:1'"),
         (["--protect", "geometric:-1"], "got 'geometric:-1'"),
         (["--protect", "swap:1"], "got 'swap:1'"),
+        (["--protect", "suppress:3+gaussian:1"], "add noise before counts are hidden"),
+        (["--protect", "cell-key:no-such.csv"], "got 'cell-key:no-such.csv' ([Errno 2] No such"),
         (["--coarsen", "2"], "--coarsen must be between 0 and 1; got 2 (see"),
         (["--margins", "age,sex", "--coarsen", "0.1"], "--coarsen must be None with margins"),
         (["--margins", "age", "--protect", "round:5"], "must be None with margins"),
@@ -103,3 +114,24 @@ def test_errors_are_one_line_and_exit_with_1(arguments, message, capsys):
     assert message in said.err
     assert said.err.count("\n") == 1
     assert not said.out
+
+
+def test_every_protection_has_a_name_in_the_shell(tmp_path, capsys):
+    ptable = tmp_path / "ptable.csv"
+    ptable.write_text("i;v;p\n0;0;1\n1;-1;0.5\n1;1;0.5\n")
+    ways = {
+        f"cell-key:{ptable}": CellKey(ptable),
+        "gaussian:2": DiscreteGaussian(2.0),
+        "synthetic:500": Synthetic(500),
+        "suppress:7+round:5": Pipeline(Suppress(7), Round(5)),
+        "round:5+suppress:7": Pipeline(Round(5), Suppress(7)),
+    }
+    options = [word for name in ways for word in ("--protect", name)]
+    arguments = ["table", "--example", "adult", "--columns", "age,race", "--json"]
+    assert main([*arguments, *options]) == 0
+    found = json.loads(capsys.readouterr().out)["protections"]
+    columns = {name: load_adult().columns[name] for name in ("age", "race")}
+    assert found == [table.to_dict() for table in table_leakage(columns, protect=ways).protections]
+    suppressed, rounded = found[-2:]
+    assert suppressed["hidden"] < rounded["hidden"]
+    assert suppressed["value"] > rounded["value"]

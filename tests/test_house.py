@@ -126,6 +126,7 @@ CLEAN = [
     "plotting",
     "populations",
     "reference",
+    "releases",
     "scores",
     "special",
     "tradeoff",

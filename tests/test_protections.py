@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mechanism_truth import PTABLE
 from populations import zipf
 from scipy import stats
 
 from mialeak import max_leakage, mechanism_leakage
 from mialeak.datasets import load_adult
-from mialeak.mechanisms import Geometric, RandomRound, Round, Suppress
-from mialeak.tables import table_leakage
+from mialeak.mechanisms import (
+    CellKey,
+    DiscreteGaussian,
+    Geometric,
+    Pipeline,
+    RandomRound,
+    Round,
+    Suppress,
+    Synthetic,
+)
+from mialeak.tables import estimate_atom_leakage, table_leakage
 
 WAYS = {
     "round:3": Round(3),
@@ -20,6 +30,10 @@ WAYS = {
     "random-round:3": RandomRound(3),
     "geometric:1": Geometric(1.0),
     "geometric:0.5": Geometric(0.5),
+    "gaussian:1": DiscreteGaussian(1.0),
+    "cell-key": CellKey(PTABLE),
+    "suppress:3+round:5": Pipeline(Suppress(3), Round(5)),
+    "synthetic:500": Synthetic(500),
 }
 COLUMNS = ["age", "education", "sex", "race", "occupation", "hours_per_week"]
 
@@ -157,7 +171,7 @@ def test_merged_cells_leak_at_most_the_budget_by_the_estimate(budget):
         (
             {"protect": [5]},
             TypeError,
-            r"protect must hold Round, RandomRound.*got protect\[5\] = 5",
+            r"protect must hold protections of counts: Round.*got protect\[5\] = 5",
         ),
         ({"protect": 5}, TypeError, "protect must be a protection such as"),
         ({"coarsen": 1.5}, ValueError, "coarsen must be strictly between 0 and 1; got"),
@@ -175,3 +189,52 @@ def test_probabilities_of_cells_are_checked():
         Round(5).atom_leakage([0.5, 1.5], 10)
     with pytest.raises(ValueError, match="n must be between 1"):
         Round(5).atom_leakage([0.5], 0)
+
+
+def test_protections_of_a_sample_whose_register_is_at_hand_are_exact():
+    adult = load_adult().columns
+    sample = {name: values[::7] for name, values in adult.items()}
+    ways = [Round(3), Pipeline(Suppress(3), Round(5)), DiscreteGaussian(1.0)]
+    report = table_leakage(sample, COLUMNS[:4], population=adult, protect=ways)
+    register, n = report.population.register, report.n
+    raw, *others = report.protections
+    assert raw.value == report.population.leakage
+    people = dict(zip(report.population.cell_people, report.population.cell_leakage, strict=True))
+    for way, table in zip(ways, others, strict=True):
+        plug_in = mechanism_leakage(way, register, n)
+        assert table.kind == "exact"
+        assert table.value == pytest.approx(plug_in.lower, rel=1e-12)
+        assert table.plug_in.upper == raw.value > table.value
+        assert 0 < table.alone <= table.alone_high <= max(people.values())
+    text = report.text()
+    assert "exact, for a random person of the register" in text
+    assert "all counts" in text
+
+
+def test_a_table_states_what_its_protections_hide_and_change():
+    counts = np.repeat([1, 2, 8, 30], [4, 3, 2, 1])
+    table = {"cell": np.repeat(np.arange(10), counts)}
+    raw, way = table_leakage(table, protect=Pipeline(Suppress(2), Round(5))).protections
+    assert (raw.hidden, raw.change) == (0.0, 0.0)
+    assert (way.hidden, way.change) == pytest.approx((0.4, (3 * 2 + 2 * 2) / 6))
+    merged = table_leakage(table, coarsen=0.1).protections[1]
+    assert merged.hidden is merged.change is None
+
+
+def test_the_leakage_of_each_cell_has_the_leakage_of_the_table_as_its_mean():
+    """Nearly: the cells that the sample shows stand for all."""
+    counts = np.random.default_rng(5).multinomial(20_000, zipf(1.05, 8_000))
+    table = {"cell": np.repeat(np.arange(8_000), counts)}
+    ways = {name: WAYS[name] for name in ("round:5", "geometric:1", "suppress:3+round:5")}
+    report = table_leakage(table, protect=ways, coarsen=0.1)
+    raw, *others = report.protections
+    seen = report.cell_counts
+    assert raw.cell_leakage == pytest.approx(estimate_atom_leakage(seen).value, abs=1e-9)
+    for each in report.protections:
+        assert each.cell_leakage.shape == seen.shape
+        assert each.cell_leakage @ seen / seen.sum() == pytest.approx(each.value, abs=0.02)
+        assert "cell_leakage" not in each.to_dict()
+    for each in others[:-1]:
+        assert (each.cell_leakage <= raw.cell_leakage + 1e-12).all()
+        alone = each.cell_leakage[seen == 1]
+        assert alone == pytest.approx(each.alone, abs=1e-12)

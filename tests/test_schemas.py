@@ -27,7 +27,7 @@ SCHEMAS = {
 }
 
 #: Objects whose fields are named by the data.
-MAPS = {"values", "labels", "versions"}
+MAPS = {"values", "labels", "versions", "rules"}
 
 #: What these machines and these scores never leave out.
 NEVER_NULL_HERE = {"version", "installed", "MIALEAK_ISA", "epsilon_lower", "mu_lower"}
@@ -59,6 +59,10 @@ OUTPUTS = {
         "table NPZ --margins when,flag --top 100 --show-rows",
         "table --example adult --columns age --protect round:5 --coarsen 0.005",
         "table --example adult --columns sex --protect round:5",
+        "table SAMPLE --population CSV --protect suppress:2+round:5",
+        "table CSV --secret age",
+        "table --example adult --columns race,sex --plan 0.004",
+        "table --example adult --columns age --bin age:10",
     ],
     "mean-2": [
         "mean CSV",
@@ -90,6 +94,21 @@ OUTPUTS = {
         "audit SCORES FLAGS --one-run",
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ],
+    "shadow-1": [
+        "audit MANY COINS --shadow --max-epsilon inf",
+        "audit MANY COINS --shadow --claimed-epsilon 0.1 --lower-is-member",
+    ],
+    "stream-1": [
+        "audit SCORES FLAGS --stream",
+        "audit SCORES FLAGS --stream --max-epsilon inf",
+        "audit SCORES FLAGS --stream --claimed-epsilon 0",
+    ],
+    "release-1": [
+        "release PLAN",
+        "release LIMITED --contributions --show-rows --top 3",
+        "release REGISTER --max-leakage 0.5",
+        "release REGISTER --max-determined 1",
+    ],
     "info-1": ["info"],
 }
 
@@ -114,7 +133,10 @@ RICHEST = [
         "one-run-2",
         "audit SCORES FLAGS --one-run --max-epsilon inf --delta 0.01 --claimed-epsilon 0.1",
     ),
+    ("shadow-1", "audit MANY COINS --shadow --max-epsilon inf"),
+    ("stream-1", "audit SCORES FLAGS --stream --max-epsilon inf"),
     ("curve-2", "curve --mu 1.5"),
+    ("release-1", "release LIMITED --contributions --show-rows --top 3"),
     ("info-1", "info"),
 ]
 
@@ -147,10 +169,25 @@ def tables(tmp_path_factory):
         ("flags", member),
     ):
         np.save(folder / f"{name}.npy", scores)
+    coins = np.random.default_rng(0).random((20, 30)) < 0.5
+    np.save(folder / "many.npy", np.random.default_rng(1).normal(size=coins.shape))
+    np.save(folder / "coins.npy", coins)
     files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
     files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
     files |= {"PEOPLE": "people.csv", "SOME": "some.csv", "VISITS": "visits.csv"}
-    files |= {word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS")}
+    files |= {
+        word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS", "MANY", "COINS")
+    }
+    schema = 'schema = "mialeak.release-plan/1"\npeople = '
+    outputs = '[[outputs]]\ntable = ["sex"]\n[[outputs]]\ntable = ["age"]\n'
+    (folder / "plan.toml").write_text(f'{schema}"t.csv"\n{outputs}')
+    (folder / "register.toml").write_text(f'{schema}"sample.csv"\npopulation = "t.csv"\n{outputs}')
+    (folder / "limited.toml").write_text(
+        f'{schema}"t.csv"\n{outputs}protect = "suppress:3"\n'
+        '[[outputs]]\ntable = ["sex"]\nwhere = { age = { max = 35 } }\n'
+        "[limits]\ndetermined = 0\nmax_leakage = 0.1\nmax_row_leakage = 0.1\n"
+    )
+    files |= {"PLAN": "plan.toml", "REGISTER": "register.toml", "LIMITED": "limited.toml"}
     return {word: str(folder / file) for word, file in files.items()}
 
 
@@ -291,7 +328,12 @@ def test_every_command_that_prints_json_has_a_schema_and_is_in_the_documentation
     with contextlib.suppress(SystemExit):
         main(["--help"])
     commands = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.MULTILINE)
-    assert {name.rsplit("-", 1)[0] for name in SCHEMAS} == {*commands, "one-run"}
+    assert {name.rsplit("-", 1)[0] for name in SCHEMAS} == {
+        *commands,
+        "one-run",
+        "shadow",
+        "stream",
+    }
     assert set(SCHEMAS) == set(OUTPUTS)
     page = (DOCS / "schemas.md").read_text(encoding="utf-8")
     for name in EVERY:

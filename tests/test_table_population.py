@@ -223,7 +223,6 @@ def test_adult_as_its_own_register():
         ({"population": [1, 2]}, TypeError, "population must be a pandas, polars or"),
         ({"population": {"age": [], "sex": []}}, ValueError, "population must have at least one"),
         ({"margins": ["age"]}, ValueError, "margins must be left out with population"),
-        ({"protect": {}}, ValueError, "protect must be left out with population"),
         ({"coarsen": 0.1}, ValueError, "coarsen must be left out with population"),
         (
             {"population": {"age": [30, None], "sex": ["f", "m"]}},

@@ -113,3 +113,11 @@ def test_recorder_refuses_parameters_that_do_not_train():
     refused(message, ParameterRecorder, model, optimizer)
     with ParameterRecorder(model, optimizer, parameters=["3.weight"]) as recorder:
         assert recorder.parameters_.shape == (1, 192)
+
+
+class TestFinite:
+    def test_examples_are_counted_over_blocks(self):
+        x = torch.ones(700, 3)
+        x[600, 1] = torch.nan
+        with pytest.raises(ValueError, match=r"x must have finite gradients; .* example 600 is"):
+            per_sample_gradients(torch.nn.Linear(3, 2), torch.nn.MSELoss(), x, torch.ones(700, 2))

@@ -278,7 +278,8 @@ def test_guesses_are_the_largest_and_the_smallest_scores():
     right = np.sum(audit.guesses == np.where(audit.member, 1, -1))
     assert audit.bound.correct == right
     assert audit.bound == one_run_audit(seen["scores"], audit.member, guesses=(10, 20), delta=1e-5)
-    fields = {"bound", "member", "scores", "guesses", "verdict", "statement", "kind"}
+    fields = {"bound", "member", "scores", "guesses", "verdict", "statement", "kind", "control"}
+    fields |= {"mu_lower", "accountant_epsilon", "noise_multiplier"}
     assert set(audit.to_dict()) == fields
 
 

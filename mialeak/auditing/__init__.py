@@ -9,15 +9,20 @@ from mialeak.auditing._audit import AuditResult, audit
 from mialeak.auditing._intervals import Band, Interval
 from mialeak.auditing._one_run import OneRunResult, one_run_audit, one_run_p_value
 from mialeak.auditing._power import AuditPower, audit_power
+from mialeak.auditing._shadow import ShadowAudit, shadow_audit
+from mialeak.auditing._stream import AuditStream
 
 __all__ = [
     "AuditPower",
     "AuditResult",
+    "AuditStream",
     "Band",
     "Interval",
     "OneRunResult",
+    "ShadowAudit",
     "audit",
     "audit_power",
     "one_run_audit",
     "one_run_p_value",
+    "shadow_audit",
 ]

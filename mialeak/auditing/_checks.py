@@ -108,7 +108,8 @@ def refuse_matrices(values: Any, name: str) -> None:
         rule = f"have one score for each run; its shape is {values.shape}"
         remedy = (
             "Scores of several examples of one model are not independent: take one example a "
-            "model, or pass ravel() of scores that are independent"
+            "model, or pass ravel() of scores that are independent. For shadow models by examples "
+            "call shadow_audit(scores, members)"
         )
         invalid(name, rule, remedy=remedy)
 

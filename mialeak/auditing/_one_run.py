@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincc, expit
@@ -26,6 +26,9 @@ from mialeak.auditing._checks import (
     verdict_on,
 )
 from mialeak.special import binom_logpmf
+
+if TYPE_CHECKING:
+    from mialeak.tradeoff import TradeOff
 
 __all__ = [
     "Choices",
@@ -69,8 +72,13 @@ class OneRunResult(Result):
         As given.
     claimed_epsilon : float or None
         As given.
+    p_value : float or None
+        Of the null curve, if one was given: below 1 - confidence the curve is refuted.
     kind : str
         "bound".
+    mu_lower : float
+        The training is not mu-Gaussian differentially private, of adding or removing a row, for any
+        smaller mu.  By itself, with `confidence`; computed when asked for.
     provable_epsilon : float
         The bound of a perfect attack on so many canaries with these coins and choices of guesses:
         each member has a larger score than each other canary.
@@ -95,9 +103,18 @@ class OneRunResult(Result):
     delta: float
     confidence: float
     claimed_epsilon: float | None = None
+    p_value: float | None = field(default=None, repr=False)
     kind: Kind = "bound"
     _members: int = field(repr=False, kw_only=True)
     _choices: Choices = field(repr=False, compare=False, kw_only=True)
+    _right: list[int] = field(repr=False, compare=False, kw_only=True)
+
+    @cached_property
+    def mu_lower(self) -> float:
+        """What is proved of mu."""
+        from mialeak.auditing._one_run_curves import gaussian_bound
+
+        return gaussian_bound(self._choices, self._right, self.n_canaries)
 
     @cached_property
     def provable_epsilon(self) -> float:
@@ -127,6 +144,7 @@ class OneRunResult(Result):
             "claimed_epsilon": self.claimed_epsilon,
             "verdict": self.verdict,
             "kind": self.kind,
+            **({} if self.p_value is None else {"p_value": self.p_value}),
         }
 
 
@@ -140,6 +158,7 @@ def one_run_audit(
     higher_is_member: bool = True,
     claimed_epsilon: Any = None,
     allow_reversed: bool = False,
+    null: TradeOff | None = None,
     rng: Any = 0,
 ) -> OneRunResult:
     """Lower bound on epsilon from the scores of many canaries in one training run.
@@ -182,6 +201,10 @@ def one_run_audit(
         Whether scores are audited as they are where the area under their curve, of members against
         others, lies below 1/2 beyond its interval of 95 % (at any `confidence`).  By default they
         are an error: a forgotten sign would prove 0.
+    null : TradeOff, optional
+        A symmetric curve that the training is claimed to keep to, of adding or removing a row: the
+        result holds the `p_value` of that claim.  Of Gaussian curves `mu_lower` of the result is
+        the largest mu that is refuted.
     rng : int, Generator or SeedSequence
         Seed of the order of tied scores, fixed by default: the best of several seeds is no bound.
 
@@ -207,6 +230,11 @@ def one_run_audit(
     with r trials and probability ``e^epsilon/(1 + e^epsilon)``.  The bound is where this reaches
     ``1 - confidence``.  It grows with the number of canaries only to about the logarithm of it, so
     that one run proves less than many.
+
+    Of curves, Mahloujifar, Melis and Chaudhuri (ICML 2025): the law of the number of right guesses
+    keeps to ``sum_{j >= v} j p_j / m <= h(sum_{j >= v} (r - j + 1) p_{j-1} / m)`` for every v, with
+    ``h`` the power at a false-positive rate; the p-value is the largest P(W >= v) of such a law.
+    For Gaussian noise that is larger evidence than an epsilon at a delta.
 
     Epsilon is one of adding or removing a row, unlike that of :func:`audit`: a canary is in the
     data, or nothing is in its place.  Equal scores of all canaries prove nothing.
@@ -244,18 +272,26 @@ def one_run_audit(
     if not higher_is_member:
         values = -values
     below = members_below(values, flags, rng)
-    size = values.size
+    size, is_flat = values.size, values.min() == values.max()
     epsilon, chosen, right = best_bound(choices, below, delta)
+    counts = [0 if is_flat else right_guesses(below, *pair) for pair, _ in choices]
+    p_value = None
+    if null is not None:
+        from mialeak.auditing._one_run_curves import curve_p_value
+
+        p_value = curve_p_value(null, choices, counts, size)
     return OneRunResult(
-        epsilon_lower=0.0 if values.min() == values.max() else epsilon,
+        epsilon_lower=0.0 if is_flat else epsilon,
         guesses=chosen,
         correct=right,
         n_canaries=size,
         delta=delta,
         confidence=level,
         claimed_epsilon=claim,
+        p_value=p_value,
         _members=int(below[size]),
         _choices=choices,
+        _right=counts,
     )
 
 
@@ -266,13 +302,18 @@ def members_below(values: FloatArray, flags: IntArray, rng: Any) -> IntArray:
     return np.concatenate([[0], np.cumsum(rising)])
 
 
+def right_guesses(below: IntArray, plus: int, minus: int) -> int:
+    """How many guesses are right, of the largest scores in and of the smallest out."""
+    return int(below[-1] - below[below.size - 1 - plus] + minus - below[minus])
+
+
 def best_bound(
     choices: Choices, below: IntArray, delta: float
 ) -> tuple[float, tuple[int, int], int]:
     """The largest bound of the choices, its guesses, and how many of them are right."""
     size, best = below.size - 1, (-1.0, choices[0][0], 0)
     for (plus, minus), share in choices:
-        right = int(below[size] - below[size - plus] + minus - below[minus])
+        right = right_guesses(below, plus, minus)
         if best[0] >= 0.0 and _p_value(right, plus + minus, best[0], size, delta) > share:
             continue  # proves less
         epsilon = _epsilon(right, plus + minus, size, delta, share)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import _output, audit, curve, info, mean, table
+from mialeak.cli import _output, audit, curve, info, mean, release, table
 from mialeak.cli._errors import as_typed, shortened
 
 __all__ = ["main"]
@@ -29,6 +29,7 @@ _EPILOG = """\
 Examples:
   mialeak table --example adult
   mialeak mean --example genotypes --html report.html
+  mialeak release plan.toml
   mialeak table --help
 
 Exit code: 0 within the limit (or none given), 2 over it, 3 undecided,
@@ -108,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     table.add_parser(commands)
     mean.add_parser(commands)
+    release.add_parser(commands)
     audit.add_parser(commands)
     curve.add_parser(commands)
     info.add_parser(commands)

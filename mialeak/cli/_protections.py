@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from mialeak.cli import _options
 
-__all__ = ["add_options", "protections"]
+__all__ = ["add_options", "plan", "protections", "recoding"]
 
-_FORMS = "round:BASE, random-round:BASE, suppress:BELOW or geometric:EPSILON"
+_FORMS = (
+    "round:BASE, random-round:BASE, suppress:BELOW, cell-key:FILE, geometric:EPSILON, "
+    "gaussian:SIGMA, synthetic:ROWS, or several in their order, such as suppress:7+round:5"
+)
 
 
 def add_options(add: Any) -> None:
@@ -18,7 +22,7 @@ def add_options(add: Any) -> None:
         "--protect",
         action="append",
         type=_checked,
-        metavar="NAME:X",
+        metavar="NAME:X[+NAME:X]",
         help=f"also report the leakage with each count protected by {_FORMS}; may be repeated",
     )
     add(
@@ -27,14 +31,95 @@ def add_options(add: Any) -> None:
         metavar="X",
         help="also report merges of cells for a leakage of at most X",
     )
+    _add_recoding(add)
+
+
+def _add_recoding(add: Any) -> None:
+    """Describe how columns are made coarser."""
+    for option, of, what in (
+        ("--bin", "WIDTH", "count numbers in bands: age:5"),
+        ("--top-code", "X", "count numbers of at least X as one: age:80"),
+        ("--bottom-code", "X", "count numbers of at most X as one: age:17"),
+        ("--group-rare", "ROWS", 'count values of fewer rows as "other": occupation:100'),
+    ):
+        metavar = f"COLUMN:{of}"
+        add(option, action="append", type=_of_column, metavar=metavar, help=f"{what}; repeatable")
+    add("--recode", metavar="FILE", help="recode the columns as this table states: .csv or .json")
+    add(
+        "--plan",
+        type=_options.number(_options.LEVEL),
+        metavar="X",
+        help="report the cheapest recoding for a leakage of at most X",
+    )
+    add("--keep", metavar="A,B", help="columns that --plan leaves as they are")
+    add(
+        "--weight",
+        action="append",
+        type=_of_column,
+        metavar="COLUMN:W",
+        help="what a bit of the column is worth to --plan (default: 1); repeatable",
+    )
+    add("--recode-to", metavar="FILE", help="write the recoding of --plan to a .csv or .json")
+
+
+def _of_column(text: str) -> tuple[str, float]:
+    """A column and a number, for argparse."""
+    column, _, number = text.rpartition(":")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not column or not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be COLUMN:NUMBER; got {text!r}")
+    return column, int(value) if value == int(value) else value
+
+
+def recoding(options: argparse.Namespace) -> Any:
+    """`recode` of ``table_leakage``: the file, or rules by column."""
+    rules: dict[str, dict[str, float]] = {}
+    for rule, given in (
+        ("bin", options.bin),
+        ("top", options.top_code),
+        ("bottom", options.bottom_code),
+        ("rare", options.group_rare),
+    ):
+        for column, value in given or ():
+            rules.setdefault(column, {})[rule] = value
+    if options.plan is not None and (rules or options.recode):
+        raise ValueError("--plan must be given without another recoding: it proposes one")
+    if options.plan is None and (options.keep or options.recode_to or options.weight):
+        raise ValueError("--keep, --weight and --recode-to go with --plan")
+    if rules and options.recode:
+        raise ValueError("--recode must be given alone: its file states the whole recoding")
+    return options.recode if options.recode else rules or None
+
+
+def plan(frame: Any, columns: Any, options: argparse.Namespace, **asked: Any) -> Any:
+    """The plan that ``--plan`` asks for, written where it shall be; None without the option."""
+    if options.plan is None:
+        return None
+    from mialeak.tables import plan_recoding
+
+    keep = () if options.keep is None else _options.names(options.keep, "--keep")
+    weights = dict(options.weight or ())
+    proposed = plan_recoding(frame, columns, options.plan, keep=keep, weights=weights, **asked)
+    if options.recode_to is not None:
+        proposed.write(options.recode_to)
+    return proposed
 
 
 def _checked(text: str) -> str:
     """The option, if it names a protection, for argparse."""
     try:
         _protection(text)
-    except (KeyError, ValueError):
+    except KeyError:
         raise argparse.ArgumentTypeError(f"must be {_FORMS}; got {text!r}") from None
+    except (OSError, TypeError, ValueError) as error:
+        cause = (
+            "" if not hasattr(error, "fault") and "invalid literal" in str(error) else str(error)
+        )
+        said = f"must be {_FORMS}; got {text!r}"
+        raise argparse.ArgumentTypeError(f"{said} ({cause})" if cause else said) from None
     return text
 
 
@@ -46,11 +131,17 @@ def _protection(text: str) -> Any:
         "round": (mechanisms.Round, int),
         "random-round": (mechanisms.RandomRound, int),
         "suppress": (mechanisms.Suppress, int),
+        "cell-key": (mechanisms.CellKey, str),
         "geometric": (mechanisms.Geometric, float),
+        "gaussian": (mechanisms.DiscreteGaussian, float),
+        "synthetic": (mechanisms.Synthetic, int),
     }
-    name, _, value = text.partition(":")
-    kind, number = kinds[name]
-    return kind(number(value))
+    steps = []
+    for step in text.split("+"):
+        name, _, value = step.partition(":")
+        kind, number = kinds[name.strip()]
+        steps.append(kind(number(value)))
+    return steps[0] if len(steps) == 1 else mechanisms.Pipeline(*steps)
 
 
 def protections(options: argparse.Namespace) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
+from mialeak.cli._audits import run_shadow, run_stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,6 +29,12 @@ the members of one model are not.  With --one-run, IN holds the scores of the
 canaries of one training run, and OUT holds their flags: 1 if the canary was in
 the data, 0 if not.  A fair coin must have decided for each canary.
 
+With --stream these canaries count one by one, in the order of the files, and
+the bound holds after each of them.  With --shadow, IN holds a matrix of
+scores, a shadow model a row and an example a column, and OUT whether the
+example was in the data of the model: the answer is a bound for each example,
+and those that are proved to leak all together.
+
 With --max-epsilon E the command is a gate: it exits with 2 if the proved
 epsilon is above E, with 3 if even a perfect attack could not prove so much
 with so few scores, and with 0 otherwise.  A bound within the limit is no proof
@@ -43,9 +50,10 @@ fair, and scores that point the other way (a forgotten sign) are errors.
 
 _EPILOG = """\
 Examples:
-  mialeak audit in.csv out.csv --delta 1e-5
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
   mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
+  mialeak audit --shadow scores.npy members.npy
+  mialeak audit --stream scores.csv member.csv --max-epsilon 2
 """
 
 #: What the numbers compare.
@@ -96,11 +104,14 @@ def add_parser(commands: Any) -> None:
     files = "one column of numbers: .csv or .tsv with its name in line 1, .parquet, .npy or .npz"
     add("inside", metavar="IN", help=files)
     add("outside", metavar="OUT", help="the same")
-    add(
+    kinds = parser.add_mutually_exclusive_group().add_argument
+    kinds(
         "--one-run",
         action="store_true",
         help="IN: scores, OUT: flags of the canaries of one run; see above",
     )
+    kinds("--stream", action="store_true", help="the same, with a bound that holds at all moments")
+    kinds("--shadow", action="store_true", help="IN, OUT: matrices, shadow models by examples")
     delta = ("be at least 0 and below 1", lambda x: 0.0 <= x < 1.0)
     add(
         "--delta",
@@ -144,17 +155,20 @@ def run(options: argparse.Namespace) -> int:
         "out_scores": options.outside,
         "scores": options.inside,
         "member": options.outside,
+        "members": options.outside,
         "confidence": "--confidence",
         "claimed_epsilon": "--claimed-epsilon",
     }
+    if options.shadow:
+        return run_shadow(options)
     scores = _scores(options.inside), _scores(options.outside)
+    if options.stream:
+        return run_stream(options, *scores)
     common = {
-        "delta": options.delta,
-        "confidence": options.confidence,
-        "higher_is_member": not options.lower_is_member,
-        "claimed_epsilon": options.claimed_epsilon,
-        "allow_reversed": options.allow_reversed,
+        name: getattr(options, name)
+        for name in ("delta", "confidence", "claimed_epsilon", "allow_reversed")
     }
+    common["higher_is_member"] = not options.lower_is_member
     result: AuditResult | OneRunResult
     if options.one_run:
         result, draw = one_run_audit(*scores, **common), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,17 @@ _GRID = 30
 _DRAWN = 10_000_000
 
 _RISKIEST = "leakage of the riskiest row"
+
+#: Protections that a picture compares at most.
+_MOST_BARS = 4
+
+#: What the pictures show, for those who cannot see them.
+_ALTS = ("Leakage of each row, riskiest first.", "Leakage by size of the release.")
+_PROTECTED_ALTS = ("Share of the people by leakage, unprotected and protected.",)
+_PLAN_ALTS = (
+    "Share of the people by leakage, before and after recoding.",
+    "Leakage by information lost.",
+)
 
 #: What the numbers compare where the register is at hand.
 _SAMPLED = (
@@ -135,6 +147,7 @@ def add_parser(commands: Any) -> None:
         help="exit with 2 if the leakage of the riskiest row is above X; see below",
     )
     _protections.add_options(add)
+    add("--secret", metavar="A", help="report how well column A of a person in FILE is guessed")
     add(
         "--na",
         choices=("error", "category", "drop"),
@@ -227,6 +240,8 @@ def run(options: argparse.Namespace) -> int:
         independent=options.independent,
         protect=_protections.protections(options),
         coarsen=options.coarsen,
+        secret=options.secret,
+        recode=_protections.recoding(options),
         progress=_output.shows_progress(),
     )
     over, verdict, limit = _verdict(report, options)
@@ -235,19 +250,45 @@ def run(options: argparse.Namespace) -> int:
     has_people = report.population is not None or report.people is not None
     content["samples"] = None if has_people else _samples(report, options.target)
     content["limit"] = limit
+    plan = _plan(frame, columns, population, options)
+    content["plan"] = None if plan is None else plan.to_dict()
+    if plan is not None:
+        document = replace(document, sections=[*document.sections, plan.section()])
     return _output.give(
         options,
         document,
         schema="mialeak.table/2",
         content=content,
-        draw=lambda: _figure(report, options),
+        draw=lambda: _figure(report, options, plan),
         title=f"What publishing counts of {options.example or file.name} leaks",
-        alts=("Leakage of each row, riskiest first.", "Leakage by size of the release."),
+        alts=_alts(report, plan),
         inputs=[file, *inputs],
         verdict=verdict,
         over=over,
         source=origin,
         compared=_SAMPLED if has_people else (),
+    )
+
+
+def _plan(frame: Any, columns: Any, population: Any, options: argparse.Namespace) -> Any:
+    """The cheapest recoding, if it is asked for."""
+    if options.plan is not None and options.margins is not None:
+        raise ValueError("--plan must be given without --margins: it recodes the joint counts")
+    if options.plan is not None and options.exclude is not None:
+        raise ValueError("--plan takes --columns, not --exclude")
+    if columns is not None and options.secret is not None and options.secret not in columns:
+        columns = [*columns, options.secret]
+    return _protections.plan(
+        frame,
+        columns,
+        options,
+        counts=options.counts,
+        population=population,
+        n=options.n,
+        na=options.na,
+        missing=_options.markers(options) if options.file is None else (),
+        confidence=options.confidence,
+        progress=_output.shows_progress(),
     )
 
 
@@ -312,6 +353,8 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
     options.typed |= {"person": "--person", "panel": "--panel"}
     options.typed |= {"total": "--total", "suppressed": "--suppressed"}
+    options.typed |= {"secret": "--secret", "recode": "--recode", "keep": "--keep"}
+    options.typed |= {"weights": "--weight"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -328,7 +371,11 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         if columns is None and margins is not None:
             wanted = list(dict.fromkeys(name for margin in margins for name in margin))
         if wanted is not None:
-            more = [name for name in (options.counts, options.person) if name is not None]
+            more = [
+                name
+                for name in (options.counts, options.person, options.secret)
+                if name is not None
+            ]
             wanted = list(dict.fromkeys([*wanted, *more]))
         return (
             _options.read_file(options, wanted, whole=False),
@@ -358,15 +405,17 @@ def _read_population(
     return _options.read_file(of_file, None, whole=False), [Path(text)]
 
 
-def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
-    """Left the leakage of the rows, right that of releases of other sizes."""
-    figure, (left, right) = _output.panels(2)
+def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
+    """The leakage of the rows, that of other sizes, and what protections and a plan bring."""
+    figure, (left, right, *more) = _output.panels(len(_alts(report, plan)))
     import numpy as np
 
     from mialeak._results import Bounds
     from mialeak.plotting import LeakageDisplay
     from mialeak.tables import estimate_max_leakage
 
+    if more:
+        _draw_changes(report, plan, more)
     if report.population is not None:
         _draw_population(report.population, left, right)
         return figure
@@ -387,6 +436,29 @@ def _figure(report: TableReport, options: argparse.Namespace) -> Figure:
         name = "margins, own frequencies"
         LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
     return figure
+
+
+def _alts(report: TableReport, plan: Any) -> tuple[str, ...]:
+    """What the pictures of a report show."""
+    protected = _PROTECTED_ALTS if report.protections else ()
+    return (*_ALTS, *protected, *(_PLAN_ALTS if plan is not None else ()))
+
+
+def _draw_changes(report: TableReport, plan: Any, axes: list[Any]) -> None:
+    """The people by leakage before and after protections, and a recoding; what that costs."""
+    from mialeak.plotting import ChangeDisplay
+
+    if report.protections:
+        compared = report.protections[: _MOST_BARS + 1]
+        leakage = {
+            table.protection if k else "as it is": (table.cell_leakage, report.cell_counts)
+            for k, table in enumerate(compared)
+        }
+        ChangeDisplay.from_classes(leakage, ax=axes[0])
+    if plan is not None:
+        before_and_after = {"as it is": plan.cells_before, "recoded": plan.cells_after}
+        ChangeDisplay.from_classes(before_and_after, ax=axes[-2])
+        ChangeDisplay.from_plan(plan, ax=axes[-1])
 
 
 def _draw_population(population: PopulationReport, left: Any, right: Any) -> None:

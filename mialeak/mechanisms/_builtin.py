@@ -26,7 +26,9 @@ from mialeak._arrays import (
 )
 from mialeak._blocks import as_rng
 from mialeak._kernels import enumeration
-from mialeak.mechanisms._cellwise import target_cell_terms
+from mialeak.discrete import atom_leakage as cell_atoms
+from mialeak.mechanisms._cellwise import register_cell_terms, target_cell_terms
+from mialeak.populations import Register
 
 __all__ = [
     "CellMechanism",
@@ -72,6 +74,10 @@ class CellMechanism(ABC):
     phase: int = 0
     random: bool = False
 
+    def _of_release(self, n: float) -> CellMechanism:
+        """The mechanism for releases made from n rows; most do not depend on them."""
+        return self
+
     @abstractmethod
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """Signed measures over counts as measures over outcomes.
@@ -88,22 +94,23 @@ class CellMechanism(ABC):
         ndarray, shape (R, outcomes)
         """
 
-    def atom_leakage(self, p: Any, n: int) -> FloatArray:
+    def atom_leakage(self, p: Any, n: int | None = None) -> FloatArray:
         """Leakage of a target whose cell has probability `p`, if that cell alone is released.
 
         For raw counts this is :func:`mialeak.atom_leakage`.
 
         Parameters
         ----------
-        p : array_like of float, any shape
-            Probabilities of cells, of one law or not.  At 0 the limit.
+        p : array_like of float, any shape, or Register
+            Probabilities of cells, of one law or not.  At 0 the limit.  Or the people of the cells
+            of a :class:`~mialeak.populations.Register`; of an empty cell, of somebody alone in it.
         n : int
-            Number of rows, the target included.
+            Number of rows, the target included; left out for a register with a rate.
 
         Returns
         -------
         ndarray of float64
-            In the shape of `p`.
+            In the shape of `p`, or one for each cell of a register.
 
         Raises
         ------
@@ -118,6 +125,12 @@ class CellMechanism(ABC):
         >>> Round(5).atom_leakage([1e-5, 0.002], 1000).round(4)
         array([0.    , 0.2704])
         """
+        if isinstance(p, Register):
+            whole = cell_atoms(p, n)  # of the raw counts: checks n, and that the cells are known
+            people = np.maximum(np.asarray(p.counts, np.int64), 1)
+            sizes, place = np.unique(people, return_inverse=True)
+            terms = register_cell_terms(self, sizes, p, n, 1.0)
+            return np.asarray(np.minimum(terms[place], whole))
         probability = as_floats(p, "p")
         require_within(probability, 0.0, 1.0, "p", "hold probabilities between 0 and 1")
         rows = as_count(n, "n", least=1)

@@ -18,6 +18,7 @@ from mialeak._arrays import (
     as_probabilities,
     as_share,
     invalid,
+    unsupported,
 )
 from mialeak._blocks import map_blocks, progress_bar, resolve_workers, row_blocks, spawn_streams
 from mialeak._results import Kind, Result
@@ -32,7 +33,9 @@ from mialeak.mechanisms._enumerate import (
     as_outcomes,
     enumerated_leakage,
 )
-from mialeak.mechanisms._registers import register_leakage
+from mialeak.mechanisms._pram import Pram, pram_leakage
+from mialeak.mechanisms._register import register_leakage
+from mialeak.mechanisms._swap import Swap, swap_leakage
 from mialeak.populations import Register
 
 __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
@@ -49,6 +52,8 @@ _LARGEST_GAMMA = 1e100
 #: Absolute error: a constant, and for a fixed number of rows or a statistic, times sqrt(n).
 _ROUNDING, _EPS = 1e-14, 2.0**-52
 _ROWS, _METHODS = ("fixed", "poisson"), ("auto", "sample")
+#: Kind of two bounds, by whether they are equal.
+_KINDS: dict[bool, Kind] = {False: "bound", True: "exact"}
 #: Samples and confidence, unless the caller states others.
 _SAMPLES, _CONFIDENCE = 100_000, 0.95
 #: Digits of a result that are printed at most.
@@ -71,7 +76,8 @@ class MechanismLeakage(Result):
     kind : str
         "exact"; "bound"; or "estimate", if `lower` holds with a stated confidence only.
     rows : str
-        "fixed" or "poisson": how many rows there are.
+        "fixed" or "poisson": how many rows there are; "bernoulli": people of a register, each drawn
+        with its rate.
     method : str
         How it was computed, in a few words.
     error : float
@@ -140,24 +146,28 @@ def mechanism_leakage(
 ) -> MechanismLeakage:
     r"""Membership leakage of a given procedure on discrete data.
 
-    The data are `n` independent rows with the law `p`; the procedure sees their histogram and
-    releases something; an attacker who knows `p`, the procedure and a target row sees that and
-    guesses whether the target was among the rows.  The result is how much better than blind the
-    best attack is, on average over targets with the law `p`.
+    The data are `n` independent rows with the law `p`, or people drawn from a register; the
+    procedure sees their histogram and releases something; an attacker who knows `p`, the procedure
+    and a target row sees that and guesses whether the target was among the rows.  The result is how
+    much better than blind the best attack is, on average over targets with the law `p`.
 
     Parameters
     ----------
     mechanism : built-in, callable or integer array
-        * :class:`Histogram`, :class:`Mean`, :class:`Maximum`, :class:`Mode`, :class:`Round`,
-          :class:`RandomRound`, :class:`Suppress` or :class:`Geometric`;
+        * what treats each cell on its own: :class:`Round`, :class:`RandomRound`,
+          :class:`Suppress`, :class:`CellKey`, :class:`Geometric`, :class:`DiscreteGaussian`,
+          :class:`Synthetic`, or several of these in a :class:`Pipeline`;
+        * what moves rows before they are counted: :class:`Pram` or :class:`Swap`;
+        * :class:`Histogram`, :class:`Mean`, :class:`Maximum` or :class:`Mode`;
         * a function of count vectors, an array of shape (M, K) of integers that must not be
           changed, that returns the label of what is released for each, integers of shape (M,), or,
           if it is random, the probabilities of its outcomes, shape (M, L).  With more than one
           worker it is called in several threads;
         * the labels of all count vectors, in the order of :func:`count_vectors`.
     p : array_like, shape (K,), or Register
-        Probabilities of the atoms; or the people of whom a sample is drawn, for mechanisms that
-        treat each cell by itself.
+        Probabilities of the atoms; or the people of a :class:`~mialeak.populations.Register`, of
+        whom n are drawn without replacement, or each with the register's rate.  A register is taken
+        for :class:`Histogram` and what treats each cell on its own.
     n : int, optional
         Number of rows, the target included.  Left out for a register with a rate.
     gamma : float, default 1.0
@@ -189,7 +199,10 @@ def mechanism_leakage(
     MechanismLeakage
         With `kind` "exact", except that what treats each cell on its own (rounding, suppression,
         noise) is enclosed ("bound") if the number of rows is fixed and there are too many cells to
-        enumerate: between the leakage of the target's own cell and that of the raw counts.  With
+        enumerate: between the leakage of the target's own cell and that of the raw counts.  What
+        moves rows is enclosed for too many cells: post-randomisation between the leakage of counts
+        of groups of cells and that of the counts to one who knows which rows moved; swapping
+        between that of the counts that it keeps and that of the raw counts.  With
         ``method="sample"`` it is "estimate": `lower` is a confidence bound, and `upper`
         :func:`~mialeak.max_leakage`, for no sample bounds an unknown function from above.
 
@@ -279,13 +292,15 @@ def mechanism_leakage(
     0.0437 to 0.3312
     """
     if isinstance(p, Register):
-        if rows != "fixed" or method != "auto":
-            name = "method" if rows == "fixed" else "rows"
-            invalid(name, "be left out for a Register, which says how people are drawn")
-        weight = as_gamma(gamma)
-        lower, upper, how = register_leakage(mechanism, p, n, weight)
-        ends: Literal["exact", "bound"] = "exact" if lower == upper else "bound"
-        return MechanismLeakage(lower, upper, ends, "fixed", how, _ROUNDING / min(1.0, weight))
+        if (rows, method, samples, confidence, rng) != ("fixed", "auto", None, None, None):
+            why = "it states itself how its people are drawn, and its answer needs no samples"
+            remedy = "Leave rows, method, samples, confidence and rng out"
+            unsupported("rows, method or samples", "for a Register", why, remedy)
+        weight = min(as_gamma(gamma), _LARGEST_GAMMA)
+        lower, upper, how = register_leakage(mechanism, p, n, weight, _MOST_JOINT_FIRST)
+        sampling = "fixed" if p.rate is None else "bernoulli"
+        error = (_ROUNDING + _EPS * math.sqrt(p.people)) / min(1.0, weight)
+        return MechanismLeakage(lower, upper, _KINDS[lower == upper], sampling, how, error)
     law = as_law(p)
     size, weight = as_count(n, "n", least=1), as_gamma(gamma)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"
@@ -294,8 +309,8 @@ def mechanism_leakage(
         _require_sampled(mechanism, rows)
         drawn = as_count(_SAMPLES if samples is None else samples, "samples", least=4)
         level = as_share(_CONFIDENCE if confidence is None else confidence, "confidence")
-        sampling = _Sampling(mechanism, law, size, weight, drawn // 2, threads)
-        lower, upper = sampling.bounds(level, rng, progress=progress)
+        halves = _Sampling(mechanism, law, size, weight, drawn // 2, threads)
+        lower, upper = halves.bounds(level, rng, progress=progress)
         return MechanismLeakage(lower, upper, "estimate", rows, "split sample")
     for name, value in (("samples", samples), ("confidence", confidence), ("rng", rng)):
         if value is not None:
@@ -327,6 +342,9 @@ def _computed(
     weight = min(gamma, _LARGEST_GAMMA)
     if isinstance(mechanism, CellMechanism):
         lower, upper, method = _cell_leakage(mechanism, law, size, weight, poisson=poisson)
+    elif isinstance(mechanism, (Pram, Swap)):
+        rows_moved: Any = pram_leakage if isinstance(mechanism, Pram) else swap_leakage
+        lower, upper, method = rows_moved(mechanism, law, size, weight, poisson=poisson)
     else:
         closed = closed_leakage(mechanism, law, size, weight, poisson=poisson)
         method = "closed form"
@@ -343,7 +361,7 @@ def _computed(
                 limit=limit,
             )
         lower = upper = closed
-    kind: Literal["exact", "bound"] = "exact" if lower == upper else "bound"
+    kind = _KINDS[lower == upper]
     cells = poisson and isinstance(mechanism, (CellMechanism, Histogram))
     error = (_ROUNDING + (0.0 if cells else _EPS * math.sqrt(size))) / min(1.0, weight)
     return MechanismLeakage(lower, upper, kind, _ROWS[poisson], method, error)
@@ -368,7 +386,10 @@ def _cell_leakage(
     cells = len(atoms)
     if cells == 1:
         return 0.0, 0.0, "closed form"
-    if cells <= _MOST_JOINT_CELLS and joint_size(mechanism, cells, n) <= _MOST_JOINT_FIRST:
+    if (
+        cells <= _MOST_JOINT_CELLS
+        and joint_size(mechanism, cells, n, _MOST_JOINT_FIRST) <= _MOST_JOINT_FIRST
+    ):
         exact = joint_leakage(mechanism, atoms, n, gamma)
         return exact, exact, "enumeration"
     if (

@@ -15,6 +15,7 @@ counts that are already there, :func:`estimate_atom_leakage` cell by cell.
 
 from __future__ import annotations
 
+from mialeak.tables._by_column import ColumnEffect
 from mialeak.tables._estimate import (
     AtomEstimates,
     estimate_atom_leakage,
@@ -30,6 +31,8 @@ from mialeak.tables._margins import (
 )
 from mialeak.tables._persons import PersonAtRisk, PersonsReport
 from mialeak.tables._protections import ProtectedTable
+from mialeak.tables._recoding import Recoding
+from mialeak.tables._recoding_plan import RecodingPlan, plan_recoding
 from mialeak.tables._register_report import (
     PanelReport,
     PopulationReport,
@@ -37,10 +40,12 @@ from mialeak.tables._register_report import (
     StratumInPopulation,
 )
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
+from mialeak.tables._secrets import SecretReport
 
 __all__ = [
     "AtomEstimates",
     "CellSize",
+    "ColumnEffect",
     "Margin",
     "MarginAccount",
     "MarginLeakage",
@@ -50,13 +55,17 @@ __all__ = [
     "PersonsReport",
     "PopulationReport",
     "ProtectedTable",
+    "Recoding",
+    "RecodingPlan",
     "RowAtRisk",
     "RowInMargins",
     "RowInPopulation",
     "SampleSize",
+    "SecretReport",
     "StratumInPopulation",
     "TableReport",
     "estimate_atom_leakage",
     "estimate_max_leakage",
+    "plan_recoding",
     "table_leakage",
 ]

@@ -10,12 +10,14 @@ import numpy as np
 from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
+from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
 
-__all__ = ["caveat_of_names", "counted", "document"]
+__all__ = ["caveat_of_names", "compared", "counted", "document"]
 
 #: Times the rows of the table beyond which no number of rows is told: no size at hand is enough.
 _RATIO = 10
@@ -34,12 +36,14 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
     sections = [
         _numbers(report),
         counted(report),
+        *section_of_secret(report),
+        *section_of_columns(report),
         _sizes(report),
     ]
     if report.people is None:
         sections.append(_needed(report, report.samples_for(leakage)))
     if report.protections:
-        sections.append(_protections(report.protections))
+        sections.append(compared(report.protections))
     if top:
         sections.append(_riskiest(report, report.riskiest(top), show_rows))
     return Document(_answer(report), sections, report.cautions)
@@ -115,6 +119,8 @@ def counted(report: TableReport) -> Section:
         lines.append(f"already counted: the counts are those of {printable(report.counts)}{empty}")
     if report.source is not None:
         lines.append(f"counted by {report.source.engine}: the cells came, not the rows")
+    if report.recoding is not None:
+        lines.append(f"recoded: {printable(str(report.recoding))}")
     if report.rows_dropped:
         dropped = "row" if report.rows_dropped == 1 else "rows"
         lines.append(f"{report.rows_dropped:,} more {dropped} dropped: a value is missing")
@@ -161,11 +167,12 @@ def _needed(report: TableReport, size: SampleSize) -> Section:
     return Section(f"Rows a release needs to leak at most {size.leakage:g}", [Pairs(pairs)])
 
 
-def _protections(tables: Sequence[ProtectedTable]) -> Section:
-    """The raw counts and each protection: all rows, rows alone in their cell."""
-    alone = tables[0].alone is not None
+def compared(tables: Sequence[ProtectedTable]) -> Section:
+    """The raw counts and each protection: all rows, rows alone in their cell, what is lost."""
+    alone, exact = tables[0].alone is not None, tables[0].kind == "exact"
+    both = "all counts" if exact else "own frequencies"
     header: tuple[str, ...]
-    header = ("leakage", "a row alone", "at most", "own frequencies", "counts published")
+    header = ("leakage", "a row alone", "at most", both, "hidden", "off by", "counts published")
     body: list[tuple[str, ...]] = [
         (
             number(table.value),
@@ -174,27 +181,42 @@ def _protections(tables: Sequence[ProtectedTable]) -> Section:
             number(table.plug_in.lower)
             if table.plug_in.kind == "exact"
             else _span(table.plug_in.lower, table.plug_in.upper),
+            "" if table.hidden is None else percent(table.hidden),
+            "" if table.change is None else f"{table.change:.3g}",
             table.protection,
         )
         for table in tables
     ]
     lines = [
-        "Leakage: estimate for the population these rows came from, as the answer above; without "
-        "an interval. On tables from known laws it was off by at most 0.04.",
+        "Leakage: exact, for a random person of the register, as the answer above."
+        if exact
+        else "Leakage: estimate for the population these rows came from, as the answer above; "
+        "without an interval. On tables from known laws it was off by at most 0.04.",
         "It is what the published count of a person's own cell leaks. If the number of rows is "
         "published as well, all counts together may leak more, at most what they leak as they are.",
     ]
     if alone:
         lines.append(
-            "A row alone: estimate for a row alone in its cell, and the highest it can be."
+            "A row alone: of those alone in their cell of the table the mean, and the highest."
+            if exact
+            else "A row alone: estimate for a row alone in its cell, and the highest it can be."
         )
     else:
         header = (header[0], *header[3:])
         body = [(row[0], *row[3:]) for row in body]
     lines.append(
-        "Own frequencies: the leakage if the table's own frequencies were the population and the "
-        "number of rows known (exact, or two bounds)."
+        "All counts: the leakage of the counts of all cells together (exact, or two bounds)."
+        if exact
+        else "Own frequencies: the leakage if the table's own frequencies were the population and "
+        "the number of rows known (exact, or two bounds)."
     )
+    if all(table.hidden is None for table in tables[1:]):
+        header, body = (*header[:-3], header[-1]), [(*row[:-3], row[-1]) for row in body]
+    else:
+        lines.append(
+            "Hidden: share of the table's cells. Off by: mean distance of shown counts from the "
+            "true ones."
+        )
     return Section("Protections compared", [Table(header, body, left=1), Notes(lines)])
 
 

@@ -26,6 +26,7 @@ from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import check_person, persons_report
 from mialeak.tables._protections import as_protections
+from mialeak.tables._recoding import as_recoding, recoded
 from mialeak.tables._register import (
     check_population,
     counts_of_table,
@@ -43,6 +44,7 @@ from mialeak.tables._rows import (
     read_rows,
     repeated,
 )
+from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._sources import Source, as_table, repeated_cells
 from mialeak.tables._structure import (
     cautions_of_counts,
@@ -81,6 +83,8 @@ def table_leakage(
     independent: bool = False,
     protect: Any = None,
     coarsen: float | None = None,
+    secret: Any = None,
+    recode: Any = None,
     progress: bool = False,
 ) -> TableReport:
     """How much publishing the counts of a table's joint cells leaks about its rows.
@@ -146,9 +150,16 @@ def table_leakage(
         by design are.  What margins leak is then known exactly.
     protect : protection, sequence or dict, optional
         Compare what would leak if the counts were rounded, suppressed or made noisy: such as
-        ``Round(5)``, a list of protections, or a dict of names.
+        ``Round(5)`` or ``Pipeline(Suppress(7), Round(5))`` of :mod:`mialeak.mechanisms`, a list of
+        protections, or a dict of names.
     coarsen : float, optional
         Merge cells until the estimate for the merged counts is at most this leakage, and compare.
+    secret : str, optional
+        Name of a column that an attacker wants to learn of a person who is known to be in the
+        table, and of whom the other columns are known.  It is counted by as the others are.
+    recode : Recoding, mapping or path, optional
+        Make columns coarser before they are counted, those of the register too: rules such as
+        ``{"age": {"bin": 5, "top": 80}}``, or the file of a recode table.
     progress : bool
         Show a progress bar while margins are scored (by tqdm, the extra ``progress``).
 
@@ -160,7 +171,8 @@ def table_leakage(
         rows needed for a target leakage; with `population` the exact leakage, in
         ``.population``; with `panel` that for such an attacker, in ``.panel``; with `person` that
         of persons, in ``.persons``; with `margins` what these leak, in ``.margins``; with `protect`
-        and `coarsen` what these leave, in ``.protections``.  ``print`` shows it.
+        and `coarsen` what these leave, in ``.protections``; with `secret` how well it is guessed,
+        in ``.secret``.  ``print`` shows it.
 
     Raises
     ------
@@ -176,10 +188,10 @@ def table_leakage(
         that is not among `columns`, two of them share
         a column with `independent`, they have more than 10,000 cells together (not counting those
         that others hold), or there are fewer than 3 rows; if `protect` or
-        `coarsen` come with `margins`.
+        `coarsen` come with `margins`, or `secret` does, or is no column.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
-        rows, or not more than `n` in all, or comes with `margins`, `protect` or `coarsen`; with
-        `strata`, if the table has no row of one, or all of its people.  With `person`, if a row's
+        rows, or not more than `n` in all, or comes with `margins` or `coarsen`; with `strata`,
+        if the table has no row of one, or all of its people.  With `person`, if a row's
         is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
         `protect` or `coarsen`.  With `panel`, if it lacks a column, or comes with `population`,
         `margins`, `protect` or `coarsen`.
@@ -315,16 +327,14 @@ def table_leakage(
         frame = frame.whole()
     columns, named = as_asked(columns, counts, margins, independent)
     options = {"counts": counts, "total": total, "suppressed": suppressed}
+    columns = check_secret(secret, columns, margins, counts)
     factors, persons, notes = read_rows(frame, columns, exclude=exclude, missing=missing, **options)
+    factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
-    places = np.flatnonzero(kept)
-    rows = persons_in(kept, persons)
-    cells = cells_of(factors, places, persons)
-    row_cells = np.full(len(kept), -1)
-    row_cells[places] = cells.of_row
-    first_row = places[cells.first_row]
-    values = {name: Factor(f.codes[first_row], f.levels) for name, f in factors.items()}
+    rows, places = persons_in(kept, persons), np.flatnonzero(kept)
+    cells, row_cells, values = _cells(factors, kept, persons)
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
+    options["recoding"] = recoding
     of_strata = {"strata": strata, "prior": prior}
     register, cautions = population_report(population, values, cells, **options, **of_strata)
     n = rows if n is None else n
@@ -353,6 +363,8 @@ def table_leakage(
         panel=of_panel,
         persons=found,
         people=None if people is None else int(people),
+        secret=secret_report(secret, values, cells.counts, row_cells),
+        recoding=recoding,
         counts=counts,
         source=frame if isinstance(frame, Source) else None,
         cells_empty=empty_cells(factors, persons, total),
@@ -360,6 +372,22 @@ def table_leakage(
         cautions=tuple(cautions),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
+    )
+
+
+def _cells(
+    factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
+) -> tuple[Cells, IntArray, dict[Any, Factor]]:
+    """The cells, that of each row (-1 for a dropped one), and the values of each cell."""
+    places = np.flatnonzero(kept)
+    cells = cells_of(factors, places, persons)
+    row_cells = np.full(len(kept), -1)
+    row_cells[places] = cells.of_row
+    first_row = places[cells.first_row]
+    return (
+        cells,
+        row_cells,
+        {name: Factor(factor.codes[first_row], factor.levels) for name, factor in factors.items()},
     )
 
 

@@ -8,7 +8,7 @@ that was fitted to the table (see ``_completed``), as the leakage of the raw cou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from mialeak.mechanisms import (
     Histogram,
     MechanismLeakage,
     coarsen,
+    information_lost,
     mechanism_leakage,
 )
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
@@ -29,6 +30,7 @@ from mialeak.tables._mixture_fit import CompletedLaw, complete
 from mialeak.tables._sampling import leakage_at
 
 if TYPE_CHECKING:
+    from mialeak.tables._register_report import PopulationReport
     from mialeak.tables._report import TableReport
 
 __all__ = ["ProtectedTable", "Protections", "as_protections", "protected_tables"]
@@ -56,26 +58,33 @@ class ProtectedTable(Result):
     plug_in : MechanismLeakage
         The leakage if the table's own frequencies were the population and the number of rows is
         known: exact, or enclosed between what the target's own cell leaks and what all raw counts
-        leak.
+        leak.  With a register, of its samples.
     alone, alone_high : float or None
         Leakage of a row that is alone in its cell: estimate of the mean over such rows, and the
         highest that is compatible with its count.  None if no row is alone.
+    hidden : float or None
+        Share of the table's cells whose count is hidden; None where it is not known, as for merged
+        cells.
+    change : float or None
+        Mean absolute difference of the shown counts from the true ones.
     groups : int or None
         Cells after merging; None if no cells were merged.
     optimal : bool or None
         Whether it was proved that no fewer merges do for the table's own frequencies; None if no
         cells were merged.
     kind : str
-        "estimate".
+        "estimate"; "exact" if the register is at hand.
+    cell_leakage : (cells,) ndarray
+        Leakage of a row in each cell of the table: as `alone`, for rows whose cell has as many.
 
     Examples
     --------
     >>> from mialeak import table_leakage
     >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
     >>> from mialeak.mechanisms import Round
-    >>> raw, rounded = table_leakage(table, protect=Round(5)).protections
-    >>> rounded.protection, rounded.value <= raw.value
-    ('Round(base=5)', True)
+    >>> raw, rounded = table_leakage(table, protect=Round(7)).protections
+    >>> rounded.protection, rounded.value <= raw.value, rounded.change
+    ('Round(base=7)', True, 3.0)
     """
 
     protection: str
@@ -83,9 +92,18 @@ class ProtectedTable(Result):
     plug_in: MechanismLeakage
     alone: float | None
     alone_high: float | None
+    hidden: float | None = None
+    change: float | None = None
     groups: int | None = None
     optimal: bool | None = None
     kind: Kind = "estimate"
+    cell_leakage: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, and not the array."""
+        content = super().to_dict()
+        del content["cell_leakage"]
+        return content
 
 
 @dataclass(frozen=True)
@@ -120,7 +138,10 @@ def _named(protect: Any) -> dict[str, CellMechanism]:
     for name, each in protect.items():
         if not isinstance(each, CellMechanism):
             remedy = "For other procedures use mechanism_leakage with a known law"
-            rule = "hold Round, RandomRound, Suppress, Geometric or another CellMechanism"
+            rule = (
+                "hold protections of counts: Round, RandomRound, Suppress, CellKey, Geometric, "
+                "DiscreteGaussian, Synthetic, a Pipeline of these or another CellMechanism"
+            )
             invalid("protect", rule, index=name, value=each, error=TypeError, remedy=remedy)
     return {str(name): each for name, each in protect.items()}
 
@@ -129,15 +150,21 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
     """The raw counts, each protection, and the merged cells; nothing if nothing is compared."""
     if not protect.mechanisms and protect.coarsen is None:
         return ()
+    if report.population is not None:
+        return _of_sample(report, report.population, protect.mechanisms)
     law = complete(report.cell_counts)
     frequencies = report.cell_counts / report.rows
     unique = report.n_unique > 0
+    leakage = leakage_at(_probabilities(law), report.n, 1.0)
     raw = ProtectedTable(
         protection="none: all counts as they are",
         value=report.estimate.value,
         plug_in=mechanism_leakage(Histogram(), frequencies, report.n),
-        alone=_alone(law, leakage_at(law.nodes, report.n, 1.0)) if unique else None,
+        alone=_alone(law, leakage[: len(law.nodes)]) if unique else None,
         alone_high=1.0 if unique else None,
+        hidden=0.0,
+        change=0.0,
+        cell_leakage=_by_cell(law, leakage, report.cell_counts),
     )
     tables = [raw]
     tables += [_protected(report, law, raw, *named) for named in protect.mechanisms.items()]
@@ -154,9 +181,8 @@ def _protected(
     protection: CellMechanism,
 ) -> ProtectedTable:
     n = report.n
-    heavy = law.sizes[law.heavy] / law.rows
-    p = np.r_[law.nodes, heavy]
-    shares = np.r_[law.shares, heavy * law.cells[law.heavy]]
+    p = _probabilities(law)
+    shares = np.r_[law.shares, p[len(law.nodes) :] * law.cells[law.heavy]]
     leakage = protection.atom_leakage(p, n)
     whole = float(shares @ leakage_at(p, n, 1.0))
     # The estimate of the raw counts is corrected for what the fit misses; here the same share is.
@@ -171,7 +197,76 @@ def _protected(
         most = betainccinv(2.0, law.rows - 1, tail) if law.rows > 1 else 1.0
         alone = _alone(law, leakage[: len(law.nodes)])
         high = float(protection.atom_leakage(np.linspace(0.0, most, _GRID), n).max())
-    return ProtectedTable(name, min(value, raw.value), plug_in, alone, high)
+    hidden, change = _lost(protection, report.cell_counts)
+    return ProtectedTable(
+        protection=name,
+        value=min(value, raw.value),
+        plug_in=plug_in,
+        alone=alone,
+        alone_high=high,
+        hidden=hidden,
+        change=change,
+        cell_leakage=_by_cell(law, leakage, report.cell_counts),
+    )
+
+
+def _probabilities(law: CompletedLaw) -> FloatArray:
+    """Those of the nodes of light cells, then of the heavy cells of each size."""
+    return np.concatenate([law.nodes, law.sizes[law.heavy] / law.rows])
+
+
+def _by_cell(law: CompletedLaw, leakage: FloatArray, counts: IntArray) -> FloatArray:
+    """For each cell the mean leakage of rows whose cell has as many, from that at each node."""
+    light = law.sizes[~law.heavy]
+    weights = law.pmf[light - 1] * law.shares
+    values = np.empty(len(law.sizes))
+    values[~law.heavy] = weights @ leakage[: len(law.nodes)] / weights.sum(axis=1)
+    values[law.heavy] = leakage[len(law.nodes) :]
+    return np.asarray(np.clip(values[np.searchsorted(law.sizes, counts)], 0.0, 1.0))
+
+
+def _lost(protection: CellMechanism, counts: IntArray) -> tuple[float | None, float | None]:
+    lost = information_lost(protection, counts)
+    return (None, None) if lost is None else (lost.hidden, lost.change)
+
+
+def _of_sample(
+    report: TableReport, population: PopulationReport, protections: Mapping[str, CellMechanism]
+) -> tuple[ProtectedTable, ...]:
+    """The same for a sample whose register is at hand: exact, by the count of a person's cell."""
+    register, n = population.register, population.n
+    people, where = np.unique(population.cell_people, return_inverse=True)
+    cells = population.register_cells / register.people
+    shown = population.cell_counts == 1  # rows alone in their cell of the table
+    tables = []
+    raw: dict[str, Any] = {"none: all counts as they are": Histogram()}
+    lost: tuple[float | None, float | None]
+    for name, each in [*raw.items(), *protections.items()]:
+        plug_in = mechanism_leakage(each, register, n)
+        if isinstance(each, Histogram):
+            value, rows, lost = plug_in.lower, population.cell_leakage, (0.0, 0.0)
+        else:
+            atoms = each.atom_leakage(register, n)
+            value = max(float(cells @ atoms), plug_in.lower)
+            size, place = np.unique(population.register_cells, return_index=True)
+            rows = atoms[place[np.searchsorted(size, people)]][where]
+            lost = _lost(each, report.cell_counts)
+        alone, high = None, None
+        if shown.any():
+            alone, high = float(rows[shown].mean()), float(rows[shown].max())
+        table = ProtectedTable(
+            protection=name,
+            value=value,
+            plug_in=plug_in,
+            alone=alone,
+            alone_high=high,
+            hidden=lost[0],
+            change=lost[1],
+            kind="exact",
+            cell_leakage=rows,
+        )
+        tables.append(table)
+    return tuple(tables)
 
 
 def _alone(law: CompletedLaw, leakage: FloatArray) -> float:
@@ -197,8 +292,10 @@ def _merged(report: TableReport, leakage: float) -> ProtectedTable:
     how = "fewest merges" if proved else "merges" if ordered else "merges found greedily"
     neighbours = " of neighbours" if ordered else ""
     alone = high = None
+    cells = estimate_atom_leakage(merged, n, confidence=report.estimate.confidence)
+    by_cell = np.empty(len(counts))
+    by_cell[order] = cells.value[groups.labels]
     if report.n_unique:
-        cells = estimate_atom_leakage(merged, n, confidence=report.estimate.confidence)
         lone = groups.labels[counts == 1]
         alone, high = float(cells.value[lone].mean()), float(cells.high[lone].max())
     return ProtectedTable(
@@ -209,6 +306,7 @@ def _merged(report: TableReport, leakage: float) -> ProtectedTable:
         alone_high=high,
         groups=groups.groups,
         optimal=proved,
+        cell_leakage=by_cell,
     )
 
 

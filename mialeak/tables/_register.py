@@ -21,6 +21,7 @@ from mialeak.tables._counts import (
     count_column,
     is_count_name,
 )
+from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_report import (
     PanelReport,
     PopulationReport,
@@ -55,8 +56,9 @@ def check_population(population: Any, strata: Any, prior: Any, panel: Any, **oth
         rule = "be the register as a table, not a Register, whose cells have no values"
         remedy = "Call max_leakage(population, n) for one"
         invalid("population", rule, remedy=remedy, error=TypeError)
+    is_whole = is_table and strata is None  # protections of such a sample have an answer
     for name, value in others.items():
-        if value is not None and population is not None:
+        if value is not None and population is not None and not (is_whole and name == "protect"):
             rule = "be left out with population, which answers for the joint counts as they are"
             remedy = f"Leave out population: then {name} is answered for an endless population"
             invalid(name, rule, remedy=remedy)
@@ -91,6 +93,7 @@ def population_report(
     missing: Any,
     strata: Any,
     prior: float | None,
+    recoding: Recoding | None = None,
 ) -> tuple[PopulationReport | None, list[str]]:
     """The report for a table whose cells have `values`, sampled from the register `population`.
 
@@ -108,6 +111,7 @@ def population_report(
     if strata is not None:
         _check_strata(strata, list(values), n)
     factors, persons = _read(population, list(values), counts, missing)
+    factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na)
     register, place, first = _matched(factors, persons, places, values)
     people = np.append(register, 0)[place]
@@ -139,6 +143,8 @@ def population_report(
         cell_leakage=cell_leakage[place],
         cell_share=share[place],
         strata=parts,
+        categories=categories,
+        register_cells=register,
         _values=values,
         _prior=None if prior is None else as_share(prior, "prior"),
     )
@@ -158,11 +164,13 @@ def panel_report(
     counts: Any,
     na: str,
     missing: Any,
+    recoding: Recoding | None = None,
 ) -> PanelReport | None:
     """The report for an attacker who knows the population by `panel` alone; None without one."""
     if panel is None:
         return None
     factors, persons = _read(panel, list(values), counts, missing, "panel")
+    factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na, "panel")
     rows, place, _ = _matched(factors, persons, places, values)
     fresh = place < 0

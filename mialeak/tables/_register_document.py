@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, percent, printable
-from mialeak.tables._document import counted
+from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._document import compared, counted
+from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._register_report import (
@@ -30,6 +32,9 @@ def document_of_population(
     sections = [_numbers(report, population), _measures(population), counted(report)]
     if population.strata:
         sections.insert(1, _strata(population.strata))
+    sections += [*section_of_secret(report), *section_of_columns(report)]
+    if report.protections:
+        sections.append(compared(report.protections))
     if top:
         sections.append(_riskiest(report, population.riskiest(top), show_rows))
     return Document(_answer(report, population), sections, report.cautions)

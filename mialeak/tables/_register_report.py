@@ -123,6 +123,10 @@ class PopulationReport(Result):
         Leakage of a person in each cell that the table shows.
     cell_share : (cells,) ndarray
         Share of the people who are in the table; with strata, of the stratum of the cell.
+    categories : dict
+        For each column its values in the cells of the register, in the order of `register_cells`.
+    register_cells : (cells of the register,) ndarray of int64
+        People in each cell of the register.
     strata : tuple of StratumInPopulation
         Each stratum of the register; empty without strata.
     kind : str
@@ -150,6 +154,8 @@ class PopulationReport(Result):
     cell_people: IntArray
     cell_leakage: FloatArray
     cell_share: FloatArray
+    categories: dict[Any, Factor] = field(repr=False)
+    register_cells: IntArray = field(repr=False)
     _values: dict[Any, Factor] = field(repr=False)
     _prior: float | None = field(default=None, repr=False)
     strata: tuple[StratumInPopulation, ...] = ()

@@ -14,6 +14,7 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
+from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
 from mialeak.tables._document import counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
@@ -27,9 +28,12 @@ from mialeak.tables._margin_document import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
+from mialeak.tables._recoding import Recoding
 from mialeak.tables._register_document import document_of_population
 from mialeak.tables._register_report import PanelReport, PopulationReport
+from mialeak.tables._report_parts import CellSize, RowAtRisk, SampleSize
 from mialeak.tables._sampling import Sampling
+from mialeak.tables._secrets import SecretReport
 from mialeak.tables._sources import Source
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
@@ -39,117 +43,6 @@ IntArray = npt.NDArray[np.int64]
 #: Smallest sizes of the classes of :attr:`TableReport.cell_sizes`.  Statistical offices suppress
 #: below 3, 5 or 10.
 _CLASSES = (1, 2, 3, 5, 10, 100)
-
-
-@dataclass(frozen=True, repr=False)
-class RowAtRisk(Result):
-    """A row in a rare cell.
-
-    Attributes
-    ----------
-    row : int
-        Its place in the table, counted from 0.
-    cell : int
-        The number of its cell, as in ``TableReport.row_cells``.
-    count : int
-        Rows of the table in that cell, itself included.
-    values : dict
-        Its value in each of the columns; None where missing.
-    low, high : float
-        Range of its leakage: how well the best attack tells, from the released counts, that this
-        row is among them.
-    kind : str
-        "estimate".
-
-    Examples
-    --------
-    >>> from mialeak import table_leakage
-    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
-    >>> row = table_leakage(table).riskiest(1)[0]
-    >>> f"row {row.row} shares its cell with {row.count - 1} others"
-    'row 0 shares its cell with 199 others'
-    """
-
-    row: int
-    cell: int
-    count: int
-    values: dict[Any, Any]
-    low: float
-    high: float
-    kind: Kind = "estimate"
-
-
-@dataclass(frozen=True, repr=False)
-class CellSize(Result):
-    """All cells that hold about the same number of rows.
-
-    Attributes
-    ----------
-    least, most : int
-        Smallest and largest number of rows in such a cell.
-    cells, rows : int
-        How many cells there are, and rows in them.
-    low, high : float
-        Range of the leakage of those rows.
-    kind : str
-        "estimate".
-
-    Examples
-    --------
-    >>> from mialeak import table_leakage
-    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
-    >>> size = table_leakage(table).cell_sizes[0]
-    >>> f"{size.cells} cells of {size.least} to {size.most} rows"
-    '6 cells of 200 to 200 rows'
-    """
-
-    least: int
-    most: int
-    cells: int
-    rows: int
-    low: float
-    high: float
-    kind: Kind = "estimate"
-
-
-@dataclass(frozen=True, repr=False)
-class SampleSize(Result):
-    """Rows a release must have for a target leakage.
-
-    Attributes
-    ----------
-    leakage : float
-        The target.
-    population : int
-        For the population the table came from: an estimate.
-    low, high : int
-        Rows with which the lower and the upper end of the interval of the leakage are at most the
-        target.  `high` is None if no number of rows up to 2**53 will do: cells that the table
-        missed may be too rare for any.
-    plug_in : int
-        Exact, if the table's own frequencies were the population.
-    rough : bool
-        Whether `population` is more than ten times the table.  How rare the rarest cells are, which
-        decides it there, is more than the table can tell.
-    kind : str
-        "estimate".
-
-    Examples
-    --------
-    >>> from mialeak import table_leakage
-    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
-    >>> needed = table_leakage(table).samples_for(0.01)
-    >>> needed.plug_in, needed.low < needed.population < needed.high
-    (7959, True)
-    """
-
-    leakage: float
-    population: int
-    low: int
-    high: int | None
-    plug_in: int
-    rough: bool
-    kind: Kind = "estimate"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -190,6 +83,10 @@ class TableReport(Result):
     people : int or None
         Of the population that the rows were drawn from without replacement, if only their number is
         known; the estimates are then for that.
+    secret : SecretReport or None
+        How well a secret of persons in the table is guessed.
+    recoding : Recoding or None
+        How columns were made coarser, with the values of this table that were kept.
     counts : object
         Name of the column that held the counts, if the table was already counted: its rows are
         then cells, and `rows` counts persons.  None where a row is a person.
@@ -227,6 +124,8 @@ class TableReport(Result):
     panel: PanelReport | None
     persons: PersonsReport | None
     people: int | None
+    secret: SecretReport | None
+    recoding: Recoding | None
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
@@ -287,6 +186,15 @@ class TableReport(Result):
         One for each of the arguments `protect` and `coarsen` of :func:`table_leakage`.
         """
         return protected_tables(self, self._protect)
+
+    @cached_property
+    def by_column(self) -> tuple[ColumnEffect, ...]:
+        """What leaks without each column, and without the pairs of columns that matter.
+
+        Least leakage first; empty for a single column and with margins.  A pair is listed if the
+        table without both leaks at most half of what it leaks without the better of the two.
+        """
+        return column_effects(self)
 
     def cell_values(self, cell: int) -> dict[Any, Any]:
         """The values of the columns in `cell`; None where missing."""
@@ -482,6 +390,9 @@ class TableReport(Result):
             "panel": None if self.panel is None else self.panel.to_dict(),
             "persons": persons,
             "protections": [table.to_dict() for table in self.protections],
+            "recoding": None if self.recoding is None else self.recoding.to_dict(),
+            "secret": None if self.secret is None else self.secret.to_dict(),
+            "by_column": [x.to_dict() for x in self.by_column] if is_shown(self) else None,
         }
 
     def __repr__(self) -> str:

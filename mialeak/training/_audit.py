@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -14,12 +15,22 @@ from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._report.text import at_least, at_most
 from mialeak._results import Kind, Result
-from mialeak.auditing import OneRunResult, one_run_audit
+from mialeak.auditing import OneRunResult, audit, one_run_audit
+from mialeak.training._accountant import dp_sgd_epsilon
+from mialeak.training._attack import CovarianceAttack
 
 __all__ = ["DPSGDAudit", "dp_sgd_audit"]
 
+Verdict = Literal["refuted", "not refuted", "proved", "untested"]
+
 #: Scores that know nothing give so few right guesses with this probability at most.
 _REVERSED = 5e-4
+#: The largest number of canaries that a remedy names.
+_MOST = 1 << 20
+#: Share of the stated noise below which the noise that the steps show is named.
+_LESS = 0.9
+#: Times the stated noise above which the known rows do not explain the steps.
+_MORE = 1.5
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -37,20 +48,34 @@ class DPSGDAudit(Result):
     guesses : ndarray of int, shape (m,)
         1 for those guessed in, -1 for those guessed out, 0 for the others.
     verdict : str
-        "refuted": more than the claimed epsilon is proved.  "proved": an epsilon above 0 is proved,
-        and none was claimed.  "untested": nothing that was asked for is proved.  This proves
-        nothing about the training until a control is caught: the same audit of a training that is
-        broken on purpose (without noise, for instance) has to prove more than the claim.
+        "refuted": more is proved than is claimed, of epsilon or of mu.  "proved": an epsilon above
+        0 is proved, and none was claimed.  "not refuted": the claim stands against an audit that
+        refuted it for the control.  "untested": nothing that was asked for is proved, and no
+        control was caught.  That is no evidence about the training.
     statement : str
         The verdict as a sentence.
+    mu_lower : float or None
+        The training is not mu-Gaussian differentially private for any smaller mu.  Where the
+        training returned a :class:`CovarianceAttack` with known rows and "every-step", and the
+        clipped canaries are orthogonal, of one length and the same at each step, as
+        :func:`dirac_canary` makes them: no canary then changes another's score.  It holds together
+        with `bound`, each with half of the error.
+    accountant_epsilon : float or None
+        The epsilon at delta that follows from the noise multiplier, sampling rate and steps of such
+        an attack: what an accountant states.  Exact for "every-step", an upper bound by numerical
+        composition for "poisson".
+    noise_multiplier : float or None
+        The noise that the steps show, of such an attack.
+    control : DPSGDAudit or None
+        The audit of the control.
     kind : str
         "bound".
 
     Notes
     -----
     An attack that is a coin proves 0 of a training without any noise.  In six settings of real
-    DP-SGD runs (no noise, clipping forgotten, a tenth of the noise; 36 runs in all) the attack of
-    the guide proved 0 each time: only the control shows it.
+    DP-SGD runs (no noise, clipping forgotten, a tenth of the noise; 36 runs in all) the attack
+    without known rows proved 0 each time: only the control shows it.
 
     Examples
     --------
@@ -65,15 +90,26 @@ class DPSGDAudit(Result):
     member: npt.NDArray[np.bool_] = field(repr=False)
     scores: FloatArray = field(repr=False)
     guesses: npt.NDArray[np.int64] = field(repr=False)
-    verdict: Literal["refuted", "proved", "untested"]
+    verdict: Verdict
     statement: str = field(repr=False)
+    mu_lower: float | None = None
+    accountant_epsilon: float | None = None
+    noise_multiplier: float | None = None
+    control: DPSGDAudit | None = field(default=None, repr=False)
     kind: Kind = "bound"
+    _attack: CovarianceAttack | None = field(default=None, repr=False, kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values (str, int, float, list, dict), ready for JSON."""
+        content = replace(self, _attack=None)
+        return {name: value for name, value in Result.to_dict(content).items() if name[0] != "_"}
 
 
 def dp_sgd_audit(
     train: Callable[[npt.NDArray[np.bool_]], Any],
     n_canaries: int,
     *,
+    control: Callable[[npt.NDArray[np.bool_]], Any] | None = None,
     guesses: Any = None,
     delta: float = 0.0,
     confidence: float = 0.95,
@@ -87,25 +123,29 @@ def dp_sgd_audit(
     train : callable
         ``train(member)`` trains on the fixed examples and on the canaries where member, shape
         (m,), is True, and returns a score for each canary: larger means more likely in.  White
-        box, :meth:`CovarianceAttack.scores` of the canaries' gradients; black box, their losses
-        with the sign turned.
+        box, the :class:`CovarianceAttack` itself, which has seen the steps; black box, the losses
+        of the canaries with the sign turned.
     n_canaries : int
         m, at least 2.
+    control : callable, optional
+        The same training broken on purpose, with the noise off: as `train`, and run first, with
+        coins of its own.  It has to be caught: where the same audit does not prove more than the
+        claim of it, a proof of 0 for `train` means nothing and is "untested".
     guesses : (int, int), or sequence of these, optional
         How many of the highest scores to guess in, and of the lowest out, as in
         :func:`mialeak.auditing.one_run_audit`.
     delta, confidence : float
         As there.
     claimed_epsilon : float, optional
-        The epsilon that the training is claimed to have at `delta`.
+        The epsilon that the training is claimed to have at `delta`.  By default what an accountant
+        states for the attack that `train` returns, if its ``noise_multiplier`` is given.
     rng : seed or numpy.random.Generator, optional
         For the coins that put canaries in, and the order of equal scores.
 
     Returns
     -------
     DPSGDAudit
-        Its ``verdict`` is "untested" where nothing is proved: audit a training that is broken on
-        purpose, as a control, before a proof of 0 is believed.
+        Its ``verdict`` is "untested" where nothing is proved and no control was caught.
 
     Raises
     ------
@@ -114,6 +154,12 @@ def dp_sgd_audit(
     ValueError
         If train returns other than m numbers, or a NaN; before the training, if one_run_audit
         refuses its parameters, or the coins of so few canaries fell on one side.
+
+    Warns
+    -----
+    UserWarning
+        Before the training, if even a perfect attack on so many canaries cannot refute
+        `claimed_epsilon`, with what it proves and the number of canaries that can.
 
     See Also
     --------
@@ -124,6 +170,10 @@ def dp_sgd_audit(
     [AB24] Algorithm 5, with the bound of Steinke, Nasr and Jagielski (2023).  The epsilon is one
     of adding or removing a row.  The scores may use everything the training releases but not
     `member`: the bound holds only if the coins enter through the training alone.
+
+    An epsilon of one run shows noise that was forgotten, not noise that is half of what it should
+    be: with 1,000 orthogonal canaries a bound of 1.4 at a claim of 2.0.  Their `mu_lower` refutes
+    that claim with 300.
 
     Scores that point the other way are no error here, since the training is made and their scores
     are in the result: the statement names them.
@@ -136,16 +186,30 @@ def dp_sgd_audit(
     >>> audit = dp_sgd_audit(lambda member: 4.0 * member + noise, 1000, guesses=(50, 50), rng=2)
     >>> audit.bound.correct, round(audit.bound.epsilon_lower, 2)
     (100, 3.49)
+
+    A run without noise as the control, and the attack of an auditor who knows the rows:
+
+    >>> from mialeak import CovarianceAttack
+    >>> def train(member, noise=3.0):
+    ...     rows, canaries = np.ones((50, 400)) / 20, np.eye(200, 400)
+    ...     released = rows.sum(axis=0) + canaries[member].sum(axis=0)
+    ...     released += noise * np.random.default_rng(5).normal(size=400)
+    ...     attack = CovarianceAttack(
+    ...         known=rows, batch_size=50, noise_multiplier=3.0, clip_norm=1.0
+    ...     )
+    ...     _ = attack.update(canaries, released / 50)
+    ...     return attack
+    >>> audit = dp_sgd_audit(train, 200, control=lambda m: train(m, 0.0), delta=1e-5, rng=1)
+    >>> print(audit.statement)
+    The claimed epsilon 1.27 is not refuted: 0.1738 is proved, and 3.001 of the control.
     """
     count = as_count(n_canaries, "n_canaries", least=2)
-    if not callable(train):
-        rule = "be a function of member that returns a score for each canary"
-        invalid("train", rule, value=train, error=TypeError)
+    for name, function in (("train", train), ("control", control)):
+        if not callable(function) and (name == "train" or function is not None):
+            rule = "be a function of member that returns a score for each canary"
+            invalid(name, rule, value=function, error=TypeError)
     generator = as_rng(rng)
-    member = generator.random(count) < 0.5
-    if member.all() or not member.any():
-        remedy = "Of 20 canaries all are on one side twice in a million runs"
-        invalid("n_canaries", f"be more; the coins of all {count} fell on one side", remedy=remedy)
+    member = _coins(generator, count)
     options: dict[str, Any] = {
         "delta": delta,
         "confidence": confidence,
@@ -153,43 +217,154 @@ def dp_sgd_audit(
         "claimed_epsilon": claimed_epsilon,
         "allow_reversed": True,
     }
-    one_run_audit(
-        np.arange(count) + 0.5, member, **options
-    )  # refuses before the training, not after
-    scores = as_floats(train(member.copy()), "train(member)", ndim=1)
+    before = one_run_audit(np.arange(count) + 0.5, member, **options)  # refuses before the training
+    if before.verdict == "not testable":
+        _warn_if_not_testable(before, guesses)
+    checked = None
+    if control is not None:
+        coins = _coins(generator, count)
+        checked = _audited(control(coins.copy()), "control(member)", coins, generator, options)
+    result = _audited(train(member.copy()), "train(member)", member, generator, options)
+    if checked is None:
+        return result
+    verdict, statement = _judge(result, checked)
+    return replace(result, control=checked, verdict=verdict, statement=statement)
+
+
+def _coins(generator: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
+    member = generator.random(count) < 0.5
+    if member.all() or not member.any():
+        remedy = "Of 20 canaries all are on one side twice in a million runs"
+        invalid("n_canaries", f"be more; the coins of all {count} fell on one side", remedy=remedy)
+    return member
+
+
+def _warn_if_not_testable(before: OneRunResult, guesses: Any) -> None:
+    """State what the audit can prove at most, before the training."""
+    claim, count = before.claimed_epsilon, before.n_canaries
+    remedy = ""
+    if guesses is None:
+        while count < _MOST:
+            count *= 2
+            coins = np.arange(count) % 2 == 0
+            options: dict[str, Any] = {"delta": before.delta, "confidence": before.confidence}
+            perfect = one_run_audit(coins + np.linspace(0.0, 0.5, count), coins, **options)
+            if perfect.epsilon_lower > (claim or 0.0):
+                remedy = f"; {count} canaries can"
+                break
+    warnings.warn(
+        f"this audit can prove at most {at_least(before.provable_epsilon)}: even a perfect attack "
+        f"on {before.n_canaries} canaries does not refute claimed_epsilon = {claim:g}{remedy}",
+        stacklevel=3,
+    )
+
+
+def _audited(
+    outcome: Any,
+    name: str,
+    member: npt.NDArray[np.bool_],
+    generator: np.random.Generator,
+    options: dict[str, Any],
+) -> DPSGDAudit:
+    """The audit of one training, from its scores or its attack."""
+    attack = outcome if isinstance(outcome, CovarianceAttack) else None
+    scores = as_floats(outcome if attack is None else attack.scores(), name, ndim=1)
+    count = member.size
     if scores.size != count:
-        invalid("train(member)", f"be {count} scores, one a canary; its shape is {scores.shape}")
-    require(~np.isnan(scores), scores, "train(member)", "not be NaN")
-    shuffled = generator.permutation(count)
-    order = shuffled[np.argsort(scores[shuffled], kind="stable")]
-    ranks = np.empty(count)
-    ranks[order] = np.arange(count) + 0.5  # never the flags themselves
+        invalid(name, f"be {count} scores, one a canary; its shape is {scores.shape}")
+    require(~np.isnan(scores), scores, name, "not be NaN")
+    stated = _stated_epsilon(attack, options["delta"])
+    if stated is not None and options["claimed_epsilon"] is None and np.isfinite(stated):
+        options = {**options, "claimed_epsilon": stated}
+    plain = None if attack is None else attack._independent_scores
+    if plain is not None:  # two bounds, each with half of the error
+        options = {**options, "confidence": 0.5 + 0.5 * options["confidence"]}
+    order, ranks = _ranked(scores, generator)
     bound = one_run_audit(ranks, member, **options)
     if scores.min() == scores.max():  # their ranks are coins of this function
         bound = replace(bound, epsilon_lower=0.0)
+    mu = None
+    if plain is not None:
+        ranks = _ranked(plain, generator)[1]
+        level = options["confidence"]
+        worlds = ranks[member], ranks[~member]
+        mu = audit(*worlds, confidence=level, allow_reversed=True).mu_lower
+        mu = 0.0 if plain.min() == plain.max() else mu
     plus, minus = bound.guesses
     guessed = np.zeros(count, np.int64)
     guessed[order[count - plus :]] = 1
     guessed[order[:minus]] = -1
-    verdict, statement = _judge(bound, guessed)
-    return DPSGDAudit(bound, member, scores, guessed, verdict, statement)
+    seen = getattr(attack, "noise_multiplier_", None)
+    result = DPSGDAudit(
+        bound, member, scores, guessed, "untested", "", mu, stated, seen, _attack=attack
+    )
+    verdict, statement = _judge(result, None)
+    return replace(result, verdict=verdict, statement=statement)
 
 
-def _judge(
-    bound: OneRunResult, guesses: npt.NDArray[np.int64]
-) -> tuple[Literal["refuted", "proved", "untested"], str]:
+def _ranked(
+    scores: FloatArray, generator: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Order of the scores, equal ones at random, and their ranks: never the flags themselves."""
+    shuffled = generator.permutation(scores.size)
+    order = shuffled[np.argsort(scores[shuffled], kind="stable")]
+    ranks = np.empty(scores.size)
+    ranks[order] = np.arange(scores.size) + 0.5
+    return order, ranks
+
+
+def _stated_epsilon(attack: CovarianceAttack | None, delta: float) -> float | None:
+    """What an accountant states of the steps that an attack has seen."""
+    if attack is None or attack.participation == "one-step" or attack.noise_multiplier == 0.0:
+        return None
+    rate = attack.sampling_rate or 1.0
+    return dp_sgd_epsilon(attack.noise_multiplier, rate, attack.n_steps_seen_, float(delta))
+
+
+def _stated_mu(result: DPSGDAudit) -> float | None:
+    """The mu of the stated noise, where a bound on mu stands beside it."""
+    attack = result._attack
+    if result.mu_lower is None or attack is None or attack.noise_multiplier == 0.0:
+        return None
+    return float(np.sqrt(attack.n_steps_seen_) / attack.noise_multiplier)
+
+
+def _judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str]:
     """The verdict, and the sentence that states it."""
+    bound = result.bound
     claim, epsilon = bound.claimed_epsilon, bound.epsilon_lower
+    shown = _shown_noise(result)
     if bound.verdict == "refuted":
-        return "refuted", f"The claimed epsilon {claim:g} is refuted: {at_most(epsilon)} is proved."
+        lead = f"The claimed epsilon {claim:.3g} is refuted: {at_most(epsilon)} is proved."
+        return "refuted", " ".join([lead, *shown])
+    stated, mu = _stated_mu(result), result.mu_lower
+    if stated is not None and mu is not None and mu > stated:
+        lead = (
+            f"The stated noise is refuted: mu is at least {at_most(mu)}, and {stated:.3g} stated."
+        )
+        return "refuted", " ".join([lead, *shown])
     if claim is None and epsilon > 0.0:
-        return "proved", f"Epsilon is at least {at_most(epsilon)}."
-    asked = "Nothing is proved" if claim is None else f"The claimed epsilon {claim:g} is not tested"
-    sentences = [
-        f"{asked}. This means nothing until a control is caught: the same audit of a training "
-        "broken on purpose, without noise for instance, must prove more."
-    ]
-    right, made = bound.correct, int(np.count_nonzero(guesses))
+        return "proved", " ".join([f"Epsilon is at least {at_most(epsilon)}.", *shown])
+    sentences = []
+    if control is not None:
+        reached = control.bound.epsilon_lower
+        if reached > (claim or 0.0) and epsilon < reached:
+            of_claim = "Nothing" if claim is None else f"The claimed epsilon {claim:.3g}"
+            verb = "is proved" if claim is None else "is not refuted"
+            lead = f"{of_claim} {verb}: {at_most(epsilon)} is proved, and {at_most(reached)} of the"
+            return "not refuted", " ".join([f"{lead} control.", *shown])
+        sentences = [f"The control was not caught: {at_most(reached)} is proved of it."]
+    asked = (
+        "Nothing is proved" if claim is None else f"The claimed epsilon {claim:.3g} is not tested"
+    )
+    if control is None:
+        sentences = [
+            f"{asked}. This means nothing until a control is caught: the same audit of a training "
+            "broken on purpose, without noise for instance, must prove more."
+        ]
+    else:
+        sentences.insert(0, f"{asked}.")
+    right, made = bound.correct, int(np.count_nonzero(result.guesses))
     if epsilon > 0.0:
         sentences.append(f"Proved is an epsilon of {at_most(epsilon)}.")
     if bdtr(right, made, 0.5) <= _REVERSED:
@@ -202,4 +377,23 @@ def _judge(
         sentences.append(
             f"With so many canaries even a perfect attack proves at most {at_least(most)}."
         )
-    return "untested", " ".join(sentences)
+    return "untested", " ".join([*sentences, *shown])
+
+
+def _shown_noise(result: DPSGDAudit) -> list[str]:
+    """What the steps show of noise and clipping, where it is less than stated."""
+    attack, seen = result._attack, result.noise_multiplier
+    if attack is None or seen is None or attack.clip_norm is None:
+        return []
+    sentences = []
+    stated = attack.noise_multiplier
+    if seen < _LESS * stated:
+        sentences.append(f"The steps show a noise multiplier of {seen:.3g}; {stated:g} is stated.")
+    elif seen > _MORE * stated > 0.0:
+        sentences.append(
+            f"The steps show a noise multiplier of {seen:.3g}, more than the stated {stated:g}: "
+            "the known rows, the batch size or the sampling rate may not be those of the training."
+        )
+    if not attack.clipped_:
+        sentences.append("The steps are more likely with gradients that were not clipped.")
+    return sentences

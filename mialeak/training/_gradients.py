@@ -7,15 +7,28 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_floats, invalid, require
-from mialeak._optimizers import plain_rate
+from mialeak._optimizers import inverted, settings_of
 
-__all__ = ["LayerGradients", "as_clip_norm", "as_norm", "batch_gradient", "clipped", "norms"]
+__all__ = [
+    "LayerGradients",
+    "as_clip_norm",
+    "as_norm",
+    "batch_gradient",
+    "clipped",
+    "gradients_dot",
+    "norms",
+]
 
 
 def batch_gradient(
-    theta_before: Any, theta_after: Any, learning_rate: Any = None, *, optimizer: Any = None
+    theta_before: Any,
+    theta_after: Any,
+    learning_rate: Any = None,
+    *,
+    optimizer: Any = None,
+    state: Any = None,
 ) -> FloatArray:
-    """Gradient that a step of plain gradient descent followed.
+    """Gradient that a step of an optimizer followed.
 
     Parameters
     ----------
@@ -25,14 +38,21 @@ def batch_gradient(
         The step's learning rate, above 0.  Without `optimizer` this states that the steps were
         those of plain gradient descent: no momentum, weight decay or adaptive steps, and no
         clipping of the batch's gradient.
-    optimizer : torch.optim.SGD, optional
-        The optimizer that took the steps: it is refused if its steps are not learning rate times
-        gradient, and gives the learning rate if that is not given.
+    optimizer : torch.optim.SGD, Adam or AdamW, optional
+        The optimizer that took the steps.  Its settings are inverted: momentum, dampening,
+        Nesterov, weight decay (coupled and decoupled) and ``maximize``, and it gives the learning
+        rate if that is not given.  Where its groups differ, the parameters have to be all that it
+        steps, in its order.
+    state : dict, or sequence of these, optional
+        ``copy.deepcopy(optimizer.state_dict())`` of the moment before the first step; that of a
+        new optimizer, for its first step, counts.  With momentum and with Adam a step depends on
+        those before it: they have to follow one another.  A sequence holds the state before the
+        first step and after each.
 
     Returns
     -------
     ndarray, shape (..., d)
-        ``(theta_before - theta_after) / learning_rate``.
+        ``(theta_before - theta_after) / learning_rate`` for plain gradient descent.
 
     Raises
     ------
@@ -41,25 +61,47 @@ def batch_gradient(
     ValueError
         If the shapes differ, anything is NaN or infinite, a learning rate is not above 0, a
         gradient overflows, no parameter changed at all (they were not copied before the step), or
-        the optimizer is not plain gradient descent.
+        the steps cannot be inverted: of AMSGrad, with dampening 1, of other optimizers, without a
+        state, or of Adam where two gradients give the same step.
 
     Notes
     -----
     Descent moves against the gradient, hence before less after.  [AB25] Algorithm 4 prints the
     other sign, with which the attack prefers those who were out: AUC 0.12 in place of 0.88 on a
-    test case.  Momentum, weight decay or an adaptive optimizer make another step of the gradient,
-    which this does not undo; nor does it see that a batch's gradient was clipped before the step,
-    which made a coin of an attack with an area under the curve of 0.988.
-    :class:`mialeak.training.torch.ParameterRecorder` notices that.
+    test case.  That a batch's gradient was clipped before the step is not seen, which made a coin
+    of an attack with an area under the curve of 0.988.
+    :class:`mialeak.training.torch.ParameterRecorder` reads the gradient before that.
+
+    Adam's step has two solutions in 48 % of the coordinates at its second step, 5 % at the
+    twentieth and hardly any from the hundredth on (betas 0.9 and 0.999, batches that vary; with the
+    same batch at each step more).  Its first moment before and after the step gives the gradient
+    exactly.
 
     **Accuracy.**  Parameters held in float32 leave an error of about ``6e-8 |theta| /
-    learning_rate`` in each entry.
+    learning_rate`` in each entry.  Relative error of the gradient's norm, the largest of 40 steps
+    of a linear model in torch, float64 and float32: momentum, Nesterov and decay 2e-14 and 7e-6,
+    Adam by its states 5e-16 and 2e-7, by one state after 100 steps and the parameters 1e-12 and
+    1e-3 (learning rate 1e-3).  Momentum 0.99 leaves 1e-4 in float32 after 2,000 steps.
 
     Examples
     --------
     >>> from mialeak.training import batch_gradient
     >>> batch_gradient([1.0, 2.0], [0.5, 2.25], 0.25)
     array([ 2., -1.])
+
+    Two steps with momentum, from a new optimizer:
+
+    >>> import copy, torch
+    >>> theta = torch.nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
+    >>> sgd = torch.optim.SGD([theta], lr=0.5, momentum=0.9, weight_decay=0.1)
+    >>> start, path = copy.deepcopy(sgd.state_dict()), [theta.detach().numpy().copy()]
+    >>> for slope in ([1.0, 0.0], [0.0, 2.0]):
+    ...     theta.grad = torch.tensor(slope, dtype=torch.float64)
+    ...     sgd.step()
+    ...     path.append(theta.detach().numpy().copy())
+    >>> batch_gradient(path[:-1], path[1:], optimizer=sgd, state=start).round(12) + 0.0
+    array([[1., 0.],
+           [0., 2.]])
     """
     before = as_floats(theta_before, "theta_before", finite=True)
     after = as_floats(theta_after, "theta_after", finite=True)
@@ -69,22 +111,33 @@ def batch_gradient(
             f"have the shape of theta_before, (..., d); the shapes are {after.shape} and "
             f"{before.shape}",
         )
-    if optimizer is not None:
-        plain = plain_rate(optimizer)
-        learning_rate = plain if learning_rate is None else learning_rate
-    elif learning_rate is None:
+    settings = None if optimizer is None else settings_of(optimizer, before.shape[-1])
+    if learning_rate is None and settings is None:
         remedy = "Pass it, or optimizer= with the optimizer that took the steps"
         invalid("learning_rate", "be given", remedy=remedy, error=TypeError)
+    if state is not None and settings is None:
+        invalid("optimizer", "be given with state", error=TypeError)
     if before.size and np.array_equal(before, after):
         rule = "differ from theta_before; all parameters are the same"
         remedy = "Copy the parameters before the step: the optimizer changes them in place"
         invalid("theta_after", rule, remedy=remedy)
-    rate = as_floats(learning_rate, "learning_rate", finite=True)
-    if rate.shape not in ((), before.shape[:-1]):
-        invalid("learning_rate", f"be one number or one a step; its shape is {rate.shape}")
-    require(rate > 0.0, rate, "learning_rate", "be above 0")
+    if learning_rate is None and settings is not None:
+        rate = np.broadcast_to(settings.rate, before.shape[-1:])
+    else:
+        rate = as_floats(learning_rate, "learning_rate", finite=True)
+        if rate.shape not in ((), before.shape[:-1]):
+            invalid("learning_rate", f"be one number or one a step; its shape is {rate.shape}")
+        require(rate > 0.0, rate, "learning_rate", "be above 0")
+        rate = rate[..., None]
     with np.errstate(over="ignore"):
-        gradient = (before - after) / rate[..., None]
+        if settings is None:
+            gradient = (before - after) / rate
+        else:
+            rates = np.broadcast_to(rate, before.shape)
+            one, two, rates = (
+                each.reshape(-1, before.shape[-1]) for each in (before, after, rates)
+            )
+            gradient = inverted(one, two, rates, settings, state, optimizer).reshape(before.shape)
     rule = "be near enough to theta_before for the gradient to be a number"
     require(np.isfinite(gradient), after, "theta_after", rule)
     return gradient
@@ -212,3 +265,14 @@ def as_norm(value: Any, name: str) -> float:
     if norm <= 0.0:
         invalid(name, "be above 0", value=norm)
     return norm
+
+
+def gradients_dot(errors: FloatArray, factors: LayerGradients, batches: FloatArray) -> FloatArray:
+    """Scalar product of each of the gradients, errors (S, k, C), with its step's batch (S, d)."""
+    steps, outputs = len(batches), errors.shape[-1]
+    inputs = factors.inputs
+    weights = batches[:, : outputs * inputs.shape[1]].reshape(steps, outputs, -1)
+    fed = np.matmul(inputs, weights.transpose(0, 2, 1))
+    if factors.bias:
+        fed += batches[:, None, -outputs:]
+    return np.asarray(np.vecdot(errors, fed))

@@ -5,6 +5,7 @@ For a linear layer's gradients, what repeats from step to step, their inputs, is
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,20 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak.covariance import StreamingCovariance
 from mialeak.training._gradients import LayerGradients
 
-__all__ = ["LayerPlan", "Metric", "metric_of"]
+__all__ = [
+    "LayerPlan",
+    "Metric",
+    "metric_of",
+    "require_clipped",
+    "warn_of_a_sum",
+    "warn_of_short_reference",
+]
+
+#: By how much the mean square of clipped norms may be above the square of the norm: rounding of
+#: single precision.
+_CLIPPED = 1e-5
+#: Means of fewer gradients are not distinguished from their sum.
+_LEAST_BATCH = 8
 
 
 class Metric:
@@ -21,6 +35,8 @@ class Metric:
 
     def __init__(self, reference: StreamingCovariance):
         self.mean = reference.mean_
+        #: What is taken from a target: its row replaces a fresh one, which has this mean.
+        self.centre = self.mean
         self.columns = self.mean.size
         self._factor = reference.whitening_
         self._factor.squared(np.zeros((0, self.columns)))  # a singular one refuses
@@ -43,7 +59,27 @@ class Metric:
         return squared.reshape(rows.shape[:2]), np.asarray(inner)
 
 
-def metric_of(reference: Any, variance: float = 0.0) -> Metric:
+class AddedMetric(Metric):
+    """Of rows that are added to a Poisson batch: ``S = C + mu mu^T``, and targets not centred."""
+
+    def __init__(self, reference: StreamingCovariance):
+        super().__init__(reference)
+        self.centre = np.zeros(self.columns)
+        self._solved_mean = super().solve(self.mean[None])[0]
+        self._share = 1.0 / (1.0 + float(self.mean @ self._solved_mean))
+
+    def squared(self, rows: FloatArray) -> FloatArray:
+        """``v^T S^-1 v`` for each row v, which may be overwritten."""
+        along = rows @ self._solved_mean
+        return np.asarray(super().squared(rows) - self._share * along**2)
+
+    def solve(self, rows: FloatArray) -> FloatArray:
+        """``S^-1 v`` for each row v."""
+        along = self._share * (rows @ self._solved_mean)
+        return np.asarray(super().solve(rows) - along[:, None] * self._solved_mean)
+
+
+def metric_of(reference: Any, variance: float = 0.0, *, added: bool = False) -> Metric:
     """The metric of a fitted covariance, with `variance` added to that of every coordinate."""
     if not isinstance(reference, StreamingCovariance):
         invalid(
@@ -56,7 +92,7 @@ def metric_of(reference: Any, variance: float = 0.0) -> Metric:
         parameters = reference.get_params()
         parameters["ridge"] += variance
         reference = StreamingCovariance(**parameters).merge(reference)
-    return Metric(reference)
+    return AddedMetric(reference) if added else Metric(reference)
 
 
 class LayerPlan:
@@ -75,7 +111,7 @@ class LayerPlan:
         targets, outputs = gradients.errors.shape[-2:]
         # A copy: a caller may write the next inputs where these stood.
         self._inputs, self._bias, self._outputs = inputs.copy(), gradients.bias, outputs
-        self._mean = metric.mean
+        self._mean, centre = metric.mean, metric.centre
         unit = np.broadcast_to(np.eye(outputs)[:, None], (outputs, targets, outputs))
         basis = LayerGradients(unit, inputs, bias=gradients.bias).dense()
         basis = basis.transpose(1, 0, 2)  # (k, C, d)
@@ -83,9 +119,9 @@ class LayerPlan:
             basis.shape
         )
         self._gram = self._solved @ basis.transpose(0, 2, 1)
-        self._solved_mean = metric.solve(metric.mean[None])[0]
-        self._linear = self._solved @ metric.mean
-        self._constant = float(metric.mean @ self._solved_mean)
+        self._solved_mean = metric.solve(centre[None])[0]
+        self._linear = self._solved @ centre
+        self._constant = float(centre @ self._solved_mean)
 
     def serves(self, gradients: LayerGradients) -> bool:
         """Whether the plan was made for targets with these inputs."""
@@ -103,3 +139,56 @@ class LayerPlan:
         fed = fed.reshape(len(batches), count, outputs)
         inner = np.vecdot(errors, fed) - (deviations @ self._solved_mean)[:, None]
         return np.asarray(squared.T) + self._constant, np.asarray(inner)
+
+
+def warn_of_short_reference(reference: Any) -> None:
+    """Warn where the inverse of the covariance is off by a factor of two or more.
+
+    The mean of the inverse of a covariance of n normal rows in d columns is (n - 1)/(n - d - 2)
+    times the inverse.
+    """
+    given = reference.get_params()
+    rows, columns = int(reference.n_samples_seen_), reference.mean_.size
+    plain = given["structure"] == "full" and not given["shrinkage"] and not given["ridge"]
+    if plain and rows < 2 * (columns + 2):
+        warnings.warn(
+            f"the reference has {rows} rows for {columns} coordinates: scores are too large by a "
+            f"factor of about {(rows - 1) / max(rows - columns - 2, 1):.3g}. Fit it to more rows, "
+            'or pass shrinkage="ledoit-wolf", ridge= or structure="diagonal"',
+            stacklevel=3,
+        )
+
+
+def require_clipped(reference: Any, clip_norm: float) -> None:
+    """Refuse a reference whose gradients are longer than `clip_norm` in the mean square."""
+    moments = reference._seen().moments
+    centre = moments.centre + moments.rest
+    size = float(np.sqrt(centre @ centre + moments.variances().sum()))
+    if size > clip_norm * (1.0 + _CLIPPED):
+        rule = f"be fitted to gradients clipped to clip_norm={clip_norm:g}"
+        invalid(
+            "reference",
+            f"{rule}; the root mean square of their norms is {size:.3g}",
+            remedy="Fit it to rows * np.minimum(1, clip_norm / norms), as DP-SGD uses them, "
+            "norms those of whole gradients, all layers together",
+        )
+
+
+def warn_of_a_sum(metric: Metric, batch: FloatArray, batch_size: int) -> None:
+    """Warn if a batch gradient is too far from the reference for a mean of `batch_size`.
+
+    Its squared distance is then about d/b; that of a sum is larger by b^2 at least.
+    """
+    if batch_size < _LEAST_BATCH:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = float(metric.squared(batch - metric.mean)[0])
+    ratio = squared * batch_size / metric.columns
+    if np.isfinite(ratio) and ratio > batch_size**2 / 2:
+        warnings.warn(
+            f"the first batch_gradient is {np.sqrt(ratio):.3g} times as far from the mean of "
+            f"reference as the mean of batch_size={batch_size} gradients is: it may be "
+            "their sum (reduction='sum', or gradients that were accumulated), or reference is "
+            "of another layer, loss or model",
+            stacklevel=3,
+        )

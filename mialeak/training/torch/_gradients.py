@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -168,24 +168,39 @@ def gradient_blocks(
         yield rows
 
 
-def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> LayerGradients:
-    """Gradients of the last layer of each example, as factors.
+def layer_gradients(
+    model: Any,
+    loss: Callable[..., Any],
+    x: Any,
+    y: Any,
+    *,
+    parameters: Literal["last", "all"] = "last",
+) -> LayerGradients | list[LayerGradients]:
+    """Gradients of linear layers of each example, as factors.
 
     Parameters
     ----------
     model, loss, x, y
-        As in :func:`per_sample_gradients`, but that the last layer with parameters has to be
-        ``torch.nn.Linear`` on one vector an example, and used once.
+        As in :func:`per_sample_gradients`, but that the layers have to be ``torch.nn.Linear`` on
+        one vector an example, and used once.
+    parameters : {"last", "all"}
+        Of the last layer that has parameters, or of all layers: these are then all linear.
 
     Returns
     -------
-    LayerGradients
-        ``.dense()`` is ``per_sample_gradients(model, loss, x, y)``.
+    LayerGradients, or list of these for "all"
+        ``.dense()``, one beside the other, are the rows of ``per_sample_gradients(model, loss, x,
+        y, parameters=parameters)``.  :class:`mialeak.CovarianceAttack` takes either.
 
     Raises
     ------
     ValueError
-        As there, or if the last layer is another one or shares parameters with others.
+        As there, or if one of the layers is another one or shares parameters with others.
+
+    Notes
+    -----
+    With n examples and layers of p inputs and C outputs each holds n (p + C) numbers in place of
+    n p C: 60 MB in place of 13 GB for 1,500 examples of a perceptron of 1e6 weights.
 
     Examples
     --------
@@ -197,45 +212,78 @@ def layer_gradients(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> Lay
     """
     import torch
 
+    if parameters not in ("last", "all"):
+        invalid("parameters", "be 'last' or 'all'", value=parameters)
     model = bare(model)
-    name, layer = last_layer(model)
-    if type(layer) is not torch.nn.Linear:
-        kind = type(layer).__name__
-        invalid("model", f"have a torch.nn.Linear as its last layer; {name!r} is a {kind}")
-    by_name = dict(layer.named_parameters(recurse=False))
-    every = [value for module in model.modules() for value in module.parameters(recurse=False)]
-    if "weight" not in by_name or any(
-        sum(one is value for one in every) > 1 for value in by_name.values()
-    ):
-        rule = "have a last layer whose weight and bias are its own"
-        remedy = "per_sample_gradients takes layers that share parameters, or make them of others"
-        invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)
+    layers = _linear_layers(model, parameters)
     refuse_mixing(model)
     x, y = _same_length(x, y)
     _refuse_weighted_means(loss, y)
     _require_apart(model, loss, x, y)
-    seen: list[tuple[Any, Any]] = []
+    seen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in layers}
 
-    def cut(layer: Any, given: Any, output: Any) -> Any:
-        seen.append((given[0].detach(), output.detach().requires_grad_()))
-        return seen[-1][1].clone()  # what comes after may work in place
+    def listen(name: str, layer: Any) -> Any:
+        def shift(_: Any, given: Any, output: Any) -> Any:
+            zero = torch.zeros_like(output, requires_grad=True)  # its gradient is that of output
+            seen[name].append((given[0].detach(), zero))
+            return output + zero
 
-    hook = layer.register_forward_hook(cut, prepend=True)
+        return layer.register_forward_hook(shift, prepend=True)
+
+    hooks = [listen(name, layer) for name, layer in layers.items()]
     try:
         with torch.enable_grad():
             state = _random_state(x)
             output = model(x)
             if not torch.equal(state, _random_state(x)):
                 invalid("model", "draw nothing at random", remedy="Call model.eval()")
-            if len(seen) != 1 or seen[0][0].ndim != 2:
-                invalid("model", f"use its last layer {name!r} once, on one vector an example")
+            for name, calls in seen.items():
+                if len(calls) != 1 or calls[0][0].ndim != 2:
+                    what = f"its last layer {name!r}" if parameters == "last" else f"layer {name!r}"
+                    invalid("model", f"use {what} once, on one vector an example")
             each = torch.func.vmap(lambda one, target: _loss_of_one(loss, one[None], target))
             total = each(output, y).sum()
     finally:
-        hook.remove()
-    fed, z = seen[0]
-    (errors,) = torch.autograd.grad(total, z)
-    return LayerGradients(as_array(errors), as_array(fed), bias=layer.bias is not None)
+        for hook in hooks:
+            hook.remove()
+    pairs = [calls[0] for calls in seen.values()]
+    errors = torch.autograd.grad(total, [zero for _, zero in pairs])
+    factors = [
+        LayerGradients(as_array(error), as_array(fed), bias=layer.bias is not None)
+        for error, (fed, _), layer in zip(errors, pairs, layers.values(), strict=True)
+    ]
+    return factors[0] if parameters == "last" else factors
+
+
+def _linear_layers(model: Any, parameters: str) -> dict[str, Any]:
+    """The layers whose gradients are factors, by name; others are refused."""
+    import torch
+
+    name, layer = last_layer(model)
+    layers = {name: layer}
+    if parameters == "all":
+        layers = {
+            name: module
+            for name, module in model.named_modules()
+            if any(True for _ in module.parameters(recurse=False))
+        }
+    every = [value for module in model.modules() for value in module.parameters(recurse=False)]
+    for name, layer in layers.items():
+        if type(layer) is not torch.nn.Linear:
+            kind = type(layer).__name__
+            where = "as its last layer" if parameters == "last" else "wherever it has parameters"
+            invalid("model", f"have a torch.nn.Linear {where}; {name!r} is a {kind}")
+        held = dict(layer.named_parameters(recurse=False))
+        is_shared = any(sum(one is value for one in every) > 1 for value in held.values())
+        if "weight" not in held or is_shared:
+            rule = (
+                f"have a {'last ' * (parameters == 'last')}layer whose weight and bias are its own"
+            )
+            remedy = (
+                "per_sample_gradients takes layers that share parameters, or make them of others"
+            )
+            invalid("model", f"{rule}; those of {name!r} are not", remedy=remedy)
+    return layers
 
 
 def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> Any:

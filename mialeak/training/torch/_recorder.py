@@ -1,58 +1,63 @@
-"""The parameters of a model, step by step."""
+"""The parameters and gradients of a model, step by step."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_flag, invalid
-from mialeak._optimizers import plain_rate
-from mialeak.training import batch_gradient
 from mialeak.training.torch._models import Parameters, as_array, chosen_names
 
 __all__ = ["ParameterRecorder"]
 
 Array = npt.NDArray[Any]
 
-
-#: Share of a gradient by which the step may differ from it: rounding of the parameters.
-_SHARE = 0.1
+#: Largest relative change that two roundings of a factor leave, in units of eps.
+_ROUNDINGS = 16.0
+#: A factor below this, or above its inverse, is that of a scaler of half precision, not clipping.
+_SCALED = 2.0**-8
 
 
 class ParameterRecorder:
-    """The parameters of a model before the first and after each step of its optimizer.
+    """The batch gradients of a training, and the parameters around each step of its optimizer.
 
     Parameters
     ----------
     model : torch.nn.Module
-    optimizer : torch.optim.SGD
-        Plain: no momentum, weight decay or Nesterov.  With Opacus, its ``DPOptimizer``.
+    optimizer : torch.optim.Optimizer
+        Any: gradients are read where backward leaves them.  With Opacus, its ``DPOptimizer``; the
+        gradient is then the one with noise.
     parameters : "last", "all" or sequence of str
-        As in :func:`per_sample_gradients`.
+        As in :func:`per_sample_gradients`; those of adapters by their names.
     allow_changed : bool
-        Whether gradients may be changed between backward and step.  By default that is an error at
-        the step: ``torch.nn.utils.clip_grad_norm_`` scales the batch's gradient by a factor that
-        no model shows, and made a coin of an attack with an area under the curve of 0.988.  A
-        DP-SGD written by hand changes gradients rightly; Opacus is known, and needs no word.
+        Whether the gradient is read at the step, with whatever was done to it since backward: for
+        a DP-SGD written by hand.  By default it is read before ``clip_grad_norm_``, which scales it
+        by a factor that no model shows and made a coin of an attack with an area under the curve of
+        0.988; any other change since backward is an error at the step.  Opacus is known, and needs
+        no word.
+    scaler : torch.amp.GradScaler, optional
+        That of a training in half precision: backward leaves its multiples.
 
     Attributes
     ----------
     parameters_ : ndarray, shape (steps + 1, d)
         In the model's precision (bfloat16 as float32).
     batch_gradients_ : ndarray, shape (steps, d)
-        The gradients that the steps followed, with the noise where there is any.
+        The gradient of each step: of all backward passes since ``zero_grad``, their *sum*, as torch
+        accumulates them.
 
     Raises
     ------
     ValueError
-        If the steps of the optimizer are not learning rate times gradient, or leave one of the
-        parameters out; at a step, if the gradients were changed after backward, or if the
-        parameters did not move by learning rate times gradient since the step before, to a tenth:
-        they were loaded, averaged or scaled between steps.  Where no more than their rounding is
-        in the way, which is a warning, the gradients read are rounding too.
+        If the optimizer leaves one of the parameters out; at a step, if gradients were changed
+        since backward by more than a factor, or look scaled without a `scaler`, or if the
+        parameters were loaded, averaged or scaled since the step before.
+
+    See Also
+    --------
+    mialeak.training.batch_gradient : from recorded parameters alone.
 
     Notes
     -----
@@ -65,7 +70,7 @@ class ParameterRecorder:
     >>> import torch
     >>> from mialeak.training.torch import ParameterRecorder
     >>> model = torch.nn.Linear(2, 1)
-    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    >>> optimizer = torch.optim.Adam(model.parameters(), lr=0.5)
     >>> with ParameterRecorder(model, optimizer) as recorder:
     ...     for _ in range(3):
     ...         optimizer.zero_grad()
@@ -86,10 +91,13 @@ class ParameterRecorder:
         *,
         parameters: Parameters = "last",
         allow_changed: bool = False,
+        scaler: Any = None,
     ):
         allow_changed = as_flag(allow_changed, "allow_changed")
-        plain_rate(optimizer)
         self._optimizer = getattr(optimizer, "original_optimizer", optimizer)
+        if not getattr(self._optimizer, "param_groups", None):
+            rule = "be a torch.optim.Optimizer"
+            invalid("optimizer", rule, value=optimizer, error=TypeError)
         by_opacus = self._optimizer is not optimizer
         model = getattr(model, "_module", model)  # Opacus wraps it
         names = chosen_names(model, parameters)
@@ -100,89 +108,83 @@ class ParameterRecorder:
             if id(value) not in moved or not value.requires_grad:
                 remedy = "Name those that are trained"
                 invalid("parameters", "be what optimizer steps", value=name, remedy=remedy)
-        self._seen, self._rates = [self._now()], list[float]()
-        self._is_coarse = False
+        self._seen, self._gradients = [self._now()], list[FloatArray]()
+        self._scaler, self._is_late = scaler, allow_changed or by_opacus
         self._computed: dict[int, Any] = {}
-        self._hooks = [self._optimizer.register_step_post_hook(self._after_step)]
-        if not (allow_changed or by_opacus):
+        self._hooks = [
+            self._optimizer.register_step_pre_hook(self._before_step),
+            self._optimizer.register_step_post_hook(self._after_step),
+        ]
+        if not self._is_late:
             self._hooks += [
                 value.register_post_accumulate_grad_hook(self._after_backward)
                 for value in self._held
             ]
 
     def _after_backward(self, value: Any) -> None:
-        self._computed[id(value)] = value.grad.detach().clone()
+        scale = 1.0 if self._scaler is None else float(self._scaler.get_scale())
+        self._computed[id(value)] = value.grad.detach().to_dense().clone(), scale
 
-    def _require_unchanged(self) -> None:
-        """Raise if a gradient is no longer what backward left."""
+    def _before_step(self, *_: Any) -> None:
+        if not np.array_equal(self._now(), self._seen[-1], equal_nan=True):
+            rule = "be all that moves the parameters; they were changed since its step before"
+            remedy = "Load, average or scale no parameters between steps"
+            invalid("optimizer", rule, remedy=remedy)
+
+    def _after_step(self, *_: Any) -> None:
+        computed, self._computed = self._computed, {}
+        parts, factors = [], list[float]()
+        for name, value in zip(self._names, self._held, strict=True):
+            before, scale = computed.get(id(value), (None, 1.0))
+            final = None if value.grad is None else value.grad.detach().to_dense()
+            if before is not None and final is not None:
+                factors.append(self._factor(name, before, final, factors))
+            gradient = final if before is None else before
+            if gradient is None:
+                parts.append(np.zeros(value.numel()))
+                continue
+            parts.append(as_array(gradient.flatten()).astype(np.float64) / scale)
+        self._refuse_scaled(factors)
+        self._gradients.append(np.concatenate(parts))
+        self._seen.append(self._now())
+
+    def _factor(self, name: str, before: Any, final: Any, others: list[float]) -> float:
+        """By what factor a gradient was scaled since backward; of all parameters the same one."""
         import torch
 
-        computed, self._computed = self._computed, {}
-        for name, value in zip(self._names, self._held, strict=True):
-            before = computed.get(id(value))
-            if before is None or value.grad is None:
-                continue
-            pair = before.to_dense(), value.grad.to_dense()
-            if not torch.allclose(*pair, rtol=0.0, atol=0.0, equal_nan=True):
-                rule = (
-                    f"step along the gradients that backward computed; those of {name!r} were "
-                    "changed between backward and step, as clip_grad_norm_ does, and no attack "
-                    "sees by what factor"
-                )
-                remedy = (
-                    "Leave that out; pass allow_changed=True if the change is the mechanism "
-                    "itself, as in a DP-SGD written by hand"
-                )
-                invalid("optimizer", rule, remedy=remedy)
+        wide, last = before.double(), final.double()
+        square = float((wide * wide).sum())
+        if square == 0.0 or not np.isfinite(square):
+            return np.nan
+        factor = float((wide * last).sum()) / square
+        size = float(wide.abs().max()) * abs(factor)
+        share = _ROUNDINGS * torch.finfo(before.dtype).eps
+        is_scaled = bool((last - factor * wide).abs().max() <= share * size)
+        known = [one for one in others if one == one]
+        if is_scaled and factor > 0.0 and all(abs(factor / k - 1.0) <= share for k in known):
+            return factor
+        rule = (
+            "step along the gradients that backward computed, or a multiple of them; those of "
+            f"{name!r} were changed between backward and step"
+        )
+        remedy = (
+            "Leave that out; pass allow_changed=True if the change is the mechanism itself, as in "
+            "a DP-SGD written by hand"
+        )
+        return invalid("optimizer", rule, remedy=remedy)
+
+    def _refuse_scaled(self, factors: list[float]) -> None:
+        """Refuse gradients that look like those of a scaler, which is not known."""
+        known = [one for one in factors if one == one]
+        if self._scaler is None and known and not _SCALED < known[0] < 1.0 / _SCALED:
+            mantissa = np.frexp(known[0])[0]
+            if abs(mantissa - 0.5) < 1e-6:
+                rule = f"be given: the gradients were multiplied by {known[0]:g} since backward"
+                remedy = "Pass the torch.amp.GradScaler; backward leaves its multiples"
+                invalid("scaler", rule, remedy=remedy)
 
     def _now(self) -> Array:
         return np.concatenate([as_array(value.flatten()) for value in self._held])
-
-    def _after_step(self, *_: Any) -> None:
-        rate = plain_rate(self._optimizer)
-        self._require_unchanged()
-        now = self._now()
-        self._require_step(now, rate)
-        self._rates.append(rate)
-        self._seen.append(now)
-
-    def _require_step(self, now: Array, rate: float) -> None:
-        """Raise if the parameters did not move along the gradients; warn if rounding hides it."""
-        import torch
-
-        if all(value.grad is None for value in self._held):
-            return  # another hook has cleared them
-        zero = np.float32(0.0)
-        gradient = np.concatenate(
-            [
-                np.full(value.numel(), zero)
-                if value.grad is None
-                else as_array(value.grad.to_dense().flatten())
-                for value in self._held
-            ]
-        ).astype(np.float64)
-        moved = (self._seen[-1].astype(np.float64) - now) / rate
-        distance, size = np.linalg.norm(moved - gradient), np.linalg.norm(gradient)
-        if distance <= _SHARE * size:
-            return
-        share = f"{distance / size if size else np.inf:.2g}"
-        digits = max(torch.finfo(value.dtype).eps for value in self._held)
-        if distance <= digits * np.linalg.norm(now.astype(np.float64)) / rate:
-            if not self._is_coarse:
-                warnings.warn(
-                    f"the parameters are rounded: a step differs from learning rate times gradient "
-                    f"by {share} of it, and the attack reads the rounding. Keep parameters in "
-                    "float32 or float64, or take a larger learning rate",
-                    stacklevel=4,
-                )
-            self._is_coarse = True
-            return
-        rule = (
-            "move the parameters by learning rate times gradient alone; they moved by another "
-            f"{share} of that since the step before"
-        )
-        remedy = "Load, average or scale no parameters between steps"
-        invalid("optimizer", rule, remedy=remedy)
 
     @property
     def parameters_(self) -> Array:
@@ -191,11 +193,8 @@ class ParameterRecorder:
 
     @property
     def batch_gradients_(self) -> FloatArray:
-        """Gradient that each step followed."""
-        path = self.parameters_
-        if (path[:-1] == path[1:]).all():  # steps of gradient 0, or below the rounding
-            return np.zeros((len(path) - 1, *path.shape[1:]))
-        return batch_gradient(path[:-1], path[1:], self._rates)
+        """The gradient of each step."""
+        return np.stack(self._gradients) if self._gradients else np.zeros((0, self._seen[0].size))
 
     def close(self) -> None:
         """Stop listening."""

@@ -1,0 +1,391 @@
+"""Audits of many examples by shadow models: a bound for each example, valid for all together."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr, expit, gammaln, logsumexp
+
+from mialeak._arrays import FloatArray, as_float, as_floats, invalid, require
+from mialeak._results import Kind, Result
+from mialeak.auditing._checks import as_confidence
+
+__all__ = ["ShadowAudit", "shadow_audit"]
+
+Design = Literal["coins", "half"]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+#: P-values are made at so many epsilons to the unit: bounds are rounded down to them.
+_STEPS = 100
+#: The largest weight of a guess, and the largest sum of weights of all models.
+_WEIGHT, _SUM = 64, 8192
+#: Scores worked on at once.
+_BLOCK = 1 << 22
+#: What fair coins, or scores that know nothing, do with this probability at most is refused.
+_CHANCE = 1e-6
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ShadowAudit(Result):
+    """What shadow models prove of each example.
+
+    Attributes
+    ----------
+    epsilon_lower : ndarray, shape (n,)
+        Lower bounds that hold for all examples together.
+    epsilon_each : ndarray, shape (n,)
+        Lower bounds that hold for each example by itself: of n examples that leak nothing about
+        ``(1 - confidence) n`` are above 0.  Not for an example that was chosen by its bound.
+    p_values : ndarray, shape (n,)
+        Of the claim that the example's epsilon is at most `claimed_epsilon`.
+    proved : ndarray of bool, shape (n,)
+        Examples of which the claim is refuted, with no false one among them with probability
+        `confidence` (Holm).
+    at_least : int
+        At least so many examples violate the claim, with the same confidence; which ones is not
+        stated (Hommel's closed testing).
+    discoveries : ndarray of bool, shape (n,)
+        Examples of which an expected share of ``1 - confidence`` at most is false (Benjamini and
+        Hochberg).
+    provable_epsilon : float
+        What so many models prove together of each of so many examples at most.
+    n_models, n_examples : int
+    claimed_epsilon, confidence : float
+        As given.
+    design : str
+        "coins", or "half": each example is in exactly half of the models.
+    kind : str
+        "bound".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.auditing import shadow_audit
+    >>> rng = np.random.default_rng(0)
+    >>> members = rng.random((64, 100)) < 0.5
+    >>> leak = np.where(np.arange(100) < 10, 4.0, 0.0)
+    >>> result = shadow_audit(rng.normal(leak * members), members)
+    >>> int(result.proved.sum()), int(result.proved[:10].sum()), result.at_least
+    (10, 10, 10)
+    """
+
+    epsilon_lower: FloatArray
+    epsilon_each: FloatArray = field(repr=False)
+    p_values: FloatArray = field(repr=False)
+    proved: BoolArray = field(repr=False)
+    at_least: int
+    discoveries: BoolArray = field(repr=False)
+    provable_epsilon: float
+    n_models: int
+    n_examples: int
+    claimed_epsilon: float
+    confidence: float
+    design: Design
+    kind: Kind = "bound"
+
+
+def shadow_audit(
+    scores: Any,
+    members: Any,
+    *,
+    claimed_epsilon: Any = 0.0,
+    confidence: Any = 0.95,
+    higher_is_member: bool = True,
+) -> ShadowAudit:
+    """Lower bounds on the epsilon of each example, from the scores of shadow models.
+
+    Parameters
+    ----------
+    scores : array_like, shape (M, n)
+        Score of each of n examples by each of M models, such as minus its loss.  **A score may
+        depend on the outputs of models and on the coins of other examples, and on no coin of this
+        example.**  LiRA's own scores are not admissible: they fit the in- and out-models of the
+        example, so that each depends on the coins of the others (leave-one-out calibration gave 17
+        false claims in 100 where nothing leaked).  Pass the logit-scaled confidences themselves.
+    members : array_like of bool, shape (M, n)
+        Whether the example was in the training data of the model.  **A fair coin for each**,
+        independent of all else; or each example in exactly half of the models, chosen at random.
+    claimed_epsilon : float, default 0.0
+        The claim that is tested for each example: its epsilon is at most this.
+    confidence : float
+        At least 0.5 and below 1.
+    higher_is_member : bool
+        Whether larger scores speak for a member.  Decide before seeing the scores.
+
+    Returns
+    -------
+    ShadowAudit
+
+    Raises
+    ------
+    ValueError
+        For shapes that differ, scores that are not finite or are flags, members other than 0 and 1,
+        coins that are not fair (exact test at 1e-6, of all, of each model and of each example),
+        models with the same coins, and scores that point the other way.
+
+    Warns
+    -----
+    UserWarning
+        If so few models can prove nothing of an example, as a single one; or if each model has
+        exactly half of the examples: their coins are then not independent.
+
+    See Also
+    --------
+    one_run_audit : the epsilon of the training, from canaries of one run.
+    audit : one example, all models.
+
+    Notes
+    -----
+    Given all outputs and all *other* coins, a coin of an example whose epsilon is at most e is
+    guessed right with probability at most ``q = e^e / (1 + e^e)``.  Guesses and weights made of
+    outputs alone are dominated by independent coins of probability q, within and across examples,
+    whatever the dependence of the scores.  Here a score above the example's median is a guess *in*,
+    of weight ``(rank of its distance / M)^2`` in 64 steps; the p-value is the exact law of the
+    weighted number of right guesses.  P-values of different examples are independent where the
+    claim holds, so that Sidak's, Holm's, Hommel's and Benjamini and Hochberg's procedures are all
+    valid.
+
+    Epsilon is pure (delta = 0), of adding or removing the row.  With exactly half of the models for
+    each example the number of right guesses *in* has Fisher's noncentral hypergeometric law, of
+    odds ``e^(2 e)`` at most, without weights.
+
+    **Accuracy.**  Sums of products of positive numbers: relative error 1e-12.  Bounds are rounded
+    down to a multiple of 0.01.
+
+    **Cost.**  Two sorts of each column, and one table: 0.1 s for 64 models and 2,000 examples, 2.2
+    s for 256 and 50,000, on one core.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.auditing import shadow_audit
+    >>> rng = np.random.default_rng(1)
+    >>> members = rng.random((64, 500)) < 0.5
+    >>> scores = rng.normal(size=(64, 500))
+    >>> scores[:, 0] += 5.0 * members[:, 0]
+    >>> result = shadow_audit(scores, members)
+    >>> np.flatnonzero(result.proved), round(float(result.epsilon_lower[0]), 2)
+    (array([0]), 1.77)
+    """
+    level, claim = as_confidence(confidence), as_float(claimed_epsilon, "claimed_epsilon")
+    require(claim >= 0.0, claim, "claimed_epsilon", "be at least 0")
+    values, coins = _tables(scores, members)
+    models, examples = values.shape
+    design = _design(coins)
+    weights = _weights(models) if design == "coins" else np.ones(models, np.int64)
+    totals = _totals(values if higher_is_member else -values, coins, weights, design)
+    _require_direction(totals, weights, higher_is_member=higher_is_member, design=design)
+    together = -np.expm1(np.log(level) / examples)  # Sidak's level
+    grid = _grid(models, together, 1.0 - level)
+    table = _tails(weights, models, grid, design)
+    at_claim = _tails(weights, models, np.array([claim]), design)[0]
+    p_values = at_claim[totals]
+    provable = float(_bounds(grid, table, together)[-1])
+    if provable == 0.0:
+        wanted = int(np.ceil(-np.log2(together)))
+        what = "one model proves" if models == 1 else f"{models} models prove"
+        warnings.warn(
+            f"{what} nothing of any of {examples} examples: that takes {wanted} models at least. "
+            "For a bound on the training pass the scores of one model to one_run_audit",
+            stacklevel=2,
+        )
+    return ShadowAudit(
+        epsilon_lower=_bounds(grid, table, together)[totals],
+        epsilon_each=_bounds(grid, table, 1.0 - level)[totals],
+        p_values=p_values,
+        proved=_holm(p_values, 1.0 - level),
+        at_least=_hommel(p_values, 1.0 - level),
+        discoveries=_benjamini_hochberg(p_values, 1.0 - level),
+        provable_epsilon=provable,
+        n_models=models,
+        n_examples=examples,
+        claimed_epsilon=claim,
+        confidence=level,
+        design=design,
+    )
+
+
+def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
+    """Scores and coins, models by examples, checked."""
+    if isinstance(scores, np.ndarray) and scores.dtype == np.bool_:
+        rule = "be scores of an attack; its entries are booleans, as those of members are"
+        invalid("scores", rule, remedy="Call shadow_audit(scores, members)")
+    values = as_floats(scores, "scores", ndim=2, finite=True)
+    flags = as_floats(members, "members", ndim=2)
+    if not values.size:
+        invalid("scores", f"hold a model and an example; its shape is {values.shape}")
+    if flags.shape != values.shape:
+        turned = "; it is transposed" if flags.shape == values.shape[::-1] else ""
+        rule = f"have the shape of scores, {values.shape}, models by examples{turned}"
+        invalid("members", f"{rule}; its shape is {flags.shape}")
+    require((flags == 0.0) | (flags == 1.0), flags, "members", "hold 0 and 1 only")
+    if ((values == 0.0) | (values == 1.0)).all():
+        rule = "be scores of an attack; all are 0 or 1, as flags are"
+        invalid("scores", rule, remedy="Write the guesses of an attack as -1 and 1")
+    return values, flags == 1.0
+
+
+def _design(coins: BoolArray) -> Design:
+    """Whether coins are fair, or a random half of the models; others are refused."""
+    models, examples = coins.shape
+    by_example = coins.sum(axis=0)
+    if models > 1 and len(np.unique(np.packbits(coins, axis=1), axis=0)) < models and examples > 40:
+        rule = "have coins of its own for each model; two models have the same"
+        invalid("members", rule, remedy="Pass one model for each draw of the coins")
+    is_half = models % 2 == 0 and bool((2 * by_example == models).all())
+    half = gammaln(models + 1.0) - 2.0 * gammaln(0.5 * models + 1.0) - models * np.log(2.0)
+    if is_half and examples * half <= np.log(_CHANCE):
+        return "half"
+    by_model = coins.sum(axis=1)
+    tests = [(coins.sum(), coins.size, "all coins")]
+    tests += [(by_model[np.argmax(np.abs(2 * by_model - examples))], examples, "a model")]
+    tests += [(by_example[np.argmax(np.abs(2 * by_example - models))], models, "an example")]
+    for (count, size, what), cases in zip(tests, (1, models, examples), strict=True):
+        probability = 2.0 * cases * float(bdtr(min(count, size - count), size, 0.5))
+        if probability <= _CHANCE:
+            rule = (
+                f"come of fair coins; {int(count)} of {size} of {what} are 1, which fair coins "
+                f"give with probability {probability:.1g}"
+            )
+            remedy = (
+                "A coin must have put each example into each model, or each into half of the models"
+            )
+            invalid("members", rule, remedy=remedy)
+    if models > 1 and examples > 1 and bool((2 * by_model == examples).all()):
+        turned = " If models are columns, pass both transposed" if models > examples else ""
+        half = gammaln(examples + 1.0) - 2.0 * gammaln(0.5 * examples + 1.0)
+        if models * (half - examples * np.log(2.0)) <= np.log(_CHANCE):
+            warnings.warn(
+                "each model has exactly half of the examples: their coins are not independent, and "
+                f"the bounds have no proof for so few examples as {examples}.{turned}",
+                stacklevel=3,
+            )
+    return "coins"
+
+
+def _weights(models: int) -> IntArray:
+    """Of guesses by rank of distance: squares, in so many steps that their sum stays small."""
+    steps = int(np.clip(3 * _SUM // models, 1, _WEIGHT))
+    ranks = np.arange(1.0, models + 1.0)
+    return np.ceil(steps * (ranks / models) ** 2).astype(np.int64)
+
+
+def _totals(values: FloatArray, coins: BoolArray, weights: IntArray, design: Design) -> IntArray:
+    """Weighted number of right guesses of each example; with halves, of those guessed in."""
+    models, examples = values.shape
+    totals = np.empty(examples, np.int64)
+    width = max(1, _BLOCK // models)
+    for start in range(0, examples, width):
+        part = slice(start, start + width)
+        scores, flags = values[:, part], coins[:, part]
+        if design == "half":
+            order = np.argsort(scores, axis=0, kind="stable")[models // 2 :]
+            totals[part] = np.take_along_axis(flags, order, axis=0).sum(axis=0)
+            continue
+        distance = scores - np.median(scores, axis=0)
+        right = (distance > 0.0) == flags
+        order = np.argsort(np.abs(distance), axis=0, kind="stable")
+        totals[part] = weights @ np.take_along_axis(right, order, axis=0)
+    return totals
+
+
+def _require_direction(
+    totals: IntArray, weights: IntArray, *, higher_is_member: bool, design: Design
+) -> None:
+    """Refuse scores that are right less often than coins, beyond chance (Hoeffding)."""
+    largest = weights.sum() if design == "coins" else weights.sum() // 2
+    short = 0.5 * largest - totals.mean()
+    spread = np.sum(np.square(weights, dtype=np.float64)) / (1.0 if design == "coins" else 4.0)
+    if short > 0.0 and np.exp(-2.0 * totals.size * short**2 / spread) <= _CHANCE:
+        rule = (
+            f"tend to be {'larger' if higher_is_member else 'smaller'} for members with "
+            f"higher_is_member={higher_is_member}; {totals.mean() / largest:.1%} of the guesses, "
+            "by weight, are right"
+        )
+        remedy = (
+            "Decide the direction from what a score is (a loss is smaller for members), then pass "
+            f"higher_is_member={not higher_is_member}"
+        )
+        invalid("scores", rule, remedy=remedy)
+
+
+def _grid(models: int, together: float, each: float) -> FloatArray:
+    """Epsilons up to what all right guesses prove of one example by itself."""
+    share = float(np.exp(np.log(max(together, each)) / models))
+    most = max(np.log(share) - np.log1p(-share), 0.0)
+    return np.asarray(np.arange(int(most * _STEPS) + 2.0) / _STEPS)
+
+
+def _tails(weights: IntArray, models: int, grid: FloatArray, design: Design) -> FloatArray:
+    """P(total >= t) for each epsilon (rows) and t."""
+    if design == "half":
+        half = models // 2
+        right = np.arange(half + 1.0)
+        logs = 2.0 * (gammaln(half + 1.0) - gammaln(right + 1.0) - gammaln(half - right + 1.0))
+        logs = logs + 2.0 * grid[:, None] * right
+        law = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    else:
+        total, reached = int(weights.sum()), 0
+        law = np.zeros((grid.size, total + 1))
+        law[:, 0] = 1.0
+        right, wrong = expit(grid)[:, None], expit(-grid)[:, None]
+        for weight in weights.tolist():
+            old = law[:, : reached + 1].copy()
+            law[:, : reached + 1] *= wrong
+            law[:, weight : weight + reached + 1] += right * old
+            reached += weight
+    return np.asarray(np.minimum(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], 1.0))
+
+
+def _bounds(grid: FloatArray, table: FloatArray, level: float) -> FloatArray:
+    """The largest epsilon of the grid that each total refutes at this level; 0 for none."""
+    refuted = np.count_nonzero(table <= level, axis=0)
+    return np.asarray(grid[np.maximum(refuted - 1, 0)])
+
+
+def _holm(p_values: FloatArray, alpha: float) -> BoolArray:
+    order = np.argsort(p_values, kind="stable")
+    size = p_values.size
+    kept = p_values[order] > alpha / (size - np.arange(size))
+    count = int(np.argmax(kept)) if kept.any() else size
+    proved = np.zeros(size, bool)
+    proved[order[:count]] = True
+    return proved
+
+
+def _hommel(p_values: FloatArray, alpha: float) -> int:
+    """How many claims are false at least: closed testing with Simes' test.
+
+    The h largest p-values are the largest set that is not rejected; sets that are not stay so when
+    their smallest is left out, hence the bisection (Goeman et al. 2019).
+    """
+    rising = np.sort(p_values)
+    size = rising.size
+
+    def is_kept(count: int) -> bool:
+        return bool((count * rising[size - count :] > alpha * np.arange(1.0, count + 1.0)).all())
+
+    low, high = 0, size + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_kept(middle) else (low, middle)
+    if low == 0:
+        return size
+    # At u in 1, ..., n: so many p-values are at most u alpha / h, and u - 1 of them may be true.
+    u = np.arange(1.0, size + 1.0)
+    counts = np.searchsorted(rising, u * alpha / low, side="right")
+    return int(max(np.max(counts + 1.0 - u), 0.0))
+
+
+def _benjamini_hochberg(p_values: FloatArray, alpha: float) -> BoolArray:
+    order = np.argsort(p_values, kind="stable")
+    size = p_values.size
+    passed = np.flatnonzero(p_values[order] <= alpha * np.arange(1.0, size + 1.0) / size)
+    rejected = np.zeros(size, bool)
+    rejected[order[: passed[-1] + 1 if passed.size else 0]] = True
+    return rejected

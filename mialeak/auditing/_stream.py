@@ -1,0 +1,206 @@
+"""Audits that may stop at any moment: a bound that holds after every canary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, log_expit
+
+from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
+from mialeak.auditing._checks import as_confidence, as_delta
+
+__all__ = ["AuditStream"]
+
+#: Bets: by how much the log odds of a right guess exceed epsilon.
+_BETS = np.array([0.15, 0.3, 0.6, 1.2, 2.4, 5.0])
+#: Guesses are made of scores this far from the middle of all scores so far, in ranks.
+_FAR = np.array([0.0, 0.5, 0.75, 0.875, 0.9375])
+#: Prior weights of guesses of both worlds, of members and of others; and of `_FAR`.  Chosen on
+#: Gaussian scores of mu = 1 to 4 and 200 to 1,000 canaries; any weights are valid.
+_SIDES, _PLACES = np.array([0.6, 0.2, 0.2]), np.array([0.4, 0.2, 0.2, 0.1, 0.1])
+_PRIOR = np.log(_SIDES[:, None, None] * _PLACES[:, None] / _BETS.size)
+#: Bounds are multiples of one over this.
+_STEPS = 100
+#: Canaries taken in at once, and scores that wait to be sorted among the others.
+_BLOCK = 1024
+#: Logarithm of a wealth that is enough.
+_OVERFLOW = 700.0
+#: Coins are refused that fair ones give with this probability at most, at any one moment.
+_CHANCE = 1e-9
+
+
+class AuditStream:
+    """Lower bound on epsilon from canaries that arrive one after the other.
+
+    Parameters
+    ----------
+    delta : float, default 0.0
+        0: no proof is known for more.
+    confidence : float
+        Probability, at least 0.5 and below 1, with which the bound holds at *all* moments together.
+
+    Attributes
+    ----------
+    epsilon_lower : float
+        What is proved so far.  It never falls.
+    n_canaries : int
+        Canaries so far.
+    n_proved : int
+        Canaries after which the bound was last raised.
+
+    Raises
+    ------
+    ValueError
+        If confidence is out of range, or delta is above 0.
+
+    See Also
+    --------
+    one_run_audit : for a number of canaries that is fixed beforehand.
+
+    Notes
+    -----
+    Whatever came before, a guess about a fair coin that was made from outputs of an
+    epsilon-private training is right with probability ``q = e^epsilon / (1 + e^epsilon)`` at most.
+    For w >= q the product over guesses of ``w/q`` where right and ``(1 - w)/(1 - q)`` where wrong
+    is a supermartingale, and so is a mixture of such products; by Ville's inequality it reaches
+    ``1/(1 - confidence)`` at any moment with probability ``1 - confidence`` at most.  An audit may
+    therefore look after each canary, and stop when it likes.
+
+    The guess for a canary is *in* where its score is above the median of all scores so far, and the
+    mixture has bets of six sizes on scores that are far from it: in five degrees, and of one world
+    or both.  Canaries of one :meth:`update` are taken in the order of that distance, so that the
+    number of guesses need not be chosen.
+
+    Epsilon is of adding or removing a row, with delta = 0.  Scores may depend on the coins of
+    earlier canaries, on all outputs, and on no coin of the present update.
+
+    **Power.**  1,000 canaries in one update, Gaussian scores of mu = 1, 2 and 4, median bound of
+    11: 1.61, 3.48 and 5.03; one by one, of 5: 1.31, 2.90 and 4.33.  Of 20 by :func:`one_run_audit`:
+    1.54, 3.27 and 4.68.
+
+    **Cost.**  0.1 ms an update of one canary, with 100,000 before it too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.auditing import AuditStream
+    >>> rng, stream = np.random.default_rng(0), AuditStream()
+    >>> while stream.epsilon_lower <= 1.0:  # stop when the claim is refuted
+    ...     member = rng.random(20) < 0.5
+    ...     bound = stream.update(rng.normal(3.0 * member), member)
+    >>> stream
+    AuditStream(epsilon_lower=1.14, n_canaries=40)
+    """
+
+    def __init__(self, *, delta: Any = 0.0, confidence: Any = 0.95):
+        self.confidence, self.delta = as_confidence(confidence), as_delta(delta)
+        if self.delta > 0.0:
+            why = "no proof is known that holds at all moments"
+            remedy = "Pass the scores of a fixed number of canaries to one_run_audit"
+            unsupported("AuditStream", f"with delta = {self.delta:g}", why, remedy)
+        self._wanted = -np.log1p(-self.confidence)
+        self._steps, self.n_canaries, self.n_proved = -1, 0, 0
+        self._members = 0
+        #: Scores so far, in ascending order: most, and the last ones.
+        self._seen = self._recent = np.empty(0)
+        #: Right and wrong guesses, by side and distance.
+        self._right = np.zeros((3, _FAR.size))
+        self._wrong = np.zeros((3, _FAR.size))
+
+    def __repr__(self) -> str:
+        bound = f"epsilon_lower={self.epsilon_lower:g}"
+        return f"AuditStream({bound}, n_canaries={self.n_canaries})"
+
+    @property
+    def epsilon_lower(self) -> float:
+        """What is proved so far."""
+        return max(self._steps, 0) / _STEPS
+
+    def update(self, scores: Any, member: Any) -> float:
+        """Take in canaries, and report what is proved.
+
+        Parameters
+        ----------
+        scores : array_like, shape () or (m,)
+            One score for each new canary; larger speaks for *in*.
+        member : array_like, shape () or (m,)
+            1 (or True) for canaries that were in, 0 for those left out.
+
+        Returns
+        -------
+        float
+            ``epsilon_lower``.
+
+        Raises
+        ------
+        ValueError
+            For shapes that differ, NaN, flags other than 0 and 1, scores that are the flags, or
+            coins so far that are not fair.
+        """
+        values, flags = self._checked(scores, member)
+        for start in range(0, values.size, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            self._take(values[part], flags[part])
+        return self.epsilon_lower
+
+    def _checked(self, scores: Any, member: Any) -> tuple[FloatArray, FloatArray]:
+        values = np.atleast_1d(as_floats(scores, "scores"))
+        flags = np.atleast_1d(as_floats(member, "member"))
+        if values.ndim != 1 or flags.shape != values.shape:
+            rule = "have one flag for each score"
+            invalid("member", f"{rule}; the shapes are {flags.shape} and {values.shape}")
+        if not values.size:
+            return values, flags
+        values = as_scores(values, "scores")
+        require((flags == 0.0) | (flags == 1.0), flags, "member", "hold 0 and 1 only")
+        if flags.size > 1 and flags.min() < flags.max() and np.array_equal(values, flags):
+            remedy = "Write the guesses of an attack as -1 and 1"
+            invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
+        members, size = self._members + int(flags.sum()), self.n_canaries + flags.size
+        if 2.0 * float(bdtr(min(members, size - members), size, 0.5)) <= _CHANCE:
+            rule = f"come of fair coins; {members} of {size} so far are members"
+            remedy = "The bound holds only if each canary was put in with probability 1/2"
+            invalid("member", rule, remedy=remedy)
+        return values, flags
+
+    def _take(self, values: FloatArray, flags: FloatArray) -> None:
+        """Guess, count, and raise the bound as far as a moment of this update allows."""
+        self._recent = np.sort(np.concatenate([self._recent, values]))
+        twice = np.zeros(values.size)
+        for table in (self._seen, self._recent):
+            twice += np.searchsorted(table, values, "left")
+            twice += np.searchsorted(table, values, "right")
+        ranks = twice / (self._seen.size + self._recent.size) - 1.0
+        if self._recent.size > _BLOCK:
+            self._seen = np.sort(np.concatenate([self._seen, self._recent]), kind="stable")
+            self._recent = np.empty(0)
+        order = np.argsort(-np.abs(ranks), kind="stable")
+        ranks, flags = ranks[order], flags[order]
+        is_in = ranks > 0.0
+        sides = np.stack([np.ones_like(is_in), is_in, ~is_in]) & (ranks != 0.0)
+        bets = sides[:, :, None] & (np.abs(ranks)[:, None] >= _FAR)
+        is_right = (is_in == (flags == 1.0))[:, None]
+        right = self._right[:, None] + np.cumsum(bets & is_right, axis=1)
+        wrong = self._wrong[:, None] + np.cumsum(bets & ~is_right, axis=1)
+        self._members += int(flags.sum())
+        before, self.n_canaries = self._steps, self.n_canaries + flags.size
+        moment: int | None = 0
+        while moment is not None:
+            here = slice(moment, moment + 1)  # what was reached at a moment often is again there
+            epsilon = (self._steps + 1) / _STEPS
+            if self._reached(epsilon, right[:, here], wrong[:, here]) is None:
+                moment = self._reached(epsilon, right, wrong)
+            self._steps += moment is not None
+        if self._steps > before:
+            self.n_proved = self.n_canaries
+        self._right, self._wrong = right[:, -1], wrong[:, -1]
+
+    def _reached(self, epsilon: float, right: FloatArray, wrong: FloatArray) -> int | None:
+        """The moment of the update at which the wealth against this epsilon reached its level."""
+        gain = log_expit(epsilon + _BETS) - log_expit(epsilon)
+        loss = log_expit(-epsilon - _BETS) - log_expit(-epsilon)
+        wealth = _PRIOR[:, None] + right[..., None] * gain + wrong[..., None] * loss
+        shares = np.exp(np.minimum(wealth - self._wanted, _OVERFLOW)).sum(axis=(0, 2, 3))
+        place = int(np.argmax(shares))
+        return place if shares[place] >= 1.0 else None

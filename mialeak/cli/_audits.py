@@ -1,0 +1,199 @@
+"""``mialeak audit`` of shadow models and of streams of canaries."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mialeak.cli import _output
+
+if TYPE_CHECKING:
+    from mialeak._arrays import FloatArray
+    from mialeak.auditing import ShadowAudit
+
+__all__ = ["run_shadow", "run_stream"]
+
+_COMPARED_SHADOW = (
+    "Each example was put in the data of each model or left out by a fair coin, or into half of "
+    "the models at random: the bounds are on differential privacy of adding or removing it.",
+    "A score depends on outputs of models and on no coin of its example: LiRA's own scores do.",
+    "An audit proves leakage, never its absence: a stronger attack may prove more.",
+)
+_COMPARED_STREAM = (
+    "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
+    "differential privacy of adding or removing a row.",
+    "The bound holds after every canary: the audit may stop at any of them.",
+    "An audit proves leakage, never its absence: a stronger attack may prove more.",
+)
+#: Examples that a report lists.
+_LISTED = 10
+
+
+def run_shadow(options: argparse.Namespace) -> int:
+    """Print what is proved of each example; 2 if the largest bound is over the limit."""
+    import numpy as np
+
+    from mialeak.auditing import shadow_audit
+
+    _refuse_delta(options, "--shadow")
+    tables = [_matrix(path) for path in (options.inside, options.outside)]
+    result = shadow_audit(
+        *tables,
+        claimed_epsilon=options.claimed_epsilon or 0.0,
+        confidence=options.confidence,
+        higher_is_member=not options.lower_is_member,
+    )
+    largest = float(result.epsilon_lower.max())
+    over, verdict = _output.judge("The largest bound", largest, options.max_epsilon)
+    content = result.to_dict()
+    for name in ("proved", "discoveries"):
+        content[name] = np.flatnonzero(content[name]).tolist()
+    content["limit"] = _limit(options, over=over)
+    return _output.give(
+        options,
+        _shadow_document(result),
+        schema="mialeak.shadow/1",
+        content=content,
+        draw=None,
+        title=f"What the scores in {Path(options.inside).name} prove",
+        alts=(),
+        inputs=[options.inside, options.outside],
+        verdict=verdict,
+        over=over,
+        compared=_COMPARED_SHADOW,
+    )
+
+
+def run_stream(options: argparse.Namespace, scores: FloatArray, member: FloatArray) -> int:
+    """Print what canaries prove that arrive one by one; 2 if it is over the limit."""
+    from mialeak._report.document import Document, Notes, Section
+    from mialeak._report.text import at_most
+    from mialeak.auditing import AuditStream
+
+    _refuse_delta(options, "--stream")
+    if member.shape != scores.shape:
+        raise ValueError(
+            f"{options.outside} must have one flag for each score; it has {member.size} for "
+            f"{scores.size}"
+        )
+    limit = options.max_epsilon if options.max_epsilon is not None else options.claimed_epsilon
+    stream, exceeded = AuditStream(confidence=options.confidence), None
+    sign = -1.0 if options.lower_is_member else 1.0
+    for score, flag in zip(scores.tolist(), member.tolist(), strict=True):
+        stream.update(sign * score, flag)
+        if exceeded is None and limit is not None and stream.epsilon_lower > limit:
+            exceeded = stream.n_canaries
+    epsilon = stream.epsilon_lower
+    over, verdict = _output.judge("What is proved", epsilon, limit)
+    if exceeded is not None:
+        verdict += f" It was after {exceeded:,} canaries."
+    sure = f"with confidence {100 * options.confidence:g}% at all moments"
+    lead = f"Epsilon is at least {at_most(epsilon)}, {sure}."
+    if epsilon == 0.0:
+        lead = f"Nothing is proved, {sure}: epsilon is at least 0."
+    notes = [
+        f"{stream.n_canaries:,} canaries, in the order of the files. After "
+        f"{stream.n_proved:,} no more was proved.",
+        "Each canary must have been put in or left out by a coin of its own, as training and test "
+        "rows of a model are not.",
+    ]
+    content = {
+        "epsilon_lower": epsilon,
+        "n_canaries": stream.n_canaries,
+        "n_proved": stream.n_proved,
+        "confidence": options.confidence,
+        "kind": "bound",
+        "exceeded_after": exceeded,
+        "limit": None if limit is None else {"max_epsilon": limit, "over": over},
+    }
+    return _output.give(
+        options,
+        Document(lead, [Section("The canaries", [Notes(notes)])]),
+        schema="mialeak.stream/1",
+        content=content,
+        draw=None,
+        title=f"What the scores in {Path(options.inside).name} prove",
+        alts=(),
+        inputs=[options.inside, options.outside],
+        verdict=verdict,
+        over=over,
+        compared=_COMPARED_STREAM,
+    )
+
+
+def _limit(options: argparse.Namespace, *, over: bool) -> dict[str, Any] | None:
+    limit = options.max_epsilon
+    return None if limit is None else {"max_epsilon": limit, "over": over}
+
+
+def _refuse_delta(options: argparse.Namespace, name: str) -> None:
+    if options.delta > 0.0:
+        raise ValueError(f"--delta must be 0 with {name}: no bound with a delta is proved for it")
+    if options.plot:
+        raise ValueError(f"--plot draws the scores of separate runs; leave out {name}")
+
+
+def _matrix(path: str) -> FloatArray:
+    """The numbers of a file, a model a row."""
+    import numpy as np
+
+    from mialeak._arrays import as_floats
+    from mialeak._io import read_blocks, read_table
+
+    if Path(path).suffix.lower() in (".npy", ".npz"):
+        blocks = [rows for _, rows in read_blocks(path, 1 << 22)]
+        if len(blocks) != 1:
+            raise ValueError(f"{path} must hold one array; it holds {len(blocks)}")
+        return as_floats(np.asarray(blocks[0]), path, ndim=2)
+    table = read_table(path)
+    names = list(table) if isinstance(table, dict) else list(table.column_names)
+    columns = []
+    for name in names:
+        column = table[name]
+        levels = getattr(column, "levels", None)
+        if levels is not None:
+            if column.n_missing:
+                raise ValueError(f"{path} must have no missing entry; column {name!r} has some")
+            column = as_floats([float(level) for level in levels], path)[column.codes]
+        columns.append(as_floats(np.asarray(column), path))
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def _shadow_document(result: ShadowAudit) -> Any:
+    import numpy as np
+
+    from mialeak._report.document import Document, Notes, Section, Table
+    from mialeak._report.text import at_most, number
+
+    above = f"an epsilon above {result.claimed_epsilon:g}"
+    lead = (
+        f"{int(result.proved.sum()):,} of {result.n_examples:,} examples are proved to have {above}"
+        f", all of them with confidence {100 * result.confidence:g}%."
+    )
+    share = 100.0 * (1.0 - result.confidence)
+    notes = Notes(
+        [
+            f"At least {result.at_least:,} examples have {above}, with the same confidence.",
+            f"{int(result.discoveries.sum()):,} examples may be listed as having it, of which "
+            f"{share:g}% are false on average at most.",
+            f"{result.n_models:,} models prove {at_most(result.provable_epsilon)} of an example at "
+            "most, together with all others.",
+        ]
+    )
+    order = np.argsort(-result.epsilon_lower, kind="stable")[:_LISTED]
+    rows = [
+        (
+            str(int(i)),
+            at_most(float(result.epsilon_lower[i])),
+            at_most(float(result.epsilon_each[i])),
+            number(float(result.p_values[i])),
+        )
+        for i in order
+    ]
+    header = ("example", "epsilon, all together", "by itself", "p-value")
+    sections = [
+        Section("The examples", [notes]),
+        Section("Those with the largest bounds", [Table(header, rows, left=0)]),
+    ]
+    return Document(lead, sections)

@@ -1,0 +1,204 @@
+"""``mialeak release``: what several outputs of the same people leak together."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from mialeak.cli import _options, _output
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mialeak.releases import ReleaseReport
+
+__all__ = ["add_parser", "run"]
+
+_DESCRIPTION = """\
+What do several outputs of the same people leak together?
+Two harmless tables of the same people may subtract to one person.
+
+PLAN is a TOML file that names the table of the people and lists the outputs:
+
+  schema = "mialeak.release-plan/1"
+  people = "people.csv"
+  threshold = 10
+
+  [[outputs]]
+  table = ["city", "sex"]
+
+  [[outputs]]
+  table = ["city"]
+  where = { age = { max = 80 } }
+  protect = "suppress:10"
+
+  [[outputs]]
+  mean = ["income"]
+
+  [limits]
+  determined = 0
+
+The report names the groups of fewer than `threshold` people whose count
+follows from the outputs, with the combination of outputs that gives it, and
+bounds the leakage of every person: exact where both ends agree.
+"""
+
+_EPILOG = """\
+With limits, in the plan or as options, the command is a gate: it exits with 2
+if more small groups than `determined` follow from the outputs (hidden counts
+that can be recovered included), or if the leakage on average, or about the
+riskiest row, is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
+Leakage is compared by its certified upper end: of the average, the upper end
+of the interval for the population, or with a register the exact bound. Every
+error, usage included, exits with 1.
+
+Examples:
+  mialeak release plan.toml
+  mialeak release plan.toml --max-determined 0 --html report.html
+  mialeak release plan.toml --contributions
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Describe the subcommand."""
+    parser = commands.add_parser(
+        "release",
+        help="leakage of several outputs of the same people",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    add = parser.add_argument
+    add("file", metavar="PLAN", help="the plan, a .toml file; it names files of its own folder")
+    add(
+        "--contributions",
+        action="store_true",
+        help="also report what each output adds to the others: each is left out once",
+    )
+    add(
+        "--max-determined",
+        type=_options.whole(0),
+        metavar="K",
+        help="exit with 2 if more than K small groups follow from the outputs",
+    )
+    add(
+        "--max-leakage",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="exit with 2 if the leakage is above X; see below",
+    )
+    add(
+        "--max-row-leakage",
+        type=_options.number(_options.SHARE),
+        metavar="X",
+        help="exit with 2 if the leakage of the riskiest row is above X; see below",
+    )
+    _options.add_confidence(add)
+    _options.add_top(add, 10)
+    _options.add_show_rows(add)
+    _options.add_outputs(add)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report; 2 if it is over a limit."""
+    from mialeak.releases import Release
+
+    options.typed = {}
+    release = Release.from_plan(options.file)
+    plan = release.plan
+    assert plan is not None
+    report = release.leakage(
+        threshold=plan.threshold,
+        confidence=options.confidence,
+        progress=_output.shows_progress(),
+    )
+    costs = release.contributions(threshold=plan.threshold) if options.contributions else None
+    limits = {
+        "determined": options.max_determined,
+        "max_leakage": options.max_leakage,
+        "max_row_leakage": options.max_row_leakage,
+    }
+    limits = {
+        name: plan.limits.get(name) if given is None else given for name, given in limits.items()
+    }
+    over, verdict, limit = _verdict(report, limits)
+    content = report.to_dict(top=options.top, show_rows=options.show_rows)
+    content["contributions"] = None if costs is None else [cost.to_dict() for cost in costs]
+    content["limit"] = limit
+    return _output.give(
+        options,
+        report.document(top=options.top, show_rows=options.show_rows, contributions=costs or ()),
+        schema="mialeak.release/1",
+        content=content,
+        draw=lambda: _figure(report),
+        title=f"What the outputs of {plan.path.name} leak together",
+        alts=(
+            "Which output uses which column; outputs that determine a small group are marked.",
+            "Lower and upper end of the leakage of each row, riskiest first.",
+        ),
+        inputs=[plan.path, *plan.files],
+        verdict=verdict,
+        over=over,
+    )
+
+
+def _verdict(
+    report: ReleaseReport, limits: dict[str, Any]
+) -> tuple[bool, str, dict[str, Any] | None]:
+    """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
+    if all(limit is None for limit in limits.values()):
+        return False, "", None
+    average = report.average.high if report.joint is None else report.joint.high
+    judged = {
+        "max_leakage": ("The leakage on average, upper end", average),
+        "max_row_leakage": ("The leakage of the riskiest row, upper end", report.highest.high),
+    }
+    over, sentences = False, []
+    if limits["determined"] is not None:
+        count = report.n_determined
+        above = count > limits["determined"]
+        relation = "above" if above else "within"
+        sentences.append(
+            f"The number of small groups that follow from the outputs, {count:,}, is {relation} "
+            f"the limit {limits['determined']:,}."
+        )
+        over = above
+    for name, (subject, value) in judged.items():
+        above, sentence = _output.judge(subject, value, limits[name])
+        over = over or above
+        if sentence:
+            sentences.append(sentence)
+    content = {
+        **limits,
+        "leakage": None if limits["max_leakage"] is None else average,
+        "row_leakage": None if limits["max_row_leakage"] is None else report.highest.high,
+        "over": over,
+    }
+    return over, "\n".join(sentences), content
+
+
+def _figure(report: ReleaseReport) -> Figure:
+    """Left the outputs by the columns that they use, right the leakage of the rows, both ends."""
+    figure, (design, rows) = _output.panels(2)
+    from mialeak.plotting import LeakageDisplay
+
+    names = list(dict.fromkeys(name for _, by, limits in report.design for name in (*by, *limits)))
+    taking = {output for group in report.determined for output in group.outputs}
+    marks: dict[str, tuple[str, str, list[tuple[int, int]]]]
+    marks = {"columns": ("s", "tab:blue", []), "limits of the people": ("o", "tab:orange", [])}
+    for place, (_, by, limits) in enumerate(report.design):
+        for mark, used in zip(marks.values(), (by, limits), strict=True):
+            mark[2].extend((names.index(name), place) for name in used)
+    for label, (shape, colour, points) in marks.items():
+        if points:
+            design.plot(*zip(*points, strict=True), shape, color=colour, label=label, alpha=0.8)
+    for place, (name, _, _) in enumerate(report.design):
+        if name in taking:
+            design.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
+    design.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
+    design.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
+    design.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
+    design.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
+    design.legend(loc="best", fontsize="small")
+    LeakageDisplay.from_rows(report.row_leakage, ax=rows, name="all outputs together")
+    return figure

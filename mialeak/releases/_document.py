@@ -1,0 +1,137 @@
+"""The report of a release as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import accuracy, number, percent, printable
+
+if TYPE_CHECKING:
+    from mialeak.releases._explanations import Determined, Recovered
+    from mialeak.releases._report import OutputCost, ReleaseLeakage, ReleaseReport
+
+__all__ = ["document"]
+
+
+def document(
+    report: ReleaseReport, *, top: int, show_rows: bool, contributions: Sequence[OutputCost]
+) -> Document:
+    """The answer, the outputs, what is determined, contributions, rows at risk."""
+    sections = [_numbers(report), _outputs(report)]
+    if report.determined:
+        sections.append(_determined(report.determined[: max(top, 1)], report._groups))
+    if report.recovered:
+        sections.append(_recovered(report.recovered[: max(top, 1)], len(report.recovered)))
+    if contributions:
+        sections.append(_contributions(contributions))
+    if top:
+        sections.append(_riskiest(report, top, show_rows))
+    return Document(_answer(report), sections)
+
+
+def _span(leakage: ReleaseLeakage) -> str:
+    if leakage.kind == "exact":
+        return number(leakage.value)
+    return f"{number(leakage.low)} to {number(leakage.high)}"
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _answer(report: ReleaseReport) -> str:
+    count, average, highest = len(report.outputs), report.average, report.highest
+    exact = average.kind == "exact"
+    which = "This output" if count == 1 else f"These {count:,} outputs together"
+    leak = "leaks" if count == 1 else "leak"
+    words = (
+        f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average and "
+        f"{_span(highest)} about the riskiest row. An attacker who knows the population and sees "
+        f"them can decide with {accuracy(average.low)} accuracy{' or more' * (not exact)} whether "
+        "a random person is in the data (guessing: 50%)."
+    )
+    groups = report.n_determined
+    if groups:
+        several = f"The counts of {groups:,} groups" if groups > 1 else "The count of a group"
+        verb = "follow" if groups > 1 else "follows"
+        words += (
+            f" {several} below {report.threshold:,} people {verb} from the outputs, though no "
+            "output shows it."
+        )
+    return words
+
+
+def _numbers(report: ReleaseReport) -> Section:
+    average = report.average
+    pairs = [(_span(average), f"leakage on average ({average.kind})")]
+    if average.kind != "exact":
+        pairs.append((number(average.value), "in the limit of many people in every cell"))
+    pairs.append((_span(report.highest), f"leakage of the riskiest row ({report.highest.kind})"))
+    pairs.append((percent(report.exact_share), "of the rows have an exact leakage"))
+    if report.joint is not None:
+        joint = report.joint
+        words = (
+            f"upper bound of the average for the population these people came from (estimate, "
+            f"{100 * joint.confidence:g}% interval {number(joint.low)} to {number(joint.high)})"
+        )
+        pairs.append((number(joint.value), words))
+    return Section("Leakage", [Pairs(pairs), Notes(report.caveats)])
+
+
+def _outputs(report: ReleaseReport) -> Section:
+    notes = [
+        f"{_several(report.n_counts, 'number')}: sums of {_several(report.n_cells, 'cell')} of "
+        f"{report.rows:,} people",
+        f"{_several(report.small, 'published count')} from 1 to {report.threshold - 1:,}",
+    ]
+    return Section("Outputs", [Notes([*report.outputs, *notes])])
+
+
+def _determined(groups: Sequence[Determined], count: int) -> Section:
+    lines = []
+    for each in groups:
+        people = f"{each.people:,} {'person' if each.people == 1 else 'people'}"
+        why = "" if each.by_design else " (for the combinations of values that people have)"
+        lines.append(f"{each.group}: {people} = {each.explanation}{why}")
+    return Section(
+        f"Groups that follow from the outputs ({len(groups):,} of {count:,})", [Notes(lines)]
+    )
+
+
+def _recovered(cells: Sequence[Recovered], count: int) -> Section:
+    lines = []
+    for each in cells:
+        verb = "can be recovered" if each.kind == "exact" else "is narrowed"
+        why = f" = {each.explanation}" if each.explanation else ""
+        lines.append(
+            f"{each.output}, {each.cell}: {verb}, between {each.low:,} and {each.high:,} "
+            f"(shown: between {each.shown_low:,} and {each.shown_high:,}){why}"
+        )
+    return Section(f"Hidden counts ({len(cells):,} of {count:,})", [Notes(lines)])
+
+
+def _contributions(costs: Sequence[OutputCost]) -> Section:
+    header = ("without it", "groups it adds", "output")
+    body = [(_span(cost.without), f"{cost.determined:,}", cost.output) for cost in costs]
+    return Section("Leakage on average if one output is left out", [Table(header, body, left=1)])
+
+
+def _riskiest(report: ReleaseReport, top: int, show_rows: bool) -> Section:
+    rows = report.riskiest(top)
+    names = [each.name for each in report._columns] if show_rows else []
+    header = ("row", "leakage", "limit", "people alike", "kind", *map(printable, names))
+    body = [
+        (
+            f"{row.row}",
+            _span(row.leakage),
+            number(row.leakage.value),
+            f"{row.people:,}",
+            row.kind,
+            *(printable(row.values[name]) for name in names),
+        )
+        for row in rows
+    ]
+    title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
+    return Section(title, [Table(header, body, left=len(names) + 1)])

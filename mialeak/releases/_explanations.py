@@ -1,0 +1,432 @@
+"""Groups of people whose count follows from the outputs, and the combination that gives it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mialeak._results import Kind, Result
+from mialeak.releases._analysis import Analysis, joined
+from mialeak.releases._design import Combination, Design
+from mialeak.releases._people import conditions_in_words
+
+__all__ = ["Determined", "Recovered", "count_range", "determined_groups", "recovered_cells"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Joint values of the columns of a combination up to which it is checked for all of them.
+_MOST_VALUES = 100_000
+#: Groups that are looked at; what is left of those beyond is not.
+_MOST_CANDIDATES = 5000
+#: Numbers that are written out in an explanation, and counted above.
+_MOST_TERMS = 6
+#: Cells up to which ranges are computed by linear and by integer programming; nodes of the latter.
+_MOST_CELLS, _MOST_WHOLE, _MOST_NODES = 2000, 200, 1000
+#: Ranges that are computed for one output, those of fewest people first.
+_MOST_RANGES = 50
+#: An optimum that is so close to a whole number is one.
+_WHOLE = 1e-6
+
+
+@dataclass(frozen=True, repr=False)
+class Determined(Result):
+    """A group of people whose count follows from the outputs, though no output shows it.
+
+    Attributes
+    ----------
+    people : int
+        How many people are in the group.
+    rows : tuple of int
+        Their places in the table of people.
+    group : str
+        What they have in common.
+    explanation : str
+        The published numbers that give the count: "table 3 (city = Oslo) minus table 7 (...)".
+    outputs : tuple of str
+        The outputs that are combined.
+    terms : int
+        How many published numbers are combined.
+    by_design : bool
+        Whether the combination counts the group whatever values people have; if not, it holds
+        since combinations of values that nobody of the population has are known to be empty.
+    kind : str
+        "exact".
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> people = {"city": ["A", "A", "A", "B", "B"], "age": [30, 40, 90, 30, 35]}
+    >>> release = Release(people)
+    >>> release.add_table(["city"])
+    >>> release.add_table(["city"], where={"age": {"max": 80}})
+    >>> release.leakage().determined[0].explanation
+    'table 1 (city = A) minus table 2 (city = A, age <= 80)'
+    """
+
+    people: int
+    rows: tuple[int, ...]
+    group: str
+    explanation: str
+    outputs: tuple[str, ...]
+    terms: int
+    by_design: bool
+    kind: Kind = "exact"
+
+
+@dataclass(frozen=True, repr=False)
+class Recovered(Result):
+    """A count that an output hides or rounds, and the range that all outputs leave for it.
+
+    Attributes
+    ----------
+    output : str
+    cell : str
+        What the people of the cell have in common.
+    shown_low, shown_high : int
+        The range that the output itself shows.
+    low, high : int
+        The range by all outputs: whole numbers of at least 0.
+    people : int
+        The count.
+    explanation : str
+        The published numbers that give the count, if a combination of them does; else empty.
+    kind : str
+        "exact" if the count is recovered, otherwise "bound".
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> from mialeak.mechanisms import Suppress
+    >>> release = Release({"city": ["A"] * 9 + ["B"] * 2 + ["C"] * 7})
+    >>> release.add_table(["city"], protect=Suppress(3))
+    >>> cell = release.leakage().recovered[0]
+    >>> cell.cell, cell.low, cell.high
+    ('city = B', 2, 2)
+    """
+
+    output: str
+    cell: str
+    shown_low: int
+    shown_high: int
+    low: int
+    high: int
+    people: int
+    explanation: str
+    kind: Kind = "exact"
+
+
+# ---- groups ----
+
+
+def determined_groups(
+    analysis: Analysis, threshold: int, most: int
+) -> tuple[tuple[Determined, ...], int]:
+    """Groups of fewer than `threshold` people that combinations of published counts determine.
+
+    Those of fewest people first, at most `most` of them, and how many there are; without published
+    counts and hidden ones, which are reported as such.
+    """
+    design, counts = analysis.shown, analysis.atoms.counts
+    single = np.flatnonzero(design.determined & (counts > 0) & (counts < threshold))
+    cells = sparse.csr_matrix(
+        (np.ones(single.size, np.int64), single, np.arange(single.size + 1)),
+        shape=(single.size, counts.size),
+    )
+    tables = np.array([each is None or not each.summed for each in analysis.shown_published])
+    rows = design.matrix[tables]
+    rows = rows[rows @ counts > 0]
+    hidden = [
+        np.flatnonzero(cells == cell)
+        for output, cells in zip(analysis.outputs, analysis.cells, strict=True)
+        for cell in np.flatnonzero(~output.exact & (output.low < output.high)).tolist()
+    ]
+    groups = _smallest([cells, analysis.differences(design, threshold)], rows, design, counts)
+    keys = design.keys_of(groups)
+    shown = design.keys_of(design.matrix[: analysis.shown_basic])
+    with np.errstate(over="ignore"):
+        marks = [design.keys[group].sum() for group in hidden]
+    groups = groups[~np.isin(keys, [*shown.tolist(), *marks])]
+    order = np.lexsort((np.diff(groups.indptr), groups @ counts))
+    named: list[Determined] = []
+    for group in order[:most].tolist():
+        members = np.sort(groups[[group]].indices).astype(np.int64)
+        combination = design.combination(members)
+        if combination is not None:
+            named.append(_determined(analysis, combination, members))
+    return tuple(named), groups.shape[0]
+
+
+def _smallest(parts: Sequence[Any], rows: Any, design: Design, counts: IntArray) -> Any:
+    """The groups that hold no other one and no published count; what such a one leaves is one."""
+    groups = _different(sparse.vstack(parts).tocsr(), design)
+    while True:
+        every = sparse.vstack([groups, rows]).tocsr()
+        size = np.diff(every.indptr)
+        overlap = (groups @ every.T).tocoo()
+        inside = (overlap.data == size[overlap.col]) & (size[overlap.col] < size[overlap.row])
+        outer, inner = overlap.row[inside], overlap.col[inside]
+        beyond = (groups[outer] - every[inner]).tocsr()
+        beyond.eliminate_zeros()
+        beyond = beyond[beyond @ counts > 0]
+        more = _different(sparse.vstack([groups, beyond]).tocsr(), design)
+        if more.shape[0] == groups.shape[0] or more.shape[0] > _MOST_CANDIDATES:
+            return groups[np.setdiff1d(np.arange(groups.shape[0]), outer)]
+        groups = more
+
+
+def _different(groups: Any, design: Design) -> Any:
+    """The first of each set of equal groups, in their order."""
+    _, first = np.unique(design.keys_of(groups), return_index=True)
+    return groups[np.sort(first)]
+
+
+def _determined(analysis: Analysis, combination: Combination, group: IntArray) -> Determined:
+    member = np.isin(analysis.atoms.of_row[: analysis.n], group)
+    masks = _by_design(analysis, combination)
+    published = [analysis.shown_published[row] for row in combination]
+    numbers = sorted({each.output for each in published if each is not None})
+    return Determined(
+        people=int(analysis.atoms.counts[group].sum()),
+        rows=tuple(np.flatnonzero(member).tolist()),
+        group=_group_words(analysis, masks, group, combination),
+        explanation=_sentence(analysis, combination),
+        outputs=tuple(analysis.outputs[number].name for number in numbers),
+        terms=len(combination),
+        by_design=masks is not None,
+    )
+
+
+def _sentence(analysis: Analysis, combination: Combination) -> str:
+    """The combination in words: what is added first, then what is taken away."""
+    terms = sorted(combination.items(), key=lambda term: (term[1] < 0, term[0] == 0, term[0]))
+    if len(terms) > _MOST_TERMS:
+        rows = [analysis.shown_published[row] for row, _ in terms]
+        names = dict.fromkeys(analysis.outputs[each.output].name for each in rows if each)
+        return f"{len(terms)} published numbers of {', '.join(names)}"
+    words = ""
+    for row, weight in terms:
+        size = abs(weight)
+        times = "" if size == 1 else f"{size} x "
+        joint = " minus " if weight < 0 else " plus "
+        words += (joint if words else "-" * (weight < 0)) + times + _row_words(analysis, row)
+    return words
+
+
+def _row_words(analysis: Analysis, row: int) -> str:
+    published = analysis.shown_published[row]
+    if published is None:
+        return "the number of people"
+    output = analysis.outputs[published.output]
+    labels = None if published.summed else published.labels
+    words = conditions_in_words(analysis.people, output.masks(analysis.people, labels))
+    words = f"{output.name} ({words})"
+    return f"the sum of {published.summed} in {words}" if published.summed else words
+
+
+def _group_words(
+    analysis: Analysis,
+    masks: Mapping[Any, BoolArray] | None,
+    group: IntArray,
+    combination: Combination,
+) -> str:
+    """What the people of a group have in common: by design, or in fact."""
+    people = analysis.people
+    if masks is None:
+        masks = {}
+        rows = analysis.atoms.first[group]
+        for name in _columns(analysis, combination):
+            column = people.column(name)
+            mask = np.zeros(len(column.values), np.bool_)
+            mask[column.codes[rows]] = True
+            masks[name] = mask
+    return conditions_in_words(people, masks)
+
+
+def _columns(analysis: Analysis, combination: Combination) -> list[Any]:
+    """The columns that the numbers of a combination depend on."""
+    names: dict[Any, None] = {}
+    for row in combination:
+        published = analysis.shown_published[row]
+        if published is not None:
+            output = analysis.outputs[published.output]
+            names |= dict.fromkeys([*output.columns, *output.where.masks])
+    return list(names)
+
+
+def _by_design(analysis: Analysis, combination: Combination) -> dict[Any, BoolArray] | None:
+    """The values of each column in the group that a combination counts, whatever values occur.
+
+    None if the combination counts no group of that form for all joint values of its columns.
+    """
+    boxes: list[tuple[Fraction, dict[Any, BoolArray]]] = []
+    for row, weight in combination.items():
+        published = analysis.shown_published[row]
+        if published is None:
+            boxes.append((weight, {}))
+        elif published.summed:
+            return None
+        else:
+            output = analysis.outputs[published.output]
+            boxes.append((weight, output.masks(analysis.people, published.labels)))
+    names = list(dict.fromkeys(name for _, box in boxes for name in box))
+    classes = {name: _alike([box[name] for _, box in boxes if name in box]) for name in names}
+    sizes = [int(number.max()) + 1 for number in classes.values()]
+    if math.prod(sizes) > _MOST_VALUES:
+        return None
+    scale = math.lcm(*(weight.denominator for weight, _ in boxes))
+    total = np.zeros(sizes, object)
+    for weight, box in boxes:
+        inside = np.full(sizes, int(weight * scale), object)
+        for axis, name in enumerate(names):
+            if name in box:
+                chosen = np.zeros(sizes[axis], np.int64)
+                chosen[classes[name][box[name]]] = 1
+                shape = [1] * len(sizes)
+                shape[axis] = -1
+                inside = inside * chosen.reshape(shape)
+        total = total + inside
+    counted = total == scale
+    if not np.all(counted | (total == 0)):
+        return None
+    masks, whole = {}, np.ones(sizes, np.bool_)
+    for axis, name in enumerate(names):
+        others = tuple(k for k in range(len(sizes)) if k != axis)
+        chosen = counted.any(axis=others)
+        shape = [1] * len(sizes)
+        shape[axis] = -1
+        whole = whole & chosen.reshape(shape)
+        masks[name] = chosen[classes[name]]
+    return masks if np.array_equal(whole, counted) else None
+
+
+def _alike(masks: Sequence[BoolArray]) -> IntArray:
+    """Numbers of the values: two have the same one if every mask has both or neither."""
+    _, number = np.unique(np.stack(masks), axis=1, return_inverse=True)
+    return np.asarray(number.reshape(-1))
+
+
+# ---- suppressed and rounded counts ----
+
+
+def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
+    """Hidden or rounded counts whose range all outputs narrow; whether all were looked at.
+
+    A combination of published numbers gives the count; or non-negative whole numbers leave a
+    shorter range than the output itself.
+    """
+    recovered, complete = [], True
+    for number, output in enumerate(analysis.outputs):
+        cells = np.flatnonzero(~output.exact & (output.low < output.high))
+        if not cells.size:
+            continue
+        counts = np.bincount(analysis.cells[number] + 1, analysis.atoms.counts)[1:]
+        cells = cells[np.argsort(counts[cells], kind="stable")]
+        program = _Program.of(analysis, number)
+        complete &= program is not None and cells.size <= _MOST_RANGES
+        for cell in cells[:_MOST_RANGES].tolist():
+            group = np.flatnonzero(analysis.cells[number] == cell)
+            combination = analysis.shown.combination(group)
+            count = int(counts[cell])
+            shown = (int(output.low[cell]), int(output.high[cell]))
+            ends = shown if program is None else program.range_of(number, cell)
+            if combination is not None:
+                ends = (count, count)
+            if ends[1] - ends[0] < shown[1] - shown[0]:
+                masks = output.masks(analysis.people, output.labels[cell].tolist())
+                recovered.append(
+                    Recovered(
+                        output=output.name,
+                        cell=conditions_in_words(analysis.people, masks),
+                        shown_low=shown[0],
+                        shown_high=shown[1],
+                        low=ends[0],
+                        high=ends[1],
+                        people=count,
+                        explanation="" if combination is None else _sentence(analysis, combination),
+                        kind="exact" if ends[0] == ends[1] else "bound",
+                    )
+                )
+    recovered.sort(key=lambda each: (each.kind != "exact", each.people))
+    return tuple(recovered), complete
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The outputs as ranges of sums of cells: what nobody has is taken to be known to be empty."""
+
+    matrix: Any
+    low: IntArray
+    high: IntArray
+    rows: dict[tuple[int, int], IntArray]
+
+    @classmethod
+    def of(cls, analysis: Analysis, number: int) -> _Program | None:
+        """The outputs that share a column with output `number`; None for too many cells."""
+        names = _names(analysis, number)
+        sharing = [k for k in range(len(analysis.outputs)) if names & _names(analysis, k)]
+        key = np.zeros(analysis.atoms.first.size, np.int64)
+        for k in sharing:
+            key = joined(key, analysis.cells[k] + 1)
+        _, first = np.unique(key, return_index=True)
+        alike = analysis.cells[sharing][:, first]
+        if alike.shape[1] > _MOST_CELLS:
+            return None
+        low, high = [analysis.n], [analysis.n]
+        members = [np.arange(alike.shape[1])]
+        rows: dict[tuple[int, int], IntArray] = {}
+        for k, codes in zip(sharing, alike, strict=True):
+            output = analysis.outputs[k]
+            for cell in range(output.n_cells):
+                rows[k, cell] = np.flatnonzero(codes == cell)
+                members.append(rows[k, cell])
+                low.append(int(output.low[cell]))
+                high.append(int(output.high[cell]))
+        lengths = [row.size for row in members]
+        index = (np.repeat(np.arange(len(members)), lengths), np.concatenate(members))
+        shape = (len(members), alike.shape[1])
+        matrix = sparse.csr_matrix((np.ones(sum(lengths)), index), shape=shape)
+        return cls(matrix, np.array(low), np.array(high), rows)
+
+    def range_of(self, number: int, cell: int) -> tuple[int, int]:
+        """Least and largest count of a cell of the output."""
+        return count_range(self.matrix, self.low, self.high, self.rows[number, cell])
+
+
+def _names(analysis: Analysis, number: int) -> set[Any]:
+    output = analysis.outputs[number]
+    return {*output.columns, *output.where.masks}
+
+
+def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> tuple[int, int]:
+    """Least and largest count of the cells `group`, if row i of `matrix` counts low to high.
+
+    Counts are whole numbers of at least 0; for more than `_MOST_WHOLE` cells, or where that is not
+    proved within `_MOST_NODES` nodes, numbers of at least 0.  The range is never too narrow.
+    """
+    from scipy import optimize
+
+    size = matrix.shape[1]
+    objective = np.zeros(size)
+    objective[group] = 1.0
+    ends = []
+    for sign in (1.0, -1.0):
+        result = optimize.milp(
+            sign * objective,
+            integrality=np.full(size, int(size <= _MOST_WHOLE)),
+            bounds=optimize.Bounds(0.0, float(high[0])),
+            constraints=optimize.LinearConstraint(matrix, low, high),
+            options={"node_limit": _MOST_NODES},
+        )
+        bound = result.fun if result.success else result.mip_dual_bound
+        ends.append(sign * (-math.inf if bound is None else bound))
+    least, most = ends
+    least = 0 if not math.isfinite(least) else math.ceil(least - _WHOLE)
+    return max(0, least), int(high[0]) if not math.isfinite(most) else math.floor(most + _WHOLE)

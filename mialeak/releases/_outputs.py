@@ -1,0 +1,246 @@
+"""The outputs of a release: the people they are made of, which of them, and what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid, unsupported
+from mialeak._columns import each_factor
+from mialeak._fields import is_number
+from mialeak._report.text import printable
+from mialeak.mechanisms import CellMechanism, Round, Suppress
+from mialeak.releases._people import People, Where, conditions_in_words, is_quantity
+
+__all__ = ["Output", "as_protection", "mean_output", "table_output"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Decimals that make whole numbers of the values of a column, so that their sum is exact.
+_DECIMALS = 4
+#: Size below which a value is a whole number that sums of 2**20 people hold exactly.
+_WHOLE = 2.0**31
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """One output: cells of a sub-population, or weights of its people.
+
+    Attributes
+    ----------
+    name : str
+        "table 2", "mean 3": its kind and its number in the order in which outputs were added.
+    columns : tuple
+    where : Where
+    of_row : (people,) int64
+        The cell of each person, -1 outside the sub-population.
+    labels : (cells, columns) int64
+        The code of each column in each cell.
+    protect : CellMechanism or None
+    exact : (cells,) bool
+        Cells whose count is published as it is.
+    low, high : (cells,) int64
+        What is published of the counts of the others.
+    always : bool
+        Whether the counts are published as they are, whatever they are.
+    weights : dict of (people,) float arrays
+        What is summed over the people, for means and estimates.
+    """
+
+    name: str
+    columns: tuple[Any, ...]
+    where: Where
+    of_row: IntArray
+    labels: IntArray
+    protect: CellMechanism | None
+    exact: BoolArray
+    low: IntArray
+    high: IntArray
+    always: bool
+    gaps: bool = False
+    weights: dict[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def n_cells(self) -> int:
+        """Counts published."""
+        return len(self.labels)
+
+    def masks(self, people: People, labels: Sequence[int] | None) -> dict[Any, BoolArray]:
+        """For each column that matters to a count, the values of the people who are counted.
+
+        `labels` has the code of each column, -1 for those that are summed over.
+        """
+        masks: dict[Any, BoolArray] = {}
+        for name, code in zip(self.columns, labels or (), strict=labels is not None):
+            if code >= 0:
+                mask = np.zeros(len(people.column(name).values), np.bool_)
+                mask[code] = True
+                masks[name] = mask
+        for name, mask in self.where.masks.items():
+            masks[name] = mask & masks[name] if name in masks else mask
+        return masks
+
+    def words(self, people: People) -> str:
+        """The output in words."""
+        by = " by ".join(printable(name) for name in self.columns or self.weights)
+        conditions = conditions_in_words(people, self.where.masks)
+        return f"{self.name}: {by}" + f", where {conditions}" * bool(self.where.masks)
+
+    def scaled(self, name: str) -> IntArray | None:
+        """The weights as whole numbers, if a power of 10 makes them so; None if none does."""
+        values = self.weights[name]
+        for decimals in range(_DECIMALS + 1):
+            whole = values * 10.0**decimals
+            if np.abs(whole).max(initial=0.0) >= _WHOLE:
+                return None
+            rounded = np.rint(whole)
+            if np.array_equal(rounded / 10.0**decimals, values):
+                return rounded.astype(np.int64)
+        return None
+
+
+def as_protection(protect: Any, in_register: bool) -> CellMechanism | None:
+    """`protect`, which must be None or a protection of each count by itself."""
+    if protect is None:
+        return None
+    if not isinstance(protect, CellMechanism):
+        rule = "be a protection of each count by itself, such as Round(5)"
+        remedy = "For other procedures of one table use mechanism_leakage with a known law"
+        invalid("protect", rule, value=protect, remedy=remedy, error=TypeError)
+    if in_register:
+        why = "the law of a protected count of a sample without replacement is not computed"
+        unsupported("protect", "with population", why, "Leave population out")
+    return protect
+
+
+def table_output(
+    people: People,
+    number: int,
+    columns: Sequence[Any],
+    where: Where,
+    protect: CellMechanism | None,
+    shown: Any = None,
+) -> Output:
+    """The counts of the people of `where` by `columns`; `shown` is what was published of them."""
+    chosen = [people.column(name) for name in columns]
+    inside = np.flatnonzero(where.rows)
+    place = np.zeros(inside.size, np.int64)
+    for column in chosen:
+        key = place * len(column.values) + column.codes[inside]
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    labels = np.stack([column.codes[inside[first]] for column in chosen], axis=1)
+    of_row = np.full(where.rows.size, -1, np.int64)
+    of_row[inside] = place
+    counts = np.bincount(of_row[: people.rows] + 1, minlength=len(labels) + 1)[1:]
+    exact, low, high = _seen(protect, counts, people.rows)
+    gaps = False
+    if shown is not None:
+        published = _compared(people, columns, labels, counts, protect, shown)
+        gaps = not published.all()
+        exact &= published
+        low[~published], high[~published] = 0, people.rows
+    return Output(
+        name=f"table {number}",
+        columns=tuple(columns),
+        where=where,
+        of_row=of_row,
+        labels=labels,
+        protect=protect,
+        exact=exact,
+        low=low,
+        high=high,
+        always=protect is None and not gaps,
+        gaps=gaps,
+    )
+
+
+def _seen(
+    protect: CellMechanism | None, counts: IntArray, rows: int
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Which counts are shown as they are, and the range of the others."""
+    low, high = np.zeros(counts.size, np.int64), np.full(counts.size, rows)
+    if protect is None:
+        return np.ones(counts.size, np.bool_), counts.copy(), counts.copy()
+    if isinstance(protect, Suppress):
+        exact = protect.release(counts) >= 0
+        low[~exact] = int(protect.zeros_shown)
+        high[~exact] = protect.below - 1
+    else:
+        exact = np.zeros(counts.size, np.bool_)
+        if isinstance(protect, Round):
+            shown = protect.release(counts)
+            low = np.maximum(shown - protect.base // 2, 0)
+            high = np.minimum(shown + (protect.base - 1) // 2, rows)
+    low[exact] = high[exact] = counts[exact]
+    return exact, low, high
+
+
+def _compared(
+    people: People,
+    columns: Sequence[Any],
+    labels: IntArray,
+    counts: IntArray,
+    protect: CellMechanism | None,
+    shown: Any,
+) -> BoolArray:
+    """Which cells have a count in the published table, which must be those of the people."""
+    factors = dict(each_factor(shown, None, argument="published"))
+    counted = [name for name in factors if name not in columns]
+    if len(counted) != 1 or len(factors) != len(columns) + 1:
+        rule = "hold the columns of the table and one column of counts"
+        invalid("published", rule, value=list(factors))
+    index = {
+        tuple(people.column(name).values[code] for name, code in zip(columns, row, strict=True)): k
+        for k, row in enumerate(labels.tolist())
+    }
+    published, amount, wrong = np.zeros(counts.size, np.bool_), factors[counted[0]], 0
+    for row in range(len(amount.codes)):
+        count = amount.value(int(amount.codes[row]))
+        if count is None or count == "":
+            continue
+        if isinstance(count, str) and is_number(count):
+            count = float(count)
+        cell = index.get(
+            tuple(factors[name].value(int(factors[name].codes[row])) for name in columns)
+        )
+        wanted = np.array([0 if cell is None else counts[cell]])
+        if protect is not None and not protect.random:
+            wanted = protect.release(wanted)
+        differs = not is_quantity(count) or count != wanted[0]
+        wrong += differs and not (protect is not None and protect.random)
+        if cell is not None and published[cell]:
+            invalid("published", "hold each cell once", index=row)
+        if cell is not None:
+            published[cell] = True
+    if wrong:
+        rule = f"have the counts of the people; {wrong:,} of its counts differ"
+        remedy = "Pass the people it was made from, the same where and the same protect"
+        invalid("published", rule, remedy=remedy)
+    return published
+
+
+def mean_output(
+    people: People, number: int, kind: str, where: Where, weights: dict[str, FloatArray]
+) -> Output:
+    """Sums of `weights` over the people of `where`, and how many they are."""
+    labels = np.zeros((1, 0), np.int64)
+    of_row = np.where(where.rows, 0, -1)
+    count = np.array([np.count_nonzero(where.rows[: people.rows])])
+    return Output(
+        name=f"{kind} {number}",
+        columns=(),
+        where=where,
+        of_row=of_row,
+        labels=labels,
+        protect=None,
+        exact=np.ones(1, np.bool_),
+        low=count,
+        high=count,
+        always=True,
+        weights=weights,
+    )

@@ -1,0 +1,232 @@
+"""The people of a release: their columns, and conditions that select some of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid, listed
+from mialeak._columns import Factor, each_factor, near
+from mialeak._fields import is_number
+from mialeak._report.text import printable
+
+__all__ = ["Column", "People", "Where", "conditions_in_words", "is_quantity"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: What a condition may hold beside a value or a list of values.
+_CONDITIONS = ("min", "max", "not")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of the people: codes below ``len(values)``, and what each of them stands for.
+
+    `conditions` are the words of the conditions that were put on the column, and of the opposites.
+    """
+
+    name: Any
+    codes: IntArray
+    values: list[Any]
+    conditions: dict[bytes, str] = field(default_factory=dict)
+
+    def words(self, mask: BoolArray) -> str:
+        """The values of `mask` as a condition on the column."""
+        name, chosen = printable(self.name), np.flatnonzero(mask)
+        if mask.tobytes() in self.conditions:
+            return self.conditions[mask.tobytes()]
+        values = [self.values[code] for code in chosen.tolist()]
+        if len(values) == 1:
+            return f"{name} = {printable(values[0])}"
+        numbers = self.numbers()
+        if numbers is not None and not np.isnan(numbers).any():
+            order = np.argsort(numbers, kind="stable")
+            inside = np.flatnonzero(mask[order])
+            if inside.size and inside[-1] - inside[0] + 1 == inside.size:
+                low, high = (printable(self.values[order[k]]) for k in (inside[0], inside[-1]))
+                if inside[-1] == len(numbers) - 1:
+                    return f"{name} >= {low}"
+                return f"{name} <= {high}" if inside[0] == 0 else f"{low} <= {name} <= {high}"
+        others = [value for value, taken in zip(self.values, mask, strict=True) if not taken]
+        if len(others) == 1:
+            return f"{name} other than {printable(others[0])}"
+        return f"{name} in ({listed(values, show=printable)})"
+
+    def numbers(self) -> FloatArray | None:
+        """The values as numbers, NaN for a missing one; None if one is no number.
+
+        A file keeps its values as they are written: digits are taken for a number.
+        """
+        numbers = np.full(len(self.values), np.nan)
+        for code, value in enumerate(self.values):
+            if isinstance(value, str) and not is_number(value):
+                return None
+            if value is not None:
+                if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+                    return None
+                numbers[code] = float(value)
+        return numbers
+
+
+class People:
+    """The people all outputs are made of and, if there is one, the register they are from.
+
+    Rows are the people's, then those of the register; a column is read when an output needs it.
+    """
+
+    def __init__(self, frame: Any, population: Any, *, na: str, missing: Any) -> None:
+        self._frames = [("people", frame)]
+        if population is not None:
+            self._frames.append(("population", population))
+        self._na, self._missing = na, missing
+        self._columns: dict[Any, Column] = {}
+        self.names = _names(frame)
+        self.sizes = []
+        for argument, each in self._frames:
+            first = next(each_factor(each, self.names[:1] or None, argument=argument))[1]
+            self.sizes.append(len(first.codes))
+        self.rows = self.sizes[0]
+
+    @functools.cached_property
+    def weights(self) -> IntArray:
+        """A random number below 2**23 for each person and, after these, one of the register."""
+        return np.random.default_rng(20260102).integers(1, 1 << 23, sum(self.sizes))
+
+    @property
+    def in_register(self) -> bool:
+        """Whether there is a register."""
+        return len(self.sizes) > 1
+
+    def column(self, name: Any, argument: str = "columns") -> Column:
+        """The column of that name, with the same codes for people and register."""
+        if name not in self._columns:
+            factors = [
+                dict(
+                    each_factor(
+                        frame, [name], missing=self._missing, argument=which, chosen_by=argument
+                    )
+                )[name]
+                for which, frame in self._frames
+            ]
+            self._columns[name] = self._joined(name, factors)
+        return self._columns[name]
+
+    def _joined(self, name: Any, factors: Sequence[Factor]) -> Column:
+        index: dict[Any, int] = {}
+        codes = []
+        for factor, size in zip(factors, self.sizes, strict=True):
+            if len(factor.codes) != size:
+                rule = f"have as many rows as column {self.names[0]!r} ({size:,})"
+                invalid(f"column {name!r}", rule, value=len(factor.codes))
+            if factor.n_missing and self._na == "error":
+                rule = f"have no missing values; there are {factor.n_missing:,} in column {name!r}"
+                remedy = "Pass na='category' to count missing as a value"
+                invalid("people", rule, remedy=remedy)
+            shown, place = np.unique(factor.codes, return_inverse=True)
+            numbers = [index.setdefault(factor.value(code), len(index)) for code in shown.tolist()]
+            codes.append(np.array(numbers, np.int64)[place.reshape(-1)])
+        return Column(name, np.concatenate(codes), list(index))
+
+
+def _names(frame: Any) -> list[Any]:
+    """The names of the columns of a table."""
+    names = getattr(frame, "column_names", getattr(frame, "columns", frame))
+    return list(names) if isinstance(frame, Mapping) or names is not frame else []
+
+
+def is_quantity(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """A sub-population: for each column that limits it, the values that belong to it."""
+
+    masks: dict[Any, BoolArray]
+    rows: BoolArray
+
+    @classmethod
+    def of(cls, people: People, where: Any) -> Where:
+        """The people for whom each column of the mapping `where` holds what it asks for.
+
+        A condition is a value, a list of values, or a mapping with "min", "max" or "not".
+        """
+        if where is not None and not isinstance(where, Mapping):
+            rule = "map columns to a value, a list of values or {'min': ..., 'max': ...}"
+            invalid("where", rule, value=where, error=TypeError)
+        masks: dict[Any, BoolArray] = {}
+        rows = np.ones(sum(people.sizes), np.bool_)
+        for name, condition in (where or {}).items():
+            column = people.column(name, "where")
+            masks[name] = _mask(column, condition)
+            _name(column, masks[name], condition)
+            rows &= masks[name][column.codes]
+        if not rows[: people.rows].any():
+            invalid("where", "select at least one of the people", value=dict(where or {}))
+        return cls(masks, rows)
+
+
+def _mask(column: Column, condition: Any) -> BoolArray:
+    if isinstance(condition, Mapping):
+        for key in condition:
+            if key not in _CONDITIONS:
+                remedy = near(key, _CONDITIONS).replace("The table has", "It takes")
+                invalid(f"where[{column.name!r}]", "hold min, max or not", value=key, remedy=remedy)
+        mask = np.ones(len(column.values), np.bool_)
+        if "not" in condition:
+            mask &= ~_among(column, condition["not"])
+        for key, sign in (("min", 1), ("max", -1)):
+            if key in condition:
+                mask &= _beyond(column, condition[key], sign, key)
+        return mask
+    return _among(column, condition)
+
+
+def _name(column: Column, mask: BoolArray, condition: Any) -> None:
+    """Keep the words of a condition with one end, and of its opposite."""
+    if isinstance(condition, Mapping) and len(condition) == 1 and "not" not in condition:
+        (key, end), name = *condition.items(), printable(column.name)
+        words = (">=", "<") if key == "min" else ("<=", ">")
+        for each, word in zip((mask, ~mask), words, strict=True):
+            column.conditions[each.tobytes()] = f"{name} {word} {printable(end)}"
+
+
+def _among(column: Column, values: Any) -> BoolArray:
+    wanted = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
+    mask = np.zeros(len(column.values), np.bool_)
+    numbers = column.numbers()
+    for value in wanted:
+        if is_quantity(value) and numbers is not None:
+            same = numbers == value
+        else:
+            same = np.array([type(x) is type(value) and x == value for x in column.values])
+        if not same.any():
+            remedy = f"None of the people has that value in column {column.name!r}"
+            if str(value) in map(str, column.values):
+                remedy += ", but there is one of another type that is written alike"
+            invalid("where", "name values that occur", value=value, remedy=remedy)
+        mask |= same
+    return mask
+
+
+def _beyond(column: Column, end: Any, sign: int, key: str) -> BoolArray:
+    """The values that are at least (sign 1) or at most (-1) the end."""
+    values: Any = column.values
+    if is_quantity(end):
+        values = column.numbers()
+    if values is None or not (is_quantity(end) or all(type(x) is type(end) for x in values)):
+        rule = f"compare with the values of column {column.name!r}"
+        invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, error=TypeError)
+    return np.array([bool(x >= end if sign > 0 else x <= end) for x in values], np.bool_)
+
+
+def conditions_in_words(people: People, masks: Mapping[Any, BoolArray]) -> str:
+    """The values of several columns, in words."""
+    words = [people.column(name).words(mask) for name, mask in masks.items() if not mask.all()]
+    return ", ".join(words) or "everyone"

@@ -1,0 +1,410 @@
+"""What several outputs of the same people leak together: the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, as_count
+from mialeak._report.document import Document, as_text
+from mialeak._results import Bounds, Estimate, Kind, Result
+from mialeak.releases._analysis import Analysis
+from mialeak.releases._document import document
+from mialeak.releases._explanations import (
+    Determined,
+    Recovered,
+    determined_groups,
+    recovered_cells,
+)
+from mialeak.releases._people import Column
+from mialeak.tables import estimate_max_leakage
+
+__all__ = [
+    "OutputCost",
+    "ReleaseLeakage",
+    "ReleaseReport",
+    "RowInRelease",
+    "cost_between",
+    "report_of",
+]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Groups that are determined and hidden, of which a report holds the smallest.
+_MOST_REPORTED = 50
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseLeakage(Result):
+    """Leakage of all outputs together.
+
+    Attributes
+    ----------
+    low : float
+        Certified: at least what the best single count leaks.
+    value : float
+        The limit for many people in every cell, between both ends.
+    high : float
+        Certified: at most what the counts of all cells leak.
+    kind : str
+        "exact" if `low` and `high` agree, otherwise "bound"; `value` is then asymptotic.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"sex": ["f", "m"] * 50, "smokes": ["no", "no", "yes", "no"] * 25})
+    >>> release.add_table(["sex", "smokes"])
+    >>> release.leakage().average
+    ReleaseLeakage(low=0.0543222, value=0.0543222, high=0.0543222, kind='exact')
+    """
+
+    low: float
+    value: float
+    high: float
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False)
+class RowInRelease(Result):
+    """A row of the people, and what all outputs together leak about it.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the table of people.
+    people : int
+        People who are alike in every output, the row itself included.
+    leakage : ReleaseLeakage
+    values : dict
+        The values of the columns that the outputs use: personal data.
+    kind : str
+        That of `leakage`.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"sex": ["f"] * 9 + ["m"]})
+    >>> release.add_table(["sex"])
+    >>> row = release.leakage().riskiest(1)[0]
+    >>> row.row, row.people, row.values, row.kind
+    (9, 1, {'sex': 'm'}, 'exact')
+    """
+
+    row: int
+    people: int
+    leakage: ReleaseLeakage
+    values: dict[Any, Any]
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False)
+class OutputCost(Result):
+    """What one output adds to the others.
+
+    Attributes
+    ----------
+    output : str
+    without, together : ReleaseLeakage
+        Leakage on average of the other outputs, and of these and the output.
+    determined : int
+        Groups below the threshold that are determined only with the output, or recovered counts.
+    explanations : tuple of str
+        The combinations that determine them.
+    kind : str
+        That of `together`.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"city": list("AAABB"), "age": [30, 40, 90, 30, 35]})
+    >>> release.add_table(["city"])
+    >>> cost = release.cost_of(["city"], where={"age": {"max": 80}})
+    >>> cost.determined, cost.explanations
+    (1, ('table 1 (city = A) minus table 2 (city = A, age <= 80)',))
+    """
+
+    output: str
+    without: ReleaseLeakage
+    together: ReleaseLeakage
+    determined: int
+    explanations: tuple[str, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ReleaseReport(Result):
+    """What several outputs of the same people leak together.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+        The outputs in words.
+    design : tuple of tuple
+        For each output its name, the columns that it counts by, averages or estimates, and the
+        columns that limit its people.
+    rows : int
+        People.
+    people : int
+        People of the register, and without one those of the release.
+    n_counts : int
+        Numbers published.
+    n_cells : int
+        Cells of the finest table that the outputs make.
+    threshold : int
+        Groups of fewer people are reported as small.
+    small : int
+        Published counts from 1 to below `threshold`.
+    determined : tuple of Determined
+        Small groups whose count follows from the outputs, though no output shows it: the 50 of
+        fewest people.  They hold no smaller one.
+    recovered : tuple of Recovered
+        Suppressed or rounded counts that the outputs together narrow.
+    row_cells : (rows,) ndarray of int64
+        The cell of each row.
+    low, value, high : (cells,) ndarray
+        Leakage of a person in each cell, as in :class:`ReleaseLeakage`.
+    exact : (cells,) ndarray of bool
+        Cells where these agree since the leakage is computed exactly.
+    joint : Estimate or None
+        Upper bound of the average for the population that the people came from, with its interval:
+        the leakage of the counts of all cells.  None with a register, for which `average` is exact
+        or a bound without an estimate.
+    caveats : tuple of str
+        What the numbers rest on, a sentence each.
+    kind : str
+        "exact" or "bound": that of the average.
+
+    Examples
+    --------
+    >>> from mialeak import Release
+    >>> release = Release({"city": list("AAABB"), "age": [30, 40, 90, 30, 35]})
+    >>> release.add_table(["city"])
+    >>> release.add_table(["city"], where={"age": {"max": 80}})
+    >>> report = release.leakage()
+    >>> report
+    ReleaseReport(2 outputs; average=0.2314 exact, determined=1)
+    >>> report.determined[0].group, report.determined[0].people
+    ('city = A, age > 80', 1)
+    """
+
+    outputs: tuple[str, ...]
+    design: tuple[tuple[str, tuple[Any, ...], tuple[Any, ...]], ...]
+    rows: int
+    people: int
+    n_counts: int
+    n_cells: int
+    threshold: int
+    small: int
+    determined: tuple[Determined, ...]
+    recovered: tuple[Recovered, ...]
+    row_cells: IntArray
+    low: FloatArray
+    value: FloatArray
+    high: FloatArray
+    exact: npt.NDArray[np.bool_]
+    joint: Estimate | None
+    caveats: tuple[str, ...]
+    _groups: int = field(repr=False)
+    _counts: IntArray = field(repr=False)
+    _columns: tuple[Column, ...] = field(repr=False)
+    kind: Kind = "bound"
+
+    @property
+    def average(self) -> ReleaseLeakage:
+        """Leakage of a random row."""
+        share = self._counts / self.rows
+        low, value, high = (float(share @ end) for end in (self.low, self.value, self.high))
+        return ReleaseLeakage(low, min(max(low, value), high), high, self.kind)
+
+    @property
+    def highest(self) -> ReleaseLeakage:
+        """Leakage of the riskiest row: the largest lower and the largest upper end."""
+        shown = self._counts > 0
+        low, value, high = (float(end[shown].max()) for end in (self.low, self.value, self.high))
+        return ReleaseLeakage(low, value, high, "exact" if low == high else "bound")
+
+    @property
+    def row_leakage(self) -> Bounds:
+        """Bounds of the leakage of each row, ``(rows,)``."""
+        return Bounds(self.low[self.row_cells], self.high[self.row_cells])
+
+    @property
+    def n_determined(self) -> int:
+        """Small groups that follow from the outputs, with small hidden counts that do."""
+        small = [0 < each.people < self.threshold for each in self.recovered]
+        exact = [each.kind == "exact" for each in self.recovered]
+        return self._groups + sum(a and b for a, b in zip(small, exact, strict=True))
+
+    @property
+    def exact_share(self) -> float:
+        """Share of the rows whose leakage is exact."""
+        return float(self._counts[self.exact].sum()) / self.rows
+
+    def riskiest(self, top: int | None = 10) -> tuple[RowInRelease, ...]:
+        """The `top` rows of the largest lower bound, then of the largest limit, then in order."""
+        top = self.rows if top is None else as_count(top, "top")
+        cells = self.row_cells
+        order = np.lexsort((-self.high[cells], -self.value[cells], -self.low[cells]))
+        return tuple(self._row(int(row)) for row in order[:top])
+
+    def _row(self, row: int) -> RowInRelease:
+        cell = int(self.row_cells[row])
+        kind: Kind = "exact" if self.low[cell] == self.high[cell] else "bound"
+        low, value, high = (float(end[cell]) for end in (self.low, self.value, self.high))
+        return RowInRelease(
+            row=row,
+            people=int(self._counts[cell]),
+            leakage=ReleaseLeakage(low, value, high, kind),
+            values={each.name: each.values[each.codes[row]] for each in self._columns},
+            kind=kind,
+        )
+
+    def document(
+        self, *, top: int = 10, show_rows: bool = False, contributions: Sequence[OutputCost] = ()
+    ) -> Document:
+        """The report as a document: the answer, the outputs, what is determined, rows at risk."""
+        return document(self, top=top, show_rows=show_rows, contributions=contributions)
+
+    def text(self, *, top: int = 10, show_rows: bool = False) -> str:
+        """The report as text: at most `top` rows at risk, with their values if `show_rows`."""
+        return as_text(self.document(top=top, show_rows=show_rows))
+
+    def to_dict(self, *, top: int | None = 10, show_rows: bool = False) -> dict[str, Any]:
+        """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
+        names = ("kind", "rows", "people", "n_counts", "n_cells", "threshold", "small")
+        rows = [row.to_dict() for row in self.riskiest(top)]
+        for row in rows:
+            row["values"] = {str(k): v for k, v in row["values"].items()} if show_rows else None
+        return {
+            **{name: getattr(self, name) for name in names},
+            "outputs": list(self.outputs),
+            "average": self.average.to_dict(),
+            "highest": self.highest.to_dict(),
+            "exact_share": self.exact_share,
+            "joint": None if self.joint is None else self.joint.to_dict(),
+            "determined": [each.to_dict() for each in self.determined],
+            "recovered": [each.to_dict() for each in self.recovered],
+            "riskiest": rows,
+            "caveats": list(self.caveats),
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        average, count = self.average, len(self.outputs)
+        if average.kind == "exact":
+            shown = f"{average.value:.4g} exact"
+        else:
+            shown = f"{average.value:.4g} in [{average.low:.4g}, {average.high:.4g}]"
+        several = "s" * (count != 1)
+        return (
+            f"ReleaseReport({count} output{several}; average={shown}, "
+            f"determined={len(self.determined)})"
+        )
+
+
+# ---- from an analysis ----
+
+
+def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseReport:
+    """The report on the outputs of an analysis."""
+    low, value, high, exact = analysis.bounds
+    atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
+    recovered, complete = recovered_cells(analysis)
+    determined, count = determined_groups(analysis, threshold, _MOST_REPORTED)
+    shown = atoms.counts > 0
+    kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
+    joint: Estimate | None = None
+    if not people.in_register:
+        joint = estimate_max_leakage(atoms.counts, confidence=confidence)
+    names = list(
+        dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
+    )
+    return ReleaseReport(
+        outputs=tuple(output.words(people) for output in outputs),
+        design=tuple(
+            (each.name, each.columns or tuple(each.weights), tuple(each.where.masks))
+            for each in outputs
+        ),
+        rows=analysis.n,
+        people=int(atoms.mass.sum()),
+        n_counts=sum(each.n_cells + len(each.weights) for each in outputs),
+        n_cells=int(atoms.first.size),
+        threshold=threshold,
+        small=analysis.small(threshold),
+        determined=determined,
+        recovered=recovered,
+        row_cells=atoms.of_row[: analysis.n],
+        low=low,
+        value=value,
+        high=high,
+        exact=exact,
+        joint=joint,
+        caveats=tuple(_caveats(analysis, complete, kind)),
+        _groups=count,
+        _counts=atoms.counts,
+        _columns=tuple(people.column(name) for name in names),
+        kind=kind,
+    )
+
+
+def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
+    """What the numbers rest on."""
+    outputs, sentences = analysis.outputs, []
+    if analysis.people.in_register:
+        sentences.append("The people are a sample of the register without replacement.")
+    else:
+        sentences.append(
+            "Leakage is for the people's own frequencies as the population: that of the population "
+            "they came from is usually larger."
+        )
+    if kind != "exact":
+        sentences.append(
+            "Certified: at least what the best single count leaks, at most what the counts of all "
+            "cells leak. Between them, the limit for many people in every cell (asymptotic)."
+        )
+    protected = [each.name for each in outputs if each.protect is not None or each.gaps]
+    if protected:
+        sentences.append(
+            f"The limit leaves out the protected counts ({', '.join(protected)}); the upper end "
+            "takes them as they were before protection."
+        )
+    if any(each.name.startswith("estimate") for each in outputs):
+        sentences.append("Estimates count by their influence functions (asymptotic).")
+    if not (analysis.design.complete and analysis.shown.complete):
+        sentences.append(
+            "There are too many published counts for the rank of the design: determined groups are "
+            "those that follow from one count after the other, and the limit is not computed."
+        )
+    if not complete:
+        sentences.append(
+            "Of some tables the hidden counts are too many, or in too many cells: the ranges of "
+            "those that no combination recovers are not all computed."
+        )
+    return sentences
+
+
+def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:
+    """What an output adds, from the reports without it and with it."""
+    none = ReleaseLeakage(0.0, 0.0, 0.0, "exact")
+    known = set() if before is None else {each.rows for each in before.determined}
+    hidden = set() if before is None else {(each.output, each.cell) for each in before.recovered}
+    new = [each.explanation for each in after.determined if each.rows not in known]
+    recovered = [
+        f"{each.output}, {each.cell}: between {each.low:,} and {each.high:,}"
+        for each in after.recovered
+        if (each.output, each.cell) not in hidden
+    ]
+    return OutputCost(
+        output=words,
+        without=none if before is None else before.average,
+        together=after.average,
+        determined=len(new) + len(recovered),
+        explanations=(*new, *recovered),
+        kind=after.kind,
+    )

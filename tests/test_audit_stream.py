@@ -1,0 +1,118 @@
+"""Audits that may stop at any moment."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mialeak.auditing import AuditStream, one_run_audit
+from mialeak.auditing._stream import _BETS, _PRIOR
+
+
+def test_the_wealth_is_a_supermartingale_under_every_epsilon():
+    """Its mean over one more coin is at most what it was, whatever the guess."""
+    for epsilon in (0.0, 0.5, 2.0):
+        q = 1.0 / (1.0 + np.exp(-epsilon))
+        w = 1.0 / (1.0 + np.exp(-epsilon - _BETS))
+        for chance in (0.5, q, 1.0 - q):
+            mean = chance * w / q + (1.0 - chance) * (1.0 - w) / (1.0 - q)
+            assert (mean <= 1.0 + 1e-12).all()
+    assert np.exp(_PRIOR).sum() * _BETS.size == pytest.approx(1.0)
+
+
+def by_definition(scores, member, epsilon):
+    """Largest wealth so far, one canary at a time, as the notes state it."""
+    q = 1.0 / (1.0 + np.exp(-epsilon))
+    sides, places, far = (0.6, 0.2, 0.2), (0.4, 0.2, 0.2, 0.1, 0.1), (0, 0.5, 0.75, 0.875, 0.9375)
+    wealth = np.ones((3, 5, 6))
+    most = 0.0
+    for i, score in enumerate(scores):
+        seen = scores[: i + 1]
+        rank = ((seen < score).sum() + (seen <= score).sum()) / seen.size - 1.0
+        for side, place in itertools.product(range(3), range(5)):
+            if rank == 0.0 or abs(rank) < far[place] or (side, rank > 0) in ((1, False), (2, True)):
+                continue
+            w = 1.0 / (1.0 + np.exp(-epsilon - _BETS))
+            is_right = (rank > 0) == bool(member[i])
+            wealth[side, place] *= w / q if is_right else (1.0 - w) / (1.0 - q)
+        weights = np.array(sides)[:, None, None] * np.array(places)[:, None] / 6
+        most = max(most, (weights * wealth).sum())
+    return most
+
+
+def test_one_canary_at_a_time_is_the_definition():
+    rng = np.random.default_rng(1)
+    member = rng.random(120) < 0.5
+    scores = rng.normal(4.0 * member)
+    stream = AuditStream()
+    bounds = [stream.update(score, flag) for score, flag in zip(scores, member, strict=True)]
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert bounds[-1] > 0.5
+    assert by_definition(scores, member, bounds[-1]) >= 20.0
+    first = next(i for i, bound in enumerate(bounds) if bound == bounds[-1])
+    assert stream.n_proved == first + 1
+    assert by_definition(scores[:first], member[:first], bounds[-1]) < 20.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_stopping_at_the_worst_moment_makes_few_false_claims(epsilon):
+    rng, claims, streams = np.random.default_rng(2), 0, 800
+    wrong = 1.0 / (1.0 + np.exp(epsilon))
+    for _ in range(streams):
+        stream = AuditStream()
+        for _ in range(3):
+            member = rng.random(40) < 0.5
+            scores = 2.0 * (member ^ (rng.random(40) < wrong)) - 1.0 + 0.01 * rng.normal(size=40)
+            if stream.update(scores, member) > epsilon:
+                claims += 1
+                break
+    assert claims <= 0.05 * streams + 4 * np.sqrt(0.05 * streams)
+
+
+def test_one_update_proves_about_what_a_fixed_design_proves():
+    streams, fixed = [], []
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        member = rng.random(1000) < 0.5
+        scores = rng.normal(2.0 * member)
+        streams.append(AuditStream().update(scores, member))
+        fixed.append(one_run_audit(scores, member).epsilon_lower)
+    assert np.median(streams) > np.median(fixed) - 0.15
+
+
+def test_updates_of_any_size_and_long_histories_are_the_same_stream():
+    rng = np.random.default_rng(3)
+    member = rng.random(3000) < 0.5
+    scores = rng.normal(member)
+    stream = AuditStream()
+    stream.update(scores[:0], member[:0])
+    for start in range(0, 3000, 500):
+        stream.update(scores[start : start + 500], member[start : start + 500])
+    assert stream.n_canaries == 3000
+    assert np.array_equal(np.sort(np.r_[stream._seen, stream._recent]), np.sort(scores))
+    assert stream.epsilon_lower > 0.5
+    assert AuditStream().update([1.0, 1.0, 1.0], [1, 0, 1]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0], [1]), "member must have one flag for each score"),
+        (([1.0, np.nan], [1, 0]), "scores must be free of NaN"),
+        (([1.0, 2.0], [1, 2]), "member must hold 0 and 1 only"),
+        (([1.0, 0.0], [1, 0]), "they are the flags of member"),
+        ((np.arange(60.0), np.ones(60)), "come of fair coins; 60 of 60 so far are members"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        AuditStream().update(*arguments)
+
+
+def test_a_delta_has_no_proof():
+    with pytest.raises(ValueError, match=r"AuditStream is not available with delta = 1e-05: no pr"):
+        AuditStream(delta=1e-5)
+    with pytest.raises(ValueError, match=r"confidence must be at least 0\.5"):
+        AuditStream(confidence=0.05)

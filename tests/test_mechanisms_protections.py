@@ -1,0 +1,473 @@
+"""Protections of counts as offices use them, against enumeration in exact rationals."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F
+from itertools import permutations, product
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from mechanism_truth import NOISE, PTABLE, count_vectors, enumerated, random_round, separately
+
+from mialeak import Register, max_leakage, mechanism_leakage
+from mialeak.mechanisms import (
+    CellKey,
+    DiscreteGaussian,
+    Geometric,
+    Histogram,
+    Mean,
+    Pipeline,
+    Pram,
+    RandomRound,
+    Round,
+    Suppress,
+    Swap,
+    Synthetic,
+)
+
+LAW = [F(1, 2), F(5, 16), F(3, 16)]
+FLOATS = [float(x) for x in LAW]
+GAMMAS = [F(1, 2), F(1), F(3)]
+
+SIGMA = 0.75
+
+
+def key_law(count):
+    return {count + v: p for v, p in NOISE[min(count, 3)].items()}
+
+
+def one(function):
+    """The law of a step that is no matter of chance."""
+    return lambda count: {function(count): F(1)}
+
+
+def rounded(base):
+    return one(lambda x: (x + base // 2) // base * base)
+
+
+def hidden(below, *, zeros=False):
+    return one(lambda x: x if x >= below or (zeros and x == 0) else None)
+
+
+def one_after_the_other(*steps):
+    """The law of the last step's outcome; None, a hidden count, stays."""
+
+    def law(count):
+        outcomes = {count: F(1)}
+        for step in steps:
+            after = {}
+            for value, chance in outcomes.items():
+                for shown, p in ({None: F(1)} if value is None else step(value)).items():
+                    after[shown] = after.get(shown, 0) + chance * p
+            outcomes = after
+        return outcomes
+
+    return law
+
+
+def gaussian(count):
+    """Discrete Gaussian noise to 40 digits; beyond 12 its mass is below 1e-50."""
+    with mpmath.workdps(40):
+        mass = [mpmath.exp(-mpmath.mpf(z * z) / (2 * F(SIGMA) ** 2)) for z in range(-12, 13)]
+        whole = mpmath.fsum(mass)
+        return {count + z - 12: F(str(m / whole)) for z, m in enumerate(mass)}
+
+
+CELLWISE = {
+    "cell key": (CellKey(PTABLE), key_law),
+    "discrete Gaussian": (DiscreteGaussian(SIGMA), gaussian),
+    "one step": (Pipeline(Round(3)), rounded(3)),
+    "suppress, round": (
+        Pipeline(Suppress(3), Round(2)),
+        one_after_the_other(hidden(3), rounded(2)),
+    ),
+    "round, suppress": (
+        Pipeline(Round(2), Suppress(3)),
+        one_after_the_other(rounded(2), hidden(3)),
+    ),
+    "zeros shown": (
+        Pipeline(Suppress(2, zeros_shown=True), Round(3)),
+        one_after_the_other(hidden(2, zeros=True), rounded(3)),
+    ),
+    "random, suppress": (
+        Pipeline(RandomRound(3), Suppress(2)),
+        one_after_the_other(random_round(3), hidden(2)),
+    ),
+    "key, suppress, round": (
+        Pipeline(CellKey(PTABLE), Suppress(2), Round(3)),
+        one_after_the_other(key_law, hidden(2), rounded(3)),
+    ),
+    "key, random": (
+        Pipeline(CellKey(PTABLE), RandomRound(2)),
+        one_after_the_other(key_law, random_round(2)),
+    ),
+    "Gaussian, suppress": (
+        Pipeline(DiscreteGaussian(SIGMA), Suppress(1)),
+        one_after_the_other(gaussian, hidden(1)),
+    ),
+}
+
+
+# --- independent rows ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("name", CELLWISE)
+def test_all_cells_leak_what_enumeration_in_rationals_states(name, gamma):
+    ours, law = CELLWISE[name]
+    atoms, n = (LAW, 4) if "Gaussian" not in name else ([F(3, 4), F(1, 4)], 3)
+    found = mechanism_leakage(ours, [float(x) for x in atoms], n, gamma=float(gamma))
+    assert found.kind == "exact"
+    truth = enumerated(separately(law), atoms, n, gamma)
+    assert float(found) == pytest.approx(float(truth), abs=3e-15)
+
+
+def own_cell(law, mean, gamma, most=32):
+    """Leakage of a target by the count of its own cell, Poisson rows, to 40 digits."""
+    with mpmath.workdps(40):
+        mean = mpmath.mpf(mean.numerator) / mean.denominator
+        chance = [mpmath.exp(-mean) * mean**c / mpmath.factorial(c) for c in range(most)]
+        gap = {}
+        for c in range(most):
+            inside = chance[c - 1] if c else 0
+            for shown, p in law(c).items():
+                part = (inside - gamma.numerator * chance[c] / gamma.denominator) * (
+                    mpmath.mpf(p.numerator) / p.denominator
+                )
+                gap[shown] = gap.get(shown, 0) + part
+        if gamma >= 1:
+            return float(mpmath.fsum(max(x, 0) for x in gap.values()))
+        return float(mpmath.fsum(max(-x, 0) for x in gap.values()) * gamma.denominator)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("name", CELLWISE)
+def test_a_cell_of_poisson_rows_leaks_what_its_law_states(name, gamma):
+    ours, law = CELLWISE[name]
+    found = mechanism_leakage(ours, FLOATS, 4, gamma=float(gamma), rows="poisson")
+    assert found.kind == "exact"
+    truth = sum(float(p) * own_cell(law, 4 * p, gamma) for p in LAW)
+    assert float(found) == pytest.approx(truth, abs=3e-15)
+
+
+def test_the_order_of_suppression_and_rounding_matters():
+    one, other = Pipeline(Suppress(7), Round(5)), Pipeline(Round(5), Suppress(7))
+    assert one.release(range(13)).tolist() == [-1] * 7 + [5] + [10] * 5
+    assert other.release(range(13)).tolist() == [-1] * 8 + [10] * 5
+    law = [F(1, 20), F(19, 20)]
+    steps = (hidden(7), rounded(5)), (rounded(5), hidden(7))
+    truth = [own_cell(one_after_the_other(*each), F(15), F(1), 99) for each in steps]
+    found = [float(way.atom_leakage(0.05, 300)) for way in (one, other)]
+    poisson = [float(mechanism_leakage(way, law, 300, rows="poisson")) for way in (one, other)]
+    far = [own_cell(one_after_the_other(*each), F(285), F(1), 999) for each in steps]
+    for at in (0, 1):
+        assert poisson[at] == pytest.approx(truth[at] / 20 + far[at] * 19 / 20, abs=1e-14)
+    assert truth[0] == pytest.approx(truth[1], abs=1e-2)
+    few = [float(way.atom_leakage(0.01, 600)) for way in (one, other)]
+    assert few[0] > few[1] + 1e-3
+    assert found[0] >= found[1]
+
+
+# --- synthetic rows --------------------------------------------------------------------------
+
+
+def synthetic(ratio, mean, most=60):
+    """Leakage through Poisson(ratio c) synthetic rows, c a Poisson count: sums in floats."""
+    counts = np.arange(most)
+    log_factorial = np.array([math.lgamma(c + 1) for c in counts])
+    out = np.exp(-mean + counts * math.log(mean) - log_factorial)
+    inside = np.concatenate([[0.0], out[:-1]])
+    shown = np.arange(int(8 * ratio * most) + 40)
+    rate = np.maximum(ratio * counts, 1e-300)[:, None]
+    kernel = np.exp(-rate + shown * np.log(rate) - np.array([math.lgamma(s + 1) for s in shown]))
+    return np.maximum((inside - out) @ kernel, 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("expected", "rows", "figure"),
+    [(1.0, 10, 0.336), (1.0, 20, 0.364), (1.0, 1, 0.087), (0.1, 10, 0.593)],
+)
+def test_synthetic_rows_hardly_protect_unless_they_are_few(expected, rows, figure):
+    """In a cell that expects one row the raw count leaks 0.368, of a tenth of a row 0.905."""
+    law = [expected / 10, 1 - expected / 10]
+    both = float(mechanism_leakage(Synthetic(rows), law, 10, rows="poisson"))
+    other = synthetic(rows / 10, 10 - expected, 120)
+    found = (both - law[1] * other) / law[0]
+    assert found == pytest.approx(synthetic(rows / 10, expected), abs=1e-13)
+    assert found == pytest.approx(figure, abs=6e-4)
+    raw = float(mechanism_leakage(Histogram(), law, 10, rows="poisson"))
+    assert both < raw
+
+
+def test_all_synthetic_counts_together_leak_what_enumeration_states():
+    n, rows, law = 3, 2, [0.75, 0.25]
+    most = 40
+
+    def kernel(count):
+        mean = rows * count / n
+        return [math.exp(-mean) * mean**s / math.factorial(s) for s in range(most)]
+
+    for gamma in (0.5, 1.0, 2.0):
+        truth = 0.0
+        for k in (0, 1):
+            gap = np.zeros((most, most))
+            for c in count_vectors(n, 2):
+                weight = math.comb(n, c[0]) * law[0] ** c[0] * law[1] ** c[1]
+                gap += weight * (c[k] / n - gamma * law[k]) * np.outer(*map(kernel, c))
+            positive = gap if gamma >= 1 else -gap / gamma
+            truth += np.maximum(positive, 0).sum()
+        found = mechanism_leakage(Synthetic(rows), law, n, gamma=gamma)
+        assert float(found) == pytest.approx(truth, abs=1e-14)
+
+
+# --- rows that move --------------------------------------------------------------------------
+
+MATRIX = [
+    [F(3, 4), F(1, 4), F(0)],
+    [F(1, 8), F(3, 4), F(1, 8)],
+    [F(1, 4), F(1, 4), F(1, 2)],
+]
+FOUR = [F(1, 2), F(1, 4), F(1, 8), F(1, 8)]
+BY = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+
+
+def moved(matrix):
+    """The law of the counts after each row moved, row by row."""
+
+    def mechanism(counts):
+        law = {(0,) * len(counts): F(1)}
+        for k, c in enumerate(counts):
+            for _ in range(c):
+                after = {}
+                for shown, chance in law.items():
+                    for j, p in enumerate(matrix[k]):
+                        if p:
+                            key = (*shown[:j], shown[j] + 1, *shown[j + 1 :])
+                            after[key] = after.get(key, 0) + chance * p
+                law = after
+        return law
+
+    return mechanism
+
+
+def exchanged(by, rate):
+    """The law of the counts after chosen rows of a group exchanged values, row by row."""
+    triples = [cell if len(cell) == 3 else (None, *cell) for cell in by]
+
+    def mechanism(counts):
+        rows = [triples[k] for k, c in enumerate(counts) for _ in range(c)]
+        law = {}
+        for chosen in product((False, True), repeat=len(rows)):
+            chance = math.prod((rate if each else 1 - rate for each in chosen), start=F(1))
+            dealt = [list(rows)]
+            for group in {row[0] for row in rows}:
+                places = [i for i, row in enumerate(rows) if chosen[i] and row[0] == group]
+                dealt = [
+                    [
+                        (*row[:2], rows[order[places.index(i)]][2]) if i in places else row
+                        for i, row in enumerate(table)
+                    ]
+                    for table in dealt
+                    for order in permutations(places)
+                ]
+            for table in dealt:
+                shown = tuple(table.count(cell) for cell in triples)
+                law[shown] = law.get(shown, 0) + chance / len(dealt)
+        return law
+
+    return mechanism
+
+
+GROUPED = [("x", *BY[0]), ("x", *BY[1]), ("y", "a", 1), ("y", "a", 2)]
+MOVING = {
+    "pram": (Pram([[float(x) for x in row] for row in MATRIX]), moved(MATRIX), LAW),
+    "swap": (Swap(0.25, BY), exchanged(BY, F(1, 4)), FOUR),
+    "swap all": (Swap(1.0, BY), exchanged(BY, F(1)), FOUR),
+    "swap none": (Swap(0.0, BY), exchanged(BY, F(0)), FOUR),
+    "within groups": (Swap(0.5, GROUPED), exchanged(GROUPED, F(1, 2)), FOUR),
+}
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("name", MOVING)
+def test_moved_rows_leak_what_enumeration_in_rationals_states(name, n, gamma):
+    ours, theirs, law = MOVING[name]
+    found = mechanism_leakage(ours, [float(x) for x in law], n, gamma=float(gamma))
+    assert found.kind == "exact"
+    truth = enumerated(theirs, law, n, gamma)
+    assert float(found) == pytest.approx(float(truth), abs=3e-15)
+
+
+@pytest.mark.parametrize("gamma", [F(1), F(2)])
+def test_moved_rows_of_a_poisson_number_too(gamma):
+    """One row is expected: 19 have a probability of 3e-18."""
+    law, n, matrix = [F(3, 4), F(1, 4)], 1, [[F(3, 4), F(1, 4)], [F(1, 2), F(1, 2)]]
+    ours = Pram([[0.75, 0.25], [0.5, 0.5]])
+    found = mechanism_leakage(ours, [0.75, 0.25], n, gamma=float(gamma), rows="poisson")
+    truth = enumerated(moved(matrix), law, n, gamma, most=18)
+    assert float(found) == pytest.approx(float(truth), abs=1e-15)
+
+
+def test_rows_that_keep_all_but_what_they_exchange_swap_in_vain():
+    """Within a group of one kept part nothing changes, whatever the rate."""
+    law, raw = [float(x) for x in FOUR], max_leakage([float(x) for x in FOUR], 5)
+    ours = Swap(1.0, [("x", "a", 1), ("x", "a", 2), ("y", "b", 1), ("y", "b", 2)])
+    assert float(mechanism_leakage(ours, law, 5)) == pytest.approx(raw, abs=1e-14)
+    assert mechanism_leakage(ours, law, 500).lower == max_leakage(law, 500)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("rows", ["fixed", "poisson"])
+def test_bounds_hold_what_enumeration_states(rows, gamma, monkeypatch):
+    from mialeak.mechanisms import _pram, _swap
+
+    for name, (ours, _, law) in MOVING.items():
+        if name == "swap none" or ("swap" in name and rows == "poisson"):
+            continue
+        law = [float(x) for x in law]
+        exact = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
+        with monkeypatch.context() as patch:
+            patch.setattr(_pram, "_MOST_VECTORS", 0)
+            patch.setattr(_swap, "_MOST_CHOICES", 0)
+            found = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
+        assert found.lower <= exact.lower + 1e-15
+        assert exact.upper <= found.upper + 1e-15
+        # Within these groups rows keep the same: swapping changes nothing.
+        assert found.kind == ("exact" if name == "within groups" else "bound")
+
+
+# --- people of a register --------------------------------------------------------------------
+
+PEOPLE = [4, 2, 1]
+
+
+def sampled(people, n, rate):
+    """Probability of each vector of counts of a sample."""
+    for counts in product(*(range(size + 1) for size in people)):
+        if n is not None and sum(counts) != n:
+            continue
+        ways = math.prod(math.comb(size, c) for size, c in zip(people, counts, strict=True))
+        if n is not None:
+            yield counts, F(ways, math.comb(sum(people), n))
+        else:
+            drawn = sum(counts)
+            yield counts, ways * rate**drawn * (1 - rate) ** (sum(people) - drawn)
+
+
+def register_truth(law, people, gamma, n=None, rate=None):
+    """Both worlds, person by person: samples of the others, with the target and without."""
+    whole, leakage = sum(people), F(0)
+    for k, size in enumerate(people):
+        others = [x - (j == k) for j, x in enumerate(people)]
+        gap = {}
+        for sign, with_target in ((F(1), 1), (-gamma, 0)):
+            for counts, chance in sampled(others, None if n is None else n - with_target, rate):
+                shown = tuple(c + with_target * (j == k) for j, c in enumerate(counts))
+                for outcome, p in separately(law)(shown).items():
+                    gap[outcome] = gap.get(outcome, 0) + sign * chance * p
+        if gamma >= 1:
+            part = sum(max(x, 0) for x in gap.values())
+        else:
+            part = sum(max(-x, 0) for x in gap.values()) / gamma
+        leakage += F(size, whole) * part
+    return float(leakage)
+
+
+REGISTER = {name: CELLWISE[name] for name in CELLWISE if "Gaussian" not in name}
+REGISTER["round"] = Round(3), rounded(3)
+REGISTER["suppress"] = Suppress(2), hidden(2)
+REGISTER["random"] = RandomRound(2), random_round(2)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("name", REGISTER)
+def test_a_sample_of_a_register_leaks_what_enumeration_in_rationals_states(name, gamma):
+    ours, law = REGISTER[name]
+    for n in (1, 3, 6):
+        found = mechanism_leakage(ours, Register(PEOPLE), n, gamma=float(gamma))
+        assert found.kind == "exact"
+        truth = register_truth(law, PEOPLE, gamma, n)
+        assert float(found) == pytest.approx(truth, abs=1e-14)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+@pytest.mark.parametrize("name", REGISTER)
+def test_people_drawn_with_a_rate_leak_what_enumeration_in_rationals_states(name, gamma):
+    ours, law = REGISTER[name]
+    found = mechanism_leakage(ours, Register(PEOPLE, rate=0.375), gamma=float(gamma))
+    assert (found.kind, found.rows) == ("exact", "bernoulli")
+    truth = register_truth(law, PEOPLE, gamma, rate=F(3, 8))
+    assert float(found) == pytest.approx(truth, abs=1e-14)
+
+
+def test_raw_counts_of_a_register_leak_its_largest_leakage_and_bound_the_others():
+    register = Register([50, 20, 20, 9, 4, 1, 1, 1, 1, 1, 1, 1, 1])
+    for gamma in (0.5, 1.0, 2.0):
+        raw = mechanism_leakage(Histogram(), register, 40, gamma=gamma)
+        assert float(raw) == max_leakage(register, 40, gamma=gamma)
+        nothing_hidden = mechanism_leakage(Geometric(80.0), register, 40, gamma=gamma)
+        assert nothing_hidden.lower == pytest.approx(float(raw), abs=1e-13)
+        for way in (Round(3), Suppress(2), Geometric(1.0), Pipeline(Suppress(3), Round(5))):
+            found = mechanism_leakage(way, register, 40, gamma=gamma)
+            assert found.kind == "bound"
+            assert 0 < found.lower < found.upper == float(raw)
+
+
+def test_what_has_no_answer_for_a_register_states_what_has():
+    with pytest.raises(TypeError, match=r"Mean.* is not available for a Register.* Histogram\(\)"):
+        mechanism_leakage(Mean([0, 1, 2]), Register(PEOPLE), 3)
+    with pytest.raises(ValueError, match=r"for a Register.* Leave rows, method"):
+        mechanism_leakage(Round(3), Register(PEOPLE), 3, rows="poisson")
+    with pytest.raises(ValueError, match="n must be left out"):
+        mechanism_leakage(Round(3), Register(PEOPLE, rate=0.5), 3)
+    with pytest.raises(TypeError, match="n must be"):
+        mechanism_leakage(Round(3), [0.5, 0.5])
+
+
+# --- data processing -------------------------------------------------------------------------
+
+STEPS = {
+    "round": Round(3),
+    "random": RandomRound(5),
+    "suppress": Suppress(4),
+    "key": CellKey(PTABLE),
+    "synthetic": Synthetic(40),
+    "geometric": Geometric(0.8),
+    "gaussian": DiscreteGaussian(1.5),
+}
+NOT_AFTER = {
+    ("suppress", "geometric"),
+    ("suppress", "gaussian"),
+    *product(("geometric", "gaussian"), ("key", "synthetic")),
+}
+
+
+@pytest.mark.parametrize("pair", sorted(set(product(STEPS, repeat=2)) - NOT_AFTER))
+@settings(max_examples=6, deadline=None)
+@given(
+    st.lists(st.floats(0.01, 1.0), min_size=2, max_size=4).map(lambda x: np.array(x) / sum(x)),
+    st.integers(2, 60),
+    st.floats(0.2, 4.0),
+)
+def test_a_further_step_never_leaks_more(pair, law, n, gamma):
+    first, both = STEPS[pair[0]], Pipeline(*(STEPS[name] for name in pair))
+    for rows in ("poisson", "register"):
+        if rows == "poisson":
+            leak = [mechanism_leakage(x, law, n, gamma=gamma, rows=rows) for x in (first, both)]
+            raw = mechanism_leakage(Histogram(), law, n, gamma=gamma, rows=rows)
+        else:
+            register = Register(np.ceil(40 * law).astype(int), rate=0.3)
+            leak = [mechanism_leakage(x, register, gamma=gamma) for x in (first, both)]
+            raw = mechanism_leakage(Histogram(), register, gamma=gamma)
+        assert float(leak[1]) <= float(leak[0]) + 1e-13
+        assert float(leak[0]) <= float(raw) + 1e-13
+
+
+@pytest.mark.parametrize("pair", sorted(NOT_AFTER))
+def test_steps_that_give_no_counts_are_refused(pair):
+    with pytest.raises(ValueError, match=r"protections must (add noise|take counts) before"):
+        Pipeline(*(STEPS[name] for name in pair))

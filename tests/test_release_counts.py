@@ -1,0 +1,203 @@
+"""Counts that follow from published ones: the rank of designs, ranges of hidden counts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pytest
+from release_truth import rank
+from scipy import sparse
+
+from mialeak import Release
+from mialeak.mechanisms import Round, Suppress
+from mialeak.releases import Recovered, _design
+from mialeak.releases._design import Design
+from mialeak.releases._modular import PRIME, fractions_modulo
+
+# --- rank against fractions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most_rows", [4000, 0])
+def test_determined_cells_agree_with_the_rank_of_fractions(most_rows):
+    """Also for sums; with no row for the rank, what is called determined still is."""
+    rng, follows = np.random.default_rng(3), 0
+    for _ in range(150):
+        cells, rows = rng.integers(2, 9), rng.integers(1, 8)
+        matrix = np.vstack([np.ones(cells, int), rng.integers(0, 2, (rows, cells))])
+        if rng.random() < 0.3:
+            matrix[-1] = rng.integers(-3, 4, cells)
+        with mock.patch.object(_design, "MOST_ROWS", most_rows):
+            design = Design.of(sparse.csr_matrix(matrix.astype(np.int64)))
+        for cell in range(cells):
+            unit = np.eye(cells, dtype=int)[[cell]]
+            truth = rank(np.vstack([matrix, unit])) == rank(matrix)
+            assert design.determined[cell] <= truth
+            if most_rows:
+                assert design.determined[cell] == truth
+            if design.determined[cell]:
+                weights = design.combination(np.array([cell]))
+                total = sum(w * matrix[row].astype(object) for row, w in weights.items())
+                assert np.array_equal(total, unit[0])
+                follows += 1
+    assert follows > 50
+
+
+def test_a_combination_of_many_blocks_is_proved():
+    """More rows than are reduced at a time: pairs of neighbours around a circle of odd length."""
+    size = 301
+    rows = np.repeat(np.arange(size), 2)
+    columns = (rows + np.tile([0, 1], size)) % size
+    matrix = sparse.csr_matrix((np.ones(2 * size, np.int64), (rows, columns)))
+    design = Design.of(matrix)
+    assert design.complete
+    assert design.determined.all()
+    weights = design.combination(np.array([7]))
+    assert len(weights) == size
+    assert set(map(abs, weights.values())) == {Fraction(1, 2)}
+    rows = np.repeat(np.arange(size - 1), 2)
+    columns = (rows + np.tile([0, 1], size - 1)) % (size - 1)
+    even = sparse.csr_matrix((np.ones(2 * size - 2, np.int64), (rows, columns)))
+    assert not Design.of(even).determined.any()
+
+
+def test_weights_of_many_people_and_large_sums_are_reduced():
+    """A circle of odd length, with a sum of large numbers beside it."""
+    rows = np.repeat(np.arange(5), 2)
+    circle = np.zeros((6, 5), np.int64)
+    circle[rows, (rows + np.tile([0, 1], 5)) % 5] = 1
+    circle[5] = 2**31 - 1 - np.arange(5)
+    people = 2**59 + np.arange(5)
+    assert Design.of(sparse.csr_matrix(circle), None, people).determined.all()
+    assert not Design.of(sparse.csr_matrix(circle[2:]), None, people).determined.any()
+
+
+def test_combinations_with_large_weights_are_proved():
+    """A random design of full rank: every cell is determined, by weights of over 18 digits."""
+    rng = np.random.default_rng(4)
+    matrix = rng.integers(0, 2, (70, 70))
+    matrix[0] = 1
+    design = Design.of(sparse.csr_matrix(matrix))
+    assert design.determined.all()
+    weights = design.combination(np.array([3]))
+    assert max(weight.denominator for weight in weights.values()) > 2**62
+    total = sum(weight * matrix[row].astype(object) for row, weight in weights.items())
+    assert np.array_equal(total, np.eye(70, dtype=int)[3])
+    wide = np.column_stack([matrix, matrix[:, :20]])  # 20 cells twice: these are not determined
+    assert np.array_equal(
+        np.flatnonzero(Design.of(sparse.csr_matrix(wide)).determined), range(20, 70)
+    )
+
+
+def test_fractions_are_reconstructed_from_residues():
+    wanted = [Fraction(a, b) for a in (-7, -1, 0, 2, 2000) for b in (1, 3, 64, 1999)]
+    residues = [w.numerator * pow(w.denominator, -1, PRIME) % PRIME for w in wanted]
+    assert fractions_modulo(residues) == wanted
+    cube = PRIME**3
+    large = [Fraction(-123456789, 987654321), Fraction(10**9)]
+    residues = [w.numerator * pow(w.denominator, -1, cube) % cube for w in large]
+    assert fractions_modulo(residues, cube) == large
+    assert fractions_modulo([w % PRIME for w in residues]) != large
+    assert all(PRIME % k for k in range(2, math.isqrt(PRIME) + 1))
+
+
+# --- suppressed and rounded counts ----------------------------------------------------------------
+
+
+def test_a_total_recovers_a_suppressed_count():
+    """The threads of gtsummary and of OpenSAFELY: small counts are hidden, the total is not."""
+    release = Release({"kind": ["a"] * 30 + ["b"] * 20 + ["c"] * 4})
+    release.add_table(["kind"], protect=Suppress(5))
+    (cell,) = release.leakage().recovered
+    assert isinstance(cell, Recovered)
+    assert (cell.output, cell.cell, cell.low, cell.high) == ("table 1", "kind = c", 4, 4)
+    assert (cell.shown_low, cell.shown_high, cell.kind) == (0, 4, "exact")
+    assert cell.explanation == (
+        "the number of people minus table 1 (kind = a) minus table 1 (kind = b)"
+    )
+
+
+def linked_tables(hidden):
+    """A two-way table whose cells in `hidden` are suppressed, and both its margins."""
+    counts = {("x", "p"): 20, ("x", "q"): 3, ("y", "p"): 4, ("y", "q"): 30, ("z", "p"): 12}
+    counts |= {("z", "q"): 2, ("x", "r"): 11, ("y", "r"): 9, ("z", "r"): 14}
+    rows = [cell for cell, count in counts.items() for _ in range(count)]
+    people = dict(zip("ab", map(list, zip(*rows, strict=True)), strict=True))
+    release = Release(people)
+    release.add_table(["a"])
+    release.add_table(["b"])
+    shown = {
+        "a": [cell[0] for cell in counts],
+        "b": [cell[1] for cell in counts],
+        "n": [None if cell in hidden else n for cell, n in counts.items()],
+    }
+    release.add_table(["a", "b"], published=shown)
+    return release, counts
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        [("x", "q")],
+        [("x", "q"), ("y", "p")],
+        [("x", "q"), ("x", "p"), ("y", "q"), ("y", "p")],
+        [("x", "q"), ("x", "p"), ("y", "q"), ("y", "p"), ("z", "q")],
+        [(a, b) for a in "xyz" for b in "pqr"],
+    ],
+    ids=len,
+)
+def test_ranges_of_suppressed_counts_agree_with_all_tables_that_fit(hidden):
+    """The threads of sdcTools: primary and secondary suppression, checked by integers."""
+    release, counts = linked_tables(hidden)
+    ranges = {each: set() for each in hidden}
+    lines = [key for cell in hidden for key in cell]
+    totals = {key: sum(n for c, n in counts.items() if key in c) for key in "xyzpqr"}
+    missing = {key: sum(counts[c] for c in hidden if key in c) for key in lines}
+
+    def fill(place, missing, table):
+        if place == len(hidden):
+            for each, count in table.items():
+                ranges[each].add(count)
+            return
+        a, b = cell = hidden[place]
+        after = [key for other in hidden[place + 1 :] for key in other]
+        least = max([missing[key] for key in cell if key not in after], default=0)
+        for count in range(least, min(missing[a], missing[b]) + 1):
+            less = missing | {a: missing[a] - count, b: missing[b] - count}
+            if all(less[key] == 0 for key in cell if key not in after):
+                fill(place + 1, less, table | {cell: count})
+
+    if len(hidden) < 9:
+        fill(0, missing, {})
+    else:  # all: the bounds of Frechet
+        for a, b in hidden:
+            low = totals[a] + totals[b] - sum(counts.values())
+            ranges[a, b] = {max(0, low), min(totals[a], totals[b])}
+    found = {each.cell: each for each in release.leakage().recovered}
+    for (a, b), values in ranges.items():
+        cell = found[f"a = {a}, b = {b}"]
+        assert (cell.low, cell.high) == (min(values), max(values))
+        assert cell.kind == ("exact" if len(values) == 1 else "bound")
+        assert cell.low <= cell.people <= cell.high
+
+
+def test_the_marks_of_suppression_narrow_a_count():
+    """Two hidden counts of at most 2 that sum to 4 are 2 and 2; no combination gives either."""
+    release = Release({"k": ["a"] * 30 + ["b"] * 2 + ["c"] * 2})
+    release.add_table(["k"], protect=Suppress(3))
+    cells = release.leakage().recovered
+    assert [(each.low, each.high, each.explanation) for each in cells] == [(2, 2, "")] * 2
+
+
+def test_rounded_counts_are_narrowed_by_exact_ones():
+    release = Release({"a": [0] * 7 + [1] * 12, "b": [0] * 3 + [1] * 16})
+    release.add_table(["a"], protect=Round(5))
+    release.add_table(["a"], where={"b": 1})
+    report = release.leakage()
+    zero, one = (next(c for c in report.recovered if c.cell == f"a = {k}") for k in (0, 1))
+    assert (one.shown_low, one.shown_high) == (8, 12)
+    assert (one.low, one.high) == (12, 12)
+    assert (zero.shown_low, zero.shown_high) == (3, 7)
+    assert zero.low == zero.high == 7

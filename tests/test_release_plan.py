@@ -1,0 +1,265 @@
+"""Plans of releases in files, the shell, and bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mialeak import Release
+from mialeak.cli import main
+from mialeak.estimators import mean_influence
+from mialeak.mechanisms import Mode, Round, Suppress
+
+PEOPLE = {
+    "city": ["Oslo"] * 40 + ["Bergen"] * 31,
+    "sex": ["f", "m"] * 35 + ["f"],
+    "age": [30, 50] * 35 + [90],
+    "income": [400 + 7 * k % 90 for k in range(71)],
+}
+HEAD = 'schema = "mialeak.release-plan/1"\npeople = "people.csv"\n'
+TWO_TABLES = """
+[[outputs]]
+table = ["city"]
+[[outputs]]
+table = ["city"]
+where = { age = { max = 80 } }
+"""
+#: The kinds of differencing that users ask output checkers about, and the words of the answer.
+DIFFERENCING = {
+    "a table and its sub-population (AI-SDC/ACRO 106, 117)": (
+        TWO_TABLES,
+        "city = Bergen, age > 80: 1 person = table 1 (city = Bergen) minus table 2 "
+        "(city = Bergen, age <= 80)",
+    ),
+    "means of all and of all but one (datashield/dsBase 250)": (
+        '[[outputs]]\nmean = ["income"]\n'
+        '[[outputs]]\nmean = ["income"]\nwhere = { age = { max = 80 } }\n',
+        "age > 80: 1 person = the number of people minus mean 2 (age <= 80)",
+    ),
+    "a small count is hidden, the total is not (ddsjoberg/gtsummary 1691)": (
+        '[[outputs]]\ntable = ["age"]\nprotect = "suppress:5"\n',
+        "table 1, age = 90: can be recovered, between 1 and 1 (shown: between 0 and 4) = "
+        "the number of people minus table 1 (age = 30) minus table 1 (age = 50)",
+    ),
+    "linked tables, one of them suppressed (sdcTools/UserSupport 180)": (
+        '[[outputs]]\ntable = ["city", "age"]\nprotect = "suppress:5"\n'
+        '[[outputs]]\ntable = ["city"]\n',
+        "table 1, city = Bergen, age = 90: can be recovered, between 1 and 1",
+    ),
+    "a group and its complement, indirectly (OpenSAFELY)": (
+        '[[outputs]]\ntable = ["sex"]\nwhere = { city = { not = "Bergen" } }\n'
+        '[[outputs]]\ntable = ["sex"]\nwhere = { age = { max = 80 } }\n'
+        '[[outputs]]\ntable = ["sex"]\n',
+        "sex = f, age > 80: 1 person = table 3 (sex = f) minus table 2 (sex = f, age <= 80)",
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = zip(*PEOPLE.values(), strict=True)
+    lines = [",".join(PEOPLE), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def written(folder, text, head=HEAD):
+    plan = folder / "plan.toml"
+    plan.write_text(head + text)
+    return str(plan)
+
+
+# --- the shell ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", DIFFERENCING)
+def test_differencing_of_the_field_is_flagged_with_its_explanation(folder, capsys, case):
+    text, words = DIFFERENCING[case]
+    assert main(["release", written(folder, text), "--max-determined", "0"]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert words in out
+    assert "is above the limit 0" in out
+
+
+def test_the_mended_release_is_within_the_limit(folder, capsys):
+    """The second table keeps everybody and joins the oldest with their neighbours."""
+    text = '[[outputs]]\ntable = ["city"]\n[[outputs]]\ntable = ["sex"]\n'
+    text += "[limits]\ndetermined = 0\nmax_row_leakage = 1.0\n"
+    assert main(["release", written(folder, text)]) == 0
+    out = capsys.readouterr().out
+    assert "follow from the outputs, 0, is within the limit 0." in out
+    assert "is within the limit 1." in out
+
+
+def test_limits_of_the_options_replace_those_of_the_plan(folder, capsys):
+    plan = written(folder, TWO_TABLES + "[limits]\ndetermined = 0\n")
+    assert main(["release", plan]) == 2
+    assert main(["release", plan, "--max-determined", "1"]) == 0
+    assert main(["release", plan, "--max-determined", "1", "--max-leakage", "0"]) == 2
+    assert main(["release", plan, "--max-determined", "1", "--max-row-leakage", "0.1"]) == 2
+    capsys.readouterr()
+
+
+def test_json_has_what_the_text_has(folder, capsys):
+    plan = written(folder, TWO_TABLES)
+    assert main(["release", plan, "--json", "--contributions", "--show-rows"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["schema"] == "mialeak.release/1"
+    assert content["limit"] is None
+    assert content["determined"][0]["rows"] == [70]
+    assert content["kind"] == "exact"
+    assert [each["determined"] for each in content["contributions"]] == [0, 1]
+    assert content["riskiest"][0]["values"] == {"city": "Bergen", "age": "90"}
+
+
+def test_a_page_is_written(folder, capsys):
+    page = folder / "report.html"
+    assert main(["release", written(folder, TWO_TABLES), "--html", str(page)]) == 0
+    assert "table 1 (city = Bergen) minus" in page.read_text(encoding="utf-8")
+    capsys.readouterr()
+
+
+def test_a_plan_with_a_register_and_published_counts(folder):
+    lines = (folder / "people.csv").read_text().splitlines()
+    (folder / "sample.csv").write_text("\n".join([lines[0], *lines[1::3]]) + "\n")
+    (folder / "shown.csv").write_text("city,n\nOslo,14\nBergen,\n")
+    head = HEAD.replace("people.csv", "sample.csv") + 'population = "people.csv"\nthreshold = 3\n'
+    text = '[[outputs]]\ntable = "city"\npublished = "shown.csv"\n'
+    release = Release.from_plan(written(folder, text, head))
+    report = release.leakage(threshold=release.plan.threshold)
+    assert report.people == 71
+    assert report.rows == 24
+    assert report.joint is None
+    assert [(each.cell, each.low, each.high) for each in report.recovered] == [
+        ("city = Bergen", 10, 10)
+    ]
+
+
+# --- plans that are refused -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "words"),
+    [
+        ("", "people = 'people.csv'\n", "schema of plan.toml must be 'mialeak.release-plan/1'"),
+        ("", "schema = [", "must be a plan in TOML"),
+        ("", HEAD, "outputs of plan.toml must be tables, each below a line [[outputs]]"),
+        ("outputs = []", HEAD + "treshold = 3\n", "'treshold'. Did you mean 'threshold'?"),
+        ("outputs = []", HEAD.split("people")[0], "people of plan.toml must be the name of a file"),
+        ("[[outputs]]\ntabel = ['city']", HEAD, "'tabel'. Did you mean 'table'?"),
+        ("[[outputs]]\ntable = ['city']\nwheer = {}", HEAD, "'wheer'. Did you mean 'where'?"),
+        ("[[outputs]]\nmean = ['age']\nprotect = 'round:5'", HEAD, "hold no unknown keys"),
+        ("[[outputs]]\ntable = ['city']\nmean = ['age']", HEAD, "one of them"),
+        ("[[outputs]]\ntable = 3", HEAD, "be names of columns"),
+        ("[[outputs]]\ntable = ['town']", HEAD, "output 1 of plan.toml: columns must be columns"),
+        ("[[outputs]]\ntable = ['city']\nprotect = 'round'", HEAD, "must be round:BASE"),
+        ("[[outputs]]\ntable = ['city']\nprotect = 'hide:3'", HEAD, "must be round:BASE"),
+        (
+            "[[outputs]]\ntable = ['city']\npublished = '../x.csv'",
+            HEAD,
+            "in the folder of the plan",
+        ),
+        ("outputs = []", HEAD.replace("people.csv", "/etc/passwd"), "in the folder of the plan"),
+        ("outputs = []\n[limits]\nmax_leak = 1", HEAD, "Did you mean 'max_leakage'"),
+        ("outputs = []\n[limits]\nmax_leakage = 2", HEAD, "must be between 0 and 1"),
+        ("outputs = []\n[limits]\ndetermined = -1", HEAD, "a whole number of at least 0"),
+        ("outputs = []", HEAD + "threshold = 0\n", "a whole number of at least 1"),
+        ("outputs = []", HEAD + "na = 'drop'\n", 'na must be "error" or "category"'),
+        ("outputs = []", HEAD, "outputs must hold at least one"),
+    ],
+)
+def test_a_plan_with_a_mistake_is_refused(folder, capsys, text, head, words):
+    assert main(["release", written(folder, text, head)]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
+    assert main(["release", str(tmp_path / "plan.toml")]) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+# --- outputs that are refused ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"columns": ["town"]}, "columns must be columns of the table; got columns[0] = 'town'"),
+        ({"columns": ["cty"]}, "Did you mean 'city'?"),
+        ({"columns": []}, "columns must name at least one column"),
+        ({"columns": ["city", "city"]}, "name each column once"),
+        ({"where": {"town": 1}}, "where must be columns of the table; got where[0] = 'town'"),
+        ({"where": {"city": "oslo"}}, "where must name values that occur; got where = 'oslo'"),
+        ({"where": {"age": "90"}}, "there is one of another type that is written alike"),
+        ({"where": {"age": {"min": 95}}}, "where must select at least one of the people"),
+        ({"where": {"age": {"mx": 95}}}, "hold min, max or not"),
+        ({"where": {"city": {"min": 3}}}, "compare with the values of column 'city'"),
+        ({"where": "age > 80"}, "where must map columns"),
+        ({"protect": 5}, "protect must be a protection of each count by itself"),
+        ({"protect": Mode()}, "use mechanism_leakage with a known law"),
+        ({"published": {"city": ["Oslo"]}}, "the columns of the table and one column of counts"),
+        ({"published": {"city": ["Oslo"], "n": [41]}}, "1 of its counts differ"),
+        (
+            {"published": {"city": ["Oslo"] * 2, "n": [40, 40]}},
+            "published must hold each cell once",
+        ),
+        ({"published": {"city": ["Oslo", "Rome"], "n": [40, 2]}}, "1 of its counts differ"),
+        (
+            {"published": {"city": ["Oslo"], "n": [40]}, "protect": Round(7)},
+            "1 of its counts differ",
+        ),
+    ],
+)
+def test_an_output_with_a_mistake_is_refused_and_not_added(arguments, words):
+    release = Release(PEOPLE)
+    with pytest.raises((ValueError, TypeError), match=re.escape(words)):
+        release.add_table(**{"columns": ["city"], **arguments})
+    assert release.outputs == ()
+
+
+def test_people_with_a_mistake_are_refused():
+    with pytest.raises(TypeError, match="must be a pandas, polars or pyarrow table or a dict"):
+        Release([1, 2])
+    with pytest.raises(ValueError, match="have at least one row"):
+        Release({"a": []})
+    with pytest.raises(ValueError, match="population must hold more people than the release"):
+        Release(PEOPLE, PEOPLE)
+    release = Release({"a": [1, 2], "b": [1]})
+    with pytest.raises(ValueError, match="column 'b' must have as many rows as column 'a'"):
+        release.add_table(["a", "b"])
+    release = Release({"a": [1, None]})
+    with pytest.raises(ValueError, match="have no missing values; there are 1 in column 'a'"):
+        release.add_table(["a"])
+    release = Release({"a": [1, None]}, na="category")
+    release.add_table(["a"])
+    assert release.leakage().n_cells == 2
+
+
+def test_people_who_are_no_sample_of_the_register_are_refused():
+    release = Release({"a": [1, 1]}, {"a": [1, 2, 2]})
+    release.add_table(["a"])
+    with pytest.raises(ValueError, match="have at least as many people as the release in every"):
+        release.leakage()
+
+
+def test_protections_and_estimates_are_refused_with_a_register():
+    release = Release({"a": [1, 2, 2]}, {"a": [1, 1, 2, 2]})
+    with pytest.raises(ValueError, match="protect is not available with population: the law"):
+        release.add_table(["a"], protect=Suppress(3))
+    with pytest.raises(ValueError, match="add_estimate is not available with population"):
+        release.add_estimate(mean_influence(np.array([[1.0], [2.0], [4.0]])))
+
+
+def test_means_and_estimates_with_a_mistake_are_refused():
+    release = Release(PEOPLE)
+    with pytest.raises(TypeError, match="column 'city' must hold numbers, to be averaged"):
+        release.add_mean(["city"])
+    with pytest.raises(ValueError, match="no missing or infinite values"):
+        Release({"a": [1.0, np.inf]}).add_mean(["a"])
+    with pytest.raises(ValueError, match="have one row for each of the 71 people"):
+        release.add_estimate(mean_influence(np.arange(5.0)[:, None]))
+    with pytest.raises(ValueError, match="threshold must be between 1"):
+        release.leakage(threshold=0)

@@ -1,0 +1,208 @@
+"""Audits of many examples by shadow models."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mialeak.auditing import shadow_audit
+from mialeak.auditing._shadow import _hommel
+
+
+def coins(models, examples, seed=0):
+    return np.random.default_rng(seed).random((models, examples)) < 0.5
+
+
+def half(models, examples, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.argsort(rng.random((models, examples)), axis=0) < models // 2
+
+
+def quiet(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few models for one example
+        return shadow_audit(*args, **options)
+
+
+def right_guesses(scores, members):
+    """Weights, as the docstring states them, and which guesses are right."""
+    distance = scores - np.median(scores)
+    ranks = np.argsort(np.argsort(np.abs(distance), kind="stable")) + 1.0
+    weights = np.ceil(64 * (ranks / scores.size) ** 2)
+    return weights, (distance > 0) == members
+
+
+@pytest.mark.parametrize("claim", [0.0, 0.7])
+def test_p_values_are_those_of_all_outcomes_of_the_coins(claim):
+    models = 9
+    rng = np.random.default_rng(1)
+    q = 1.0 / (1.0 + np.exp(-claim))
+    for seed in range(5):
+        scores, members = rng.normal(size=models), coins(models, 1, seed)
+        weights, right = right_guesses(scores, members[:, 0])
+        total, want = weights @ right, 0.0
+        for outcome in itertools.product([0, 1], repeat=models):
+            if weights @ outcome >= total:
+                want += np.prod(np.where(outcome, q, 1 - q))
+        got = quiet(scores[:, None], members, claimed_epsilon=claim).p_values[0]
+        assert got == pytest.approx(want, rel=1e-12)
+
+
+def test_the_bound_is_where_the_p_value_crosses_the_level():
+    members = coins(40, 30, 2)
+    scores = np.random.default_rng(2).normal(2.0 * members)
+    result = shadow_audit(scores, members)
+    for level, bounds in (
+        (1 - 0.95 ** (1 / 30), result.epsilon_lower),
+        (0.05, result.epsilon_each),
+    ):
+        for i in (0, 7, 19):
+            below, above = (
+                shadow_audit(scores, members, claimed_epsilon=e).p_values[i]
+                for e in (bounds[i], bounds[i] + 0.01)
+            )
+            assert below <= level < above
+    most = -np.log(np.expm1(-np.log1p(-(0.95 ** (1 / 30))) / 40))
+    assert result.provable_epsilon == pytest.approx(most, abs=0.011)
+
+
+def test_a_random_half_of_the_models_has_the_hypergeometric_law():
+    models, examples = 12, 40
+    members = half(models, examples, 3)
+    scores = np.random.default_rng(3).normal(size=(models, examples))
+    claim = 0.4
+    result = quiet(scores, members, claimed_epsilon=claim)
+    assert result.design == "half"
+    top = np.argsort(scores, axis=0)[models // 2 :]
+    counts = np.take_along_axis(members, top, axis=0).sum(axis=0)
+    law = stats.nchypergeom_fisher(models, models // 2, models // 2, np.exp(2 * claim))
+    np.testing.assert_allclose(result.p_values, law.sf(counts - 1), rtol=1e-9)
+
+
+def closed_testing(p, alpha):
+    """Least number of false claims, by Simes' test of all subsets."""
+    size = len(p)
+
+    def is_rejected(subset):
+        rising = np.sort(p[list(subset)])
+        return (rising <= alpha * np.arange(1, len(rising) + 1) / len(rising)).any()
+
+    kept = [
+        len(subset)
+        for count in range(1, size + 1)
+        for subset in itertools.combinations(range(size), count)
+        if not is_rejected(subset)
+    ]
+    return size - max(kept, default=0)
+
+
+def test_at_least_is_closed_testing_of_all_subsets():
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        p = rng.random(8) ** rng.choice([1.0, 3.0, 8.0], size=8)
+        assert _hommel(p, 0.05) == closed_testing(p, 0.05)
+
+
+def test_holm_and_benjamini_hochberg_are_those_of_other_packages():
+    members = coins(32, 60, 5)
+    scores = np.random.default_rng(5).normal(size=(32, 60)) + members * np.linspace(0, 4, 60)
+    result = shadow_audit(scores, members)
+    adjusted = stats.false_discovery_control(result.p_values)
+    np.testing.assert_array_equal(result.discoveries, adjusted <= 0.05)
+    order, proved = np.argsort(result.p_values), []
+    for rank, i in enumerate(order):
+        if result.p_values[i] > 0.05 / (60 - rank):
+            break
+        proved.append(i)
+    assert sorted(proved) == np.flatnonzero(result.proved).tolist()
+    assert result.proved.sum() <= result.at_least <= result.discoveries.sum()
+
+
+@pytest.mark.parametrize("draw", [coins, half])
+def test_families_of_nulls_have_a_false_claim_in_five_per_cent(draw):
+    """Scores that depend on one another and on nothing else; 300 draws of the coins."""
+    rng = np.random.default_rng(6)
+    scores = rng.normal(size=(24, 40)) + rng.normal(size=(24, 1)) + rng.normal(size=(1, 40))
+    claims = np.zeros(4)
+    for seed in range(300):
+        result = quiet(scores, draw(24, 40, seed))
+        claims += [
+            result.proved.any(),
+            result.at_least > 0,
+            result.discoveries.any(),
+            result.epsilon_lower.any(),
+        ]
+    assert claims.max() <= 300 * 0.05 + 4 * np.sqrt(300 * 0.05 * 0.95)
+
+
+def test_randomised_response_is_seldom_bounded_above_its_epsilon():
+    epsilon, above, single = 1.0, 0, 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        members = coins(32, 25, 1000 + seed)
+        turned = rng.random(members.shape) < 1.0 / (1.0 + np.exp(epsilon))
+        result = shadow_audit(2.0 * (members ^ turned) - 1.0, members)
+        above += bool((result.epsilon_lower > epsilon).any())
+        single += int((result.epsilon_each > epsilon).sum())
+    assert above <= 200 * 0.05 + 4 * np.sqrt(200 * 0.05)
+    assert single <= 5000 * 0.05 + 4 * np.sqrt(5000 * 0.05)
+
+
+def test_examples_that_leak_are_proved_to():
+    members = coins(64, 300, 7)
+    leak = np.where(np.arange(300) < 60, 3.0, 0.0)
+    scores = np.random.default_rng(7).normal(size=members.shape) + leak * members
+    result = shadow_audit(scores, members)
+    assert result.proved[:60].mean() > 0.9
+    assert not result.proved[60:].any()
+    np.testing.assert_array_equal(
+        shadow_audit(-scores, members, higher_is_member=False).p_values, result.p_values
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s, m: (s, m.T), "members must have the shape of scores, .*; it is transposed"),
+        (lambda s, m: (m, m), "scores must be scores of an attack; its entries are booleans"),
+        (lambda s, m: (1.0 * m, m), "all are 0 or 1, as flags are"),
+        (lambda s, m: (s, m + 1), "members must hold 0 and 1 only"),
+        (lambda s, m: (s, np.ones_like(m)), "two models have the same|come of fair coins"),
+        (lambda s, m: (s, m | (s > 1)), "come of fair coins; .* of all coins are 1"),
+        (lambda s, m: (s, np.where(np.arange(50) < 1, True, m)), "of an example are 1"),
+        (lambda s, m: (s, np.where(np.arange(30)[:, None] < 1, True, m)), "of a model are 1"),
+        (lambda s, m: (s[:, :0], m[:, :0]), "hold a model and an example"),
+        (lambda s, m: (np.where(s > 2, np.nan, s), m), "scores must be finite"),
+        (lambda s, m: (s - 3.0 * m, m), "pass higher_is_member=False"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    members = coins(30, 50, 8)
+    scores = np.random.default_rng(8).normal(size=members.shape)
+    with pytest.raises(ValueError, match=message):
+        shadow_audit(*change(scores, members))
+
+
+def test_models_with_the_same_coins_are_refused():
+    members = np.repeat(coins(10, 50, 9), 2, axis=0)
+    with pytest.raises(ValueError, match="two models have the same"):
+        shadow_audit(np.random.default_rng(9).normal(size=members.shape), members)
+
+
+def test_few_models_are_warned_of():
+    scores = np.random.default_rng(10).normal(size=(1, 60))
+    with pytest.warns(UserWarning, match=r"one model proves nothing .* 11 models at least"):
+        result = shadow_audit(scores, coins(1, 60, 10))
+    assert not result.epsilon_lower.any()
+    assert result.provable_epsilon == 0.0
+
+
+def test_models_of_exactly_half_of_the_examples_are_warned_of():
+    members = half(60, 30, 11).T
+    scores = np.random.default_rng(11).normal(size=members.shape)
+    with pytest.warns(UserWarning, match="each model has exactly half of the examples"):
+        shadow_audit(scores, members)
