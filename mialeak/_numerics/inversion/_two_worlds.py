@@ -71,8 +71,10 @@ class TwoWorlds:
             power, fnr = (
                 np.where(interior, p, q) for p, q in ((power + drawn, power), (fnr - drawn, fnr))
             )
+            least = np.where(interior, fpr * slope, 0.0)  # the ratio is above e^x in the test
         most = self.lost[1] + fpr * np.exp(min(self._top, 700.0))
-        return x, np.clip(power, 0.0, np.minimum(most, 1.0)), np.clip(fnr, 0.0, 1.0)
+        power = np.minimum(np.minimum(np.maximum(power, least), most), 1.0)
+        return x, power, np.clip(fnr, 0.0, 1.0)
 
     def at_power(self, power: FloatArray) -> FloatArray:
         """The least fpr."""
@@ -91,7 +93,8 @@ class TwoWorlds:
         fpr = np.exp(np.minimum(self.log_tails(x, 0)[1], 0.0))
         gap = beyond(power, 1.0 - power, np.exp(self.log_tails(x, 1)))
         with np.errstate(invalid="ignore", over="ignore"):
-            fpr = np.where(np.isfinite(x), fpr + np.exp(-x) * gap, fpr)
+            tangent = np.minimum(fpr + np.exp(-x) * gap, finite * np.exp(-x))
+            fpr = np.where(np.isfinite(x), tangent, fpr)
         least = np.maximum(finite, 0.0) * np.exp(-max(self._top, -700.0))
         return np.where(finite > 0.0, np.clip(fpr, least, 1.0), 0.0)
 
