@@ -259,10 +259,12 @@ def test_identifiers_and_weights_are_named_by_their_names():
     table = {"pid": [1, 1, 2, 2], "wgt": [5, 5, 6, 6], "sex": list("fmfm")}
     first, second = table_leakage(table).cautions
     assert first.endswith(
-        "The report is about rows, not persons; if 'pid' is no category, pass exclude=['pid']."
+        "The report is about rows, not persons; if 'pid' names the person of each row, pass "
+        "person='pid', and if it is no category, exclude=['pid']."
     )
     assert second.startswith("Column 'wgt' has the name of a survey weight")
-    assert table_leakage(table, exclude=["pid", "wgt"]).cautions == ()
+    (left,) = table_leakage(table, exclude=["pid", "wgt"]).cautions
+    assert left.endswith("if a person has several, pass person='pid'.")
     once = {"pid": [1, 3, 2, 4], "sex": list("fmfm")}
     assert len(table_leakage(once).cautions) == 1
 

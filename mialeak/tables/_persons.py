@@ -23,7 +23,7 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, printable
 from mialeak._results import Bounds, Kind, Result
 from mialeak.special import binom_sf
-from mialeak.tables._cautions import names_of
+from mialeak.tables._cautions import cautions_of_unknown, names_of
 from mialeak.tables._estimate import probability_range
 
 __all__ = [
@@ -299,10 +299,13 @@ def persons_report(
     n: int,
     confidence: float,
     missing: Any,
-) -> PersonsReport | None:
-    """The report on the persons of a table whose rows have these cells; None without persons."""
+) -> tuple[PersonsReport | None, list[str]]:
+    """The report on the persons of a table whose rows have these cells, and cautions.
+
+    None without persons.
+    """
     if person is None:
-        return None
+        return None, []
     factor = dict(each_factor(frame, [person], missing=missing))[person]
     kept = row_cells >= 0
     gaps = kept & (factor.codes < 0)
@@ -333,7 +336,7 @@ def persons_report(
     one = bool((sizes.person_cells == 1).all())
     others, elsewhere = in_cell - sizes.groups + 1.0, total - sizes.rows[owner] + 1.0
     least, most = probability_range(others, elsewhere, confidence)
-    return PersonsReport(
+    report = PersonsReport(
         column=person,
         n=n,
         first_row=rows[np.sort(first)],
@@ -345,6 +348,7 @@ def persons_report(
         ),
         _values=factor,
     )
+    return report, cautions_of_unknown(person, factor, rows)
 
 
 class _Sizes:
