@@ -107,9 +107,9 @@ COUNTS = [
     ),
     Shell(
         "another number of persons for the count",
-        "table t.csv --counts hours",
+        "table t.csv --counts visits",
         ["200 rows of the table of counts are", "cells", "leave out --counts"],
-        {"t.csv": PEOPLE},
+        {"t.csv": PEOPLE.replace("hours", "visits")},
         cautioned=True,
     ),
     Shell(
@@ -256,12 +256,12 @@ COUNTS = [
     ),
     *(
         Shell(
-            f"shares or means for the count, in column {name!r}",
+            f"shares, means or amounts for the count, in column {name!r}",
             f"table t.csv --counts {name}",
-            ["--counts must be the column of counts", "not that of shares or means"],
+            ["--counts must be the column of counts", "not that of shares, means or amounts"],
             {"t.csv": csv(["sex", name], ["f", "m"], [52, 48])},
         )
-        for name in ("pct", "Share_of_sex", "%", "mean_age")
+        for name in ("pct", "Share_of_sex", "%", "mean_age", "Turnover_EUR", "hours")
     ),
     Shell(
         "a column of flags, most of them empty, with the rows without one dropped",

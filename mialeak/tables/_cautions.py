@@ -39,10 +39,13 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
-#: Words in the names of columns of shares, means and thousands, which count nobody.
+#: Words in the names of columns of shares, means, thousands and amounts, which count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
 mean avg average median prozent anteil quote
+turnover revenue revenues income incomes wage wages salary salaries earnings hours
+eur euro euros usd dollar dollars gbp chf dkk nok sek pln
+umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
 thousand thousands 1000 1000s tsd tusind million millions mio
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
@@ -212,7 +215,7 @@ def is_weight(name: Any) -> bool:
 
 
 def is_share(name: Any) -> bool:
-    """Whether it is the name of a column of shares, means or thousands."""
+    """Whether it is the name of a column of shares, means, thousands or amounts."""
     return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
 
 

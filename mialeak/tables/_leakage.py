@@ -405,7 +405,8 @@ def _cautions(
 ) -> list[str]:
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
-    cautions += cautions_of_periods(frame, factors)
+    if person is None:
+        cautions += cautions_of_periods(frame, factors)
     if isinstance(frame, Source) and persons is not None:
         # Two rows of a cell show what is alone, and what is not.
         factors, persons = repeated_cells(factors, persons, 2), None
@@ -413,7 +414,8 @@ def _cautions(
     if persons is None:
         if person is None and not isinstance(frame, Source):
             cautions += cautions_of_left_persons(frame, factors)
-        cautions += cautions_of_rows(factors, cell_counts)
+        if person is None:
+            cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,

@@ -10,6 +10,7 @@ likelihood ratio.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -207,6 +208,8 @@ def check_person(frame: Any, person: Any, columns: Any, exclude: Any, **others: 
         if value is not None:
             why = "the leakage of persons is that of joint counts of rows, one for each visit"
             unsupported(name, "with person", why, "Leave out one of the two")
+    if not isinstance(person, Hashable):
+        invalid("person", "be the name of a column", value=person, error=TypeError)
     names = names_of(frame)
     if names and person not in names:
         remedy = near(person, names)

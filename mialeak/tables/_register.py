@@ -334,7 +334,7 @@ def _codes_in(factor: Factor, own: Factor) -> IntArray:
     return np.array(codes, np.int64)[place]
 
 
-def _joined(factor: Factor, first: IntArray, own: Factor, fresh: IntArray) -> Factor:
+def _joined(factor: Factor, first: IntArray, own: Factor, fresh: npt.NDArray[np.bool_]) -> Factor:
     """The values of the rows `first` of `factor`, then those of the cells `fresh` of `own`."""
     size = len(factor.levels)
     codes = _codes_in(factor, own)

@@ -101,8 +101,11 @@ def read_rows(
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     if is_share(counts):
-        rule = "be the column of counts of persons, not that of shares or means"
-        remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
+        rule = "be the column of counts of persons, not that of shares, means or amounts"
+        remedy = (
+            "Pass the column of the counts behind them, or leave counts out if each row is one "
+            "person; if these are counts, rename the column"
+        )
         invalid("counts", rule, value=counts, remedy=remedy)
     options = {"total": total, "suppressed": suppressed}
     return factors, *counts_of_rows(frame, counts, given, factors, missing, **options)

@@ -94,7 +94,8 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         value = categories[name].value(level if level < len(categories[name].levels) else -1)
         if odds >= math.log(_REFUSED):
             rule = f"hold no totals; the counts of {value!r} are the sums of others"
-            remedy = f"Leave out the rows of totals with total=[{f'{name}={value}'!r}]"
+            cure = f"total=[{f'{name}={value}'!r}]" if value is not None else "na='drop'"
+            remedy = f"Leave out the rows of totals with {cure}"
             invalid(f"column {name!r}", rule, remedy=remedy)
         cautions.append(
             f"The counts of {value!r} in column {name!r} are the sums of others. If these are "
