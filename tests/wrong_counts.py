@@ -51,6 +51,12 @@ CODED = RNG.integers(20, 900, (2, 12))
 CODES = csv(["sex", "town", "n"], [k // 12 for k in range(36)], [k % 12 for k in range(36)],
             [*CODED.sum(axis=0), *CODED.ravel()])  # fmt: skip
 
+#: Each of the counts by sex and town, and those of both sexes, with noise of its own.
+NOISE = RNG.integers(-2, 3, (3, 12))
+NOISY = csv(["sex", "town", "flag", "n"], [k // 12 for k in range(36)], [k % 12 for k in range(36)],
+            ["pe"[k % 5 == 0] for k in range(36)],
+            [*(CODED.sum(axis=0) + NOISE[0]), *(CODED + NOISE[1:]).ravel()])  # fmt: skip
+
 COUNTS = [
     *(
         Shell(
@@ -340,5 +346,20 @@ COUNTS = [
         "table t.csv --counts n --total 0",
         ["--total must name the column", "'sex', 'town'", "Pass 'sex=0'"],
         {"t.csv": CODES},
+    ),
+    *(
+        Shell(
+            f"totals with noise, beside a column of flags, {how}",
+            f"table t.csv --counts n {how}",
+            ["column 'sex' must hold no totals", "'0' are the sums of others", "--total sex=0"],
+            {"t.csv": NOISY},
+        )
+        for how in ("--exclude flag", "--columns town", "--columns sex,town")
+    ),
+    Shell(
+        "thousands with a decimal comma",
+        "table t.csv --counts n --delimiter ;",
+        ["row 0 holds '0,5'", "one of thousands"],
+        {"t.csv": "sex;n\nf;0,5\nm;1,2\n"},
     ),
 ]

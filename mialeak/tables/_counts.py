@@ -223,7 +223,7 @@ def _remedy(value: Any) -> str:
         return "Write it without separators: " + re.sub(r"\D", "", text)
     if text and set(text) <= _DASHES:
         return f"If it is a zero, pass suppressed={{{text!r}: 0}}. {_BEFORE_SUPPRESSION}"
-    if not is_number(text):
+    if not is_number(text.replace(",", ".")):
         return _BEFORE_SUPPRESSION if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
         return "A negative number is a correction or a marker, not a count"

@@ -131,11 +131,12 @@ def counts_of_rows(
     }
     every = {**categories, **left}
     persons, empty, notes = as_cell_counts(name, counts, every, **options)
-    if left:
-        places = np.flatnonzero(persons)
-        cells = cells_of(every, places, persons)
+    places = np.flatnonzero(persons)
+    for other, factor in left.items():
+        factors = {**categories, other: factor}
+        cells = cells_of(factors, places, persons)
         first = places[cells.first_row]
-        values = {key: Factor(each.codes[first], each.levels) for key, each in every.items()}
+        values = {key: Factor(each.codes[first], each.levels) for key, each in factors.items()}
         notes += cautions_of_sums(values, cells.counts)
     return persons, empty, notes
 

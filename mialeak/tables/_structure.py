@@ -58,6 +58,9 @@ _FROM = re.compile(
 )
 _FEWEST_CLASSES = 3
 
+#: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
+_NOISE = 3
+
 #: Levels of a column up to which sums of a part of them are looked for.
 _MOST_LEVELS = 400
 
@@ -114,7 +117,8 @@ def _total(
     in_group = np.bincount(group)
     sums = np.zeros(len(in_group), np.int64)
     np.add.at(sums, group, counts)
-    slack = in_group[group] * int(np.gcd.reduce(counts))  # counts may be noisy, or rounded each
+    # Counts may be rounded each, or have noise of their own.
+    slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
     off = np.abs(2 * counts - sums[group])
     half = off <= slack
     chance = np.where(off == 0, 1, 2 * slack + 1) / counts
