@@ -377,3 +377,9 @@ def test_margins_of_a_published_table_leave_its_totals_out():
     persons = {"sex": ["f"] * 11 + ["m"] * 8, "age": [1] * 10 + [2] + [1] + [2] * 7}
     expected = table_leakage(persons, margins=["sex", "age"]).margins
     assert report.margins.average == expected.average
+
+
+def test_a_column_of_one_value_that_is_left_out_holds_no_totals():
+    table = {"age": ["18-39", "40-64", "65+"], "sex": ["Total"] * 3, "n": [812, 655, 90]}
+    assert table_leakage(table, ["age"], counts="n").cautions == ()
+    assert table_leakage(table, counts="n", exclude=["sex"]).rows == 1557

@@ -128,6 +128,7 @@ def counts_of_rows(
         for other in names_of(frame)
         if other != name and other not in categories
         for factor in _read_if_it_can_be(frame, other, missing)
+        if len(np.unique(factor.codes)) > 1  # one value is no total of others
     }
     every = {**categories, **left}
     persons, empty, notes = as_cell_counts(name, counts, every, **options)
