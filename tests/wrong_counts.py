@@ -303,6 +303,11 @@ COUNTS = [
             ("other codes", ["shares differ in column 'sex'"], OTHER.replace(",f,", ",2,")),
             ("the table itself", ["has the same counts as the table"], SAMPLE),
             (
+                "another sample twice",
+                ["a multiple of 2 rows", "Pass each row once"],
+                OTHER + OTHER.partition("\n")[2],
+            ),
+            (
                 "the register",
                 ["no cell with fewer rows", "pass it as --population"],
                 SAMPLE + OTHER.partition("\n")[2],

@@ -115,6 +115,12 @@ def cautions_of_panel(
             f"table (p < {_LEVEL:g}). The answer is for a panel of other people; if it is the "
             "register that the table was drawn from, pass it as population=."
         )
+    divisor = common_divisor(panel[panel > 0])
+    if divisor > 1:
+        cautions.append(
+            f"Each cell of the panel has a multiple of {divisor:,} rows, as if the counts were "
+            f"rounded or everyone were there {divisor:,} times. Pass each row once."
+        )
     return cautions
 
 
