@@ -434,6 +434,8 @@ def choose_columns(
 ) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
 
+    It may be a function of the names.
+
     Without `columns`, those that `exclude` names are left out.  `argument` and `table` are what the
     caller of the library calls `columns` and the table.
 
@@ -459,6 +461,7 @@ def choose_columns(
 
 def _chosen(argument: str, names: Sequence[Any], columns: Any) -> list[Any]:
     """The names in `columns`, which the argument of that name holds."""
+    columns = columns(names) if callable(columns) else columns
     if not isinstance(columns, Iterable):
         invalid(argument, "be a sequence of names", value=columns, error=TypeError)
     chosen = [columns] if isinstance(columns, str) else list(columns)

@@ -288,6 +288,6 @@ def _refuse_encoding(path: TableFile, error: UnicodeDecodeError) -> NoReturn:
             except UnicodeDecodeError as broken:
                 raise ValueError(
                     f"{path} must be UTF-8; got byte 0x{line[broken.start]:02x} in line {number}. "
-                    "Convert it (iconv -f LATIN1 -t UTF-8)"
+                    "Convert it (iconv -f CP1252 -t UTF-8)"
                 ) from error
     raise error

@@ -1,4 +1,4 @@
-"""Names of columns that arguments carry, which must agree: arrays are combined by place."""
+"""Names of columns: those that arguments carry, which must agree, and those that have a meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Any
 
 from mialeak._arrays import invalid
 
-__all__ = ["labels_of", "require_same_columns"]
+__all__ = ["NAMES_OF_PERIODS", "NAMES_OF_PERSONS", "labels_of", "require_same_columns"]
+
+#: Names of columns that identify persons, in small letters.
+NAMES_OF_PERSONS = frozenset(
+    {"id", "pid", "uid", "uuid", "ssn", "cpr", "iid", "email", "pidp", "idno"}
+) | {f"{who}_id" for who in ("person", "patient", "subject", "user", "customer", "sample", "case")}
+
+#: Names of columns of which each value has a table of the same persons.
+_PERIOD_WORDS = """
+year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
+"""
+NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
 
 
 def labels_of(values: Any) -> tuple[Any, ...] | None:

@@ -106,7 +106,8 @@ def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[
     shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
     found = [code for code in _candidates(factor, shown) if shown[code]]
     rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
-    return [(factor.value(code), int(rows[factor.codes == code].sum())) for code in found]
+    held = [(code, int(rows[factor.codes == code].sum())) for code in found]
+    return [(factor.value(code), count) for code, count in held if count]
 
 
 def _candidates(factor: Factor, shown: IntArray) -> list[int]:

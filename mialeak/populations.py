@@ -21,6 +21,7 @@ from mialeak._arrays import (
     FloatArray,
     as_count,
     as_counts,
+    as_flag,
     as_float,
     as_floats,
     as_frozen,
@@ -248,7 +249,7 @@ class Stratified(_Population):
         self.registers = tuple(
             each if isinstance(each, Register) else Register(each) for each in registers
         )
-        self.published = bool(published)
+        self.published = as_flag(published, "published")
         self.people = sum(each.people for each in self.registers)
         if self.people > MAX_COUNT:
             invalid("registers", f"hold at most 2**53 people; they hold {self.people:,}")

@@ -117,7 +117,7 @@ def test_csv_gives_back_what_was_written_without_the_spaces_around_it(
         (
             "t.csv",
             b"a,b\n1,2\n\xe9,3\n",
-            "must be UTF-8; got byte 0xe9 in line 3. Convert it (iconv -f LATIN1 -t UTF-8)",
+            "must be UTF-8; got byte 0xe9 in line 3. Convert it (iconv -f CP1252 -t UTF-8)",
         ),
         (
             "t.csv",

@@ -309,6 +309,7 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
         (lambda: Stratified([[3, 1]]), TypeError, "n must be given for stratum 0, a Register with"),
         (lambda: Stratified([[3, 1], [2]], [2]), ValueError, "n must have one number for each of"),
         (lambda: Stratified([[3, 1]], [4]), ValueError, "n must be at most 3, one less than"),
+        (lambda: Stratified([[3, 1]], [2], published="no"), TypeError, "published must be True or"),
         (
             lambda: Stratified([[3, 1], [2]], [1, 0]),
             ValueError,

@@ -259,10 +259,12 @@ def test_identifiers_and_weights_are_named_by_their_names():
     table = {"pid": [1, 1, 2, 2], "wgt": [5, 5, 6, 6], "sex": list("fmfm")}
     first, second = table_leakage(table).cautions
     assert first.endswith(
-        "The report is about rows, not persons; if 'pid' is no category, pass exclude=['pid']."
+        "The report is about rows, not persons; if 'pid' names the person of each row, pass "
+        "person='pid', and if it is no category, exclude=['pid']."
     )
     assert second.startswith("Column 'wgt' has the name of a survey weight")
-    assert table_leakage(table, exclude=["pid", "wgt"]).cautions == ()
+    (left,) = table_leakage(table, exclude=["pid", "wgt"]).cautions
+    assert left.endswith("if a person has several, pass person='pid'.")
     once = {"pid": [1, 3, 2, 4], "sex": list("fmfm")}
     assert len(table_leakage(once).cautions) == 1
 
@@ -375,3 +377,9 @@ def test_margins_of_a_published_table_leave_its_totals_out():
     persons = {"sex": ["f"] * 11 + ["m"] * 8, "age": [1] * 10 + [2] + [1] + [2] * 7}
     expected = table_leakage(persons, margins=["sex", "age"]).margins
     assert report.margins.average == expected.average
+
+
+def test_a_column_of_one_value_that_is_left_out_holds_no_totals():
+    table = {"age": ["18-39", "40-64", "65+"], "sex": ["Total"] * 3, "n": [812, 655, 90]}
+    assert table_leakage(table, ["age"], counts="n").cautions == ()
+    assert table_leakage(table, counts="n", exclude=["sex"]).rows == 1557

@@ -249,3 +249,16 @@ def test_what_has_no_answer_for_persons_is_refused(options, error, message):
     options = {"frame": VISITS, "person": "person"} | options
     with pytest.raises(error, match=re.escape(message)):
         table_leakage(options.pop("frame"), **options)
+
+
+def test_persons_of_several_waves_bear_no_caution():
+    rng = np.random.default_rng(4)
+    person, wave = np.repeat(np.arange(300), 4), np.tile(np.arange(4), 300)
+    table = {"pid": person, "wave": wave, "town": rng.integers(0, 9, 300)[person]}
+    assert table_leakage(table, ["town"], person="pid").cautions == ()
+    assert table_leakage(table, person="pid").cautions == ()
+
+
+def test_a_person_is_named_by_one_column():
+    with pytest.raises(TypeError, match="person must be the name of a column"):
+        table_leakage(VISITS, person=["patient"])

@@ -35,6 +35,28 @@ YEARS = csv(["year", "sex", "n"], [2019, 2019, 2020, 2020], list("fmfm"), [110, 
 #: Counts without those below 5.
 LARGE = [5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 12, 14, 17, 19, 23, 30, 41, 67, 90, 130, 201, 577]
 
+#: A sample by four categories, another of the same law, and one of a part of the population.
+DRAWN = [csv(["age", "sex", "town"], RNG.integers(20, 70, rows), RNG.choice(list("fm"), rows),
+             RNG.choice(towns, rows)) for rows, towns in ((600, list("NSEW")), (900, list("NSEW")),
+                                                          (600, list("N")))]  # fmt: skip
+SAMPLE, OTHER, NORTH = DRAWN
+
+#: Visits of 80 persons, and the same with one number for all who are not known.
+VISITS = [k // 3 for k in range(240)]
+UNKNOWN = [900 if k % 6 == 0 else person for k, person in enumerate(VISITS)]
+WARDS = RNG.choice(list("ABCDE"), 240)
+
+#: By sex and town in codes, of which 0 is that of both sexes, and of the town that comes first.
+CODED = RNG.integers(20, 900, (2, 12))
+CODES = csv(["sex", "town", "n"], [k // 12 for k in range(36)], [k % 12 for k in range(36)],
+            [*CODED.sum(axis=0), *CODED.ravel()])  # fmt: skip
+
+#: Each of the counts by sex and town, and those of both sexes, with noise of its own.
+NOISE = RNG.integers(-2, 3, (3, 12))
+NOISY = csv(["sex", "town", "flag", "n"], [k // 12 for k in range(36)], [k % 12 for k in range(36)],
+            ["pe"[k % 5 == 0] for k in range(36)],
+            [*(CODED.sum(axis=0) + NOISE[0]), *(CODED + NOISE[1:]).ravel()])  # fmt: skip
+
 COUNTS = [
     *(
         Shell(
@@ -91,9 +113,9 @@ COUNTS = [
     ),
     Shell(
         "another number of persons for the count",
-        "table t.csv --counts hours",
+        "table t.csv --counts visits",
         ["200 rows of the table of counts are", "cells", "leave out --counts"],
-        {"t.csv": PEOPLE},
+        {"t.csv": PEOPLE.replace("hours", "visits")},
         cautioned=True,
     ),
     Shell(
@@ -214,7 +236,7 @@ COUNTS = [
     Shell(
         "a table of women beside a register of all",
         "table women.csv --population register.csv --max-leakage 1",
-        ["no simple random sample of the register", "column 'sex'", "pass each stratum"],
+        ["no simple random sample of the register", "column 'sex'", "pass --strata, the column"],
         {"women.csv": WOMEN, "register.csv": PEOPLE},
         cautioned=True,
     ),
@@ -240,12 +262,12 @@ COUNTS = [
     ),
     *(
         Shell(
-            f"shares or means for the count, in column {name!r}",
+            f"shares, means or amounts for the count, in column {name!r}",
             f"table t.csv --counts {name}",
-            ["--counts must be the column of counts", "not that of shares or means"],
+            ["--counts must be the column of counts", "not that of shares, means or amounts"],
             {"t.csv": csv(["sex", name], ["f", "m"], [52, 48])},
         )
-        for name in ("pct", "Share_of_sex", "%", "mean_age")
+        for name in ("pct", "Share_of_sex", "%", "mean_age", "Turnover_EUR", "hours")
     ),
     Shell(
         "a column of flags, most of them empty, with the rows without one dropped",
@@ -267,5 +289,82 @@ COUNTS = [
         ["The register has rows of different values of column 'year'"],
         {"t.csv": "sex,n\nf,11\nm,12\n", "years.csv": YEARS},
         cautioned=True,
+    ),
+    *(
+        Shell(
+            f"as the panel {title}",
+            "table t.csv --panel panel.csv --max-leakage 1",
+            says,
+            {"t.csv": SAMPLE, "panel.csv": panel},
+            cautioned=True,
+        )
+        for title, says, panel in (
+            ("a part of the population", ["shares differ in column 'town'"], NORTH),
+            ("other codes", ["shares differ in column 'sex'"], OTHER.replace(",f,", ",2,")),
+            ("the table itself", ["has the same counts as the table"], SAMPLE),
+            (
+                "another sample twice",
+                ["a multiple of 2 rows", "Pass each row once"],
+                OTHER + OTHER.partition("\n")[2],
+            ),
+            (
+                "the register",
+                ["no cell with fewer rows", "pass it as --population"],
+                SAMPLE + OTHER.partition("\n")[2],
+            ),
+        )
+    ),
+    *(
+        Shell(
+            f"visits, of whose persons nothing is said, {how}",
+            f"table t.csv {how} --max-leakage 1",
+            ["Column 'pid'", "those of several rows", "pass --person pid"],
+            {"t.csv": csv(["pid", "ward"], VISITS, WARDS)},
+            cautioned=True,
+        )
+        for how in ("--columns ward", "--exclude pid", "--exclude ward")
+    ),
+    *(
+        Shell(
+            f"visits of persons who are not known, as {value!r}",
+            "table t.csv --person pid --max-leakage 1",
+            ["One person by column 'pid' has 4", "rows, the first 0", "stand for all"],
+            {"t.csv": csv(["pid", "ward"], [value if x == 900 else x for x in UNKNOWN], WARDS)},
+            cautioned=True,
+        )
+        for value in (900, 999, "?", 0)
+    ),
+    Shell(
+        "totals in a column that is left out",
+        "table t.csv --counts stk --columns a,c",
+        ["column 'b' must hold no totals", "'Danmark' are the sums", "--total b=Danmark"],
+        {"t.csv": TOTALS},
+    ),
+    Shell(
+        "the same in the register",
+        "table t.csv --counts stk --population register.csv",
+        ["column 'b' must hold no totals"],
+        {"t.csv": "a,c,stk\np,w,3\nq,x,2\n", "register.csv": TOTALS},
+    ),
+    Shell(
+        "totals named by a code that another column has for a category",
+        "table t.csv --counts n --total 0",
+        ["--total must name the column", "'sex', 'town'", "Pass 'sex=0'"],
+        {"t.csv": CODES},
+    ),
+    *(
+        Shell(
+            f"totals with noise, beside a column of flags, {how}",
+            f"table t.csv --counts n {how}",
+            ["column 'sex' must hold no totals", "'0' are the sums of others", "--total sex=0"],
+            {"t.csv": NOISY},
+        )
+        for how in ("--exclude flag", "--columns town", "--columns sex,town")
+    ),
+    Shell(
+        "thousands with a decimal comma",
+        "table t.csv --counts n --delimiter ;",
+        ["row 0 holds '0,5'", "one of thousands"],
+        {"t.csv": "sex;n\nf;0,5\nm;1,2\n"},
     ),
 ]

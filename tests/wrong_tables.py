@@ -284,7 +284,7 @@ TABLES = [
     Shell(
         "Latin letters",
         "table t.csv",
-        ["UTF-8", "line 2", "iconv -f LATIN1"],
+        ["UTF-8", "line 2", "iconv -f CP1252"],
         {"t.csv": "town\nKöln\nUlm\n".encode("latin-1")},
     ),
     Shell(

@@ -30,6 +30,8 @@ _ADVICE = {
     "pass higher_is_member=False": "pass --lower-is-member",
     "pass higher_is_member=True": "leave out --lower-is-member",
     "pass independent=False": "leave out --independent",
+    "pass it as population=.": "pass it as --population.",
+    "pass strata=,": "pass --strata,",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",
     "pass allow_reversed=True": "pass --allow-reversed",
@@ -39,7 +41,7 @@ _WORD = r"'[^'\\]*'|\"[^\"\\]*\""
 
 #: An argument that is an option of the same name, with its value: one word, or a list of them.
 _ARGUMENT = re.compile(
-    rf"\b(counts|exclude|missing|na|total)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
+    rf"\b(counts|exclude|missing|na|person|total)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
 )
 
 #: Characters that an error has at most.
@@ -76,7 +78,7 @@ def in_shell(text: str) -> str:
 def _as_option(match: re.Match[str]) -> str:
     value = ast.literal_eval(match[2])
     words = value if isinstance(value, list) else [value]
-    if match[1] != "counts":
+    if match[1] not in {"counts", "person"}:
         stream = io.StringIO()
         csv.writer(stream, lineterminator="").writerow(words)
         words = [stream.getvalue()]

@@ -238,9 +238,10 @@ def one_table(options: argparse.Namespace, command: str) -> None:
     }
 
 
-def read_file(options: argparse.Namespace, columns: list[str] | None, *, whole: bool = True) -> Any:
+def read_file(options: argparse.Namespace, columns: Any, *, whole: bool = True) -> Any:
     """The columns of the file, with a bar on a terminal if reading takes long.
 
+    `columns` are a list or a function of the names of the file.
     If not `whole`, a large file may be given as a table that is counted by blocks.
     """
     import importlib.util

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mialeak.cli import _options, _output, _protections
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
 
     from mialeak.tables import PopulationReport, TableReport
@@ -98,7 +100,8 @@ def _add_counts(add: Any) -> None:
     add(
         "--total",
         metavar="X,Y",
-        help="with --counts: values that stand for the sum of others, whose rows are left out",
+        help="with --counts: values that stand for the sum of others, whose rows are left out; "
+        "A=X for those of column A alone",
     )
     add(
         "--suppressed",
@@ -378,7 +381,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
             ]
             wanted = list(dict.fromkeys([*wanted, *more]))
         return (
-            _options.read_file(options, wanted, whole=False),
+            _options.read_file(options, _with_heeded(wanted, options.counts), whole=False),
             columns,
             margins,
             Path(options.file),
@@ -391,6 +394,27 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
         columns = _EXAMPLES[options.example]
     origin = f"Table from {example.source} ({example.licence})"
     return example.columns, columns, margins, example.file, origin
+
+
+def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
+    """As a function of the names of a file, the columns `wanted` and those that bear a caution.
+
+    All columns of a table of counts may hold totals; others bear one by their name.
+    """
+    if wanted is None:
+        return None
+    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
+
+    def columns(names: Sequence[str]) -> list[str]:
+        heeded = [
+            name
+            for name in names
+            if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
+            or (counts is not None and name and not name.startswith("__index_level_"))
+        ]
+        return list(dict.fromkeys([*wanted, *heeded]))
+
+    return columns
 
 
 def _read_population(

@@ -11,13 +11,16 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
-from mialeak._markers import marker_cautions
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
+from mialeak._markers import lone_markers, marker_cautions
 
 __all__ = [
     "all_differ",
     "cautions_of",
     "cautions_of_dropped",
+    "cautions_of_left_persons",
     "cautions_of_persons",
+    "cautions_of_unknown",
     "identifiers",
     "is_share",
     "is_weight",
@@ -25,10 +28,10 @@ __all__ = [
 
 IntArray = npt.NDArray[np.int64]
 
-#: Names of columns that identify persons, and of survey weights, in small letters.
-_IDENTIFIERS = frozenset({"id", "pid", "uid", "uuid", "ssn", "cpr", "iid", "email"}) | {
-    f"{who}_id" for who in ("person", "patient", "subject", "user", "customer", "sample", "case")
-}
+#: Names of columns that identify persons, also households, and of survey weights, in small letters.
+_IDENTIFIERS = NAMES_OF_PERSONS | {
+    "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno"
+}  # fmt: skip
 _WEIGHT_WORDS = """
 weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
 sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
@@ -36,22 +39,22 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
-#: Words in the names of columns of shares, means and thousands, which count nobody.
+#: Words in the names of columns of shares, means, thousands and amounts, which count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
 mean avg average median prozent anteil quote
+turnover revenue revenues income incomes wage wages salary salaries earnings hours
+eur euro euros usd dollar dollars gbp chf dkk nok sek pln
+umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
 thousand thousands 1000 1000s tsd tusind million millions mio
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
 
-#: Names of columns of which each value has a table of the same persons.
-_PERIOD_WORDS = """
-year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
-"""
-_PERIODS = frozenset(_PERIOD_WORDS.split())
-
 #: A whole number, of which zeros before and after it are a matter of spelling.
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+
+#: Rows of a person that are those of many: so many, and so many times those of any other.
+_MANY_ROWS, _MANY_TIMES = 20, 5
 
 #: Values of a column up to which their spelling is compared.
 _MOST_VALUES = 10_000
@@ -87,8 +90,9 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
         if word in _IDENTIFIERS and not all_differ(factor):
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "
-                f"of several rows. The report is about rows, not persons; if {name!r} is no "
-                f"category, pass exclude=[{name!r}]."
+                f"of several rows. The report is about rows, not persons; if {name!r} names the "
+                f"person of each row, pass person={name!r}, and if it is no category, "
+                f"exclude=[{name!r}]."
             )
         if is_weight(name):
             cautions.append(
@@ -109,7 +113,7 @@ def names_of(frame: Any) -> list[Any]:
 def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
     """A caution for columns of several years or waves that are left out, so that these add up."""
     for name in names_of(frame):
-        if name in chosen or str(name).strip().lower() not in _PERIODS:
+        if name in chosen or str(name).strip().lower() not in NAMES_OF_PERIODS:
             continue
         factor = dict(each_factor(frame, [name]))[name]
         if len(np.unique(factor.codes)) > 1:
@@ -119,6 +123,45 @@ def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table"
                 f"value of {name!r}."
             ]
     return []
+
+
+def cautions_of_left_persons(frame: Any, chosen: Container[Any]) -> list[str]:
+    """A caution for a column that is left out and names the persons of several rows."""
+    for name in names_of(frame):
+        if name in chosen or str(name).strip().lower() not in NAMES_OF_PERSONS:
+            continue
+        factor = dict(each_factor(frame, [name]))[name]
+        known = factor.codes[factor.codes >= 0]
+        if len(np.unique(known)) < len(known):
+            return [
+                f"Column {name!r}, which is left out, has the name of an identifier, and some of "
+                "its values are those of several rows. The report is about rows; if a person has "
+                f"several, pass person={name!r}."
+            ]
+    return []
+
+
+def cautions_of_unknown(name: Any, factor: Factor, rows: IntArray) -> list[str]:
+    """A caution if one of the persons that `name` names in `rows` is probably many unknown ones.
+
+    It is the one with most rows, and has a value that marks a missing one, or far more rows than
+    any other.
+    """
+    codes = factor.codes[rows]
+    of_person = np.bincount(codes)
+    next_most, most = np.sort(of_person)[-2:].tolist() if of_person.size > 1 else (0, 0)
+    if most == next_most:
+        return []
+    code = int(np.argmax(of_person))
+    marked = factor.value(code) in [value for value, _ in lone_markers(factor)]
+    if not marked and most < max(_MANY_ROWS, _MANY_TIMES * next_most):
+        return []
+    first = int(rows[np.argmax(codes == code)])
+    return [
+        f"One person by column {name!r} has {most:,} rows, the first {first:,}, and no other more "
+        f"than {next_most:,}: the value may stand for all who are not known. Then leave these rows "
+        "out, or give each of their persons a name."
+    ]
 
 
 def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> list[str]:
@@ -172,7 +215,7 @@ def is_weight(name: Any) -> bool:
 
 
 def is_share(name: Any) -> bool:
-    """Whether it is the name of a column of shares, means or thousands."""
+    """Whether it is the name of a column of shares, means, thousands or amounts."""
     return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
 
 

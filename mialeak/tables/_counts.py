@@ -90,11 +90,11 @@ def as_cell_counts(
     *,
     total: Any = (),
     suppressed: Any = None,
-) -> tuple[IntArray, list[str]]:
-    """The count of each row of a table that is already counted, and what to say of them.
+) -> tuple[IntArray, int, list[str]]:
+    """The count of each row of a counted table, how many are 0, and what to say of them.
 
-    Rows with one of the values `total` in a category have the count 0.  `suppressed` is the count
-    to take for a suppressed one, or that of each mark.
+    Rows with one of the values `total` in a category have the count 0, and are not among those.
+    `suppressed` is the count to take for a suppressed one, or that of each mark.
 
     Raises
     ------
@@ -142,23 +142,40 @@ def as_cell_counts(
     whole = sum(cells.tolist())
     if not 0 < whole <= MAX_COUNT:
         invalid(f"column {name!r}", f"sum to between 1 and 2**53; the sum is {whole:,}")
-    return cells, notes
+    return cells, int(np.count_nonzero((cells == 0) & ~totals)), notes
 
 
 def rows_of_totals(categories: dict[Any, Factor], total: Any) -> npt.NDArray[np.bool_]:
-    """The rows with one of the values `total` in a column; ValueError for one that no row has."""
+    """The rows with one of the values `total`, "value" or "column=value".
+
+    ValueError for one that no row has, and for a number that several columns have.
+    """
     rows = np.zeros(len(next(iter(categories.values())).codes), np.bool_)
     words = [total] if isinstance(total, str) or not isinstance(total, Iterable) else list(total)
     for place, word in enumerate(words):
-        met = np.zeros_like(rows)
-        for factor in categories.values():
-            shown = np.unique(factor.codes)
-            codes = [c for c in shown.tolist() if c >= 0 and str(factor.value(c)) == str(word)]
-            met |= np.isin(factor.codes, codes)
-        if not met.any():
+        met = _rows_with(categories, str(word))
+        column, _, value = str(word).partition("=")
+        if not met and column in categories:
+            met = _rows_with({column: categories[column]}, value)
+        if not met:
             invalid("total", "be values of the table's categories", index=place, value=word)
-        rows |= met
+        if len(met) > 1 and is_number(str(word)):
+            rule = f"name the column of a number that is a value of {listed(met)}"
+            remedy = f"Pass '{next(iter(met))}={word}' for the first of them"
+            invalid("total", rule, index=place, value=word, remedy=remedy)
+        rows |= np.logical_or.reduce(list(met.values()))
     return rows
+
+
+def _rows_with(categories: dict[Any, Factor], word: str) -> dict[Any, npt.NDArray[np.bool_]]:
+    """The rows that hold the value, of each column that has it."""
+    met = {}
+    for name, factor in categories.items():
+        shown = np.unique(factor.codes)
+        codes = [c for c in shown.tolist() if c >= 0 and str(factor.value(c)) == word]
+        if codes:
+            met[name] = np.isin(factor.codes, codes)
+    return met
 
 
 def _of_mark(value: Any, suppressed: Any) -> int | None:
@@ -206,7 +223,7 @@ def _remedy(value: Any) -> str:
         return "Write it without separators: " + re.sub(r"\D", "", text)
     if text and set(text) <= _DASHES:
         return f"If it is a zero, pass suppressed={{{text!r}: 0}}. {_BEFORE_SUPPRESSION}"
-    if not is_number(text):
+    if not is_number(text.replace(",", ".")):
         return _BEFORE_SUPPRESSION if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
         return "A negative number is a correction or a marker, not a count"

@@ -13,6 +13,7 @@ from mialeak._columns import Factor
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
+    cautions_of_left_persons,
     cautions_of_periods,
     cautions_of_persons,
 )
@@ -38,7 +39,6 @@ from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     as_asked,
     cells_of,
-    empty_cells,
     kept_rows,
     persons_in,
     read_rows,
@@ -138,7 +138,8 @@ def table_leakage(
         markers that are not among them.
     total : value or sequence, optional
         With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
-        their rows are left out.
+        their rows are left out.  ``"sex=0"`` is the value 0 of column "sex" alone, as is needed for
+        a number that is a value of several columns.
     suppressed : int or dict, optional
         With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
         that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
@@ -319,8 +320,7 @@ def table_leakage(
     options |= {"population": population, "panel": panel, "counts": counts}
     exclude = check_person(frame, person, columns, exclude, **options)
     as_choice(na, "na", _NA)
-    if n is not None:
-        n = as_count(n, "n", least=1 if margins is None else 2)
+    n = None if n is None else as_count(n, "n", least=1 if margins is None else 2)
     frame, population, panel, given = as_table(frame), as_table(population), as_table(panel), counts
     counts = counts_of_table(frame, population if panel is None else panel, counts)
     if isinstance(frame, Source) and (counts is not None or person is not None):
@@ -328,7 +328,8 @@ def table_leakage(
     columns, named = as_asked(columns, counts, margins, independent)
     options = {"counts": counts, "total": total, "suppressed": suppressed}
     columns = check_secret(secret, columns, margins, counts)
-    factors, persons, notes = read_rows(frame, columns, exclude=exclude, missing=missing, **options)
+    options |= {"exclude": exclude, "missing": missing}
+    factors, persons, empty, notes = read_rows(frame, columns, **options)
     factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
     rows, places = persons_in(kept, persons), np.flatnonzero(kept)
@@ -337,13 +338,16 @@ def table_leakage(
     options["recoding"] = recoding
     of_strata = {"strata": strata, "prior": prior}
     register, cautions = population_report(population, values, cells, **options, **of_strata)
-    n = rows if n is None else n
-    of_panel = panel_report(panel, values, cells, **{**options, "n": n})
+    n = options["n"] = rows if n is None else n
+    of_panel, of_the_panel = panel_report(panel, values, cells, **options)
     whole = columns is None and exclude is None
-    cautions += notes + cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
-    cautions += _cautions(frame, factors, values, persons, cells.counts, whole=whole)
+    notes += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
+    cautions += of_the_panel + notes
+    options = {"person": person, "whole": whole}
+    cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
-    found = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
+    found, more = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
+    cautions += more
     report = None
     if named is not None:
         options |= {"independent": independent, "progress": progress}
@@ -367,9 +371,9 @@ def table_leakage(
         recoding=recoding,
         counts=counts,
         source=frame if isinstance(frame, Source) else None,
-        cells_empty=empty_cells(factors, persons, total),
+        cells_empty=empty,
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
-        cautions=tuple(cautions),
+        cautions=tuple(dict.fromkeys(cautions)),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
@@ -415,17 +419,22 @@ def _cautions(
     persons: IntArray | None,
     cell_counts: IntArray,
     *,
+    person: Any,
     whole: bool,
 ) -> list[str]:
     """What the report says first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
-    cautions += cautions_of_periods(frame, factors)
+    if person is None:
+        cautions += cautions_of_periods(frame, factors)
     if isinstance(frame, Source) and persons is not None:
         # Two rows of a cell show what is alone, and what is not.
         factors, persons = repeated_cells(factors, persons, 2), None
         cautions += cautions_of_persons(factors)
     if persons is None:
-        cautions += cautions_of_rows(factors, cell_counts)
+        if person is None and not isinstance(frame, Source):
+            cautions += cautions_of_left_persons(frame, factors)
+        if person is None:
+            cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,

@@ -10,6 +10,7 @@ likelihood ratio.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +24,7 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, printable
 from mialeak._results import Bounds, Kind, Result
 from mialeak.special import binom_sf
-from mialeak.tables._cautions import names_of
+from mialeak.tables._cautions import cautions_of_unknown, names_of
 from mialeak.tables._estimate import probability_range
 
 __all__ = [
@@ -207,6 +208,8 @@ def check_person(frame: Any, person: Any, columns: Any, exclude: Any, **others: 
         if value is not None:
             why = "the leakage of persons is that of joint counts of rows, one for each visit"
             unsupported(name, "with person", why, "Leave out one of the two")
+    if not isinstance(person, Hashable):
+        invalid("person", "be the name of a column", value=person, error=TypeError)
     names = names_of(frame)
     if names and person not in names:
         remedy = near(person, names)
@@ -299,10 +302,13 @@ def persons_report(
     n: int,
     confidence: float,
     missing: Any,
-) -> PersonsReport | None:
-    """The report on the persons of a table whose rows have these cells; None without persons."""
+) -> tuple[PersonsReport | None, list[str]]:
+    """The report on the persons of a table whose rows have these cells, and cautions.
+
+    None without persons.
+    """
     if person is None:
-        return None
+        return None, []
     factor = dict(each_factor(frame, [person], missing=missing))[person]
     kept = row_cells >= 0
     gaps = kept & (factor.codes < 0)
@@ -333,7 +339,7 @@ def persons_report(
     one = bool((sizes.person_cells == 1).all())
     others, elsewhere = in_cell - sizes.groups + 1.0, total - sizes.rows[owner] + 1.0
     least, most = probability_range(others, elsewhere, confidence)
-    return PersonsReport(
+    report = PersonsReport(
         column=person,
         n=n,
         first_row=rows[np.sort(first)],
@@ -345,6 +351,7 @@ def persons_report(
         ),
         _values=factor,
     )
+    return report, cautions_of_unknown(person, factor, rows)
 
 
 class _Sizes:

@@ -15,7 +15,6 @@ from mialeak.populations import Panel, Register
 from mialeak.tables._cautions import cautions_of_periods, names_of
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
-    as_cell_counts,
     check_index,
     codes_of,
     count_column,
@@ -27,7 +26,8 @@ from mialeak.tables._register_report import (
     PopulationReport,
     StratumInPopulation,
 )
-from mialeak.tables._sample import cautions_of_sample, cautions_of_strata
+from mialeak.tables._rows import counts_of_rows
+from mialeak.tables._sample import cautions_of_panel, cautions_of_sample, cautions_of_strata
 from mialeak.tables._sources import Source
 
 __all__ = [
@@ -165,19 +165,29 @@ def panel_report(
     na: str,
     missing: Any,
     recoding: Recoding | None = None,
-) -> PanelReport | None:
-    """The report for an attacker who knows the population by `panel` alone; None without one."""
+) -> tuple[PanelReport | None, list[str]]:
+    """The report for an attacker who knows the population by `panel` alone, and cautions.
+
+    None without a panel.
+    """
     if panel is None:
-        return None
+        return None, []
     factors, persons = _read(panel, list(values), counts, missing, "panel")
     factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na, "panel")
-    rows, place, _ = _matched(factors, persons, places, values)
+    rows, place, first = _matched(factors, persons, places, values)
     fresh = place < 0
     place = np.where(fresh, rows.size + np.cumsum(fresh) - 1, place)
     every = np.append(rows, np.zeros(int(fresh.sum()), np.int64))
+    shown = np.zeros(every.size, np.int64)
+    shown[place] = cells.counts
+    categories = {
+        name: _joined(factor, first, values[name], fresh) for name, factor in factors.items()
+    }
+    cautions = cautions_of_periods(panel, factors, "panel")
+    cautions += cautions_of_panel(categories, every, shown)
     law = Panel(every)
-    return PanelReport(
+    report = PanelReport(
         panel=law,
         n=n,
         leakage=float(max_leakage(law, n)),
@@ -186,6 +196,7 @@ def panel_report(
         cell_panel=every[place],
         cell_leakage=atom_leakage(law, n)[place],
     )
+    return report, cautions
 
 
 def _check_strata(strata: Any, names: list[Any], n: int | None) -> None:
@@ -261,7 +272,7 @@ def _read(
     options = {"argument": argument, "chosen_by": argument}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
     if counted:
-        persons, _ = as_cell_counts(counts, factors.pop(counts), factors)
+        persons, _, _ = counts_of_rows(population, counts, factors.pop(counts), factors, missing)
         check_index(population, factors, counts)
         return factors, persons
     for name in given:
@@ -329,6 +340,17 @@ def _codes_in(factor: Factor, own: Factor) -> IntArray:
         size if code < 0 else code_of.get(own.value(code), size + 1) for code in shown.tolist()
     ]
     return np.array(codes, np.int64)[place]
+
+
+def _joined(factor: Factor, first: IntArray, own: Factor, fresh: npt.NDArray[np.bool_]) -> Factor:
+    """The values of the rows `first` of `factor`, then those of the cells `fresh` of `own`."""
+    size = len(factor.levels)
+    codes = _codes_in(factor, own)
+    codes = np.where(codes > size, size + own.codes, codes)[fresh]  # values that are not there
+    codes[own.codes[fresh] < 0] = -1
+    levels = [factor.value(code) for code in range(size)]
+    levels += [own.value(code) for code in range(len(own.levels))]
+    return Factor(np.concatenate([factor.codes[first], codes]), levels)
 
 
 def _refuse_cell(

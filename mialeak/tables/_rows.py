@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
-from mialeak._columns import Factor, choose_columns, frame_factors, near
-from mialeak.tables._cautions import is_share, is_weight
+from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
+from mialeak.tables._cautions import is_share, is_weight, names_of
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
     NEARLY_ALL,
@@ -18,15 +18,15 @@ from mialeak.tables._counts import (
     check_index,
     check_rows_are_persons,
     codes_of,
-    rows_of_totals,
 )
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._sources import Source, repeated_cells
+from mialeak.tables._structure import cautions_of_sums
 
 __all__ = [
     "as_asked",
     "cells_of",
-    "empty_cells",
+    "counts_of_rows",
     "kept_rows",
     "persons_in",
     "read_rows",
@@ -67,8 +67,8 @@ def read_rows(
     missing: Any,
     total: Any,
     suppressed: Any,
-) -> tuple[dict[Any, Factor], IntArray | None, list[str]]:
-    """The columns to count by, the persons of each row where the rows are cells, and notes."""
+) -> tuple[dict[Any, Factor], IntArray | None, int, list[str]]:
+    """The columns to count by; of a table of counts the persons of each row, empty rows, notes."""
     for name, value in (("total", total), ("suppressed", suppressed)):
         if counts is None and value is not None and value != ():
             unsupported(name, "without counts", "it is about a table of counts", "Name counts")
@@ -77,12 +77,12 @@ def read_rows(
         factors, persons = frame.cells(chosen, missing)
         if len(persons) >= NEARLY_ALL * persons.sum():
             check_rows_are_persons(repeated_cells(factors, persons))
-        return factors, persons, []
+        return factors, persons, 0, []
     if counts is None:
         factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
         check_index(frame, factors, None)
         check_rows_are_persons(factors)
-        return factors, None, []
+        return factors, None, 0, []
     if columns is not None:
         columns = [*(name for name in columns if name != counts), counts]
     factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
@@ -101,11 +101,53 @@ def read_rows(
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     if is_share(counts):
-        rule = "be the column of counts of persons, not that of shares or means"
-        remedy = "Pass the column of the counts behind them; if these are counts, rename the column"
+        rule = "be the column of counts of persons, not that of shares, means or amounts"
+        remedy = (
+            "Pass the column of the counts behind them, or leave counts out if each row is one "
+            "person; if these are counts, rename the column"
+        )
         invalid("counts", rule, value=counts, remedy=remedy)
-    persons, notes = as_cell_counts(counts, given, factors, total=total, suppressed=suppressed)
-    return factors, persons, notes
+    options = {"total": total, "suppressed": suppressed}
+    return factors, *counts_of_rows(frame, counts, given, factors, missing, **options)
+
+
+def counts_of_rows(
+    frame: Any,
+    name: Any,
+    counts: Factor,
+    categories: dict[Any, Factor],
+    missing: Any,
+    **options: Any,
+) -> tuple[IntArray, int, list[str]]:
+    """What :func:`as_cell_counts` returns, with totals in columns that are left out found too.
+
+    Rows that are totals of such a column would be added to those that they are the sums of.
+    """
+    left = {
+        other: factor
+        for other in names_of(frame)
+        if other != name and other not in categories
+        for factor in _read_if_it_can_be(frame, other, missing)
+        if len(np.unique(factor.codes)) > 1  # one value is no total of others
+    }
+    every = {**categories, **left}
+    persons, empty, notes = as_cell_counts(name, counts, every, **options)
+    places = np.flatnonzero(persons)
+    for other, factor in left.items():
+        factors = {**categories, other: factor}
+        cells = cells_of(factors, places, persons)
+        first = places[cells.first_row]
+        values = {key: Factor(each.codes[first], each.levels) for key, each in factors.items()}
+        notes += cautions_of_sums(values, cells.counts)
+    return persons, empty, notes
+
+
+def _read_if_it_can_be(frame: Any, name: Any, missing: Any) -> list[Factor]:
+    """A column that nobody asked for; none if its values are of several types."""
+    try:
+        return [dict(each_factor(frame, [name], missing=missing))[name]]
+    except (TypeError, ValueError):
+        return []
 
 
 def kept_rows(
@@ -146,13 +188,6 @@ def repeated(places: Any, persons: IntArray) -> Any:
         rule = f"hold at most {_MOST_PERSONS:,} persons for margins, which take a row a person"
         invalid("frame", rule, remedy="Leave margins out: the joint counts leak at least as much")
     return np.repeat(places, persons)
-
-
-def empty_cells(factors: dict[Any, Factor], persons: IntArray | None, total: Any) -> int:
-    """Rows of a table of counts with the count 0; a row of totals is none."""
-    if persons is None:
-        return 0
-    return int(np.count_nonzero((persons == 0) & ~rows_of_totals(factors, total)))
 
 
 def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Whether a table looks like a random sample of the register that it is said to be drawn from."""
+"""Whether a table looks like a random sample of its register, or like its panel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from mialeak._columns import Factor
 from mialeak.tables._counts import codes_of
 from mialeak.tables._structure import common_divisor
 
-__all__ = ["cautions_of_sample", "cautions_of_strata", "log_chance_of_all_cells"]
+__all__ = [
+    "cautions_of_panel",
+    "cautions_of_sample",
+    "cautions_of_strata",
+    "log_chance_of_all_cells",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -79,6 +84,65 @@ def cautions_of_strata(
         "answer is for samples in which everyone of a stratum is equally likely."
         for name, values in found.items()
     ]
+
+
+def cautions_of_panel(
+    categories: Mapping[Any, Factor], panel: IntArray, rows: IntArray
+) -> list[str]:
+    """A sentence for each sign that the panel is no sample of its own from the table's population.
+
+    `panel` and `rows` (of the table) are those of the cells that either shows.  If both are samples
+    of one law, the table is a simple random sample of the two together.
+    """
+    both = panel + rows
+    cautions = []
+    other = [name for name, factor in categories.items() if _differs(factor, both, rows)]
+    if other:
+        cautions.append(
+            f"The panel is no sample of the population of the table: their shares differ in column "
+            f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer takes its rows to "
+            "be drawn at random from that population, with the values written in the same way."
+        )
+    level = np.log(_LEVEL)
+    if (panel == rows).all() and _log_chance_of_rows(both, rows) < level:
+        cautions.append(
+            "The panel has the same counts as the table, in each cell. The answer is for a panel "
+            "of other people; pass the rows by which the attacker knows the population."
+        )
+    elif (panel >= rows).all() and _log_chance_of_at_most_half(both, int(rows.sum())) < level:
+        cautions.append(
+            "The panel has no cell with fewer rows than the table, as if it held the people of the "
+            f"table (p < {_LEVEL:g}). The answer is for a panel of other people; if it is the "
+            "register that the table was drawn from, pass it as population=."
+        )
+    divisor = common_divisor(panel[panel > 0])
+    if divisor > 1:
+        cautions.append(
+            f"Each cell of the panel has a multiple of {divisor:,} rows, as if the counts were "
+            f"rounded or everyone were there {divisor:,} times. Pass each row once."
+        )
+    return cautions
+
+
+def _log_chance_of_rows(both: IntArray, rows: IntArray) -> float:
+    """The logarithm of the probability of these rows in a random sample of as many of `both`."""
+    from scipy.special import gammaln
+
+    def log_choices(people: Any, drawn: Any) -> Any:
+        return gammaln(people + 1.0) - gammaln(drawn + 1.0) - gammaln(people - drawn + 1.0)
+
+    return float(log_choices(both, rows).sum() - log_choices(both.sum(), rows.sum()))
+
+
+def _log_chance_of_at_most_half(both: IntArray, n: int) -> float:
+    """An upper bound of the log of the probability that n rows show at most half of each cell.
+
+    The rows of the cells are negatively associated: the product of the probabilities of each.
+    """
+    from scipy.stats import hypergeom
+
+    sizes, cells = np.unique(both, return_counts=True)
+    return float(cells @ hypergeom.logcdf(sizes // 2, int(both.sum()), sizes, n))
 
 
 def _differs(factor: Factor, people: IntArray, rows: IntArray) -> bool:

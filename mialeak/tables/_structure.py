@@ -58,6 +58,9 @@ _FROM = re.compile(
 )
 _FEWEST_CLASSES = 3
 
+#: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
+_NOISE = 3
+
 #: Levels of a column up to which sums of a part of them are looked for.
 _MOST_LEVELS = 400
 
@@ -94,7 +97,8 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         value = categories[name].value(level if level < len(categories[name].levels) else -1)
         if odds >= math.log(_REFUSED):
             rule = f"hold no totals; the counts of {value!r} are the sums of others"
-            remedy = "Leave out the rows of totals"
+            cure = f"total=[{f'{name}={value}'!r}]" if value is not None else "na='drop'"
+            remedy = f"Leave out the rows of totals with {cure}"
             invalid(f"column {name!r}", rule, remedy=remedy)
         cautions.append(
             f"The counts of {value!r} in column {name!r} are the sums of others. If these are "
@@ -113,7 +117,8 @@ def _total(
     in_group = np.bincount(group)
     sums = np.zeros(len(in_group), np.int64)
     np.add.at(sums, group, counts)
-    slack = in_group[group] * int(np.gcd.reduce(counts))  # counts may be noisy, or rounded each
+    # Counts may be rounded each, or have noise of their own.
+    slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
     off = np.abs(2 * counts - sums[group])
     half = off <= slack
     chance = np.where(off == 0, 1, 2 * slack + 1) / counts
