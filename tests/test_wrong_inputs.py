@@ -11,7 +11,7 @@ import json
 
 import numpy as np
 import pytest
-from wrong_calls import AGES_TO_90, ALLELES, CALLS, LAWS, ORDERS, PERSON, SEXES
+from wrong_calls import AGES_TO_90, ALLELES, CALLS, GENOTYPES, LAWS, ORDERS, PERSON, SEXES, SOMEONE
 from wrong_counts import COUNTS
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
@@ -131,6 +131,28 @@ def test_moments_of_bits_and_of_genotypes_are_taken():
     mean_tradeoff([1.0, 0.0, 1.0], np.full(3, 2 / 3), np.full(3, 2 / 9), 100)
     mean_tradeoff([0.0, 0.0, 0.0], np.zeros(3), np.zeros(3), 100)
     mean_tradeoff([0.5, 0.1, 1.3], 2 * p, p * (1 - p), 100)  # dosages of another kind
+
+
+@pytest.mark.parametrize("columns", [slice(None), slice(12), slice(40, 60)])
+def test_moments_of_people_are_taken(columns):
+    """Of all people, of mixtures, of few, of bits, of inbred lines and of other counts."""
+    rng = np.random.default_rng(3)
+    tables = [GENOTYPES[rows] for rows in (slice(None), slice(100), slice(40), slice(0, None, 26))]
+    tables += [(GENOTYPES > 0).astype(float), 2.0 * (GENOTYPES > 0), 2.0 - GENOTYPES]
+    tables += [rng.poisson(GENOTYPES.mean(axis=0), GENOTYPES.shape).astype(float)]
+    tables += [rng.negative_binomial(0.5, 0.4, (500, GENOTYPES.shape[1])).astype(float)]
+    for table in tables:
+        rows = table[:, columns][:, table[:, columns].std(axis=0) > 0]
+        mean, cov = rows.mean(axis=0), np.cov(rows.T)
+        for target in (np.minimum(rows[7], 2.0), 2.0 * (mean < 1.0), mean):
+            mean_tradeoff(target, mean, np.diag(cov), 500)
+            mean_tradeoff(target, mean, np.diag(np.diag(cov)), 500)
+            mean_tradeoff(target / 2, mean / 2, np.diag(cov) / 4, 500)
+    p = GENOTYPES[:, columns].mean(axis=0) / 2
+    mean_tradeoff(SOMEONE[columns], 2 * p, 2 * p * (1 - p), 500)
+    mean_tradeoff(SOMEONE[columns], 2 * p, np.full(p.size, 0.01), 500)
+    mean_tradeoff(SOMEONE[columns], 2 * p, rng.uniform(0.01, 1.0, p.size), 500)
+    mean_tradeoff(SOMEONE[columns] + 5, 2 * p + 5, 2 * p * (1 - p), 500)
 
 
 def test_the_corpus_is_one_of_fifty():

@@ -19,8 +19,10 @@ from mialeak import (
     min_samples,
     noise_for_leakage,
     one_run_audit,
+    samples_for_leakage,
 )
 from mialeak.covariance import StreamingCovariance
+from mialeak.datasets import load_genotypes
 from mialeak.estimators import least_squares_influence
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
@@ -63,6 +65,49 @@ SEXES = ["m", "f"] * 100
 
 #: Frequencies of alleles.
 ALLELES = np.array([0.1, 0.35, 0.6])
+
+#: Counts of an allele of 2,504 people, one of them, and the moments of the counts.
+GENOTYPES = load_genotypes().counts.astype(float)
+SOMEONE = GENOTYPES[7]
+MOMENTS = GENOTYPES.mean(axis=0), GENOTYPES.var(axis=0, ddof=1)
+COVARIANCE = np.cov(GENOTYPES.T)
+CARRIES = (GENOTYPES > 0.0).astype(float)
+LACKING = np.where(np.arange(SOMEONE.size) % 25 == 3, -9.0, SOMEONE)
+#: A target and moments that do not go together: name, target, mean, cov, what is said.
+MIXED_UP = [
+    ("standard deviations", SOMEONE, MOMENTS[0], GENOTYPES.std(axis=0), "near its square root"),
+    ("correlations", SOMEONE, MOMENTS[0], np.corrcoef(GENOTYPES.T), "1 in every column"),
+    ("a matrix of p * (1 - p)", SOMEONE, MOMENTS[0], COVARIANCE / 2, "near p * (1 - p)"),
+    ("the covariance of halves", SOMEONE, MOMENTS[0], COVARIANCE / 4, "near a quarter of it"),
+    ("frequencies", SOMEONE, MOMENTS[0] / 2, COVARIANCE, "near p, half of it, by cov"),
+    ("moments of halves", SOMEONE, MOMENTS[0] / 2, MOMENTS[1] / 4, "near p * (1 - p) / 2"),
+    ("per cent", SOMEONE, 50 * MOMENTS[0], 2500 * MOMENTS[1], "100 * p, in per cent"),
+    ("the variance of the means", SOMEONE, MOMENTS[0], MOMENTS[1] / 500, "variance of a mean"),
+    ("standard errors", SOMEONE, MOMENTS[0], (MOMENTS[1] / 500) ** 0.5, "standard error of a mean"),
+    ("the variance of sums", SOMEONE, MOMENTS[0], COVARIANCE * 500, "variance of a sum"),
+    (
+        "p * (1 - p) beside halves",
+        SOMEONE / 2,
+        MOMENTS[0] / 2,
+        MOMENTS[0] / 2 * (1 - MOMENTS[0] / 2),
+        "p * (1 - p), that of bits",
+    ),
+    (
+        "standard deviations of bits",
+        CARRIES[7],
+        CARRIES.mean(axis=0),
+        CARRIES.std(axis=0, ddof=1),
+        "the square root of it",
+    ),
+    (
+        "correlations of bits",
+        CARRIES[7],
+        CARRIES.mean(axis=0),
+        np.corrcoef(CARRIES.T),
+        "1 in every column",
+    ),
+    ("-9 for a missing genotype", LACKING, *MOMENTS, "got target[3] = -9.0"),
+]
 
 #: A number that no float64 is as large as, and flags that fair coins give.
 LARGE = 10**400
@@ -308,5 +353,14 @@ CALLS = [
             ("the mean of an allele", "mean", (ALLELES, 2 * ALLELES * (1 - ALLELES))),
             ("both of an allele", "mean", (ALLELES.tolist(), ALLELES * (1 - ALLELES))),
         )
+    ),
+    *(
+        Call(
+            f"{title} for moments of genotypes, in {function.__name__}",
+            lambda function=function, moments=moments, more=more: function(*moments, *more),
+            [says],
+        )
+        for function, more in ((mean_tradeoff, (500,)), (samples_for_leakage, (0.01,)))
+        for title, *moments, says in MIXED_UP
     ),
 ]
