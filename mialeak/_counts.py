@@ -20,6 +20,7 @@ from mialeak._arrays import (
 
 __all__ = [
     "COUNTS_RULE",
+    "MISSING",
     "MOST_ROWS",
     "Releases",
     "as_column_probabilities",
@@ -53,7 +54,7 @@ _MIXED, _INBRED = 1.4, 2.0
 #: Below and above these times their own variance genotypes have that of a mean or of a sum.
 _TINY, _HUGE = 0.1, 5.0
 #: Codes of a genotype that is missing.
-_MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
+MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
 _EDGE = 0.02
 _REMEDY = (
@@ -183,9 +184,9 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     row = values.reshape(-1, mean.size)[0]
     unit = 0.5 if (row == 0.5).any() else 1.0
     counts, m, v = row / unit, mean / unit, variances / unit**2
-    known = np.isin(counts, (0.0, 1.0, 2.0))
-    if not known.all():
-        if unit == 1.0 and 2 * known.sum() > known.size and np.isin(row[~known], _MISSING).all():
+    known = (np.rint(counts) == counts) & (counts >= 0.0) & (counts <= 2.0)
+    if not every(known):
+        if unit == 1.0 and 2 * known.sum() > known.size and np.isin(row[~known], MISSING).all():
             _refuse_codes(row, known, v, m)
         return
     if counts.min() == counts.max():
@@ -193,7 +194,7 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     fault = _misread(v, m, heterozygous=counts.max() < 2.0, correlated=np.ndim(cov) == 2)
     if unit == 0.5 and fault is None and np.allclose(v, m * (2.0 - m), _SAME, 0.0):
         fault = "cov", "p * (1 - p), that of bits", "For frequencies p pass cov=p * (1 - p) / 2"
-    if fault is None or not every(np.isin(values, np.multiply((0.0, 1.0, 2.0), unit))):
+    if fault is None or not (within(values, 0.0, 2.0 * unit) and every(values % unit == 0.0)):
         return
     name, given, remedy = fault
     kind = "bits" if counts.max() < 2.0 else "genotypes"
@@ -253,12 +254,11 @@ def _misread(
         if np.ptp(ratio) > _SAME or abs(ratio[0]) > 0.5 or np.ptp(np.log(v)) < _APART:
             return None
         return "cov", "the square root of it, the standard deviation", "Pass variances"
-    diploid, level = _diploid(m), np.log(v / m)
-    usual = min(
-        _spread(np.log(v / diploid), 1.0, _INBRED),
-        _spread(np.log(v), 0.0, np.inf),
-        _spread(level, 0.5, np.inf),
-    )
+    diploid = _diploid(m)
+    usual = _spread(np.log(v / diploid), 1.0, _INBRED)
+    if usual < _APART:
+        return None
+    usual = min(usual, _spread(np.log(v), 0.0, np.inf), _spread(np.log(v / m), 0.5, np.inf))
     if usual < _APART:
         return None
     laws = {

@@ -10,14 +10,29 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
-from wrong_calls import AGES_TO_90, ALLELES, CALLS, GENOTYPES, LAWS, ORDERS, PERSON, SEXES, SOMEONE
+from wrong_calls import (
+    AGES_TO_90,
+    ALLELES,
+    CALLS,
+    CARRIES,
+    GENOTYPES,
+    LAWS,
+    MOMENTS,
+    ORDERS,
+    PERSON,
+    SEXES,
+    SOMEONE,
+)
 from wrong_counts import COUNTS
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak import mean_leakage, mean_tradeoff
 from mialeak.cli import main
+from mialeak.laws import Genotype, Lattice
+from mialeak.scores import bernoulli_score, covariance_score
 from mialeak.tables import table_leakage
 
 LONGEST = 600
@@ -153,6 +168,21 @@ def test_moments_of_people_are_taken(columns):
     mean_tradeoff(SOMEONE[columns], 2 * p, np.full(p.size, 0.01), 500)
     mean_tradeoff(SOMEONE[columns], 2 * p, rng.uniform(0.01, 1.0, p.size), 500)
     mean_tradeoff(SOMEONE[columns] + 5, 2 * p + 5, 2 * p * (1 - p), 500)
+
+
+def test_releases_of_other_people_are_taken():
+    """Means of parts of the people beside frequencies of all; of one number, and far from it."""
+    for rows in (slice(None, 90), slice(500), slice(0, None, 7), slice(1800, 1900), slice(2)):
+        means = GENOTYPES[rows].mean(axis=0)
+        for releases in (means, [means, 2.0 - MOMENTS[0]], [means] * 3):
+            covariance_score(releases, SOMEONE, *MOMENTS, 500)
+        bernoulli_score(means / 2, CARRIES[7], MOMENTS[0] / 2, 500)
+    covariance_score(np.full(20, 0.5), np.ones(20), np.ones(20), 1.0, 10)
+    covariance_score(np.ones(20), np.ones(20), np.zeros(20), 1.0, 10)
+    Genotype.from_data(CARRIES[:5, :10])
+    Lattice.from_data(np.arange(-9.0, 10.0)[:, None])
+    assert not mean_leakage(pd.DataFrame(GENOTYPES[:500, :30])).cautions
+    assert not mean_leakage(pd.DataFrame(np.tile(CARRIES[:40, :3], (2, 1)))).cautions
 
 
 def test_the_corpus_is_one_of_fifty():

@@ -109,6 +109,20 @@ MIXED_UP = [
     ("-9 for a missing genotype", LACKING, *MOMENTS, "got target[3] = -9.0"),
 ]
 
+#: The means of 500 of the people, and scores of such means.
+FRACTION = GENOTYPES[::5][:500].mean(axis=0)
+SCORES = {
+    "genotype_score": lambda r: genotype_score(r, SOMEONE, MOMENTS[0] / 2, 500, decimals=3),
+    "covariance_score": lambda r: covariance_score(r, SOMEONE, *MOMENTS, 500),
+    "covariance_score with a matrix": lambda r: covariance_score(
+        r, SOMEONE, MOMENTS[0], COVARIANCE, 500
+    ),
+    "glir_score": lambda r: glir_score(r, SOMEONE, *MOMENTS, 500),
+    "edgeworth_score": lambda r: edgeworth_score(
+        r, SOMEONE, MOMENTS[0], MOMENTS[1] ** 0.5, 0.0, 0.0, 500
+    ),
+}
+
 #: A number that no float64 is as large as, and flags that fair coins give.
 LARGE = 10**400
 COINS = [0, 1, 1, 0, 1] * 4
@@ -362,5 +376,59 @@ CALLS = [
         )
         for function, more in ((mean_tradeoff, (500,)), (samples_for_leakage, (0.01,)))
         for title, *moments, says in MIXED_UP
+    ),
+    *(
+        Call(
+            f"{title} in place of means, in {name}",
+            lambda score=score, releases=releases: score(releases),
+            says,
+        )
+        for name, score in SCORES.items()
+        for title, releases, says in (
+            ("frequencies", FRACTION / 2, ["means in the unit of mean", "0.498 times as large"]),
+            ("means of the other allele", 2 - FRACTION, ["count the same allele", "2 minus it"]),
+            (
+                "means of the rarer allele",
+                np.minimum(FRACTION, 2 - FRACTION),
+                ["count the same allele as mean", "replace releases by 2 minus them there"],
+            ),
+        )
+    ),
+    Call(
+        "per cent in place of means",
+        lambda: covariance_score(50 * FRACTION, SOMEONE, *MOMENTS, 500),
+        ["means in the unit of mean", " times as large"],
+    ),
+    *(
+        Call(
+            f"the kurtosis of {type(law).__name__}, not in excess of 3",
+            lambda law=law: edgeworth_score(
+                law.mean, [1, 0, 1], law.mean, law.std, law.skewness, law.excess_kurtosis + 3, 100
+            ),
+            ["excess_kurtosis must be in excess of 3", "Subtract 3"],
+        )
+        for law in (Bernoulli(ALLELES), Genotype(ALLELES))
+    ),
+    Call(
+        "bits in place of genotypes",
+        lambda: Genotype.from_data(CARRIES),
+        ["they hold no 2, where", "Bernoulli.from_data"],
+    ),
+    Call(
+        "-9 for a missing genotype in a lattice",
+        lambda: Lattice.from_data([LACKING, SOMEONE]),
+        ["rows[0, 3] = -9.0", "code of a missing one"],
+    ),
+    Call(
+        "relationships of persons in place of their genotypes",
+        lambda: mean_leakage(pd.DataFrame(GENOTYPES[:40] @ GENOTYPES[:40].T)),
+        ["The 40 columns are symmetric to the 40 rows"],
+        cautioned=True,
+    ),
+    Call(
+        "genotypes joined to themselves",
+        lambda: mean_leakage(pd.DataFrame(np.tile(GENOTYPES[:500, :30], (2, 1)))),
+        ["different rows occurs twice", "500 rows leak more than 1,000"],
+        cautioned=True,
     ),
 ]

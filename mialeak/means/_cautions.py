@@ -17,6 +17,7 @@ from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
+from mialeak._numerics.distances import kernel_blocks
 
 __all__ = ["cautions_of", "cautions_of_matrix", "noise_cautions", "refuse_sites"]
 
@@ -155,20 +156,49 @@ def noise_cautions(noise_std: float) -> list[str]:
 
 
 def cautions_of_matrix(matrix: FloatArray) -> list[str]:
-    """A caution for genotypes whose rows differ as sites do, and whose columns as persons do."""
+    """Cautions for matrices of pairs, rows that all occur twice, and transposed genotypes."""
     rows, columns = matrix.shape
+    if rows == columns > 2 and not (matrix != matrix.T).any():
+        return [
+            f"The {rows:,} columns are symmetric to the {rows:,} rows, as in a matrix of "
+            "correlations, relationships or distances. Take the table of which it was computed, "
+            "with a row for each person."
+        ]
+    cautions = _of_copies(matrix)
     if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
-        return []
+        return cautions
     if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
-        return []
+        return cautions
     by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
     between = columns * by_row.var(ddof=1), rows * by_column.var(ddof=1)
     within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
     if between[0] < _RATIO * max(between[1], within):
-        return []
+        return cautions
     return [
+        *cautions,
         f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
-        "row is taken for a person here. Transpose the table if its rows are sites."
+        "row is taken for a person here. Transpose the table if its rows are sites.",
+    ]
+
+
+def _of_copies(matrix: FloatArray) -> list[str]:
+    """A caution where the number of each different row has a common divisor."""
+    rows, columns = matrix.shape
+    if rows < 2 * _SIDE:
+        return []
+    weights = 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
+    keys = np.empty(rows, np.uint64)
+    for block in kernel_blocks(matrix, matrix=False):
+        bits = np.ascontiguousarray(matrix[block], np.float64).view(np.uint64)
+        keys[block] = ((bits ^ (bits >> 32)) * weights).sum(axis=1, dtype=np.uint64)
+    _, times = np.unique(keys, return_counts=True)
+    copies = int(np.gcd.reduce(times))
+    if copies < 2 or times.size < _SIDE:
+        return []
+    often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
+    return [
+        f"Each of {times.size:,} different rows occurs {often}. If a file was joined to itself, "
+        f"take each row once: {rows // copies:,} rows leak more than {rows:,}."
     ]
 
 
