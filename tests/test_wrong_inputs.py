@@ -16,21 +16,19 @@ from wrong_calls import (
     AGES_TO_90,
     ALLELES,
     CALLS,
-    CARRIES,
-    GENOTYPES,
     LAWS,
-    MOMENTS,
     ORDERS,
     PERSON,
     SEXES,
-    SOMEONE,
 )
 from wrong_counts import COUNTS
+from wrong_genotypes import CARRIES, GENETICS, GENOTYPES, MOMENTS, SOMEONE, TABLE
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak import mean_leakage, mean_tradeoff
 from mialeak.cli import main
+from mialeak.estimators import least_squares_influence, quantile_influence
 from mialeak.laws import Genotype, Lattice
 from mialeak.scores import bernoulli_score, covariance_score
 from mialeak.tables import table_leakage
@@ -70,7 +68,7 @@ def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsy
         assert words in before
 
 
-@pytest.mark.parametrize("case", TABLE_CALLS + CALLS, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", TABLE_CALLS + CALLS + GENETICS, ids=lambda case: case.title)
 def test_a_wrong_call_is_refused_or_cautioned(case):
     if case.cautioned:
         message = " ".join(case.call().cautions)
@@ -179,6 +177,9 @@ def test_releases_of_other_people_are_taken():
         bernoulli_score(means / 2, CARRIES[7], MOMENTS[0] / 2, 500)
     covariance_score(np.full(20, 0.5), np.ones(20), np.ones(20), 1.0, 10)
     covariance_score(np.ones(20), np.ones(20), np.zeros(20), 1.0, 10)
+    least_squares_influence(TABLE[["age"]].reset_index(drop=True), TABLE["hours"])
+    least_squares_influence(TABLE[["age"]], TABLE["hours"].set_axis(range(100, 160)))
+    quantile_influence(TABLE, [0.1, 0.5])
     Genotype.from_data(CARRIES[:5, :10])
     Lattice.from_data(np.arange(-9.0, 10.0)[:, None])
     assert not mean_leakage(pd.DataFrame(GENOTYPES[:500, :30])).cautions
@@ -186,7 +187,7 @@ def test_releases_of_other_people_are_taken():
 
 
 def test_the_corpus_is_one_of_fifty():
-    cases = [*LINES, *TABLE_CALLS, *CALLS]
+    cases = [*LINES, *TABLE_CALLS, *CALLS, *GENETICS]
     assert len(cases) >= 50
     titles = [f"{case.title} {getattr(case, 'line', '')}" for case in cases]
     assert len(set(titles)) == len(titles)

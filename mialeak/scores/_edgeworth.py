@@ -23,7 +23,7 @@ __all__ = ["edgeworth_score"]
 
 #: Smallest number above 0.
 _LEAST = math.ulp(0.0)
-#: Skewnesses that vary by more than this tell the kurtosis of bits from that of other laws, whose
+#: Skewnesses that vary by more than this separate the kurtosis of bits from that of other laws, whose
 #: distance from the square of the skewness is the same to this relative difference.
 _VARIED, _SAME = 0.1, 1e-6
 
