@@ -157,4 +157,26 @@ GENETICS = [
         lambda: quantile_influence(GENOTYPES[:, 0]),
         ["X must have a density at its quantiles", "mean_influence of indicators"],
     ),
+    *(
+        Call(title, lambda frame=frame: mean_leakage(frame), says, cautioned=True)
+        for title, frame, says in (
+            ("a last row of sums", [*TABLE.to_numpy(), TABLE.sum()], ["last row is the sum"]),
+            ("a last row of means", [*TABLE.to_numpy(), TABLE.mean()], ["last row is the mean"]),
+            ("a description", TABLE.describe().to_numpy(), ["seem to be a description"]),
+        )
+        for frame in [pd.DataFrame(np.array(frame), columns=list(TABLE))]
+    ),
+    *(
+        Call(
+            f"stacked imputations, numbered by {name}",
+            lambda name=name: mean_leakage(
+                pd.concat(
+                    [TABLE.assign(**{name: k, "hours": TABLE["hours"] + k}) for k in range(5)]
+                )
+            ),
+            [f"Column '{name}' seems to number imputations"],
+            cautioned=True,
+        )
+        for name in (".imp", "_mi_m", "_Imputation_")
+    ),
 ]

@@ -23,8 +23,8 @@ __all__ = ["edgeworth_score"]
 
 #: Smallest number above 0.
 _LEAST = math.ulp(0.0)
-#: Skewnesses that vary by more than this separate the kurtosis of bits from that of other laws, whose
-#: distance from the square of the skewness is the same to this relative difference.
+#: Where skewnesses vary by more than the first, the kurtosis of bits and of genotypes exceeds their
+#: square by the same number in each column, to the second.
 _VARIED, _SAME = 0.1, 1e-6
 
 
