@@ -53,6 +53,10 @@ _NEAR, _APART, _LIKE = 0.2, 0.08, 0.3
 _MIXED, _INBRED = 1.4, 2.0
 #: Below and above these times their own variance genotypes have that of a mean or of a sum.
 _TINY, _HUGE = 0.1, 5.0
+#: By what factors variances of bits differ from p(1 - p): halves of genotypes, and n/(n - 1).
+_LEAST_FACTOR, _MOST_FACTOR = 0.4, 1.6
+#: Mean distance of dosages from whole numbers, at most.
+_DOSAGE = 0.1
 #: Codes of a genotype that is missing.
 MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
@@ -184,7 +188,7 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     row = values.reshape(-1, mean.size)[0]
     unit = 0.5 if (row == 0.5).any() else 1.0
     counts, m, v = row / unit, mean / unit, variances / unit**2
-    known = (np.rint(counts) == counts) & (counts >= 0.0) & (counts <= 2.0)
+    known = (counts >= 0.0) & (counts <= 2.0)
     if not every(known):
         if unit == 1.0 and 2 * known.sum() > known.size and np.isin(row[~known], MISSING).all():
             _refuse_codes(row, known, v, m)
@@ -194,7 +198,10 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     fault = _misread(v, m, heterozygous=counts.max() < 2.0, correlated=np.ndim(cov) == 2)
     if unit == 0.5 and fault is None and np.allclose(v, m * (2.0 - m), _SAME, 0.0):
         fault = "cov", "p * (1 - p), that of bits", "For frequencies p pass cov=p * (1 - p) / 2"
-    if fault is None or not (within(values, 0.0, 2.0 * unit) and every(values % unit == 0.0)):
+    if fault is None or not within(values, 0.0, 2.0 * unit):
+        return
+    stray = float(np.abs(values / unit - np.rint(values / unit)).mean())
+    if stray > (_DOSAGE if counts.max() == 2.0 else 0.0):
         return
     name, given, remedy = fault
     kind = "bits" if counts.max() < 2.0 else "genotypes"
@@ -250,7 +257,13 @@ def _misread(
     if heterozygous:
         if m.max() >= 1.0:
             return None
-        ratio = np.log(v / np.sqrt(m * (1.0 - m)))
+        bits = m * (1.0 - m)
+        if np.ptp(bits) <= _SAME:
+            return None
+        factor = float(v[0] / bits[0])
+        if np.ptp(v / bits) < _SAME * factor and not _LEAST_FACTOR < factor < _MOST_FACTOR:
+            return "cov", f"{factor:.3g} times p * (1 - p)", "Pass that of one row"
+        ratio = np.log(v / np.sqrt(bits))
         if np.ptp(ratio) > _SAME or abs(ratio[0]) > 0.5 or np.ptp(np.log(v)) < _APART:
             return None
         return "cov", "the square root of it, the standard deviation", "Pass variances"

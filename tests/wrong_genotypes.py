@@ -54,6 +54,20 @@ MIXED_UP = [
         np.corrcoef(CARRIES.T),
         "1 in every column",
     ),
+    (
+        "the covariance of sums of bits",
+        CARRIES[7],
+        CARRIES.mean(axis=0),
+        np.cov(CARRIES.T) * 500,
+        "times p * (1 - p)",
+    ),
+    (
+        "standard deviations, beside dosages",
+        np.clip(SOMEONE + 0.05, 0, 2),
+        MOMENTS[0],
+        GENOTYPES.std(axis=0),
+        "near its square root",
+    ),
     ("-9 for a missing genotype", LACKING, *MOMENTS, "got target[3] = -9.0"),
 ]
 
