@@ -7,7 +7,12 @@ import pandas as pd
 from wrong_calls import ALLELES
 from wrong_inputs import Call
 
-from mialeak import mean_leakage, mean_tradeoff, samples_for_leakage
+from mialeak import (
+    mean_leakage,
+    mean_tradeoff,
+    noise_multiplier_for_leakage,
+    samples_for_leakage,
+)
 from mialeak.datasets import load_genotypes
 from mialeak.estimators import least_squares_influence, quantile_influence
 from mialeak.games import FixedTargetGame
@@ -192,5 +197,10 @@ GENETICS = [
             cautioned=True,
         )
         for name in (".imp", "_mi_m", "_Imputation_")
+    ),
+    Call(
+        "a sampling rate in place of the number of steps",
+        lambda: noise_multiplier_for_leakage(0.1, steps=0.01),
+        ["steps must be whole", "got steps = 0.01"],
     ),
 ]
