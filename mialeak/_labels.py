@@ -7,7 +7,13 @@ from typing import Any
 
 from mialeak._arrays import invalid
 
-__all__ = ["NAMES_OF_PERIODS", "NAMES_OF_PERSONS", "labels_of", "require_same_columns"]
+__all__ = [
+    "NAMES_OF_PERIODS",
+    "NAMES_OF_PERSONS",
+    "labels_of",
+    "require_same_columns",
+    "require_same_rows",
+]
 
 #: Names of columns that identify persons, in small letters.
 NAMES_OF_PERSONS = frozenset(
@@ -54,6 +60,24 @@ def require_same_columns(**arguments: Any) -> None:
             first = name, labels
         elif len(labels) == len(first[1]):
             _require_same(labels, name, *first)
+
+
+def require_same_rows(**arguments: Any) -> None:
+    """Refuse pandas arguments whose rows have the same different names in another order."""
+    named = [(name, each.index) for name, each in arguments.items() if hasattr(each, "iloc")]
+    for name, index in named[1:]:
+        first, expected = named[0]
+        if index.equals(expected) or not (index.is_unique and index.size == expected.size):
+            continue
+        if index.isin(expected).all():
+            place = next(k for k in range(index.size) if index[k] != expected[k])
+            invalid(
+                name,
+                f"have the rows of {first} in their order, where {expected[place]!r} is at {place}",
+                index=place,
+                value=index[place],
+                remedy=f"Rows go by their place: pass {name}.loc[{first}.index], or arrays",
+            )
 
 
 def _require_same(

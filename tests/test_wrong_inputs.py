@@ -10,14 +10,27 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
-from wrong_calls import AGES_TO_90, ALLELES, CALLS, LAWS, ORDERS, PERSON, SEXES
+from wrong_calls import (
+    AGES_TO_90,
+    ALLELES,
+    CALLS,
+    LAWS,
+    ORDERS,
+    PERSON,
+    SEXES,
+)
 from wrong_counts import COUNTS
+from wrong_genotypes import CARRIES, GENETICS, GENOTYPES, MOMENTS, SOMEONE, TABLE
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak import mean_leakage, mean_tradeoff
 from mialeak.cli import main
+from mialeak.estimators import least_squares_influence, quantile_influence
+from mialeak.laws import Genotype, Lattice
+from mialeak.scores import bernoulli_score, covariance_score
 from mialeak.tables import table_leakage
 
 LONGEST = 600
@@ -55,7 +68,7 @@ def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsy
         assert words in before
 
 
-@pytest.mark.parametrize("case", TABLE_CALLS + CALLS, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", TABLE_CALLS + CALLS + GENETICS, ids=lambda case: case.title)
 def test_a_wrong_call_is_refused_or_cautioned(case):
     if case.cautioned:
         message = " ".join(case.call().cautions)
@@ -133,8 +146,48 @@ def test_moments_of_bits_and_of_genotypes_are_taken():
     mean_tradeoff([0.5, 0.1, 1.3], 2 * p, p * (1 - p), 100)  # dosages of another kind
 
 
+@pytest.mark.parametrize("columns", [slice(None), slice(12), slice(40, 60)])
+def test_moments_of_people_are_taken(columns):
+    """Of all people, of mixtures, of few, of bits, of inbred lines and of other counts."""
+    rng = np.random.default_rng(3)
+    tables = [GENOTYPES[rows] for rows in (slice(None), slice(100), slice(40), slice(0, None, 26))]
+    tables += [(GENOTYPES > 0).astype(float), 2.0 * (GENOTYPES > 0), 2.0 - GENOTYPES]
+    tables += [rng.poisson(GENOTYPES.mean(axis=0), GENOTYPES.shape).astype(float)]
+    tables += [rng.negative_binomial(0.5, 0.4, (500, GENOTYPES.shape[1])).astype(float)]
+    for table in tables:
+        rows = table[:, columns][:, table[:, columns].std(axis=0) > 0]
+        mean, cov = rows.mean(axis=0), np.cov(rows.T)
+        for target in (np.minimum(rows[7], 2.0), 2.0 * (mean < 1.0), mean):
+            mean_tradeoff(target, mean, np.diag(cov), 500)
+            mean_tradeoff(target, mean, np.diag(np.diag(cov)), 500)
+            mean_tradeoff(target / 2, mean / 2, np.diag(cov) / 4, 500)
+    p = GENOTYPES[:, columns].mean(axis=0) / 2
+    mean_tradeoff(SOMEONE[columns], 2 * p, 2 * p * (1 - p), 500)
+    mean_tradeoff(SOMEONE[columns], 2 * p, np.full(p.size, 0.01), 500)
+    mean_tradeoff(SOMEONE[columns], 2 * p, rng.uniform(0.01, 1.0, p.size), 500)
+    mean_tradeoff(SOMEONE[columns] + 5, 2 * p + 5, 2 * p * (1 - p), 500)
+
+
+def test_releases_of_other_people_are_taken():
+    """Means of parts of the people beside frequencies of all; of one number, and far from it."""
+    for rows in (slice(None, 90), slice(500), slice(0, None, 7), slice(1800, 1900), slice(2)):
+        means = GENOTYPES[rows].mean(axis=0)
+        for releases in (means, [means, 2.0 - MOMENTS[0]], [means] * 3):
+            covariance_score(releases, SOMEONE, *MOMENTS, 500)
+        bernoulli_score(means / 2, CARRIES[7], MOMENTS[0] / 2, 500)
+    covariance_score(np.full(20, 0.5), np.ones(20), np.ones(20), 1.0, 10)
+    covariance_score(np.ones(20), np.ones(20), np.zeros(20), 1.0, 10)
+    least_squares_influence(TABLE[["age"]].reset_index(drop=True), TABLE["hours"])
+    least_squares_influence(TABLE[["age"]], TABLE["hours"].set_axis(range(100, 160)))
+    quantile_influence(TABLE, [0.1, 0.5])
+    Genotype.from_data(CARRIES[:5, :10])
+    Lattice.from_data(np.arange(-9.0, 10.0)[:, None])
+    assert not mean_leakage(pd.DataFrame(GENOTYPES[:500, :30])).cautions
+    assert not mean_leakage(pd.DataFrame(np.tile(CARRIES[:40, :3], (2, 1)))).cautions
+
+
 def test_the_corpus_is_one_of_fifty():
-    cases = [*LINES, *TABLE_CALLS, *CALLS]
+    cases = [*LINES, *TABLE_CALLS, *CALLS, *GENETICS]
     assert len(cases) >= 50
     titles = [f"{case.title} {getattr(case, 'line', '')}" for case in cases]
     assert len(set(titles)) == len(titles)

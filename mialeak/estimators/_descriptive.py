@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import special
@@ -14,6 +14,8 @@ __all__ = ["mean_influence", "quantile_influence", "variance_influence"]
 
 #: Squared deviations that differ by less, relative to their mean, differ by rounding.
 _EVEN = 1e-12
+#: Of so many rows, at most this share has the value at a quantile of a law with a density.
+_ROWS, _ALIKE = 50, 0.2
 #: Largest deviations whose squares, and those of the squares, are floats with all their digits.
 _SQUARES = 1e-70, 1e70
 
@@ -181,6 +183,9 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
         invalid("q", f"be a number or a vector of them; its shape is {q.shape}")
     require((q > 0.0) & (q < 1.0), q, "q", "be between 0 and 1")
     theta = np.quantile(table, q, axis=0)  # (k, c)
+    alike = (table == theta[:, None]).mean(axis=1)
+    if (alike > _ALIKE).any() and table.shape[0] >= _ROWS:
+        _refuse_ties(q, first_index(alike > _ALIKE))
     if density is None:
         slope = _densities(table, q)
     else:
@@ -205,11 +210,14 @@ def _densities(table: FloatArray, q: FloatArray) -> FloatArray:
     width = np.minimum(width, 0.5 * np.minimum(q, 1.0 - q))
     rise = np.quantile(table, q + width, axis=0) - np.quantile(table, q - width, axis=0)
     if not (rise > 0.0).all():
-        k, column = first_index(~(rise > 0.0))
-        invalid(
-            "X",
-            f"have a density at its quantiles; around that of q = {float(q[k])!r} many rows of "
-            f"column {column} have the same value",
-            remedy="Release the shares of such values instead, by mean_influence of indicators",
-        )
+        _refuse_ties(q, first_index(~(rise > 0.0)))
     return np.asarray(2.0 * width[:, None] / rise)
+
+
+def _refuse_ties(q: FloatArray, place: tuple[int, ...]) -> NoReturn:
+    invalid(
+        "X",
+        f"have a density at its quantiles; around that of q = {float(q[place[0]])!r} many rows of "
+        f"column {place[1]} have the same value",
+        remedy="Release the shares of such values instead, by mean_influence of indicators",
+    )

@@ -16,6 +16,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._labels import require_same_rows
 from mialeak.estimators._equations import inverse_curvature, linear_influence
 from mialeak.estimators._influence import InfluenceFunctions
 
@@ -43,6 +44,7 @@ def as_regression(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Design (n, d) with the intercept first, responses (n,), penalties (d,)."""
     fit_intercept = as_flag(fit_intercept, "fit_intercept")
+    require_same_rows(X=X, y=y)
     table = as_floats(X, "X", ndim=2, finite=True)
     response = as_floats(y, "y", ndim=1, finite=True)
     n, columns = table.shape

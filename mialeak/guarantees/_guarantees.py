@@ -207,7 +207,7 @@ def noise_multiplier_for_leakage(
         ``lambda`` the weight of a true positive.
         Positive and finite.
     steps : array_like
-        Sums released, positive.
+        Sums released: whole numbers, positive.
 
     Returns
     -------
@@ -218,7 +218,8 @@ def noise_multiplier_for_leakage(
     Raises
     ------
     ValueError
-        If leakage is outside [0, 1], or gamma or steps not positive and finite.
+        If leakage is outside [0, 1], gamma or steps not positive and finite, or
+        steps not whole.
 
     Notes
     -----
@@ -238,6 +239,7 @@ def noise_multiplier_for_leakage(
     """
     share, gamma = as_probability(leakage, "leakage"), positive(gamma, "gamma")
     count = positive(steps, "steps")
+    require(count == np.rint(count), count, "steps", "be whole, a number of sums")
     strike = np.abs(np.log(gamma))
     inside = (share > 0.0) & (share < 1.0)
     wanted = np.where(inside, share, 0.5)

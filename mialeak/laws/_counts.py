@@ -32,6 +32,8 @@ __all__ = [
     "Presence",
 ]
 
+#: With so many 2 expected among genotypes there is one.
+_TWOS = 30.0
 #: 1/p**2 overflows for p < 2**-500; such p are scaled by 2**500 first.
 _RARE, _RAISED = 2.0**-500, 2.0**500
 
@@ -274,9 +276,17 @@ class Genotype(_Probability):
     def from_data(cls, rows: Any, *, decimals: int | None = None) -> Genotype:
         """Genotypes with the allele frequencies of `rows`, shape (n0, d).
 
-        With the caveat of ``Bernoulli.from_data``.
+        With the caveat of ``Bernoulli.from_data``.  Rows without a 2 are refused where 30 would be
+        expected.
         """
-        p = as_rows(rows, 1, (0.0, 1.0, 2.0)).mean(axis=0) / 2.0
+        data = as_rows(rows, 1, (0.0, 1.0, 2.0))
+        p = data.mean(axis=0) / 2.0
+        twos = len(data) * float(p @ p)
+        if twos > _TWOS and not (data == 2.0).any():
+            rule = (
+                f"be genotypes; they hold no 2, where {twos:,.0f} are expected, as bits have none"
+            )
+            invalid("rows", rule, remedy="Pass bits to Bernoulli.from_data or Presence.from_data")
         return with_labels(cls(p, decimals), rows=rows)
 
     @property

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, check_mass, invalid, require
+from mialeak._arrays import FloatArray, as_floats, check_mass, first_index, invalid, require
+from mialeak._counts import MISSING
 from mialeak._numerics.draws import draw_means, lattice_draw
 from mialeak._numerics.lattice import lattice_steps, sum_law
 from mialeak.laws._base import Marginal, as_rows, with_labels
@@ -118,6 +119,16 @@ class Lattice(Marginal):
         """
         data = as_rows(rows, 1)
         values = np.unique(data)
+        codes = values[~np.isin(values, (0.0, 1.0, 2.0))]
+        if codes.size == 1 < values.size - 1 and codes[0] in MISSING and abs(codes[0]) >= 9.0:
+            row, column = first_index(data == codes[0])
+            invalid(
+                "rows",
+                "be genotypes 0, 1 and 2 without a code of a missing one",
+                index=(row, column),
+                value=codes[0],
+                remedy="Leave out its rows. If it is a value, pass values and probabilities",
+            )
         return with_labels(cls(values, (data[:, :, None] == values).mean(axis=0)), rows=rows)
 
     @property

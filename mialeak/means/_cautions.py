@@ -18,7 +18,7 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 
-__all__ = ["cautions_of", "cautions_of_matrix", "noise_cautions", "refuse_sites"]
+__all__ = ["cautions_of", "noise_cautions", "refuse_sites"]
 
 Numbers = npt.NDArray[Any] | None
 IntArray = npt.NDArray[np.int64]
@@ -51,6 +51,8 @@ _PERSONS = re.compile(
     r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
     re.IGNORECASE,
 )
+#: Names of columns that number imputations.
+_IMPUTATIONS = re.compile(r"[._]?imp|_?imputation_?|_mi_m|imp(utation)?[_. ]?(id|nr|no|number)")
 #: Words in the names of columns of means.
 _MEAN_WORDS = {"mean", "means", "avg", "average", "averages", "median", "mittel", "mittelwert"}
 #: A genotype: two letters with or without a sign between them, as in a VCF, or a count as text.
@@ -65,9 +67,6 @@ _FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
 _RARE = 0.05
 #: So many columns of genotypes make a table one of genotypes.
 _SITES = 10
-#: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
-#: factor the variance between rows is above that between columns, and that within, if they are.
-_SIDE, _RATIO = 20, 20.0
 #: Names of other columns listed.
 _NAMED = 8
 #: So many values of a column are enough to see what it holds.
@@ -137,6 +136,12 @@ def cautions_of(
                 f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
             )
     cautions += _of_groups(held)
+    cautions += [
+        f"Column {name!r} seems to number imputations of the same rows. Take one of these: "
+        "rows that stand for one person several times seem to leak less than they do."
+        for name, (values, _) in held.items()
+        if values.size > 1 and _IMPUTATIONS.fullmatch(str(name).lower())
+    ]
     cautions += _of_group_means(factors, numbers)
     cautions += _of_persons(factors, numbers, [*letters, *foreign, *counts])
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
@@ -151,24 +156,6 @@ def noise_cautions(noise_std: float) -> list[str]:
         f"noise_std counts standard deviations of each column, and noise of {noise_std:g} of these "
         "hides nearly all that a mean shows. Divide noise in the unit of a column by the standard "
         "deviation of that column."
-    ]
-
-
-def cautions_of_matrix(matrix: FloatArray) -> list[str]:
-    """A caution for genotypes whose rows differ as sites do, and whose columns as persons do."""
-    rows, columns = matrix.shape
-    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
-        return []
-    if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
-        return []
-    by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
-    between = columns * by_row.var(ddof=1), rows * by_column.var(ddof=1)
-    within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
-    if between[0] < _RATIO * max(between[1], within):
-        return []
-    return [
-        f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
-        "row is taken for a person here. Transpose the table if its rows are sites."
     ]
 
 

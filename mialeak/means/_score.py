@@ -56,7 +56,8 @@ def leakage_score(
     ValueError
         If shapes do not match, a covariance is not symmetric or not positive semi-definite,
         anything is NaN or infinite, or a target lies outside the range of a singular covariance:
-        no fresh row is like it, and the release gives it away.
+        no fresh row is like it, and the release gives it away.  If the target has genotypes or bits
+        and mean and cov are others, such as standard deviations, correlations or frequencies.
 
     See Also
     --------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_flag, require_within
+from mialeak._arrays import FloatArray, as_count, as_flag, invalid, require_within
 from mialeak._labels import require_same_columns
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
@@ -15,6 +15,7 @@ from mialeak.scores._releases import (
     as_columns,
     cubic_sums,
     cubic_table,
+    in_unit_of,
     map_releases,
 )
 
@@ -22,6 +23,9 @@ __all__ = ["edgeworth_score"]
 
 #: Smallest number above 0.
 _LEAST = math.ulp(0.0)
+#: Where skewnesses vary by more than the first, the kurtosis of bits and of genotypes exceeds their
+#: square by the same number in each column, to the second.
+_VARIED, _SAME = 0.1, 1e-6
 
 
 def edgeworth_score(
@@ -129,11 +133,13 @@ def edgeworth_score(
                 total += constants
             return total
 
-        return np.asarray(map_releases(releases, centre.size, expanded))
+        return np.asarray(map_releases(releases, centre.size, in_unit_of(centre, expanded)))
     table = cubic_table([centre, scale, *coefficients], centre.size)
     constant = math.fsum(constants.tolist())
     return map_releases(
-        releases, centre.size, lambda piece: cubic_sums(piece.rows, table, constant)
+        releases,
+        centre.size,
+        in_unit_of(centre, lambda piece: cubic_sums(piece.rows, table, constant)),
     )
 
 
@@ -148,6 +154,11 @@ def _polynomials(
     require_within(std, _LEAST, math.inf, "std", "be greater than 0", remedy=remedy)
     l3 = as_columns(skewness, "skewness", d)
     l4 = as_columns(excess_kurtosis, "excess_kurtosis", d)
+    if np.ptp(l3) > _VARIED:
+        for kind, raw in (("bits", 1.0), ("genotypes", 2.0)):
+            if np.allclose(l4 - l3 * l3, raw, _SAME, _SAME):
+                rule = f"be in excess of 3, that of a normal law; it is the kurtosis of {kind}"
+                invalid("excess_kurtosis", rule, remedy="Subtract 3")
     n = as_count(n, "n", least=2)
     order = as_count(order, "order", least=1, most=3)
     a, s = (target - mean) / std, 1.0 / math.sqrt(n)

@@ -21,7 +21,7 @@ from mialeak._kernels import scores as kernels
 from mialeak._labels import require_same_columns
 from mialeak.laws import Genotype
 from mialeak.scores._linear import as_target
-from mialeak.scores._releases import Piece, map_releases, padded
+from mialeak.scores._releases import Piece, in_unit_of, map_releases, padded
 
 __all__ = ["bernoulli_score", "genotype_score"]
 
@@ -113,7 +113,8 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
         if np.isnan(scores).any():
             piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
 
-    return map_releases(releases, target.size, score, explain_failure)
+    score_in_unit = in_unit_of(p, score, most=1.0)
+    return map_releases(releases, target.size, score_in_unit, explain_failure)
 
 
 def _require_fixed(piece: Piece, fixed: npt.NDArray[np.intp], value: FloatArray) -> None:
@@ -192,7 +193,7 @@ def genotype_score(
             with np.errstate(over="ignore", invalid="ignore"):
                 return np.asarray(law._log_ratio(piece, target, n).sum(axis=1))
 
-        return map_releases(releases, target.size, rounded)
+        return map_releases(releases, target.size, in_unit_of(2.0 * p, rounded, most=2.0))
     require_counts(target, 2)
     if fixed.size:
         require_possible_genotype(target, p)
@@ -213,7 +214,8 @@ def genotype_score(
         if np.isnan(scores).any():
             require_genotype_means(piece, n)
 
-    return map_releases(releases, target.size, score, explain_failure)
+    score_in_unit = in_unit_of(2.0 * p, score, most=2.0)
+    return map_releases(releases, target.size, score_in_unit, explain_failure)
 
 
 def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:

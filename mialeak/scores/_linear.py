@@ -17,6 +17,7 @@ from mialeak.scores._releases import (
     as_columns,
     cubic_sums,
     cubic_table,
+    in_unit_of,
     map_releases,
 )
 
@@ -97,7 +98,8 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     if weights is not None:
         table = cubic_table([mean, 1.0, weights], mean.size)
         half = 0.5 * _score_at(target, table, mean, by) / n
-        return map_releases(releases, mean.size, lambda piece: cubic_sums(piece.rows, table, -half))
+        score = in_unit_of(mean, lambda piece: cubic_sums(piece.rows, table, -half))
+        return map_releases(releases, mean.size, score)
     half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
 
     def inner(piece: Piece) -> FloatArray:
@@ -105,7 +107,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
             piece, by, lambda rows: by.inner(rows - mean, np.tile(deviation, (len(rows), 1)))
         )
 
-    return np.subtract(map_releases(releases, mean.size, inner), half)[()]
+    return np.subtract(map_releases(releases, mean.size, in_unit_of(mean, inner)), half)[()]
 
 
 def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: Whitening) -> float:

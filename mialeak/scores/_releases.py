@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +22,28 @@ from mialeak._arrays import (
 from mialeak._blocks import block_rows
 from mialeak._kernels import scores as kernels
 
-__all__ = ["Piece", "as_columns", "cubic_sums", "cubic_table", "map_releases", "padded"]
+__all__ = [
+    "Piece",
+    "as_columns",
+    "cubic_sums",
+    "cubic_table",
+    "in_unit_of",
+    "map_releases",
+    "padded",
+]
 
 #: Entries of a piece: the unit in which a strided or memory-mapped matrix is copied, and after
 #: which Ctrl-C takes effect (1 to 2 ms).
 _PIECE = 1 << 20
+#: So many columns are enough to compare releases with the mean, of so many releases.
+_COLUMNS, _SEEN = 10, 100
+#: Factors between frequencies, mean counts and per cent, from which on a factor is one of a total.
+_FACTORS, _TOTALS = (0.005, 0.01, 0.02, 0.5, 2.0, 50.0, 100.0, 200.0), 20.0
+#: Least log of a factor, its distance from one that is named, and how much nearer a multiple is.
+_OTHER_UNIT, _NEAR_FACTOR, _NEARER = 0.5, 0.1, 0.5
+#: Share of the range that is far from a mean and that is close to it; so many columns are far, of
+#: which so many are close to the mean of the other allele.
+_FAR, _CLOSE, _SEVERAL, _NEARLY_ALL = 0.25, 0.1, 6, 0.9
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -51,6 +69,68 @@ class Piece:
 #: Computes the results of a piece; raises for a piece that has results that are not finite.
 Function = Callable[[Piece], FloatArray]
 ExplainFailure = Callable[[Piece, FloatArray], None]
+
+
+def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = None) -> Function:
+    """`function`, which refuses releases of another unit or of the other allele than `mean`.
+
+    The means of many columns are near `mean`.  Where a multiple of `mean` is nearer by far, such as
+    half of it, releases are frequencies beside mean counts, per cent or totals; where columns that
+    are far from `mean` are near `most` minus `mean`, they are means of the other allele.  `most` is
+    the largest value of a row, by default 1 or 2, whichever fits.
+    """
+    if mean.size < _COLUMNS:
+        return function
+
+    def checked(piece: Piece) -> FloatArray:
+        if piece.rows.shape[0]:
+            release = piece.rows[:_SEEN].mean(axis=0, dtype=np.float64)
+            if all_finite(release):
+                _require_unit(release, mean, totals=most is None)
+                for value in (1.0, 2.0) if most is None else (most,):
+                    _require_allele(release, mean, value)
+        return function(piece)
+
+    return checked
+
+
+def _require_unit(release: FloatArray, mean: FloatArray, *, totals: bool) -> None:
+    """Refuse a release that a multiple of `mean` is nearer to."""
+    if np.ptp(mean) <= _CLOSE * np.abs(mean).max():
+        return
+    square = float(mean @ mean)
+    factor = float(release @ mean) / square if 0.0 < square < np.inf else 1.0
+    if not (factor > 0.0 and abs(math.log(factor)) > _OTHER_UNIT):
+        return
+    off, off_multiple = np.abs(release - mean).sum(), np.abs(release - factor * mean).sum()
+    named = min(_FACTORS, key=lambda each: abs(math.log(each / factor)))
+    if off_multiple < _NEARER * off and (
+        (totals and factor > _TOTALS) or abs(math.log(named / factor)) < _NEAR_FACTOR
+    ):
+        invalid(
+            "releases",
+            f"be means in the unit of mean; they are {factor:.3g} times as large",
+            remedy="Of genotypes 0, 1 and 2 a mean is twice the frequency of the allele",
+        )
+
+
+def _require_allele(release: FloatArray, mean: FloatArray, most: float) -> None:
+    """Refuse a release of which several columns are near `most` minus `mean`."""
+    far = np.abs(release - mean) > _FAR * most
+    several = int(np.count_nonzero(far))
+    if several < _SEVERAL or mean.min() < 0.0 or mean.max() > most:
+        return
+    turned = far & (np.abs(most - release - mean) < _CLOSE * most)
+    if np.count_nonzero(turned) >= _NEARLY_ALL * several and np.ptp(mean[turned]) > _CLOSE * most:
+        column = int(np.argmax(turned))
+        of = f"{most - release[column]:.4g}, {most:g} minus it, is near the mean {mean[column]:.4g}"
+        invalid(
+            "releases",
+            f"count the same allele as mean; in {several} columns they seem to count the other",
+            index=column,
+            value=release[column],
+            remedy=f"As {of}, replace releases by {most:g} minus them there",
+        )
 
 
 def map_releases(

@@ -21,7 +21,7 @@ from mialeak._numerics.distances import as_mean, squared_distances
 from mialeak._numerics.noncentral import log_tails
 from mialeak._numerics.whitening import whitening
 from mialeak.scores._linear import as_target, by_rows
-from mialeak.scores._releases import Piece, map_releases
+from mialeak.scores._releases import Piece, in_unit_of, map_releases
 
 __all__ = ["glir_score", "mixture_score"]
 
@@ -97,7 +97,7 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
             return 0.0 * distance
         return -log_tails(distance, float(by.rank), centrality)[0]
 
-    return map_releases(releases, mean.size, score)
+    return map_releases(releases, mean.size, in_unit_of(mean, score))
 
 
 def mixture_score(score: Any, rate: float) -> float | FloatArray:

@@ -1,0 +1,206 @@
+"""Wrong calls with genotypes and their frequencies, and with rows of people; see wrong_inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from wrong_calls import ALLELES
+from wrong_inputs import Call
+
+from mialeak import (
+    mean_leakage,
+    mean_tradeoff,
+    noise_multiplier_for_leakage,
+    samples_for_leakage,
+)
+from mialeak.datasets import load_genotypes
+from mialeak.estimators import least_squares_influence, quantile_influence
+from mialeak.games import FixedTargetGame
+from mialeak.laws import Bernoulli, Genotype, Lattice
+from mialeak.scores import covariance_score, edgeworth_score, genotype_score, glir_score
+
+#: Counts of an allele of 2,504 people, one of them, and the moments of the counts.
+GENOTYPES = load_genotypes().counts.astype(float)
+SOMEONE = GENOTYPES[7]
+MOMENTS = GENOTYPES.mean(axis=0), GENOTYPES.var(axis=0, ddof=1)
+COVARIANCE = np.cov(GENOTYPES.T)
+CARRIES = (GENOTYPES > 0.0).astype(float)
+LACKING = np.where(np.arange(SOMEONE.size) % 25 == 3, -9.0, SOMEONE)
+#: A target and moments that do not go together: name, target, mean, cov, what is said.
+MIXED_UP = [
+    ("standard deviations", SOMEONE, MOMENTS[0], GENOTYPES.std(axis=0), "near its square root"),
+    ("correlations", SOMEONE, MOMENTS[0], np.corrcoef(GENOTYPES.T), "1 in every column"),
+    ("a matrix of p * (1 - p)", SOMEONE, MOMENTS[0], COVARIANCE / 2, "near p * (1 - p)"),
+    ("the covariance of halves", SOMEONE, MOMENTS[0], COVARIANCE / 4, "near a quarter of it"),
+    ("frequencies", SOMEONE, MOMENTS[0] / 2, COVARIANCE, "near p, half of it, by cov"),
+    ("moments of halves", SOMEONE, MOMENTS[0] / 2, MOMENTS[1] / 4, "near p * (1 - p) / 2"),
+    ("per cent", SOMEONE, 50 * MOMENTS[0], 2500 * MOMENTS[1], "100 * p, in per cent"),
+    ("the variance of the means", SOMEONE, MOMENTS[0], MOMENTS[1] / 500, "variance of a mean"),
+    ("standard errors", SOMEONE, MOMENTS[0], (MOMENTS[1] / 500) ** 0.5, "standard error of a mean"),
+    ("the variance of sums", SOMEONE, MOMENTS[0], COVARIANCE * 500, "variance of a sum"),
+    (
+        "p * (1 - p) beside halves",
+        SOMEONE / 2,
+        MOMENTS[0] / 2,
+        MOMENTS[0] / 2 * (1 - MOMENTS[0] / 2),
+        "p * (1 - p), that of bits",
+    ),
+    (
+        "standard deviations of bits",
+        CARRIES[7],
+        CARRIES.mean(axis=0),
+        CARRIES.std(axis=0, ddof=1),
+        "the square root of it",
+    ),
+    (
+        "correlations of bits",
+        CARRIES[7],
+        CARRIES.mean(axis=0),
+        np.corrcoef(CARRIES.T),
+        "1 in every column",
+    ),
+    (
+        "the covariance of sums of bits",
+        CARRIES[7],
+        CARRIES.mean(axis=0),
+        np.cov(CARRIES.T) * 500,
+        "times p * (1 - p)",
+    ),
+    (
+        "standard deviations, beside dosages",
+        np.clip(SOMEONE + 0.05, 0, 2),
+        MOMENTS[0],
+        GENOTYPES.std(axis=0),
+        "near its square root",
+    ),
+    ("-9 for a missing genotype", LACKING, *MOMENTS, "got target[3] = -9.0"),
+]
+
+#: Persons with numbers, in two columns.
+TABLE = pd.DataFrame({"age": np.arange(60.0) * 37 % 61, "hours": np.arange(60.0) * 17 % 59})
+
+#: The means of 500 of the people, and scores of such means.
+FRACTION = GENOTYPES[::5][:500].mean(axis=0)
+SCORES = {
+    "genotype_score": lambda r: genotype_score(r, SOMEONE, MOMENTS[0] / 2, 500, decimals=3),
+    "covariance_score": lambda r: covariance_score(r, SOMEONE, *MOMENTS, 500),
+    "covariance_score with a matrix": lambda r: covariance_score(
+        r, SOMEONE, MOMENTS[0], COVARIANCE, 500
+    ),
+    "glir_score": lambda r: glir_score(r, SOMEONE, *MOMENTS, 500),
+    "edgeworth_score": lambda r: edgeworth_score(
+        r, SOMEONE, MOMENTS[0], MOMENTS[1] ** 0.5, 0.0, 0.0, 500
+    ),
+}
+
+GENETICS = [
+    *(
+        Call(
+            f"{title} for moments of genotypes, in {function.__name__}",
+            lambda function=function, moments=moments, more=more: function(*moments, *more),
+            [says],
+        )
+        for function, more in ((mean_tradeoff, (500,)), (samples_for_leakage, (0.01,)))
+        for title, *moments, says in MIXED_UP
+    ),
+    *(
+        Call(
+            f"{title} in place of means, in {name}",
+            lambda score=score, releases=releases: score(releases),
+            says,
+        )
+        for name, score in SCORES.items()
+        for title, releases, says in (
+            ("frequencies", FRACTION / 2, ["means in the unit of mean", "0.498 times as large"]),
+            ("means of the other allele", 2 - FRACTION, ["count the same allele", "2 minus it"]),
+            (
+                "means of the rarer allele",
+                np.minimum(FRACTION, 2 - FRACTION),
+                ["count the same allele as mean", "replace releases by 2 minus them there"],
+            ),
+        )
+    ),
+    Call(
+        "per cent in place of means",
+        lambda: covariance_score(50 * FRACTION, SOMEONE, *MOMENTS, 500),
+        ["means in the unit of mean", " times as large"],
+    ),
+    *(
+        Call(
+            f"the kurtosis of {type(law).__name__}, not in excess of 3",
+            lambda law=law: edgeworth_score(
+                law.mean, [1, 0, 1], law.mean, law.std, law.skewness, law.excess_kurtosis + 3, 100
+            ),
+            ["excess_kurtosis must be in excess of 3", "Subtract 3"],
+        )
+        for law in (Bernoulli(ALLELES), Genotype(ALLELES))
+    ),
+    Call(
+        "bits in place of genotypes",
+        lambda: Genotype.from_data(CARRIES),
+        ["they hold no 2, where", "Bernoulli.from_data"],
+    ),
+    Call(
+        "-9 for a missing genotype in a lattice",
+        lambda: Lattice.from_data([LACKING, SOMEONE]),
+        ["rows[0, 3] = -9.0", "code of a missing one"],
+    ),
+    Call(
+        "relationships of persons in place of their genotypes",
+        lambda: mean_leakage(pd.DataFrame(GENOTYPES[:40] @ GENOTYPES[:40].T)),
+        ["The 40 columns are symmetric to the 40 rows"],
+        cautioned=True,
+    ),
+    Call(
+        "genotypes joined to themselves",
+        lambda: mean_leakage(pd.DataFrame(np.tile(GENOTYPES[:500, :30], (2, 1)))),
+        ["different rows occurs twice", "500 rows leak more than 1,000"],
+        cautioned=True,
+    ),
+    Call(
+        "p-values as the scores of a game",
+        lambda: (
+            FixedTargetGame([1.0] * 40, Bernoulli([0.3] * 40), 50)
+            .play(400, score=lambda releases: np.exp(-releases.sum(axis=1)), rng=0)
+            .tradeoff()
+        ),
+        ["scores must be larger where the target is in", "Return minus a p-value"],
+    ),
+    Call(
+        "rows of X in another order than those of y",
+        lambda: least_squares_influence(TABLE.sort_values("age"), TABLE["hours"]),
+        ["y must have the rows of X in their order", "pass y.loc[X.index]"],
+    ),
+    Call(
+        "the median of genotypes",
+        lambda: quantile_influence(GENOTYPES[:, 0]),
+        ["X must have a density at its quantiles", "mean_influence of indicators"],
+    ),
+    *(
+        Call(title, lambda frame=frame: mean_leakage(frame), says, cautioned=True)
+        for title, frame, says in (
+            ("a last row of sums", [*TABLE.to_numpy(), TABLE.sum()], ["last row is the sum"]),
+            ("a last row of means", [*TABLE.to_numpy(), TABLE.mean()], ["last row is the mean"]),
+            ("a description", TABLE.describe().to_numpy(), ["seem to be a description"]),
+        )
+        for frame in [pd.DataFrame(np.array(frame), columns=list(TABLE))]
+    ),
+    *(
+        Call(
+            f"stacked imputations, numbered by {name}",
+            lambda name=name: mean_leakage(
+                pd.concat(
+                    [TABLE.assign(**{name: k, "hours": TABLE["hours"] + k}) for k in range(5)]
+                )
+            ),
+            [f"Column '{name}' seems to number imputations"],
+            cautioned=True,
+        )
+        for name in (".imp", "_mi_m", "_Imputation_")
+    ),
+    Call(
+        "a sampling rate in place of the number of steps",
+        lambda: noise_multiplier_for_leakage(0.1, steps=0.01),
+        ["steps must be whole", "got steps = 0.01"],
+    ),
+]
