@@ -112,7 +112,7 @@ def test_a_training_composes_its_steps(capsys):
 def test_several_releases_are_named(capsys):
     assert main(["curve", "--mu", "0.5", "--steps", "4"]) == 0
     # Squares of mu add: as one release with mu = 1.
-    assert capsys.readouterr().out.startswith("4 Gaussian releases with mu = 0.5 each leak 0.383:")
+    assert capsys.readouterr().out.startswith("4 Gaussian releases with mu = 0.5 each leak 0.383.")
 
 
 def test_almost_1_is_not_told_as_1(capsys):
@@ -139,6 +139,10 @@ SEE = " (see mialeak curve --help)"
         ),
         (["--dp-sgd", "sigma=1"], "--dp-sgd must be sigma=S,rate=Q,steps=N; got 'sigma=1'" + SEE),
         (
+            ["--dp-sgd", "sigma=1,rate=0.1,steps=5,sigma=2"],
+            "--dp-sgd must be sigma=S,rate=Q,steps=N; got 'sigma=1,rate=0.1,steps=5,sigma=2'" + SEE,
+        ),
+        (
             ["--dp-sgd", "sigma=0,rate=0.1,steps=5"],
             "--dp-sgd must be above 0 and at most 1e6; got 0" + SEE,
         ),
@@ -160,6 +164,14 @@ SEE = " (see mialeak curve --help)"
 )
 def test_errors_are_one_line_on_stderr_and_exit_with_1(capsys, arguments, message):
     assert refused(capsys, *arguments) == message
+
+
+def test_a_point_that_cannot_be_computed_is_one_line(capsys):
+    message = refused(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100", "--fpr", "0.1,1e-6")
+    assert message.startswith("--fpr 1e-06 has no answer: The composition is not available")
+    assert message.endswith("Pass other values with --fpr")
+    message = refused(capsys, "--dp-sgd", "sigma=0.01,rate=.01,steps=1000")
+    assert message.startswith("The composition is not available at this point: ")
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

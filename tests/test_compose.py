@@ -85,8 +85,14 @@ def test_a_step_of_dp_sgd_and_a_gaussian_release_against_an_integral(mu, rate):
 
 
 def test_so_few_steps_that_the_ratio_is_nearly_discrete_are_refused_in_words():
-    with pytest.raises(ArithmeticError, match="of so few steps"):
-        compose(GaussianTradeOff(0.5).subsample(0.001), counts=2).delta(0.1)
+    message = r"not available at this point: .* nearly discrete\. An accountant .* bounds it"
+    curve = compose(GaussianTradeOff(0.5).subsample(0.001), counts=2)
+    for answer in (lambda: curve.delta(0.1), lambda: curve.epsilon(1e-5)):
+        with pytest.raises(ArithmeticError, match=message):
+            answer()
+    noiseless = compose(GaussianTradeOff(100.0).subsample(0.01), counts=1000)
+    with pytest.raises(ArithmeticError, match="hardly any noise"):  # was a division by zero
+        _ = noiseless.advantage
 
 
 def bracket(

@@ -21,6 +21,7 @@ from mialeak.auditing._checks import (
     as_delta,
     refuse_repeated_coins,
     refuse_repeats,
+    refuse_resampled,
     require_direction,
     require_fair_coins,
     verdict_on,
@@ -238,6 +239,7 @@ def one_run_audit(
     worlds = values[flags == 1], values[flags == 0]
     order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
     refuse_repeats(order, ("scores", "scores"))
+    refuse_resampled(order, ("scores", "scores"))
     refuse_repeated_coins(flags)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member, one_run=True)

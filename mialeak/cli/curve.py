@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
@@ -89,8 +90,9 @@ def add_parser(commands: Any) -> None:
 
 def _training(text: str) -> tuple[float, float, int]:
     """Noise multiplier, rate and steps of ``sigma=S,rate=Q,steps=N``."""
-    fields = dict(field.partition("=")[::2] for field in text.replace(" ", "").split(","))
-    if sorted(fields) != ["rate", "sigma", "steps"]:
+    parts = text.replace(" ", "").split(",")
+    fields = dict(part.partition("=")[::2] for part in parts)
+    if sorted(fields) != ["rate", "sigma", "steps"] or len(parts) > len(fields):
         raise argparse.ArgumentTypeError(f"must be sigma=S,rate=Q,steps=N; got {text!r}")
     sigma = _options.number(_SCALE)(fields["sigma"])
     return sigma, _options.number(_options.PART)(fields["rate"]), _options.whole(1)(fields["steps"])
@@ -143,9 +145,18 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     for given, answered, _, _ in _LADDERS:
         answer = getattr(curve, answered)
         content[answered] = [
-            {given: x, answered: float(answer(x))} for x in getattr(options, given)
+            {given: x, answered: _answer(answer, x, f"--{given}")} for x in getattr(options, given)
         ]
     return content
+
+
+def _answer(answer: Callable[[float], Any], x: float, option: str) -> float:
+    """The number at `x`; an error names the option whose value has none."""
+    try:
+        return float(answer(x))
+    except ArithmeticError as error:
+        message = f"{option} {x:g} has no answer: {error}. Pass other values with {option}"
+        raise ArithmeticError(message) from error
 
 
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:

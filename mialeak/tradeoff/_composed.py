@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -92,7 +93,10 @@ class ComposedTradeOff(TradeOff):
     @property
     def auc(self) -> float:
         """Area under the curve of power against fpr."""
-        return float(self._whole.auc) if self._whole is not None else self._worlds.auc
+        if self._whole is not None:
+            return float(self._whole.auc)
+        with _resolved():
+            return self._worlds.auc
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
@@ -143,18 +147,28 @@ class ComposedTradeOff(TradeOff):
         return t
 
     def _power(self, fpr: FloatArray) -> FloatArray:
-        return self._whole._power(fpr) if self._whole is not None else self._worlds.at_fpr(fpr)[1]
+        if self._whole is not None:
+            return self._whole._power(fpr)
+        with _resolved():
+            return self._worlds.at_fpr(fpr)[1]
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
-        return self._whole._fnr(fpr) if self._whole is not None else self._worlds.at_fpr(fpr)[2]
+        if self._whole is not None:
+            return self._whole._fnr(fpr)
+        with _resolved():
+            return self._worlds.at_fpr(fpr)[2]
 
     def _fpr(self, power: FloatArray) -> FloatArray:
-        return self._whole._fpr(power) if self._whole is not None else self._worlds.at_power(power)
+        if self._whole is not None:
+            return self._whole._fpr(power)
+        with _resolved():
+            return self._worlds.at_power(power)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
             return self._whole._delta(epsilon, direction)
-        return np.minimum(self._worlds.delta(epsilon, direction), 1.0)
+        with _resolved():
+            return np.minimum(self._worlds.delta(epsilon, direction), 1.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
@@ -163,13 +177,30 @@ class ComposedTradeOff(TradeOff):
         lost = self._losses.lost[direction == "in"]
         last = np.inf if lost > 0.0 else high if direction == "in" else -low
         more = delta - lost  # what the finite log ratios may add
-        reached = least_epsilon(
-            lambda epsilon: self._worlds.finite_delta(epsilon, direction),
-            np.where(more > 0.0, more, 1.0),
-        )
+        with _resolved():
+            reached = least_epsilon(
+                lambda epsilon: self._worlds.finite_delta(epsilon, direction),
+                np.where(more > 0.0, more, 1.0),
+            )
         return np.where(more > 0.0, reached, np.where(more < 0.0, np.inf, last))
 
 
+@contextmanager
+def _resolved() -> Iterator[None]:
+    """State a moment function that the inversion does not resolve as what it is to the caller."""
+    try:
+        yield
+    except ArithmeticError:
+        why = (
+            "a small rate with a small number of releases, or hardly any noise, makes the "
+            "likelihood ratio nearly discrete"
+        )
+        unsupported("The composition", "at this point", why, _ACCOUNTANT, error=ArithmeticError)
+
+
+_ACCOUNTANT = (
+    "An accountant that discretises the losses, as dp-accounting does, bounds it from both sides"
+)
 _DISCRETE = (
     "Add the noise that the release has, if it has any, or compose fewer of them: up to 4,194,304 "
     "pairs of outcomes are listed"
