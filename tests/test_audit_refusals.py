@@ -144,7 +144,9 @@ class TestCopies:
 
     def test_ties_of_a_perfect_attack_and_of_rounded_scores_are_taken(self):
         rng = np.random.default_rng(0)
-        assert audit(rng.integers(20, 40, 400), rng.integers(0, 20, 400)).epsilon_lower > 4.0
+        high, low = rng.integers(20, 40, 400), rng.integers(0, 20, 400)
+        assert audit(high, low).epsilon_lower > 4.0
+        assert audit(low, high, allow_reversed=True).epsilon_lower == 0.0
         for digits in (0, 1, 2):
             for mu in (0.0, 1.0, 4.0):
                 inside, outside = np.round(rng.normal(mu, 1, 400), digits), rng.normal(0, 1, 400)

@@ -105,8 +105,19 @@ def test_a_training_composes_its_steps(capsys):
     assert (content["worlds"], content["steps"], content["mu"]) == ("add or remove", 500, 0.5)
     assert main(["curve", "--dp-sgd", "sigma=2,rate=0.02,steps=500"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("DP-SGD with noise 2 at a rate of 0.02 in 500 steps leaks 0.")
+    assert text.startswith(
+        "DP-SGD with noise 2 at a rate of 0.02 in 500 steps (10 epochs) leaks 0."
+    )
     assert "worlds that differ by one row, added or removed" in " ".join(text.split())
+
+
+def test_epochs_in_place_of_steps_are_named(capsys):
+    """Sixty epochs at a rate of 0.004 are 15,000 steps."""
+    note = "if 60 counts epochs, steps=15,000."
+    for steps, named in ((60, True), (15_000, False), (1, False)):
+        training = f"sigma=2,rate=0.004,steps={steps}"
+        assert main(["curve", "--dp-sgd", training, "--fpr", "0.1"]) == 0
+        assert (note in " ".join(capsys.readouterr().out.split())) == named
 
 
 def test_several_releases_are_named(capsys):
@@ -169,7 +180,11 @@ def test_errors_are_one_line_on_stderr_and_exit_with_1(capsys, arguments, messag
 def test_a_point_that_cannot_be_computed_is_one_line(capsys):
     message = refused(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100", "--fpr", "0.1,1e-6")
     assert message.startswith("--fpr 1e-06 has no answer: The composition is not available")
-    assert message.endswith("Pass other values with --fpr")
+    content = answer(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100")
+    assert "--fpr 1e-06" in content["not_computed"]
+    rows = [row for answered in ("power", "delta", "epsilon") for row in content[answered]]
+    assert len(rows) + len(content["not_computed"]) == 7 + 6 + 4
+    assert all(row["fpr"] > 1e-6 for row in content["power"])
     message = refused(capsys, "--dp-sgd", "sigma=0.01,rate=.01,steps=1000")
     assert message.startswith("The composition is not available at this point: ")
 

@@ -347,10 +347,10 @@ def audit(
     refuse_flags(order, higher_is_member=higher_is_member)
     refuse_copies(order)
     refuse_repeats(order)
-    refuse_resampled(order)
     refuse_orders(in_scores, out_scores)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
+    refuse_resampled(order)
     evidence = Evidence(order, 1.0 - level, direction, method)
     return AuditResult(
         epsilon_lower=evidence.epsilon(delta),

@@ -173,7 +173,8 @@ def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_s
     falls = (members[:-1] > 0) & (members[1:] == 0)  # no value is in two of them
     a, b = counts[:-1][falls], counts[1:][falls]
     surprise = float(np.sum(a * np.log1p(b / a) + b * np.log1p(a / b)))
-    if surprise - values.size * np.log(2.0) >= -np.log(_CHANCE):
+    # A perfect attack that points the other way has one fall.
+    if falls.sum() > 1 and surprise - values.size * np.log(2.0) >= -np.log(_CHANCE):
         rule = (
             f"be independent; {counts.sum()} scores have {values.size} values, each in one world "
             "only, as where scores are drawn again or joined"

@@ -239,10 +239,10 @@ def one_run_audit(
     worlds = values[flags == 1], values[flags == 0]
     order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
     refuse_repeats(order, ("scores", "scores"))
-    refuse_resampled(order, ("scores", "scores"))
     refuse_repeated_coins(flags)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member, one_run=True)
+    refuse_resampled(order, ("scores", "scores"))
     if not higher_is_member:
         values = -values
     below = members_below(values, flags, rng)

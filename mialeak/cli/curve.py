@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
@@ -132,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     advantage = float(curve.advantage)
-    content = {
+    content: dict[str, Any] = {
         "mu": options.mu,
         "rate": options.rate,
         "steps": options.steps,
@@ -142,24 +141,31 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "accuracy": (1.0 + advantage) / 2.0,
         "auc": float(curve.auc),
     }
-    for given, answered, _, _ in _LADDERS:
-        answer = getattr(curve, answered)
-        content[answered] = [
-            {given: x, answered: _answer(answer, x, f"--{given}")} for x in getattr(options, given)
-        ]
+    content["not_computed"] = missing = []
+    for given, answered, _, defaults in _LADDERS:
+        content[answered] = rows = []
+        values = getattr(options, given)
+        for x in values:
+            try:
+                rows.append({given: x, answered: float(getattr(curve, answered)(x))})
+            except ArithmeticError as error:
+                if values is not defaults:
+                    message = f"--{given} {x:g} has no answer: {error}. {_epochs(options)}"
+                    raise ArithmeticError(message.rstrip()) from error
+                missing.append(f"--{given} {x:g}")
     return content
 
 
-def _answer(answer: Callable[[float], Any], x: float, option: str) -> float:
-    """The number at `x`; an error names the option whose value has none."""
-    try:
-        return float(answer(x))
-    except ArithmeticError as error:
-        message = f"{option} {x:g} has no answer: {error}. Pass other values with {option}"
-        raise ArithmeticError(message) from error
+def _epochs(options: argparse.Namespace) -> str:
+    """Steps that are less than an epoch may be epochs."""
+    if options.dp_sgd is None or not options.steps * options.rate < 1.0 < options.steps:
+        return ""
+    steps = f"{round(options.steps / options.rate):,}"
+    return f"The steps are less than one epoch: if {options.steps:,} counts epochs, steps={steps}."
 
 
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
+    from mialeak._arrays import listed
     from mialeak._report.document import Document, Notes, Pairs, Section, Table
     from mialeak._report.text import number, percent, significant
 
@@ -178,7 +184,11 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         if options.dp_sgd is None
         else "Epsilon and delta compare worlds that differ by one row, added or removed."
     )
-    sections = [Section("Trade-off curve", [Pairs(summary), Notes([worlds])])]
+    notes = [worlds, *filter(None, [_epochs(options)])]
+    if content["not_computed"]:
+        missing = listed(content["not_computed"], show=str)
+        notes.append(f"Not computed, since the curve is nearly discrete there: {missing}.")
+    sections = [Section("Trade-off curve", [Pairs(summary), Notes(notes)])]
     tables = (
         ("Power of the best attack", "false-positive rate", "fpr", "power"),
         ("Least delta, in both directions", "epsilon", "epsilon", "delta"),
@@ -186,14 +196,16 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     )
     for title, head, given, answered in tables:
         rows = [(f"{row[given]:g}", significant(row[answered])) for row in content[answered]]
-        sections.append(Section(title, [Table((head, answered), rows)]))
+        if rows:
+            sections.append(Section(title, [Table((head, answered), rows)]))
     return Document(answer, sections)
 
 
 def _name(options: argparse.Namespace) -> str:
     if options.dp_sgd is not None:
         sigma, drawn, steps = options.dp_sgd
-        return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps"
+        epochs = f"{steps * drawn:,.3g} epochs"
+        return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps ({epochs})"
     rate = "" if options.rate == 1.0 else f", made from a random {options.rate:g} of the rows,"
     if options.steps == 1:
         return f"A Gaussian release with mu = {options.mu:g}{rate}"

@@ -28,6 +28,8 @@ _NEGLIGIBLE = 1e-18
 #: Largest number of nodes of a contour, and the step between them in units of one over the standard
 #: deviation at first.
 _MOST_NODES, _FIRST_STEP = 1 << 12, 0.4
+#: Exponents of Chernoff's bounds.
+_EXPONENTS = (1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 23.0, 32.0, 45.0)
 #: Rounding error of one operation.
 _EPS = 2.0**-52
 
@@ -177,12 +179,31 @@ class ComposedTradeOff(TradeOff):
         lost = self._losses.lost[direction == "in"]
         last = np.inf if lost > 0.0 else high if direction == "in" else -low
         more = delta - lost  # what the finite log ratios may add
+        sought = np.where(more > 0.0, more, 1.0)
         with _resolved():
             reached = least_epsilon(
-                lambda epsilon: self._worlds.finite_delta(epsilon, direction),
-                np.where(more > 0.0, more, 1.0),
+                lambda epsilon: self._delta_down_to(float(sought.min()), epsilon, direction), sought
             )
         return np.where(more > 0.0, reached, np.where(more < 0.0, np.inf, last))
+
+    def _delta_down_to(self, least: float, epsilon: FloatArray, direction: str) -> FloatArray:
+        """The finite part of delta, or Chernoff's bound on it where that is well below `least`.
+
+        The search for an epsilon looks so far into the tail that the inversion may not resolve it.
+        """
+        epsilon = np.asarray(epsilon, np.float64)
+        finite, far = np.minimum(epsilon, 1e300), []
+        # With u = e^(l - x), (u - 1)+ <= c u^(r + 1) and, with u = e^(l + x), (1 - u)+ <= c u^-r.
+        for r in _EXPONENTS:
+            log_c = r * np.log(r) - (r + 1.0) * np.log1p(r)
+            log_moment = self._losses.local(r + 1.0 if direction == "in" else -r)[0]
+            far.append(log_c + log_moment - r * finite)
+        bound = np.min(far, axis=0)
+        near = ~(bound < np.log(least) - 1.0)
+        delta = np.array(np.exp(np.minimum(bound, 0.0)))
+        if near.any():
+            delta[near] = self._worlds.finite_delta(epsilon[near], direction)
+        return delta
 
 
 @contextmanager
