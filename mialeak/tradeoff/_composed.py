@@ -59,7 +59,7 @@ class ComposedTradeOff(TradeOff):
     >>> curve
     ComposedTradeOff(10,000 releases, advantage=0.480072, method='inversion', kind='exact')
     >>> f"{curve.epsilon(1e-5):.6f}"
-    '6.285168'
+    '6.187712'
     """
 
     curves: tuple[TradeOff, ...]
