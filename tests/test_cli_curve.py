@@ -111,6 +111,15 @@ def test_a_training_composes_its_steps(capsys):
     assert "worlds that differ by one row, added or removed" in " ".join(text.split())
 
 
+def test_page_and_picture_name_the_training(tmp_path, capsys):
+    page, picture = tmp_path / "curve.html", tmp_path / "curve.svg"
+    training = ["--dp-sgd", "sigma=2,rate=0.02,steps=500"]
+    assert main(["curve", *training, "--html", str(page), "--plot", str(picture)]) == 0
+    capsys.readouterr()
+    assert "<title>What DP-SGD with noise 2" in page.read_text(encoding="utf-8")
+    assert "rate 0.02, 500 times" in picture.read_text(encoding="utf-8")
+
+
 def test_epochs_in_place_of_steps_are_named(capsys):
     """Sixty epochs at a rate of 0.004 are 15,000 steps."""
     note = "if 60 counts epochs, steps=15,000."

@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
         schema="mialeak.curve/2",
         content=content,
         draw=lambda: _figure(curve, options),
-        title=f"What {_name(options)[0].lower()}{_name(options)[1:]} leaks",
+        title=f"What {_name(options).replace('A Gaussian', 'a Gaussian', 1)} leaks",
         alts=[
             f"Power of the best attack by false-positive rate, on {scale} axes."
             for scale in ("logarithmic", "linear")
@@ -204,7 +204,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
 def _name(options: argparse.Namespace) -> str:
     if options.dp_sgd is not None:
         sigma, drawn, steps = options.dp_sgd
-        epochs = f"{steps * drawn:,.3g} epochs"
+        passes = steps * drawn
+        epochs = f"{passes:,.0f} epochs" if passes >= 100.0 else f"{passes:.3g} epochs"
         return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps ({epochs})"
     rate = "" if options.rate == 1.0 else f", made from a random {options.rate:g} of the rows,"
     if options.steps == 1:
@@ -217,6 +218,8 @@ def _figure(curve: TradeOff, options: argparse.Namespace) -> Figure:
     from mialeak.plotting import TradeOffDisplay
 
     name = f"mu = {options.mu:g}" + (f", rate {options.rate:g}" if options.rate != 1.0 else "")
+    if options.steps != 1:
+        name += f", {options.steps:,} times"
     TradeOffDisplay.from_tradeoff(curve, ax=axes[0], name=name)
     TradeOffDisplay.from_tradeoff(curve, ax=axes[1], name=name, scale="linear")
     return figure
