@@ -105,14 +105,34 @@ def test_a_training_composes_its_steps(capsys):
     assert (content["worlds"], content["steps"], content["mu"]) == ("add or remove", 500, 0.5)
     assert main(["curve", "--dp-sgd", "sigma=2,rate=0.02,steps=500"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("DP-SGD with noise 2 at a rate of 0.02 in 500 steps leaks 0.")
+    assert text.startswith(
+        "DP-SGD with noise 2 at a rate of 0.02 in 500 steps (10 epochs) leaks 0."
+    )
     assert "worlds that differ by one row, added or removed" in " ".join(text.split())
+
+
+def test_page_and_picture_name_the_training(tmp_path, capsys):
+    page, picture = tmp_path / "curve.html", tmp_path / "curve.svg"
+    training = ["--dp-sgd", "sigma=2,rate=0.02,steps=500"]
+    assert main(["curve", *training, "--html", str(page), "--plot", str(picture)]) == 0
+    capsys.readouterr()
+    assert "<title>What DP-SGD with noise 2" in page.read_text(encoding="utf-8")
+    assert "rate 0.02, 500 times" in picture.read_text(encoding="utf-8")
+
+
+def test_epochs_in_place_of_steps_are_named(capsys):
+    """Sixty epochs at a rate of 0.004 are 15,000 steps."""
+    note = "if 60 counts epochs, steps=15,000."
+    for steps, named in ((60, True), (15_000, False), (1, False)):
+        training = f"sigma=2,rate=0.004,steps={steps}"
+        assert main(["curve", "--dp-sgd", training, "--fpr", "0.1"]) == 0
+        assert (note in " ".join(capsys.readouterr().out.split())) == named
 
 
 def test_several_releases_are_named(capsys):
     assert main(["curve", "--mu", "0.5", "--steps", "4"]) == 0
     # Squares of mu add: as one release with mu = 1.
-    assert capsys.readouterr().out.startswith("4 Gaussian releases with mu = 0.5 each leak 0.383:")
+    assert capsys.readouterr().out.startswith("4 Gaussian releases with mu = 0.5 each leak 0.383.")
 
 
 def test_almost_1_is_not_told_as_1(capsys):
@@ -139,6 +159,10 @@ SEE = " (see mialeak curve --help)"
         ),
         (["--dp-sgd", "sigma=1"], "--dp-sgd must be sigma=S,rate=Q,steps=N; got 'sigma=1'" + SEE),
         (
+            ["--dp-sgd", "sigma=1,rate=0.1,steps=5,sigma=2"],
+            "--dp-sgd must be sigma=S,rate=Q,steps=N; got 'sigma=1,rate=0.1,steps=5,sigma=2'" + SEE,
+        ),
+        (
             ["--dp-sgd", "sigma=0,rate=0.1,steps=5"],
             "--dp-sgd must be above 0 and at most 1e6; got 0" + SEE,
         ),
@@ -160,6 +184,18 @@ SEE = " (see mialeak curve --help)"
 )
 def test_errors_are_one_line_on_stderr_and_exit_with_1(capsys, arguments, message):
     assert refused(capsys, *arguments) == message
+
+
+def test_a_point_that_cannot_be_computed_is_one_line(capsys):
+    message = refused(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100", "--fpr", "0.1,1e-6")
+    assert message.startswith("--fpr 1e-06 has no answer: The composition is not available")
+    content = answer(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100")
+    assert "--fpr 1e-06" in content["not_computed"]
+    rows = [row for answered in ("power", "delta", "epsilon") for row in content[answered]]
+    assert len(rows) + len(content["not_computed"]) == 7 + 6 + 4
+    assert all(row["fpr"] > 1e-6 for row in content["power"])
+    message = refused(capsys, "--dp-sgd", "sigma=0.01,rate=.01,steps=1000")
+    assert message.startswith("The composition is not available at this point: ")
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

@@ -87,8 +87,14 @@ def test_a_step_of_dp_sgd_and_a_gaussian_release_against_an_integral(mu, rate):
 
 
 def test_so_few_steps_that_the_ratio_is_nearly_discrete_are_refused_in_words():
-    with pytest.raises(ArithmeticError, match="of so few steps"):
-        compose(GaussianTradeOff(0.5).subsample(0.001), counts=2).delta(0.1)
+    message = r"not available at this point: .* nearly discrete\. An accountant .* bounds it"
+    curve = compose(GaussianTradeOff(0.5).subsample(0.001), counts=2)
+    for answer in (lambda: curve.delta(0.1), lambda: curve.power(0.1)):
+        with pytest.raises(ArithmeticError, match=message):
+            answer()
+    noiseless = compose(GaussianTradeOff(100.0).subsample(0.01), counts=1000)
+    with pytest.raises(ArithmeticError, match="hardly any noise"):  # was a division by zero
+        _ = noiseless.advantage
 
 
 def bracket(
@@ -299,3 +305,18 @@ def test_too_many_values_to_list_are_refused_in_words():
     with pytest.raises(ValueError, match="nearly discrete, with too many values to list"):
         compose(*parts).delta(0.5)
     assert mialeak.compose is compose
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_the_search_for_an_epsilon_needs_no_delta_that_is_not_resolved(direction):
+    """One epoch of a hundred steps: the search looked at an epsilon of 2.8."""
+    curve = compose(GaussianTradeOff(0.5).subsample(0.01), counts=100)
+    for delta in (1e-3, 1e-5):
+        epsilon = curve.epsilon(delta, direction=direction)
+        assert curve.delta(epsilon, direction=direction) == pytest.approx(delta, rel=1e-10)
+    many = compose(GaussianTradeOff(1.0).subsample(0.01), counts=1000)
+    for epsilon in (0.0, 0.5, 1.0, 2.0):  # in place of delta stands an upper bound
+        bound = many._delta_down_to(np.inf, epsilon, direction)
+        delta = many.delta(epsilon, direction=direction)
+        assert delta < bound < 25 * delta
+        assert many._delta_down_to(0.1 * delta, epsilon, direction) == delta

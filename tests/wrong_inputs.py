@@ -354,6 +354,30 @@ AUDITS = [
         ["in.csv must be independent", "occurs 100 times"],
         {"in.csv": csv(["score"], UP * 100), "out.csv": csv(["score"], DOWN * 100)},
     ),
+    *(
+        Shell(
+            f"a column called {name}, of a weak attack, without --lower-is-member",
+            f"audit in.csv out.csv --max-epsilon 1{option}",
+            [f"in.csv has a column called {name!r}, of which {size} values", cure],
+            {"in.csv": csv([name], UP), "out.csv": csv([name], [*UP[1:], 1e-3])},
+        )
+        for name, option, size, cure in (
+            ("loss", "", "small", "Pass --lower-is-member"),
+            ("test_loss", "", "small", "Pass --lower-is-member"),
+            ("p-value", "", "small", "Pass --lower-is-member"),
+            ("Perplexity", "", "small", "Pass --lower-is-member"),
+            ("confidence", " --lower-is-member", "large", "Leave out --lower-is-member"),
+        )
+    ),
+    *(
+        Shell(
+            f"flags of the others, called {name}",
+            "audit score.csv out.csv --one-run --lower-is-member",
+            [f"out.csv must hold 1 for members; its column is called {name!r}", "Exchange 0 and 1"],
+            {"score.csv": csv(["score"], UP), "out.csv": csv([name], [0, 1, 1, 0] * 5)},
+        )
+        for name in ("nonmember", "Non-Member", "is_test", "held_out")
+    ),
     Shell(
         "losses of the training rows, then of the test rows, as canaries of one run",
         "audit loss.csv member.csv --one-run --lower-is-member",

@@ -168,7 +168,7 @@ class SampledNormalLoss(Loss):
         points = np.arange(np.floor(first / step), np.ceil(last / step) + 1.0)
         if points.size > _MOST_POINTS:
             why = f"a grid of {points.size} points does not resolve its likelihood ratio"
-            unsupported("The composition", "of so few steps", why, error=ArithmeticError)
+            unsupported("The grid", "of the ratio", why, error=ArithmeticError)
         z = step * points
         return np.log(step / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, self._ratio(z)[0]
 

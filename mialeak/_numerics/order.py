@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_scores
+from mialeak._arrays import FloatArray, as_scores, invalid
 from mialeak._blocks import as_rng
 
-__all__ = ["IntArray", "Order"]
+__all__ = ["IntArray", "Order", "refuse_rates"]
 
 IntArray = npt.NDArray[np.int64]
+
+#: So many points that run from (0, 0) to (1, 1) are those of a curve, not scores.
+_POINTS = 8
 
 
 class _Tie(NamedTuple):
@@ -109,6 +112,23 @@ class Order:
             keys = np.sort(stream.random(high - low)), np.sort(stream.random(last - first))
             tie = self._ties[value] = _Tie(low, first, *keys)
         return tie
+
+
+def refuse_rates(inside: FloatArray, outside: FloatArray) -> None:
+    """Refuse the two rates of a measured curve: distinct points from (0, 0) to (1, 1), in order.
+
+    Scores that are sorted and saturate at 0 and 1 have equal ones there, in both worlds.
+    """
+    if inside.size != outside.size or inside.size < _POINTS or np.array_equal(inside, outside):
+        return
+    ends = {(float(one[0]), float(one[-1])) for one in (inside, outside)}
+    if ends not in ({(0.0, 1.0)}, {(1.0, 0.0)}):
+        return
+    rises = [np.diff(one if one[-1] == 1.0 else one[::-1]) for one in (inside, outside)]
+    if min(rise.min() for rise in rises) >= 0.0 and (rises[0] + rises[1] > 0.0).all():
+        rule = "be scores of an attack; with out_scores it runs from (0, 0) to (1, 1), as rates do"
+        remedy = "Pass the scores of members and of others, from which the rates were computed"
+        invalid("in_scores", rule, remedy=remedy)
 
 
 def _ends(scores: FloatArray, value: float) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from mialeak._arrays import FloatArray, as_choice, as_flag, as_floats, as_probability
+from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
 from mialeak._results import Direction, Kind, Result
@@ -23,8 +23,9 @@ from mialeak.auditing._checks import (
     refuse_copies,
     refuse_flags,
     refuse_matrices,
+    refuse_orders,
     refuse_repeats,
-    refuse_series,
+    refuse_resampled,
     require_direction,
     verdict_on,
 )
@@ -346,10 +347,10 @@ def audit(
     refuse_flags(order, higher_is_member=higher_is_member)
     refuse_copies(order)
     refuse_repeats(order)
-    refuse_series(as_floats(in_scores, "in_scores").ravel(), "in_scores")
-    refuse_series(as_floats(out_scores, "out_scores").ravel(), "out_scores")
+    refuse_orders(in_scores, out_scores)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
+    refuse_resampled(order)
     evidence = Evidence(order, 1.0 - level, direction, method)
     return AuditResult(
         epsilon_lower=evidence.epsilon(delta),

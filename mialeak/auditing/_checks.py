@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
-from mialeak._arrays import FloatArray, as_float, as_share, invalid
-from mialeak._numerics.order import Order
+from mialeak._arrays import FloatArray, as_float, as_floats, as_share, invalid
+from mialeak._numerics.order import Order, refuse_rates
 from mialeak.auditing._intervals import area_interval
 
 __all__ = [
@@ -26,8 +26,10 @@ __all__ = [
     "refuse_copies",
     "refuse_flags",
     "refuse_matrices",
+    "refuse_orders",
     "refuse_repeated_coins",
     "refuse_repeats",
+    "refuse_resampled",
     "refuse_series",
     "require_direction",
     "require_fair_coins",
@@ -151,6 +153,44 @@ def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_sco
                 "times, or a multiple of that"
             )
             invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
+
+
+def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
+    """Refuse scores drawn again from a smaller number: a join, or a bootstrap.
+
+    Equal scores then never occur in both worlds, though values of members lie below values of
+    others.  Where members are the more probable the larger a value is, a value with a scores, all
+    of members, stands below one with b, all of others, with probability ``a^a b^b / (a+b)^(a+b)``
+    at most; the k values that occur several times have 2^k patterns of worlds.
+    """
+    if not any((scores[1:] == scores[:-1]).any() for scores in (order.inside, order.outside)):
+        return
+    values, counts = np.unique(np.concatenate([order.inside, order.outside]), return_counts=True)
+    values, counts = values[counts > 1], counts[counts > 1]
+    first = np.searchsorted(order.inside, values)
+    members = np.searchsorted(order.inside, values, side="right") - first
+    if not values.size or ((members > 0) & (members < counts)).any():
+        return
+    falls = (members[:-1] > 0) & (members[1:] == 0)  # no value is in two of them
+    a, b = counts[:-1][falls], counts[1:][falls]
+    surprise = float(np.sum(a * np.log1p(b / a) + b * np.log1p(a / b)))
+    # A perfect attack that points the other way has one fall.
+    if falls.sum() > 1 and surprise - values.size * np.log(2.0) >= -np.log(_CHANCE):
+        rule = (
+            f"be independent; {counts.sum()} scores have {values.size} values, each in one world "
+            "only, as where scores are drawn again or joined"
+        )
+        name = names[int(counts[members > 0].sum() < counts[members == 0].sum())]
+        invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
+
+
+def refuse_orders(in_scores: Any, out_scores: Any) -> None:
+    """Refuse what the order of the scores gives away: rates of a curve, and series."""
+    inside = as_floats(in_scores, "in_scores").ravel()
+    outside = as_floats(out_scores, "out_scores").ravel()
+    refuse_rates(inside, outside)
+    refuse_series(inside, "in_scores")
+    refuse_series(outside, "out_scores")
 
 
 def refuse_series(scores: FloatArray, name: str) -> None:

@@ -21,6 +21,7 @@ from mialeak.auditing._checks import (
     as_delta,
     refuse_repeated_coins,
     refuse_repeats,
+    refuse_resampled,
     require_direction,
     require_fair_coins,
     verdict_on,
@@ -269,6 +270,7 @@ def one_run_audit(
     refuse_repeated_coins(flags)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member, one_run=True)
+    refuse_resampled(order, ("scores", "scores"))
     if not higher_is_member:
         values = -values
     below = members_below(values, flags, rng)

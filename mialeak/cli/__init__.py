@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("mialeak: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    except (ValueError, TypeError, OSError, ImportError, MemoryError, OverflowError) as error:
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         message = as_typed(error, getattr(options, "typed", {}))
         print(f"mialeak: error: {shortened(message)}", file=sys.stderr)
         return _ERROR

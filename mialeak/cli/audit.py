@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,17 @@ _CLAIM: tuple[str, Callable[[float], bool]] = (
 )
 
 
+#: Words of a CSV that are flags.
+_TRUTH = {"true": "1", "false": "0"}
+#: Names of columns, letters only: scores that are small, or large, for members; flags of others.
+_PART = "(in|out|train|test|val|valid|eval|target|canary|members?|mean)?"
+_SMALL = re.compile(
+    f"{_PART}(loss|losses|nll|mse|crossentropy|perplexity|ppl|pval|pvalues?|errors?){_PART}"
+)
+_LARGE = re.compile(f"{_PART}(confidences?|likelihoods?|loglikelihoods?|neg(ative)?loss){_PART}")
+_OTHERS = re.compile("(is|was|in)?(nonmembers?|notmember|out|heldout|holdout|test|excluded|unseen)")
+
+
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
     parser = commands.add_parser(
@@ -161,7 +173,7 @@ def run(options: argparse.Namespace) -> int:
     }
     if options.shadow:
         return run_shadow(options)
-    scores = _scores(options.inside), _scores(options.outside)
+    scores = tuple(_scores(path, options) for path in (options.inside, options.outside))
     if options.stream:
         return run_stream(options, *scores)
     common = {
@@ -239,7 +251,7 @@ def _claim(result: AuditResult | OneRunResult) -> str:
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {_reach(result)}."
 
 
-def _scores(path: str) -> FloatArray:
+def _scores(path: str, options: argparse.Namespace) -> FloatArray:
     """The one column of a file, as numbers."""
     from mialeak._arrays import as_floats
     from mialeak._columns import Factor
@@ -249,12 +261,13 @@ def _scores(path: str) -> FloatArray:
     names = list(table) if isinstance(table, dict) else list(table.column_names)
     if len(names) != 1:
         raise ValueError(f"{path} must have one column, of scores; it has {len(names)}")
+    _refuse_name(path, names[0], options)
     column = table[names[0]]
     if isinstance(column, Factor):
         if column.n_missing:
             raise ValueError(f"{path} must have a score in every row; {column.n_missing} have none")
         try:
-            levels = [float(level) for level in column.levels]
+            levels = [float(_TRUTH.get(level.lower(), level)) for level in column.levels]
         except ValueError as error:
             raise ValueError(f"{path} must hold numbers ({error})") from error
         return as_floats(levels, path)[column.codes]
@@ -265,6 +278,26 @@ def _scores(path: str) -> FloatArray:
             )
         column = column.to_numpy()
     return as_floats(column, path)
+
+
+def _refuse_name(path: str, name: str, options: argparse.Namespace) -> None:
+    """Refuse a column whose name contradicts its use: losses as scores, others as members."""
+    word = re.sub(r"[^a-z]+", "", name.lower())
+    if options.one_run and path == options.outside:
+        if _OTHERS.fullmatch(word):
+            raise ValueError(
+                f"{path} must hold 1 for members; its column is called {name!r}. Exchange 0 and 1, "
+                "or call the column member"
+            )
+        return
+    lower = options.lower_is_member
+    if (_LARGE if lower else _SMALL).fullmatch(word) and not options.allow_reversed:
+        size, pass_ = ("large", "Leave out") if lower else ("small", "Pass")
+        raise ValueError(
+            f"{path} has a column called {name!r}, of which {size} values are evidence for "
+            f"members. {pass_} --lower-is-member; to audit the scores as they are pass "
+            "--allow-reversed"
+        )
 
 
 def _lead(epsilon: float, delta: float, confidence: float) -> str:

@@ -89,8 +89,9 @@ def add_parser(commands: Any) -> None:
 
 def _training(text: str) -> tuple[float, float, int]:
     """Noise multiplier, rate and steps of ``sigma=S,rate=Q,steps=N``."""
-    fields = dict(field.partition("=")[::2] for field in text.replace(" ", "").split(","))
-    if sorted(fields) != ["rate", "sigma", "steps"]:
+    parts = text.replace(" ", "").split(",")
+    fields = dict(part.partition("=")[::2] for part in parts)
+    if sorted(fields) != ["rate", "sigma", "steps"] or len(parts) > len(fields):
         raise argparse.ArgumentTypeError(f"must be sigma=S,rate=Q,steps=N; got {text!r}")
     sigma = _options.number(_SCALE)(fields["sigma"])
     return sigma, _options.number(_options.PART)(fields["rate"]), _options.whole(1)(fields["steps"])
@@ -120,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
         schema="mialeak.curve/2",
         content=content,
         draw=lambda: _figure(curve, options),
-        title=f"What {_name(options)[0].lower()}{_name(options)[1:]} leaks",
+        title=f"What {_name(options).replace('A Gaussian', 'a Gaussian', 1)} leaks",
         alts=[
             f"Power of the best attack by false-positive rate, on {scale} axes."
             for scale in ("logarithmic", "linear")
@@ -130,7 +131,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     advantage = float(curve.advantage)
-    content = {
+    content: dict[str, Any] = {
         "mu": options.mu,
         "rate": options.rate,
         "steps": options.steps,
@@ -140,15 +141,31 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "accuracy": (1.0 + advantage) / 2.0,
         "auc": float(curve.auc),
     }
-    for given, answered, _, _ in _LADDERS:
-        answer = getattr(curve, answered)
-        content[answered] = [
-            {given: x, answered: float(answer(x))} for x in getattr(options, given)
-        ]
+    content["not_computed"] = missing = []
+    for given, answered, _, defaults in _LADDERS:
+        content[answered] = rows = []
+        values = getattr(options, given)
+        for x in values:
+            try:
+                rows.append({given: x, answered: float(getattr(curve, answered)(x))})
+            except ArithmeticError as error:
+                if values is not defaults:
+                    message = f"--{given} {x:g} has no answer: {error}. {_epochs(options)}"
+                    raise ArithmeticError(message.rstrip()) from error
+                missing.append(f"--{given} {x:g}")
     return content
 
 
+def _epochs(options: argparse.Namespace) -> str:
+    """Steps that are less than an epoch may be epochs."""
+    if options.dp_sgd is None or not options.steps * options.rate < 1.0 < options.steps:
+        return ""
+    steps = f"{round(options.steps / options.rate):,}"
+    return f"The steps are less than one epoch: if {options.steps:,} counts epochs, steps={steps}."
+
+
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
+    from mialeak._arrays import listed
     from mialeak._report.document import Document, Notes, Pairs, Section, Table
     from mialeak._report.text import number, percent, significant
 
@@ -167,7 +184,11 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         if options.dp_sgd is None
         else "Epsilon and delta compare worlds that differ by one row, added or removed."
     )
-    sections = [Section("Trade-off curve", [Pairs(summary), Notes([worlds])])]
+    notes = [worlds, *filter(None, [_epochs(options)])]
+    if content["not_computed"]:
+        missing = listed(content["not_computed"], show=str)
+        notes.append(f"Not computed, since the curve is nearly discrete there: {missing}.")
+    sections = [Section("Trade-off curve", [Pairs(summary), Notes(notes)])]
     tables = (
         ("Power of the best attack", "false-positive rate", "fpr", "power"),
         ("Least delta, in both directions", "epsilon", "epsilon", "delta"),
@@ -175,14 +196,17 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     )
     for title, head, given, answered in tables:
         rows = [(f"{row[given]:g}", significant(row[answered])) for row in content[answered]]
-        sections.append(Section(title, [Table((head, answered), rows)]))
+        if rows:
+            sections.append(Section(title, [Table((head, answered), rows)]))
     return Document(answer, sections)
 
 
 def _name(options: argparse.Namespace) -> str:
     if options.dp_sgd is not None:
         sigma, drawn, steps = options.dp_sgd
-        return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps"
+        passes = steps * drawn
+        epochs = f"{passes:,.0f} epochs" if passes >= 100.0 else f"{passes:.3g} epochs"
+        return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps ({epochs})"
     rate = "" if options.rate == 1.0 else f", made from a random {options.rate:g} of the rows,"
     if options.steps == 1:
         return f"A Gaussian release with mu = {options.mu:g}{rate}"
@@ -194,6 +218,8 @@ def _figure(curve: TradeOff, options: argparse.Namespace) -> Figure:
     from mialeak.plotting import TradeOffDisplay
 
     name = f"mu = {options.mu:g}" + (f", rate {options.rate:g}" if options.rate != 1.0 else "")
+    if options.steps != 1:
+        name += f", {options.steps:,} times"
     TradeOffDisplay.from_tradeoff(curve, ax=axes[0], name=name)
     TradeOffDisplay.from_tradeoff(curve, ax=axes[1], name=name, scale="linear")
     return figure

@@ -45,7 +45,9 @@ def dp_leakage_bound(
     Parameters
     ----------
     epsilon : array_like
-        At least 0; may be inf.  Of substitution: neighbouring data sets differ in one row.
+        At least 0; may be inf.  Of substitution: neighbouring data sets differ in the values of one
+        row.  An accountant's epsilon is one of adding or removing a row: pass ``2 * epsilon``, and
+        ``(1 + exp(epsilon)) * delta``.
     delta : array_like
         In [0, 1].
     gamma : array_like

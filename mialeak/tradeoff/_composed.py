@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -27,6 +28,8 @@ _NEGLIGIBLE = 1e-18
 #: Largest number of nodes of a contour, and the step between them in units of one over the standard
 #: deviation at first.
 _MOST_NODES, _FIRST_STEP = 1 << 12, 0.4
+#: Exponents of Chernoff's bounds.
+_EXPONENTS = (1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 23.0, 32.0, 45.0)
 #: Rounding error of one operation.
 _EPS = 2.0**-52
 
@@ -56,7 +59,7 @@ class ComposedTradeOff(TradeOff):
     >>> curve
     ComposedTradeOff(10,000 releases, advantage=0.480072, method='inversion', kind='exact')
     >>> f"{curve.epsilon(1e-5):.6f}"
-    '6.285168'
+    '6.187712'
     """
 
     curves: tuple[TradeOff, ...]
@@ -92,7 +95,10 @@ class ComposedTradeOff(TradeOff):
     @property
     def auc(self) -> float:
         """Area under the curve of power against fpr."""
-        return float(self._whole.auc) if self._whole is not None else self._worlds.auc
+        if self._whole is not None:
+            return float(self._whole.auc)
+        with _resolved():
+            return self._worlds.auc
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
@@ -142,18 +148,28 @@ class ComposedTradeOff(TradeOff):
         return t
 
     def _power(self, fpr: FloatArray) -> FloatArray:
-        return self._whole._power(fpr) if self._whole is not None else self._worlds.at_fpr(fpr)[1]
+        if self._whole is not None:
+            return self._whole._power(fpr)
+        with _resolved():
+            return self._worlds.at_fpr(fpr)[1]
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
-        return self._whole._fnr(fpr) if self._whole is not None else self._worlds.at_fpr(fpr)[2]
+        if self._whole is not None:
+            return self._whole._fnr(fpr)
+        with _resolved():
+            return self._worlds.at_fpr(fpr)[2]
 
     def _fpr(self, power: FloatArray) -> FloatArray:
-        return self._whole._fpr(power) if self._whole is not None else self._worlds.at_power(power)
+        if self._whole is not None:
+            return self._whole._fpr(power)
+        with _resolved():
+            return self._worlds.at_power(power)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
             return self._whole._delta(epsilon, direction)
-        return np.minimum(self._worlds.delta(epsilon, direction), 1.0)
+        with _resolved():
+            return np.minimum(self._worlds.delta(epsilon, direction), 1.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
@@ -162,13 +178,49 @@ class ComposedTradeOff(TradeOff):
         lost = self._losses.lost[direction == "in"]
         last = np.inf if lost > 0.0 else high if direction == "in" else -low
         more = delta - lost  # what the finite log ratios may add
-        reached = least_epsilon(
-            lambda epsilon: self._worlds.finite_delta(epsilon, direction),
-            np.where(more > 0.0, more, 1.0),
-        )
+        sought = np.where(more > 0.0, more, 1.0)
+        with _resolved():
+            reached = least_epsilon(
+                lambda epsilon: self._delta_down_to(float(sought.min()), epsilon, direction), sought
+            )
         return np.where(more > 0.0, reached, np.where(more < 0.0, np.inf, last))
 
+    def _delta_down_to(self, least: float, epsilon: FloatArray, direction: str) -> FloatArray:
+        """The finite part of delta, or Chernoff's bound on it where that is well below `least`.
 
+        The search for an epsilon looks so far into the tail that the inversion may not resolve it.
+        """
+        epsilon = np.asarray(epsilon, np.float64)
+        finite, far = np.minimum(epsilon, 1e300), []
+        # With u = e^(l - x), (u - 1)+ <= c u^(r + 1) and, with u = e^(l + x), (1 - u)+ <= c u^-r.
+        for r in _EXPONENTS:
+            log_c = r * np.log(r) - (r + 1.0) * np.log1p(r)
+            log_moment = self._losses.local(r + 1.0 if direction == "in" else -r)[0]
+            far.append(log_c + log_moment - r * finite)
+        bound = np.min(far, axis=0)
+        near = ~(bound < np.log(least) - 1.0)
+        delta = np.array(np.exp(np.minimum(bound, 0.0)))
+        if near.any():
+            delta[near] = self._worlds.finite_delta(epsilon[near], direction)
+        return delta
+
+
+@contextmanager
+def _resolved() -> Iterator[None]:
+    """State a moment function that the inversion does not resolve as what it is to the caller."""
+    try:
+        yield
+    except ArithmeticError:
+        why = (
+            "a small rate with a small number of releases, or hardly any noise, makes the "
+            "likelihood ratio nearly discrete"
+        )
+        unsupported("The composition", "at this point", why, _ACCOUNTANT, error=ArithmeticError)
+
+
+_ACCOUNTANT = (
+    "An accountant that discretises the losses, as dp-accounting does, bounds it from both sides"
+)
 _DISCRETE = (
     "Add the noise that the release has, if it has any, or compose fewer of them: up to 4,194,304 "
     "pairs of outcomes are listed"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_scores, invalid
 from mialeak._numerics.corners import Corners, between
+from mialeak._numerics.order import refuse_rates
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
@@ -44,7 +45,8 @@ class EmpiricalTradeOff(TradeOff):
     in_scores, out_scores : array_like
         Scores of the attack in the two worlds, larger meaning more likely *in*; of any shape, and
         they may be infinite.  A loss is smaller for members: pass its negative.  Scores of one
-        world that are 0 and 1 only, beside others of the other, are refused: flags look so.
+        world that are 0 and 1 only, beside others of the other, are refused: flags look so; and so
+        are two arrays that both run from 0 to 1 in order, as the rates of a curve do.
 
     Attributes
     ----------
@@ -101,6 +103,7 @@ class EmpiricalTradeOff(TradeOff):
         inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
         _refuse_flags(inside, outside, "in_scores")
         _refuse_flags(outside, inside, "out_scores")
+        refuse_rates(inside, outside)
         hits, false, threshold = _count_above(inside, outside)
         for part in (hits, false, threshold):
             part.setflags(write=False)

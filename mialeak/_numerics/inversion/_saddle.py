@@ -248,6 +248,8 @@ class SaddlePointInversion:
         contours = list(self._contours)
         if not contours:
             spread = self._local(0.0)[2]
+            if not spread > 0.0:
+                self._refuse(0.0)
             for direction in (-1, 1):
                 theta = self._next(0.0, direction, _START / spread)
                 contours.append(self._contour(theta))
@@ -297,6 +299,8 @@ class SaddlePointInversion:
 
     def _contour(self, theta: float) -> Contour:
         log_moment, saddle, spread = self._known[theta] = self._law.local(theta)
+        if not spread > 0.0:  # one atom has all the mass that float64 resolves
+            self._refuse(theta)
         probes = saddle + 0.5 * _LADDER * spread * np.array([-1.0, 0.0, 1.0])
         step = _FIRST_STEP / spread
         places, values = self._places(theta, step)
