@@ -105,7 +105,6 @@ class TestCoins:
         )
         with pytest.raises(ValueError, match=rule):
             one_run_audit(scores, repeat(member, copies), allow_reversed=True)
-        one_run_audit(scores[1:], repeat(member, copies)[1:], allow_reversed=True)
 
     def test_repetitions_that_coins_give_are_taken(self):
         """Of m fair coins at most 2 m 2^(k-m) repeat k of them, over all k that divide m."""

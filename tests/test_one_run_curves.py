@@ -91,14 +91,14 @@ def test_gaussian_canaries_are_seldom_bounded_above_their_mu():
 
 
 def test_nothing_is_proved_of_equal_scores_or_coins():
-    member = np.arange(40) % 2
+    member = np.random.default_rng(0).permutation(np.arange(40) % 2)
     assert one_run_audit(np.ones(40), member).mu_lower == 0.0
     assert one_run_audit(np.ones(40), member, null=GaussianTradeOff(0.1)).p_value == 1.0
     assert gaussian_bound([((20, 20), 0.05)], [20], 40) == 0.0
 
 
 def test_curves_without_an_answer_are_refused():
-    scores, member = np.arange(40.0), np.arange(40) % 2
+    scores, member = np.arange(40.0), np.random.default_rng(0).permutation(np.arange(40) % 2)
     with pytest.raises(ValueError, match="null must be symmetric: the same with both worlds"):
         one_run_audit(scores, member, null=PiecewiseTradeOff([0.1], [0.8]))
     with pytest.raises(ValueError, match="null must be one curve, not of shape"):

@@ -44,6 +44,8 @@ _DIRECTION_CONFIDENCE = 0.95
 #: Fair coins, and scores that are counts of several by chance, are refused with about this
 #: probability at most.
 _CHANCE = 1e-6
+#: Flags in so few blocks are those of files that were joined.
+_BLOCKS = 8
 #: Whether neighbours are alike is seen from so many scores.
 _SERIES = 10_000
 #: A claim of an epsilon this small at a delta this large is an exchange of the two.
@@ -301,6 +303,8 @@ def _require_mixed(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:
     rare = min(changes, size - 1 - changes)
     probability = 2.0 * float(bdtr(rare, size - 1, 0.5)) if size > 1 else 1.0
     if probability <= _CHANCE and not (is_sorted and changes == rare):
+        if changes == rare > _BLOCKS:
+            refuse_repeated_coins(flags)  # which names the likelier mistake
         how = "alternate" if changes > rare else "stand together"
         rule = (
             f"come of fair coins; members and others {how}: {changes} of {size - 1} neighbours "

@@ -26,6 +26,7 @@ __all__ = [
     "add_show_rows",
     "add_table_options",
     "add_top",
+    "counts_of_marks",
     "markers",
     "names",
     "number",
@@ -87,6 +88,20 @@ def whole(least: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def counts_of_marks(text: str) -> int | dict[str, int]:
+    """A count for all marks, or for each of them, for argparse."""
+    count = whole(0)
+    if text.isdecimal():
+        return count(text)
+    marks = {}
+    for part in text.split(","):
+        mark, equals, number = part.rpartition("=")
+        if not (mark and equals):
+            raise argparse.ArgumentTypeError(f"must be a count, or MARK=COUNT,...; got {text!r}")
+        marks[mark.strip()] = count(number)
+    return marks
 
 
 def add_table_options(add: Any, examples: Any) -> None:

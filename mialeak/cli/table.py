@@ -105,7 +105,7 @@ def _add_counts(add: Any) -> None:
     )
     add(
         "--suppressed",
-        type=_suppressed,
+        type=_options.counts_of_marks,
         metavar="K",
         help="with --counts: the count to take for one that is not published, such as <5 or :; or "
         "one for each mark, as '<5=1,-=0'",
@@ -198,20 +198,6 @@ def _add_population(add: Any) -> None:
         help="column that names the person of a row, if persons have several rows: the leakage "
         "of a person",
     )
-
-
-def _suppressed(text: str) -> int | dict[str, int]:
-    """A count for all marks, or for each of them, for argparse."""
-    count = _options.whole(0)
-    if text.isdecimal():
-        return count(text)
-    marks = {}
-    for part in text.split(","):
-        mark, equals, number = part.rpartition("=")
-        if not (mark and equals):
-            raise argparse.ArgumentTypeError(f"must be a count, or MARK=COUNT,...; got {text!r}")
-        marks[mark.strip()] = count(number)
-    return marks
 
 
 def run(options: argparse.Namespace) -> int:

@@ -340,19 +340,16 @@ def table_leakage(
     register, cautions = population_report(population, values, cells, **options, **of_strata)
     n = options["n"] = rows if n is None else n
     of_panel, of_the_panel = panel_report(panel, values, cells, **options)
-    whole = columns is None and exclude is None
     notes += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
     cautions += of_the_panel + notes
-    options = {"person": person, "whole": whole}
+    options = {"person": person, "whole": columns is None and exclude is None}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
     found, more = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
     cautions += more
-    report = None
-    if named is not None:
-        options |= {"independent": independent, "progress": progress}
-        report, more = _margins(named, factors, places, persons, cells, values, options)
-        cautions += more
+    options |= {"independent": independent, "progress": progress}
+    report, more = _margins(named, factors, places, persons, cells, values, options)
+    cautions += more
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
         columns=tuple(factors),
@@ -396,15 +393,17 @@ def _cells(
 
 
 def _margins(
-    named: list[tuple[Any, ...]],
+    named: list[tuple[Any, ...]] | None,
     factors: dict[Any, Factor],
     places: IntArray,
     persons: IntArray | None,
     cells: Cells,
     values: dict[Any, Factor],
     options: dict[str, Any],
-) -> tuple[MarginReport, list[str]]:
-    """What the margins leak, and the cautions about their independence."""
+) -> tuple[MarginReport | None, list[str]]:
+    """What the margins leak, and the cautions about their independence; None without margins."""
+    if named is None:
+        return None, []
     every = places if persons is None else repeated(places, persons[places])
     codes = {name: codes_of(factor, every) for name, factor in factors.items()}
     cautions = cautions_of_dependence(named, codes) if options["independent"] else []

@@ -246,7 +246,7 @@ def _warn_if_not_testable(before: OneRunResult, guesses: Any) -> None:
     if guesses is None:
         while count < _MOST:
             count *= 2
-            coins = np.arange(count) % 2 == 0
+            coins = np.random.default_rng(count).permutation(np.arange(count) % 2 == 0)
             options: dict[str, Any] = {"delta": before.delta, "confidence": before.confidence}
             perfect = one_run_audit(coins + np.linspace(0.0, 0.5, count), coins, **options)
             if perfect.epsilon_lower > (claim or 0.0):
