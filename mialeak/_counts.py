@@ -211,7 +211,9 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
 
 def _variances(cov: Any, columns: int) -> FloatArray | None:
     """The variances of many columns, all positive, or None."""
-    given = np.asarray(getattr(cov, "covariance_", cov))
+    if hasattr(cov, "fit"):  # an estimator: its moments are those of the rows
+        return None
+    given = np.asarray(cov)
     if columns < _COLUMNS or given.dtype.kind not in "fiu":
         return None
     if given.shape not in ((columns,), (columns, columns)):
