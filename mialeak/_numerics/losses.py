@@ -155,6 +155,7 @@ class SampledNormalLoss(Loss):
     def _make_grid(self, theta: float, t: float) -> tuple[FloatArray, FloatArray]:
         """Log weights of the points of z that matter at theta, and their log ratios."""
         low, high = _LOWEST, max(theta * self.mu, 0.0) + np.sqrt(2.0 * _DEEP)
+        _require_size((high - low) / _STEP)
         coarse = np.arange(low, high + _STEP, _STEP)
         ratio, share = self._ratio(coarse)
         exponent = theta * ratio - 0.5 * coarse * coarse
@@ -165,10 +166,8 @@ class SampledNormalLoss(Loss):
         band = _WIDER * t * self.mu * float(share.max()) + _BAND * np.sqrt(curvature)
         step = min(self._step, 2.0 * np.pi / band)
         first, last = coarse[kept[0]] - _STEP, coarse[kept[-1]] + _STEP
+        _require_size((last - first) / step)
         points = np.arange(np.floor(first / step), np.ceil(last / step) + 1.0)
-        if points.size > _MOST_POINTS:
-            why = f"a grid of {points.size} points does not resolve its likelihood ratio"
-            unsupported("The grid", "of the ratio", why, error=ArithmeticError)
         z = step * points
         return np.log(step / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, self._ratio(z)[0]
 
@@ -179,6 +178,13 @@ class SampledNormalLoss(Loss):
             near = np.log1p(self.rate * np.expm1(np.minimum(growth, 500.0)))
         ratio = np.where(growth > 500.0, growth + np.log(self.rate), near)
         return ratio, self.rate * np.exp(growth - ratio)
+
+
+def _require_size(points: float) -> None:
+    """Refuse a grid that would take too long, before it is made."""
+    if not points <= _MOST_POINTS:
+        why = f"a grid of {points:.3g} points does not resolve its likelihood ratio"
+        unsupported("The grid", "of the ratio", why, error=ArithmeticError)
 
 
 class ComposedLoss:
