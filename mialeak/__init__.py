@@ -59,7 +59,7 @@ _HALL = {
     "_config": ("show_config",),
 }
 #: Rooms of which no name stands in the hall.
-_OTHER_ROOMS = ("datasets", "games", "laws", "plotting", "scores", "special")
+_OTHER_ROOMS = ("certificates", "datasets", "games", "laws", "plotting", "scores", "special")
 _HOME = {name: room for room, names in _HALL.items() for name in names}
 _ROOMS = (*(room for room in _HALL if not room.startswith("_")), *_OTHER_ROOMS)
 

@@ -2,6 +2,7 @@
 
 from mialeak import (
     auditing as auditing,
+    certificates as certificates,
     covariance as covariance,
     datasets as datasets,
     discrete as discrete,

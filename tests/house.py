@@ -41,7 +41,7 @@ PROGRAMS = {".py", ".pyx", ".pxd", ".pxi", ".c", ".h", ""}
 ROWS = [
     {"__main__"},
     {"cli"},
-    {"releases"},
+    {"releases", "certificates"},
     {"training", "estimators", "games"},
     {"scores", "means", "tables", "exact", "mechanisms", "laws", "plotting"},
     {"covariance", "discrete", "auditing", "guarantees"},

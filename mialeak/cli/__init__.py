@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import _output, audit, curve, info, mean, release, table
+from mialeak.cli import _output, audit, curve, info, mean, release, table, verify
 from mialeak.cli._errors import as_typed, shortened
 
 __all__ = ["main"]
@@ -112,5 +112,6 @@ def _parser() -> argparse.ArgumentParser:
     release.add_parser(commands)
     audit.add_parser(commands)
     curve.add_parser(commands)
+    verify.add_parser(commands)
     info.add_parser(commands)
     return parser

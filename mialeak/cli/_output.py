@@ -21,9 +21,19 @@ if TYPE_CHECKING:
 
     from mialeak._report.document import Document
 
-__all__ = ["check_extras", "check_files", "give", "judge", "panels", "print_json", "shows_progress"]
+__all__ = [
+    "OVER",
+    "check_extras",
+    "check_files",
+    "give",
+    "judge",
+    "panels",
+    "print_json",
+    "shows_progress",
+]
 
-_OVER = 2
+#: Exit code of an answer over its limit, or of a certificate that does not hold.
+OVER = 2
 #: Exit code of a gate that decides nothing: the input may be misread, or the gate cannot fail.
 _UNDECIDED = 3
 
@@ -37,14 +47,14 @@ _PANEL = (5.6, 4.8)
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json"}
+_NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json", "certificate"}
 
 
 def check_files(options: argparse.Namespace) -> None:
     """Raise ValueError if a file would be written over one that is read, or over the other."""
     read = (getattr(options, name, None) for name in ("file", "inside", "outside"))
     taken = {Path(path).resolve() for path in read if path}
-    for name in ("plot", "html"):
+    for name in ("plot", "html", "certificate"):
         if path := getattr(options, name, None):
             if Path(path).resolve() in taken:
                 raise ValueError(f"--{name} must be a file of its own; got {path!r}")
@@ -167,7 +177,7 @@ def give(
             for text in (source, verdict)
         )
         print("\n\n".join(filter(None, [as_text(document), thanks, sentence])))
-    return _OVER if over else _UNDECIDED if undecided else 0
+    return OVER if over else _UNDECIDED if undecided else 0
 
 
 def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:

@@ -161,6 +161,11 @@ def add_parser(commands: Any) -> None:
     _options.add_confidence(add)
     _options.add_top(add, 10)
     _options.add_show_rows(add)
+    add(
+        "--certificate",
+        metavar="FILE",
+        help="write a certificate, JSON, that mialeak verify computes again without the table",
+    )
     _options.add_outputs(add)
     parser.set_defaults(run=run)
 
@@ -233,6 +238,11 @@ def run(options: argparse.Namespace) -> int:
         recode=_protections.recoding(options),
         progress=_output.shows_progress(),
     )
+    if options.certificate is not None:
+        from mialeak.certificates import certify
+
+        options.typed["report"] = "--certificate"
+        certify(report, inputs=[file, *inputs]).save(options.certificate)
     over, verdict, limit = _verdict(report, options)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
