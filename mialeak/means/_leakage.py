@@ -183,14 +183,10 @@ noise_std=0, rate=1)
     if population is not None and panel is not None:
         why = "a finite population is known, or all of its people might be in the panel"
         unsupported("panel", "with population", why, "Leave out one of the two")
-    if exact and (population is not None or panel is not None):
-        name = "population" if panel is None else "panel"
-        why = "the exact law is that of independent rows of a known population"
-        unsupported(name, "with exact", why, "Leave out one of the two")
     if exact:
         from mialeak.means._exact_rows import refuse_without_exact_law
 
-        refuse_without_exact_law(release, noise_std)
+        refuse_without_exact_law(release, noise_std, population, panel)
     release.require_rows(covariance)
     return MeanReport(
         covariance,

@@ -250,7 +250,8 @@ class MeanReport(Result):
         Raises
         ------
         ValueError
-            If a column has neither two values nor the counts 0, 1 and 2, or there is noise.
+            If a column has neither two values nor the counts 0, 1 and 2, or there is noise, a
+            finite population or a panel.
         """
         from mialeak.means._exact_rows import ExactRows
 
