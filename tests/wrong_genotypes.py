@@ -164,7 +164,7 @@ GENETICS = [
             .play(400, score=lambda releases: np.exp(-releases.sum(axis=1)), rng=0)
             .tradeoff()
         ),
-        ["scores must be larger where the target is in", "Return minus a p-value"],
+        ["in_scores must be the larger scores", "pass minus a p-value"],
     ),
     Call(
         "rows of X in another order than those of y",
