@@ -295,8 +295,8 @@ def gaussian_mean_tradeoff(target: Any, mean: Any, cov: Any, n: int) -> Gaussian
     """
     require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
-    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
+    require_genotype_moments(target, mean, cov, n)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)
     score = np.asarray(squared_distances(points, mean, by, "target")) / n

@@ -96,8 +96,8 @@ def leakage_score(
     """
     require_same_columns(mean=mean, target=target, cov=cov, release_noise_cov=release_noise_cov)
     mean = as_mean(mean)
-    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
+    require_genotype_moments(target, mean, cov, n)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)
     return squared_distances(points, mean, by, "target") / n

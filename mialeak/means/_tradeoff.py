@@ -131,8 +131,8 @@ def mean_tradeoff(
         assumed_target=assumed_target,
     )
     mean = as_mean(mean)
-    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
+    require_genotype_moments(target, mean, cov, n)
     rows = sampled_rows(sampling_rate, n)
     as_choice(sampling, "sampling", ("rows", "columnwise-as-published"))
     if population_size is not None and (n_reference is not None or sampling != "rows"):
