@@ -72,7 +72,7 @@ _NATS, _UNUSUAL, _TYPICAL = 40.0, 1.8, 1.2
 #: A draw has at least so many times the expected number of rarer alleles, which is taken for at
 #: least `_LEAST_COPIES`.  Above `_RARER` no allele is rare.
 _DESIGNED, _LEAST_COPIES, _RARER = 0.5, 5.0, 0.4
-#: Means of genotypes whose variances are compared are as far from 0 and 2.
+#: Means of which the likelihood of a row is taken are as far from 0 and 2.
 _TINY_MEAN = 1e-9
 #: With so many genotypes 2 expected there is one.
 _TWOS = 20.0
@@ -253,9 +253,7 @@ def require_genotype_means(releases: Releases, n: int) -> None:
     releases.require(good, COUNTS_RULE.format(n=n), remedy)
 
 
-def require_genotype_moments(
-    target: Any, mean: FloatArray, cov: Any, n: int | None = None
-) -> None:
+def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | None = None) -> None:
     """Refuse the moments of an allele, or of half of them, beside the genotypes 0, 1 and 2.
 
     With the frequency p a count has the mean 2p and the variance 2p(1 - p), and in a mixture of
@@ -348,14 +346,16 @@ def _require_likely_rows(
 
     All are in multiples of `unit`.
     """
+    if not within(m, _TINY_MEAN, 2.0 - _TINY_MEAN):
+        return
     if m.max() < 1.0 and _spread(np.log(v / (m * (1.0 - m))), 1.0, 1.0) < _APART:
         if within(targets, 0.0, 1.0):
             require_likely_counts(targets, m, 1, name="mean")
-    elif within(m, _TINY_MEAN, 2.0 - _TINY_MEAN) and within(targets, 0.0, 2.0):
-        if _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
-            require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit)
-            if n is not None:
-                warn_of_chromosomes(m, n)
+        return
+    if within(targets, 0.0, 2.0) and _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
+        require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit)
+        if n is not None:
+            warn_of_chromosomes(m, n)
 
 
 def _variances(cov: Any, columns: int) -> FloatArray | None:

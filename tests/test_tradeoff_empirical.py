@@ -139,7 +139,7 @@ def test_reversed_scores_are_refused_beyond_six_standard_errors(size, refused):
     """Separated scores: the area 0 is 1/2 below 1/2, six errors of sqrt(1/(6 size)) at size 24."""
     worlds = np.arange(size), np.arange(size) + size
     if refused:
-        with pytest.raises(ValueError, match="in_scores must be the larger scores; the area .* 0"):
+        with pytest.raises(ValueError, match="in_scores must be the larger scores"):
             EmpiricalTradeOff(*worlds)
     else:
         assert EmpiricalTradeOff(*worlds).auc == 0.0

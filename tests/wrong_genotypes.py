@@ -18,7 +18,13 @@ from mialeak.datasets import load_genotypes
 from mialeak.estimators import least_squares_influence, quantile_influence
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli, Genotype, Lattice
-from mialeak.scores import bernoulli_score, covariance_score, edgeworth_score, genotype_score, glir_score
+from mialeak.scores import (
+    bernoulli_score,
+    covariance_score,
+    edgeworth_score,
+    genotype_score,
+    glir_score,
+)
 
 #: Counts of an allele of 2,504 people, one of them, and the moments of the counts.
 GENOTYPES = load_genotypes().counts.astype(float)
@@ -152,10 +158,8 @@ GENETICS = [
             ("a law", lambda target, law: law.log_likelihood_ratio(law.mean, target, 2504)),
             (
                 "a score",
-                lambda target, law: (
-                    (bernoulli_score if law is CARRIER_LAW else genotype_score)(
-                        law.mean, target, law.p, 2504
-                    )
+                lambda target, law: (bernoulli_score if law is CARRIER_LAW else genotype_score)(
+                    law.mean, target, law.p, 2504
                 ),
             ),
         )

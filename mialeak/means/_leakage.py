@@ -68,7 +68,7 @@ def mean_leakage(
         "full": that of the columns, which takes more than two rows for each free column, and five
         to be known well; "shrunk": correlations shrunk to 0, for tables of any shape; "diagonal":
         variances alone, as if the columns were uncorrelated.  "auto" is "full" with more than 5
-        rows for each free column, and "diagonal" with fewer; the report says which.
+        rows for each free column, and "diagonal" with fewer; the report states which.
     population : int, optional
         N: the rows were drawn without replacement from so many people.  By default the population
         is endless.

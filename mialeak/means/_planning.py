@@ -344,8 +344,8 @@ def samples_for_leakage(
     least = rows_bracket(to_second_order, near, least=2)[1]
     require(np.isfinite(least.reshape(squared.shape)), squared, "target", "need at most 2**53 rows")
     if by.rank:
-        few = least < _EXACT_ROWS
-        least[few] = _of_gaussian_rows(scores[few], by.rank, leakage, least[few])
+        small = least < _EXACT_ROWS
+        least[small] = _of_gaussian_rows(scores[small], by.rank, leakage, least[small])
     counts: npt.NDArray[np.int64] = least.astype(np.int64).reshape(squared.shape)
     return counts if counts.ndim else int(counts)
 
