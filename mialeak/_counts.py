@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,13 +27,16 @@ __all__ = [
     "Releases",
     "as_column_probabilities",
     "count_tolerance",
+    "is_mean_of_half",
     "require_counts",
     "require_genotype",
     "require_genotype_means",
     "require_genotype_moments",
+    "require_likely_counts",
     "require_possible_genotype",
     "require_possible_target",
     "require_probability",
+    "warn_of_chromosomes",
 ]
 #: Rows at most where counts are told from their mean: kernels round exactly up to here.
 MOST_ROWS = 2**45
@@ -57,6 +62,25 @@ _TINY, _HUGE = 0.1, 5.0
 _LEAST_FACTOR, _MOST_FACTOR = 0.4, 1.6
 #: Mean distance of dosages from whole numbers, at most.
 _DOSAGE = 0.1
+#: So many columns are enough to compare the likelihoods of a row, of so many rows.
+_SITES, _ROWS = 20, 100
+#: A row counts the other allele where its log loss is above that of the other allele by so many
+#: nats, and above `_UNUSUAL` times the expected one, and that of the other allele below `_TYPICAL`
+#: times the expected one.  Of 1.2 million pairs of a person and the frequencies of an ancestry, in
+#: 20 to 127 columns, one is refused; of swapped persons 20 to 90 %, of swapped bits 5 to 80 %.
+_NATS, _UNUSUAL, _TYPICAL = 40.0, 1.8, 1.2
+#: A draw has at least so many times the expected number of rarer alleles, which is taken for at
+#: least `_LEAST_COPIES`.  Above `_RARER` no allele is rare.
+_DESIGNED, _LEAST_COPIES, _RARER = 0.5, 5.0, 0.4
+#: Means of which the likelihood of a row is taken are as far from 0 and 2.
+_TINY_MEAN = 1e-9
+#: With so many genotypes 2 expected there is one.
+_TWOS = 20.0
+#: Correlations of a column with itself, and means of standardised columns, are as near to 1 and 0;
+#: correlations that were typed have as few digits.
+_EXACT, _DIGITS = 1e-9, 1e4
+#: Decimals of frequencies that were rounded, not counted.
+_ROUNDED = 10**6
 #: Codes of a genotype that is missing.
 MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
@@ -124,6 +148,92 @@ def require_genotype(target: FloatArray, p: FloatArray) -> None:
     """Refuse a target that is not 0, 1 or 2, or has probability 0."""
     require_counts(target, 2)
     require_possible_genotype(target, p)
+    require_likely_counts(target, p, 2)
+
+
+def require_likely_counts(
+    targets: FloatArray, p: FloatArray, most: int, *, name: str = "p", unit: float = 1.0
+) -> None:
+    """Refuse targets of the other allele, and marks of carriers in place of genotypes.
+
+    `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
+    caller has them, and a mean called `name`, in multiples of `unit`.
+    """
+    inside = (p > 0.0) & (p < 1.0)
+    if np.count_nonzero(inside) < _SITES or not targets.size:
+        return
+    p, rows = p[inside], np.rint(targets.reshape(-1, p.size)[:_ROWS, inside])
+    expected = _expected_loss(p, most)
+    loss, swapped = _log_loss(rows, p, most), _log_loss(rows, 1.0 - p, most)
+    other = (loss > swapped + _NATS) & (loss > _UNUSUAL * expected)
+    other &= (swapped < _TYPICAL * expected) & _is_drawn(rows, 1.0 - p, most)
+    if 2 * np.count_nonzero(other) > other.size:
+        gain = float(np.median((loss - swapped)[other]))
+        other_allele = f"{most * unit:g} - target"
+        rule = f"count the allele of {name}; {other_allele} is more likely by e^{gain:.0f}"
+        invalid("target", rule, remedy=f"If it counts the other allele, pass {other_allele}")
+    twos = float(p @ p)
+    if most == 1 or twos < _TWOS or rows.max() > 1.0 or np.ptp(rows, axis=1).min() == 0.0:
+        return
+    carriers = p * (2.0 - p)
+    usual = _log_loss(rows, carriers, 1) < _TYPICAL * _expected_loss(carriers, 1)
+    if 2 * np.count_nonzero(usual & _is_drawn(rows, carriers, 1)) > usual.size:
+        rule = f"be genotypes; no entry is 2, where {twos:,.0f} are expected, as of carriers"
+        remedy = (
+            "Whether a person carries the allele has the law Presence(p), the mean "
+            "m = p * (2 - p) and the variance m * (1 - m)"
+        )
+        invalid("target", rule, remedy=remedy)
+
+
+def _log_loss(rows: FloatArray, p: FloatArray, most: int) -> FloatArray:
+    """Minus the log of the probability of each row of counts, Binomial(most, p)."""
+    loss = -(rows @ np.log(p)) - (most - rows) @ np.log1p(-p)
+    twice = 0.0 if most == 1 else np.log(2.0) * np.count_nonzero(rows == 1.0, axis=1)
+    return np.asarray(loss - twice)
+
+
+def _is_drawn(rows: FloatArray, p: FloatArray, most: int) -> npt.NDArray[np.bool_]:
+    """Whether each row has about as many of the rarer alleles as a draw has.
+
+    Rows that are designed to leak most have none of those that are rarer with the other p.
+    """
+    rarer = np.minimum(p, 1.0 - p)
+    rare = rarer < _RARER
+    copies = np.where(p < 0.5, rows, most - rows)[:, rare].sum(axis=1)
+    return np.asarray(copies >= _DESIGNED * max(most * rarer[rare].sum(), _LEAST_COPIES))
+
+
+def _expected_loss(p: FloatArray, most: int) -> float:
+    draws = -(p @ np.log(p)) - (1.0 - p) @ np.log1p(-p)
+    return float(most * draws - (most - 1) * 2.0 * np.log(2.0) * (p @ (1.0 - p)))
+
+
+def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
+    """Warn where `mean` is that of n/2 genotypes, as if n counted their chromosomes.
+
+    Not an error: the release of twice the persons may be planned.
+    """
+    if is_mean_of_half(mean, n):
+        warnings.warn(
+            f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
+            f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
+            stacklevel=4,
+        )
+
+
+def is_mean_of_half(mean: FloatArray, n: int) -> bool:
+    """Whether n/2 is the least number of genotypes that can have this mean of many columns."""
+    varied = mean[(mean > 0.0) & (mean < 2.0)]
+    if n % 2 or n > MOST_ROWS or varied.size < _SITES:
+        return False
+    counts, rounded = 0.5 * n * varied, 0.5 * _ROUNDED * varied
+    whole = np.rint(counts)
+    if (np.abs(counts - whole) > _STRAY).any():
+        return False
+    if (np.abs(rounded - np.rint(rounded)) < _STRAY).all():  # frequencies of a few digits
+        return False
+    return math.gcd(n // 2, *whole.astype(np.int64).tolist()) == 1
 
 
 def require_possible_genotype(target: FloatArray, p: FloatArray) -> None:
@@ -143,13 +253,15 @@ def require_genotype_means(releases: Releases, n: int) -> None:
     releases.require(good, COUNTS_RULE.format(n=n), remedy)
 
 
-def require_genotype_moments(target: Any, mean: FloatArray, cov: Any) -> None:
+def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | None = None) -> None:
     """Refuse the moments of an allele, or of half of them, beside the genotypes 0, 1 and 2.
 
     With the frequency p a count has the mean 2p and the variance 2p(1 - p), and in a mixture of
-    populations more.  Standard deviations, correlations and per cent are refused as well.
+    populations more.  Standard deviations, correlations and per cent are refused as well, and so
+    are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
-    _require_likely_moments(target, mean, cov)
+    require_no_correlations(mean, cov)
+    _require_likely_moments(target, mean, cov, n)
     if np.shape(cov) != mean.shape or not within(mean, 0.0, 2.0):
         return
     varied = mean[(mean > 0.0) & (mean < 2.0)]
@@ -177,7 +289,23 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     invalid(name, rule, remedy="For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)")
 
 
-def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
+def require_no_correlations(mean: FloatArray, cov: Any) -> None:
+    """Refuse a computed matrix of correlations beside means that are no standardised ones."""
+    if hasattr(cov, "fit") or np.shape(cov) != (mean.size, mean.size) or mean.size < 2:
+        return
+    matrix = np.asarray(cov)
+    if matrix.dtype.kind != "f" or not (np.abs(np.diagonal(matrix) - 1.0) <= _EXACT).all():
+        return
+    apart = np.abs(matrix[np.triu_indices(mean.size, 1)])
+    typed = np.abs(apart * _DIGITS - np.rint(apart * _DIGITS)) < _STRAY
+    if typed.any() or apart.max() >= 1.0 or np.unique(apart).size < apart.size:
+        return  # a matrix that was designed
+    if np.abs(mean).max() > _EXACT and np.unique(mean).size == mean.size:
+        remedy = "Multiply it by the standard deviations of its row and of its column"
+        invalid("cov", "hold covariances; it seems to hold correlations", remedy=remedy)
+
+
+def _require_likely_moments(target: Any, mean: FloatArray, cov: Any, n: int | None) -> None:
     """Compare the variances of many columns with those of genotypes and of bits."""
     variances = _variances(cov, mean.size)
     if variances is None or not within(mean, 0.0, 100.0):
@@ -196,6 +324,8 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     if counts.min() == counts.max():
         return
     fault = _misread(v, m, heterozygous=counts.max() < 2.0, correlated=np.ndim(cov) == 2)
+    if fault is None:
+        _require_likely_rows(values / unit, m, v, n, unit)
     if unit == 0.5 and fault is None and np.allclose(v, m * (2.0 - m), _SAME, 0.0):
         fault = "cov", "p * (1 - p), that of bits", "For frequencies p pass cov=p * (1 - p) / 2"
     if fault is None or not within(values, 0.0, 2.0 * unit):
@@ -207,6 +337,25 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any) -> None:
     kind = "bits" if counts.max() < 2.0 else "genotypes"
     listed = "0 and 1" if kind == "bits" else "0, 1 and 2" if unit == 1.0 else "0, 0.5 and 1"
     invalid(name, f"be that of the {kind} {listed} of target; it is {given}", remedy=remedy)
+
+
+def _require_likely_rows(
+    targets: FloatArray, m: FloatArray, v: FloatArray, n: int | None, unit: float
+) -> None:
+    """Compare targets with the frequencies that moments of genotypes or of bits imply.
+
+    All are in multiples of `unit`.
+    """
+    if not within(m, _TINY_MEAN, 2.0 - _TINY_MEAN):
+        return
+    if m.max() < 1.0 and _spread(np.log(v / (m * (1.0 - m))), 1.0, 1.0) < _APART:
+        if within(targets, 0.0, 1.0):
+            require_likely_counts(targets, m, 1, name="mean")
+        return
+    if within(targets, 0.0, 2.0) and _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
+        require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit)
+        if n is not None:
+            warn_of_chromosomes(m, n)
 
 
 def _variances(cov: Any, columns: int) -> FloatArray | None:

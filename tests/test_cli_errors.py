@@ -8,7 +8,7 @@ import pytest
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak.cli import main
-from mialeak.cli._errors import LONGEST, as_typed, in_shell, shortened
+from mialeak.cli._output import LONGEST, as_typed, in_shell, shortened
 
 
 def refused(capsys, *arguments):

@@ -122,6 +122,7 @@ CLEAN = [
     "games",
     "guarantees",
     "laws",
+    "means",
     "mechanisms",
     "plotting",
     "populations",
@@ -184,8 +185,9 @@ def test_banned_identifiers_are_reported(code):
     assert banned_names(ast.parse(code))
 
 
-#: A document states, a function returns, an attack distinguishes: none of them tells or says.
-IDIOM = r"\b(told|tells?|telling|says?|said)\b"
+#: A document states, a function returns, an attack distinguishes: none of them tells or says.  The
+#: sentence of every report, "an attacker can tell with 60 % accuracy", is an exception.
+IDIOM = r"\b(?<!can )(told|tells?|telling|says?|said)\b"
 
 
 def texts(path):

@@ -69,9 +69,9 @@ def test_reports_judge_a_row_as_its_curve_does(rate, noise_std):
         if noise_std:
             release["release_noise_cov"] = noise_std**2 * whole.var(axis=0)
         curve = mean_tradeoff(whole[row], mean, variance, population_size=90, **release)
-        assert finite.leakage[row] == pytest.approx(float(curve.advantage), rel=0.02)
+        assert finite.leakage[row] == pytest.approx(float(curve.advantage), rel=1e-9)
         curve = mean_tradeoff(whole[row], mean, variance, n_reference=25, **release)
-        assert panel.leakage[row] == pytest.approx(float(curve.advantage), rel=0.02)
+        assert panel.leakage[row] == pytest.approx(float(curve.advantage), rel=1e-9)
     assert (finite.people, finite.panel, panel.people, panel.panel) == (90, None, None, 25)
 
 
@@ -125,6 +125,15 @@ def test_the_report_and_the_shell_name_the_population(tmp_path, capsys):
 def test_what_has_no_answer_is_refused(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         mean_leakage(TABLE, **options)
+
+
+@pytest.mark.parametrize("option", ["population", "panel"])
+def test_a_report_on_a_population_has_no_exact_rows(option):
+    """The exact law is that of independent rows: half of 80 people leak more, a panel less."""
+    table = {f"owns_{k}": RNG.integers(0, 2, 40) for k in range(3)}
+    assert mean_leakage(table, exact=True).exact_rows(1).rows
+    with pytest.raises(ValueError, match=f"{option} is not available with exact"):
+        mean_leakage(table, **{option: 80}).exact_rows(1)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,19 @@ def test_separated_scores_reveal_all():
     assert inverted.advantage == inverted.delta(0.0) == 0
 
 
+@pytest.mark.parametrize(("size", "refused"), [(23, False), (25, True)])
+def test_reversed_scores_are_refused_beyond_six_standard_errors(size, refused):
+    """Separated scores: the area 0 is 1/2 below 1/2, six errors of sqrt(1/(6 size)) at size 24."""
+    worlds = np.arange(size), np.arange(size) + size
+    if refused:
+        with pytest.raises(ValueError, match="in_scores must be the larger scores"):
+            EmpiricalTradeOff(*worlds)
+    else:
+        assert EmpiricalTradeOff(*worlds).auc == 0.0
+    assert EmpiricalTradeOff(*worlds, allow_reversed=True).advantage == 0.0
+    assert EmpiricalTradeOff(*worlds[::-1]).auc == 1.0
+
+
 def test_many_scores_give_the_curve_of_their_laws():
     rng = np.random.default_rng(3)
     inside, outside = rng.normal(1.0, 1, 200_000), rng.normal(size=100_000)

@@ -22,11 +22,20 @@ from wrong_calls import (
     SEXES,
 )
 from wrong_counts import COUNTS
-from wrong_genotypes import CARRIES, GENETICS, GENOTYPES, MOMENTS, SOMEONE, TABLE
+from wrong_genotypes import (
+    CARRIES,
+    GENETICS,
+    GENOTYPES,
+    MEASURED,
+    MEASURES,
+    MOMENTS,
+    SOMEONE,
+    TABLE,
+)
 from wrong_inputs import AUDITS, MEANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
-from mialeak import mean_leakage, mean_tradeoff
+from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
 from mialeak.cli import main
 from mialeak.estimators import least_squares_influence, quantile_influence
 from mialeak.laws import Genotype, Lattice
@@ -166,6 +175,54 @@ def test_moments_of_people_are_taken(columns):
     mean_tradeoff(SOMEONE[columns], 2 * p, np.full(p.size, 0.01), 500)
     mean_tradeoff(SOMEONE[columns], 2 * p, rng.uniform(0.01, 1.0, p.size), 500)
     mean_tradeoff(SOMEONE[columns] + 5, 2 * p + 5, 2 * p * (1 - p), 500)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: mean_tradeoff(SOMEONE, *MOMENTS, n),
+        lambda n: exact_mean_tradeoff(SOMEONE, Genotype(MOMENTS[0] / 2), n),
+    ],
+    ids=["mean_tradeoff", "exact_mean_tradeoff"],
+)
+def test_chromosomes_in_place_of_persons_are_named(call):
+    """Twice the persons of whom the mean is; the number itself and other multiples are taken."""
+    with pytest.warns(UserWarning, match="n = 5,008 is twice the 2,504 persons .* pass n=2504"):
+        call(5008)
+    for n in (2504, 10_016, 1000, 5006):
+        call(n)
+
+
+def test_rounded_frequencies_are_those_of_no_cohort():
+    p = np.round(MOMENTS[0] / 2, 3)
+    mean_tradeoff(SOMEONE, 2 * p, 2 * p * (1 - p), 1000)
+
+
+def test_people_of_one_ancestry_beside_frequencies_of_another_are_taken():
+    """With frequencies as far apart as these; and rows that were designed to leak most."""
+    groups = [GENOTYPES[k : k + 500] for k in range(0, 2500, 500)]
+    for group in groups:
+        inside = group[:, (group.std(axis=0) > 0.0)]
+        p = inside.mean(axis=0) / 2
+        law = Genotype(p)
+        for row in GENOTYPES[::50, group.std(axis=0) > 0.0]:
+            mean_tradeoff(row, 2 * p, 2 * p * (1 - p), 500)
+            if np.all((p > 1e-3) & (p < 0.999)):
+                law.log_likelihood_ratio(law.mean.round(2), row, 100)
+        mean_tradeoff(2.0 * (p <= 0.5), 2 * p, 2 * p * (1 - p), 500)
+        mean_tradeoff(2.0 * (p > 0.5), 2 * p, 2 * p * (1 - p), 500)
+        mean_tradeoff(np.ones(p.size), 2 * p, 2 * p * (1 - p), 500)
+        mean_tradeoff(1.0 * (p <= 0.5), p, p * (1 - p), 500)
+
+
+def test_matrices_that_may_be_covariances_are_taken():
+    scaled = (MEASURED - MEASURES[0]) / MEASURED.std(axis=0)
+    mean_tradeoff(scaled[0], np.zeros(4), MEASURES[1], 300)
+    mean_tradeoff(MEASURED[0], MEASURES[0], np.cov(MEASURED.T), 300)
+    steps = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
+    mean_tradeoff(np.arange(6.0), np.sin(np.arange(6.0)), np.exp(-steps / 3.0), 300)
+    mean_tradeoff([1.0, 2.0], [0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]], 300)
+    mean_tradeoff([1.0, 2.0], [0.0, 1.0], np.eye(2), 300)
 
 
 def test_releases_of_other_people_are_taken():

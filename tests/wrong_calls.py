@@ -26,6 +26,7 @@ from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
 from mialeak.means import gaussian_release_tradeoff, margin_leakage_scores
 from mialeak.mechanisms import coarsen
+from mialeak.plotting import TradeOffDisplay
 from mialeak.scores import (
     bernoulli_score,
     covariance_score,
@@ -110,6 +111,16 @@ CALLS = [
         "scores and flags in place of the scores of two worlds",
         lambda: EmpiricalTradeOff(UP, [0, 1] * 10),
         ["out_scores must be scores", "pass scores[flags == 1] and scores[flags == 0]"],
+    ),
+    Call(
+        "scores of members and of others, exchanged",
+        lambda: EmpiricalTradeOff(DOWN * 10, UP * 10),
+        ["in_scores must be the larger scores; the area of", "Exchange the arguments"],
+    ),
+    Call(
+        "scores of members and of others, exchanged, in a picture",
+        lambda: TradeOffDisplay.from_scores(DOWN * 10, UP * 10),
+        ["in_scores must be the larger scores", "allow_reversed=True"],
     ),
     Call(
         "flags and scores, exchanged",

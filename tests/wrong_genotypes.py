@@ -8,6 +8,7 @@ from wrong_calls import ALLELES
 from wrong_inputs import Call
 
 from mialeak import (
+    exact_mean_tradeoff,
     mean_leakage,
     mean_tradeoff,
     noise_multiplier_for_leakage,
@@ -17,7 +18,13 @@ from mialeak.datasets import load_genotypes
 from mialeak.estimators import least_squares_influence, quantile_influence
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Bernoulli, Genotype, Lattice
-from mialeak.scores import covariance_score, edgeworth_score, genotype_score, glir_score
+from mialeak.scores import (
+    bernoulli_score,
+    covariance_score,
+    edgeworth_score,
+    genotype_score,
+    glir_score,
+)
 
 #: Counts of an allele of 2,504 people, one of them, and the moments of the counts.
 GENOTYPES = load_genotypes().counts.astype(float)
@@ -25,7 +32,14 @@ SOMEONE = GENOTYPES[7]
 MOMENTS = GENOTYPES.mean(axis=0), GENOTYPES.var(axis=0, ddof=1)
 COVARIANCE = np.cov(GENOTYPES.T)
 CARRIES = (GENOTYPES > 0.0).astype(float)
+CARRIER_LAW = Bernoulli(CARRIES.mean(axis=0))
 LACKING = np.where(np.arange(SOMEONE.size) % 25 == 3, -9.0, SOMEONE)
+HALVES = MOMENTS[0] / 2, MOMENTS[1] / 4
+#: Heights, weights, and markers of 300 persons: their means and correlations.
+MEASURED = np.random.default_rng(0).normal(size=(300, 4)) @ (
+    np.tri(4) * [[12.0], [9.0], [0.1], [0.4]]
+) + [170.0, 70.0, 0.5, 3.0]
+MEASURES = MEASURED.mean(axis=0), np.corrcoef(MEASURED.T)
 #: A target and moments that do not go together: name, target, mean, cov, what is said.
 MIXED_UP = [
     ("standard deviations", SOMEONE, MOMENTS[0], GENOTYPES.std(axis=0), "near its square root"),
@@ -45,6 +59,18 @@ MIXED_UP = [
         MOMENTS[0] / 2 * (1 - MOMENTS[0] / 2),
         "p * (1 - p), that of bits",
     ),
+    ("the other allele", 2 - SOMEONE, *MOMENTS, "2 - target is more likely by e^144"),
+    ("the other allele of all", 2 - GENOTYPES, *MOMENTS, "pass 2 - target"),
+    ("the other allele in halves", 1 - SOMEONE / 2, *HALVES, "pass 1 - target"),
+    ("carriers", CARRIES[7], *MOMENTS, "no entry is 2, where 25 are expected"),
+    (
+        "the other value of bits",
+        1 - CARRIES[2],
+        CARRIES.mean(axis=0),
+        CARRIES.var(axis=0),
+        "pass 1 - target",
+    ),
+    ("correlations of phenotypes", MEASURED[0], *MEASURES, "it seems to hold correlations"),
     (
         "standard deviations of bits",
         CARRIES[7],
@@ -120,6 +146,29 @@ GENETICS = [
             ),
         )
     ),
+    *(
+        Call(f"{title}, in {name}", lambda call=call, given=given: call(*given), [says])
+        for title, given, says in (
+            ("the other allele", (2 - SOMEONE, Genotype(MOMENTS[0] / 2)), "pass 2 - target"),
+            ("carriers", (CARRIES[7], Genotype(MOMENTS[0] / 2)), "Presence(p), the mean"),
+            ("the other value", (1 - CARRIES[2], CARRIER_LAW), "pass 1 - target"),
+        )
+        for name, call in (
+            ("exact_mean_tradeoff", lambda target, law: exact_mean_tradeoff(target, law, 500)),
+            ("a law", lambda target, law: law.log_likelihood_ratio(law.mean, target, 2504)),
+            (
+                "a score",
+                lambda target, law: (bernoulli_score if law is CARRIER_LAW else genotype_score)(
+                    law.mean, target, law.p, 2504
+                ),
+            ),
+        )
+    ),
+    Call(
+        "chromosomes in place of persons",
+        lambda: genotype_score(MOMENTS[0], SOMEONE, MOMENTS[0] / 2, 5008),
+        ["n must count persons", "Pass the number of persons, 2504"],
+    ),
     Call(
         "per cent in place of means",
         lambda: covariance_score(50 * FRACTION, SOMEONE, *MOMENTS, 500),
@@ -164,7 +213,7 @@ GENETICS = [
             .play(400, score=lambda releases: np.exp(-releases.sum(axis=1)), rng=0)
             .tradeoff()
         ),
-        ["scores must be larger where the target is in", "Return minus a p-value"],
+        ["in_scores must be the larger scores", "pass minus a p-value"],
     ),
     Call(
         "rows of X in another order than those of y",

@@ -195,7 +195,8 @@ class AuditResult(Result):
     @cached_property
     def tradeoff(self) -> EmpiricalTradeOff:
         """The measured curve."""
-        return EmpiricalTradeOff(self._order.inside, self._order.outside)
+        worlds = self._order.inside, self._order.outside
+        return EmpiricalTradeOff(*worlds, allow_reversed=True)
 
     @cached_property
     def band(self) -> Band:

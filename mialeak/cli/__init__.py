@@ -1,5 +1,7 @@
 """The shell command ``mialeak``: one file a subcommand, and what they share.
 
+``mialeak info`` alone is here: what this installation computes with.
+
 A subcommand is a module with ``add_parser(subparsers)``, which describes it without importing
 anything heavy, and ``run(options)``, which prints the answer and returns the exit code.
 
@@ -20,8 +22,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import _output, audit, curve, info, mean, release, table, verify
-from mialeak.cli._errors import as_typed, shortened
+from mialeak.cli import _output, audit, curve, mean, release, table, verify
 
 __all__ = ["main"]
 
@@ -34,6 +35,12 @@ Examples:
 
 Exit code: 0 within the limit (or none given), 2 over it, 3 undecided,
 1 for an error.
+"""
+
+_INFO_EXAMPLES = """\
+Examples:
+  mialeak info
+  MIALEAK_ISA=sse2 mialeak info --json
 """
 
 _ERROR = 1
@@ -82,8 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("mialeak: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
-        message = as_typed(error, getattr(options, "typed", {}))
-        print(f"mialeak: error: {shortened(message)}", file=sys.stderr)
+        message = _output.as_typed(error, getattr(options, "typed", {}))
+        print(f"mialeak: error: {_output.shortened(message)}", file=sys.stderr)
         return _ERROR
     return code
 
@@ -113,5 +120,28 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_parser(commands)
     curve.add_parser(commands)
     verify.add_parser(commands)
-    info.add_parser(commands)
+    _add_info(commands)
     return parser
+
+
+def _add_info(commands: Any) -> None:
+    """Describe ``mialeak info``."""
+    parser = commands.add_parser(
+        "info",
+        help="versions, kernel in use, BLAS, processors",
+        description="Versions, the kernel in use, BLAS and processors: for a bug report.",
+        epilog=_INFO_EXAMPLES,
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_info)
+
+
+def _info(options: argparse.Namespace) -> int:
+    """Print the configuration."""
+    from mialeak._config import show_config
+
+    if options.json:
+        _output.print_json("mialeak.info/1", show_config(mode="dicts") or {})
+    else:
+        show_config()
+    return 0

@@ -1,19 +1,24 @@
-"""How the subcommands answer: text for people, JSON, a picture, a page, and an exit code."""
+"""How the subcommands answer: text, JSON, a picture, a page, an exit code, or one line of error.
+
+Errors of the library are put in the words of the shell: the option in place of the argument.
+"""
 
 from __future__ import annotations
 
 import argparse
+import ast
+import csv
 import importlib.util
+import io
 import json
 import math
+import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from mialeak.cli._errors import in_shell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,13 +27,18 @@ if TYPE_CHECKING:
     from mialeak._report.document import Document
 
 __all__ = [
+    "LONGEST",
     "OVER",
+    "as_typed",
     "check_extras",
     "check_files",
     "give",
+    "in_shell",
     "judge",
+    "one_line",
     "panels",
     "print_json",
+    "shortened",
     "shows_progress",
 ]
 
@@ -228,3 +238,105 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+#: Advice for Python, and the same for the shell.
+_ADVICE = {
+    "say so with delimiter": "say so with --delimiter",
+    "the format with format": "the format with --format",
+    "its format with format": "its format with --format",
+    "choose the columns": "choose with --columns",
+    "Leave out exact": "Leave out --exact",
+    "noise_std counts": "--noise-std counts",
+    "pass suppressed={'-': 0}": "pass --suppressed=-=0",
+    "pass suppressed=": "pass --suppressed ",
+    "header=False": "--no-header",
+    "header=True": "--header",
+    "names=['A', 'B', ...]": "--names A,B,...",
+    "call one_run_audit(scores, member)": "add --one-run",
+    "with higher_is_member=True": "without --lower-is-member",
+    "with higher_is_member=False": "with --lower-is-member",
+    "pass higher_is_member=False": "pass --lower-is-member",
+    "pass higher_is_member=True": "leave out --lower-is-member",
+    "pass independent=False": "leave out --independent",
+    "pass it as population=.": "pass it as --population.",
+    "pass strata=,": "pass --strata,",
+    "margins=['A', 'B']": "--margins A,B",
+    "leave counts out": "leave out --counts",
+    "pass allow_reversed=True": "pass --allow-reversed",
+}
+
+_WORD = r"'[^'\\]*'|\"[^\"\\]*\""
+
+#: An argument that is an option of the same name, with its value: one word, or a list of them.
+_ARGUMENT = re.compile(
+    rf"\b(counts|exclude|missing|na|person|total)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
+)
+
+#: Characters that an error has at most.
+LONGEST = 600
+
+
+def one_line(error: BaseException) -> str:
+    """What the error says, without line breaks."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    return " ".join(str(error).split())
+
+
+def shortened(line: str) -> str:
+    """A line of at most `LONGEST` characters: its middle is left out, its end may be the cure."""
+    if len(line) <= LONGEST:
+        return line
+    end = LONGEST // 2
+    return f"{line[: LONGEST - end - 5]} ... {line[-end:]}"
+
+
+def in_shell(text: str) -> str:
+    """`text` with the options of the shell in place of the arguments of Python.
+
+    ``pass exclude=['id', 'name']`` becomes ``pass --exclude id,name``.
+    """
+    for ours, theirs in _ADVICE.items():
+        text = text.replace(ours, theirs)
+    return _ARGUMENT.sub(_as_option, text)
+
+
+def _as_option(match: re.Match[str]) -> str:
+    value = ast.literal_eval(match[2])
+    words = value if isinstance(value, list) else [value]
+    if match[1] not in {"counts", "person"}:
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="").writerow(words)
+        words = [stream.getvalue()]
+    if words[0].startswith("--"):  # argparse takes it for the end of the options
+        return f"--{match[1]}=' {words[0]}'"
+    return f"--{match[1]} {shlex.quote(words[0])}"
+
+
+def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
+    """What the error says on one line, by the option in place of the argument that is wrong.
+
+    The library says ``columns must ...; got columns[1] = 'agee'``, and says so in parts (see
+    :class:`mialeak._arrays.Fault`); to somebody who typed ``--columns`` the shell says ``--columns
+    must ...; got 'agee'``.
+
+    Parameters
+    ----------
+    error : BaseException
+    typed : mapping of str to str
+        The option that each argument came from.
+    """
+    message = one_line(error)
+    fault = getattr(error, "fault", None)
+    if fault is not None and fault.argument in typed:
+        message = " ".join(fault.sentence(typed[fault.argument]).split())
+    if "names" not in typed:  # a command that has no options for the header of a CSV
+        from mialeak._csv import HEADER_ADVICE
+
+        message = message.replace(HEADER_ADVICE, "Write a line with a name above the data")
+    return in_shell(message)

@@ -386,7 +386,7 @@ class InfluenceFunctions(Result):
                 invalid("fit(...)", rule)
             releases[world, t] = release
         out, into = (self.score(releases[world], row, n=size) for world in (0, 1))
-        return EmpiricalTradeOff(in_scores=into, out_scores=out)
+        return EmpiricalTradeOff(in_scores=into, out_scores=out, allow_reversed=True)
 
     def _move(self, row: int) -> FloatArray:
         """What `row` moves the estimate from the others by, times n."""

@@ -14,7 +14,13 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak._counts import require_counts, require_genotype, require_possible_target
+from mialeak._counts import (
+    require_counts,
+    require_genotype,
+    require_likely_counts,
+    require_possible_target,
+    warn_of_chromosomes,
+)
 from mialeak._numerics.lattice import sum_law
 from mialeak._numerics.noncentral import deviance_share, twist
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
@@ -301,6 +307,7 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[CoordinateFami
         return _bits(part, target, n)
     if isinstance(part, Genotype):
         require_genotype(target, part.p)
+        warn_of_chromosomes(2.0 * part.p, n)
         free = (part.p > 0.0) & (part.p < 1.0)
         if not free.any():
             return []
@@ -328,6 +335,7 @@ def _bits(part: Bernoulli | Presence, target: FloatArray, n: int) -> list[Coordi
     one, zero = (p, 1.0 - p) if isinstance(part, Bernoulli) else (p * (2.0 - p), (1.0 - p) ** 2)
     p_target, other = np.where(target == 1.0, one, zero), np.where(target == 1.0, zero, one)
     require_possible_target(p_target > 0.0, target, p)
+    require_likely_counts(target, one, 1)
     _require_likely(p_target, target)
     free = other > 0.0
     return [_Bits(p_target[free], other[free], n)] if free.any() else []

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_flag, invalid
+from mialeak._arrays import FloatArray, invalid
 from mialeak._results import Kind, Result
 from mialeak.tradeoff import EmpiricalTradeOff
 
 __all__ = ["Rounds"]
-
-#: Scores whose area is this many standard errors below one half point the other way.
-_REVERSED = 6.0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,8 +69,7 @@ class Rounds(Result):
         Parameters
         ----------
         allow_reversed : bool
-            Take scores that are larger *out*, beyond chance, as they are: their advantage is near
-            0.  Without it they are refused, since p-values and losses are such scores.
+            As for :class:`mialeak.tradeoff.EmpiricalTradeOff`.
 
         Returns
         -------
@@ -86,18 +81,11 @@ class Rounds(Result):
             If there was no attack, the attack returned several scores a round, or scores are
             larger *out*.
         """
-        allow_reversed = as_flag(allow_reversed, "allow_reversed")
         if self._scored().ndim != 1:
             rule = f"be one for each round; its shape is {self._scored().shape}"
             remedy = "Give EmpiricalTradeOff a column of in_scores and one of out_scores"
             invalid("scores", rule, remedy=remedy)
-        curve = EmpiricalTradeOff(self.in_scores, self.out_scores)
-        error = math.sqrt((1.0 / curve.n_in + 1.0 / curve.n_out) / 12.0)
-        if curve.auc < 0.5 - _REVERSED * error and not allow_reversed:
-            rule = f"be larger where the target is in; the area of their curve is {curve.auc:.3f}"
-            remedy = "Return minus a p-value, loss or distance, or pass allow_reversed=True"
-            invalid("scores", rule, remedy=remedy)
-        return curve
+        return EmpiricalTradeOff(self.in_scores, self.out_scores, allow_reversed=allow_reversed)
 
     def _scored(self) -> FloatArray:
         if self.scores is None:

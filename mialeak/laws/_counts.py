@@ -19,6 +19,7 @@ from mialeak._counts import (
     require_counts,
     require_genotype,
     require_genotype_means,
+    require_likely_counts,
     require_possible_target,
     require_probability,
 )
@@ -92,6 +93,7 @@ def _bit_log_ratio(
     require_counts(target, 1)
     chance = np.where(target == 1.0, one, zero)
     require_possible_target(chance > 0.0, target, p)
+    require_likely_counts(target, one, 1)
     rows = releases.rows
     releases.require((rows >= 0.0) & (rows <= 1.0), "be between 0 and 1")
     fixed = (one == 0.0) | (zero == 0.0)

@@ -9,8 +9,7 @@ from mialeak.means._leakage import mean_leakage
 from mialeak.means._margins import margin_leakage_scores
 from mialeak.means._planning import noise_for_leakage, samples_for_leakage
 from mialeak.means._report import MeanReport
-from mialeak.means._score import leakage_score
-from mialeak.means._tradeoff import gaussian_release_tradeoff, mean_tradeoff
+from mialeak.means._tradeoff import gaussian_release_tradeoff, leakage_score, mean_tradeoff
 
 __all__ = [
     "GaussianMeanTradeOff",

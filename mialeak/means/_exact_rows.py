@@ -28,8 +28,14 @@ __all__ = ["ExactRows", "refuse_without_exact_law"]
 _FPR = (1e-2, 1e-3, 1e-6)
 
 
-def refuse_without_exact_law(release: Release, noise_std: float) -> None:
+def refuse_without_exact_law(
+    release: Release, noise_std: float, people: int | None, panel: int | None
+) -> None:
     """Raise ValueError where the law of the means is not known exactly."""
+    if people is not None or panel is not None:
+        name = "population" if panel is None else "panel"
+        why = "the exact law is that of independent rows of a known population"
+        unsupported(name, "with exact", why, "Leave out one of the two")
     if noise_std > 0.0:
         why = "the law of a noisy mean is not known exactly"
         unsupported("exact", "with noise", why, "Leave out the noise")
@@ -66,7 +72,8 @@ class ExactRows:
     Raises
     ------
     ValueError
-        If a column has neither two values nor the counts 0, 1 and 2, or there is noise.
+        If a column has neither two values nor the counts 0, 1 and 2, or there is noise, a finite
+        population or a panel.
     """
 
     report: MeanReport
@@ -74,7 +81,8 @@ class ExactRows:
     top: int
 
     def __post_init__(self) -> None:
-        refuse_without_exact_law(self.release, self.report.noise_std)
+        report = self.report
+        refuse_without_exact_law(self.release, report.noise_std, report.people, report.panel)
 
     @cached_property
     def _bits(self) -> FloatArray:

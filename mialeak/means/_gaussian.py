@@ -25,11 +25,11 @@ __all__ = ["GaussianMeanTradeOff", "gaussian_mean_tradeoff"]
 
 BoolArray = npt.NDArray[np.bool_]
 
-#: Largest non-centrality and epsilon told from infinite ones: their products stay in the range.
+#: Largest non-centrality and epsilon that count as finite: their products stay in the range.
 _MOST = 1e100
 #: Logarithms: two tails are subtracted as they are where the smaller is less than half of the
 #: other, and where both underflow.
-_FAR_APART, _GONE = np.log(0.5), -750.0
+_FAR_APART, _UNDERFLOW = np.log(0.5), -750.0
 #: From here on the rounding of epsilon drowns the log of the smaller tail.  That tail matters for
 #: scores of this size only, and is then below 1e-6 of the other.
 _RESOLVED = 1e12
@@ -142,13 +142,13 @@ class GaussianMeanTradeOff(TradeOff):
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         return self._delta_near(epsilon, np.zeros(()), direction)
 
-    def _delta_near(self, epsilon: FloatArray, rest: FloatArray, direction: str) -> FloatArray:
-        score, epsilon, rest = np.broadcast_arrays(np.asarray(self.score), epsilon, rest)
+    def _delta_near(self, epsilon: FloatArray, low: FloatArray, direction: str) -> FloatArray:
+        score, epsilon, low = np.broadcast_arrays(np.asarray(self.score), epsilon, low)
         finite = epsilon < _MOST
         result = np.zeros(finite.shape)
         law = _Law(score[finite], self.n, self.columns)
         delta = law.delta_in if direction == "in" else law.delta_out
-        result[finite] = delta(epsilon[finite], rest[finite])[0]
+        result[finite] = delta(epsilon[finite], low[finite])[0]
         return result
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
@@ -191,47 +191,47 @@ class _Law:
         x_in = x * (self.n * self.width)
         return log_tails(x_in, self.columns, self.nc_in, np.asarray(gap_in))
 
-    def place(self, epsilon: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """X where the log likelihood ratio is ``epsilon + rest``, and its gap."""
+    def place(self, epsilon: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """X where the log likelihood ratio is ``epsilon + low``, and its gap."""
         slope = 2.0 * (self.n - 1.0)
         middle = -self.columns * self.width * deviance_share(self.width, 1.0 + self.width)
-        gap = (middle - self.distance - slope * epsilon) - slope * rest
-        return np.asarray(slope * ((self.most - epsilon) - rest)), np.asarray(gap)
+        gap = (middle - self.distance - slope * epsilon) - slope * low
+        return np.asarray(slope * ((self.most - epsilon) - low)), np.asarray(gap)
 
-    def delta_in(self, epsilon: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def delta_in(self, epsilon: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``P(l > epsilon | in) - e^epsilon P(l > epsilon | out)``, log of the second term."""
-        x, gap = self.place(epsilon, rest)
-        paid = self.tails_in(x, gap)[0]
-        price = epsilon + rest + log_tails(x, self.columns, self.nc_out, gap)[0]
+        x, gap = self.place(epsilon, low)
+        minuend = self.tails_in(x, gap)[0]
+        subtrahend = epsilon + low + log_tails(x, self.columns, self.nc_out, gap)[0]
 
         def close(k: Any) -> FloatArray:
             law = x[k], self.columns, self.nc_out[k], self.width, gap[k]
-            return np.asarray(epsilon[k] + rest[k] + log_call(*law))
+            return np.asarray(epsilon[k] + low[k] + log_call(*law))
 
-        price = np.where(epsilon < _RESOLVED, price, -np.inf)
-        return _difference(paid, price, close), price
+        subtrahend = np.where(epsilon < _RESOLVED, subtrahend, -np.inf)
+        return _difference(minuend, subtrahend, close), subtrahend
 
-    def delta_out(self, epsilon: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def delta_out(self, epsilon: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``P(l < -epsilon | out) - e^epsilon P(l < -epsilon | in)``, log of the second term."""
-        x, gap = self.place(-epsilon, -rest)
-        paid = log_tails(x, self.columns, self.nc_out, gap)[1]
-        price = epsilon + rest + self.tails_in(x, gap)[1]
+        x, gap = self.place(-epsilon, -low)
+        minuend = log_tails(x, self.columns, self.nc_out, gap)[1]
+        subtrahend = epsilon + low + self.tails_in(x, gap)[1]
 
         def close(k: Any) -> FloatArray:
             return log_put(x[k], self.columns, self.nc_out[k], self.width, gap[k])
 
-        price = np.where(epsilon < _RESOLVED, price, -np.inf)
-        return _difference(paid, price, close), price
+        subtrahend = np.where(epsilon < _RESOLVED, subtrahend, -np.inf)
+        return _difference(minuend, subtrahend, close), subtrahend
 
 
 def _difference(
-    paid: FloatArray, price: FloatArray, close: Callable[[Any], FloatArray]
+    minuend: FloatArray, subtrahend: FloatArray, close: Callable[[Any], FloatArray]
 ) -> FloatArray:
-    """``e^paid - e^price``, by `close` where it would be a small difference."""
-    some = paid > -np.inf
-    share = np.where(some, price, -np.inf) - np.where(some, paid, 0.0)
-    result = np.exp(paid) * -np.expm1(np.minimum(share, 0.0))
-    near = np.flatnonzero((share > _FAR_APART) & (paid > _GONE))
+    """``e^minuend - e^subtrahend``, by `close` where it would be a small difference."""
+    known = minuend > -np.inf
+    share = np.where(known, subtrahend, -np.inf) - np.where(known, minuend, 0.0)
+    result = np.exp(minuend) * -np.expm1(np.minimum(share, 0.0))
+    near = np.flatnonzero((share > _FAR_APART) & (minuend > _UNDERFLOW))
     if near.size:
         result[near] = np.exp(close(near))
     return np.asarray(result)
@@ -295,8 +295,8 @@ def gaussian_mean_tradeoff(target: Any, mean: Any, cov: Any, n: int) -> Gaussian
     """
     require_same_columns(mean=mean, target=target, cov=cov)
     mean = as_mean(mean)
-    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
+    require_genotype_moments(target, mean, cov, n)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)
     score = np.asarray(squared_distances(points, mean, by, "target")) / n

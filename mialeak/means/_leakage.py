@@ -68,7 +68,7 @@ def mean_leakage(
         "full": that of the columns, which takes more than two rows for each free column, and five
         to be known well; "shrunk": correlations shrunk to 0, for tables of any shape; "diagonal":
         variances alone, as if the columns were uncorrelated.  "auto" is "full" with more than 5
-        rows for each free column, and "diagonal" with fewer; the report says which.
+        rows for each free column, and "diagonal" with fewer; the report states which.
     population : int, optional
         N: the rows were drawn without replacement from so many people.  By default the population
         is endless.
@@ -183,14 +183,10 @@ noise_std=0, rate=1)
     if population is not None and panel is not None:
         why = "a finite population is known, or all of its people might be in the panel"
         unsupported("panel", "with population", why, "Leave out one of the two")
-    if exact and (population is not None or panel is not None):
-        name = "population" if panel is None else "panel"
-        why = "the exact law is that of independent rows of a known population"
-        unsupported(name, "with exact", why, "Leave out one of the two")
     if exact:
         from mialeak.means._exact_rows import refuse_without_exact_law
 
-        refuse_without_exact_law(release, noise_std)
+        refuse_without_exact_law(release, noise_std, population, panel)
     release.require_rows(covariance)
     return MeanReport(
         covariance,

@@ -39,7 +39,7 @@ def margin_leakage_scores(
 
     A margin is the table of counts of a few columns.  The counts of all cells of all margins are n
     times the mean of indicators, with a covariance that follows from the table, so that the score
-    accounts for what the margins say together.
+    accounts for all margins together.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ def _moments(places: IntArray, ends: IntArray, counts: IntArray) -> tuple[FloatA
     matrix = np.zeros((cells, cells), order="F")
     scale = np.empty(cells)
     for column, start, end in zip(places.T, starts, ends, strict=True):
-        own = np.bincount(column - start, counts, end - start)
-        scale[start:end] = 1.0 / np.sqrt(own)
+        frequencies = np.bincount(column - start, counts, end - start)
+        scale[start:end] = 1.0 / np.sqrt(frequencies)
         matrix[range(start, end), range(start, end)] = 1.0
     for b in range(ends.size):
         for a in range(b + 1, ends.size):
@@ -227,14 +227,14 @@ def _eliminate(matrix: FloatArray, ends: IntArray, done: Callable[[int], object]
         largest = float(np.diagonal(block).max())
         factor, pivots, rank, _ = linalg.lapack.dpstrf(block, tol=limit, lower=1, overwrite_a=1)
         rank = rank if largest > limit else 0  # LAPACK takes the first pivot if it is above 0
-        own = start + pivots[:rank] - 1
+        pivotal = start + pivots[:rank] - 1
         head = np.asfortranarray(np.tril(factor[:rank, :rank]))
-        matrix[np.ix_(own, own)] = head
-        kept.append(own)
+        matrix[np.ix_(pivotal, pivotal)] = head
+        kept.append(pivotal)
         if rank and end < cells:
-            below = np.asfortranarray(matrix[end:, own])
+            below = np.asfortranarray(matrix[end:, pivotal])
             below = linalg.blas.dtrsm(1.0, head, below, side=1, lower=1, trans_a=1, overwrite_b=1)
-            matrix[end:, own] = below
+            matrix[end:, pivotal] = below
             for top in range(end, cells, _STRIP):
                 strip = slice(top, min(top + _STRIP, cells))
                 update = below[top - end :] @ below[top - end : strip.stop - end].T
@@ -254,8 +254,8 @@ def _inverse(
     kept = np.concatenate(blocks)
     buffer = matrix.reshape(-1, order="F")
     start = 0
-    for own in blocks:
-        columns = matrix[np.ix_(kept, own)]
+    for pivotal in blocks:
+        columns = matrix[np.ix_(kept, pivotal)]
         end = start + columns.size
         buffer[start:end] = columns.reshape(-1, order="F")
         start = end

@@ -125,8 +125,8 @@ def noise_for_leakage(
     require_same_columns(mean=mean, target=target, cov=cov)
     proportional = as_flag(proportional, "proportional")
     mean = as_mean(mean)
-    require_genotype_moments(target, mean, cov)
     n = as_count(n, "n", least=2)
+    require_genotype_moments(target, mean, cov, n)
     allowed = n * _as_score(leakage)
     points = as_points(target, mean, "target")
     require(np.isfinite(points), points, "target", "be finite")
@@ -344,8 +344,8 @@ def samples_for_leakage(
     least = rows_bracket(to_second_order, near, least=2)[1]
     require(np.isfinite(least.reshape(squared.shape)), squared, "target", "need at most 2**53 rows")
     if by.rank:
-        few = least < _EXACT_ROWS
-        least[few] = _of_gaussian_rows(scores[few], by.rank, leakage, least[few])
+        small = least < _EXACT_ROWS
+        least[small] = _of_gaussian_rows(scores[small], by.rank, leakage, least[small])
     counts: npt.NDArray[np.int64] = least.astype(np.int64).reshape(squared.shape)
     return counts if counts.ndim else int(counts)
 

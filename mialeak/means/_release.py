@@ -18,8 +18,7 @@ from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._cautions import cautions_of, refuse_sites
-from mialeak.means._cautions_matrix import cautions_of_matrix
+from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores", "release_of"]
@@ -142,7 +141,7 @@ class Release:
         if self.rows < 3 or not self.numbers.size:
             return []
         low, high = self.numbers.min(axis=0), self.numbers.max(axis=0)
-        found = []
+        names = []
         for column in self.columns:
             if column.factor is not None:
                 continue
@@ -151,21 +150,21 @@ class Release:
                 continue
             values = self.numbers[:, column.place]
             if np.all(values % 1.0 == 0.0) and np.unique(values).size == self.rows:
-                found.append(column.name)
-        return found
+                names.append(column.name)
+        return names
 
     def deviations(self, row: int) -> FloatArray:
         """How far each value of the row is from what is published, in standard deviations."""
         gaps = self.numbers[row] - self.means
         gaps = np.divide(gaps, self.stds, out=np.zeros_like(gaps), where=self.stds > 0.0)
-        found = np.empty(len(self.columns))
+        result = np.empty(len(self.columns))
         for k, column in enumerate(self.columns):
             if column.factor is None:
-                found[k] = gaps[column.place]
+                result[k] = gaps[column.place]
             else:
                 share = column.counts[column.factor.codes[row]] / self.rows
-                found[k] = math.sqrt(1.0 / share - 1.0)
-        return found
+                result[k] = math.sqrt(1.0 / share - 1.0)
+        return result
 
     def value(self, row: int, column: Column) -> Any:
         """The value of a row, as a plain Python object."""
@@ -290,7 +289,7 @@ class Release:
 def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArray:
     """Leakage score of a row of each level against the histogram of one category.
 
-    `variance` is that of the noise on each share, in units of the share's own ``p (1 - p)``.  The
+    `variance` is that of the noise on each share, in units of the ``p (1 - p)`` of that share.  The
     frequencies q are those of the other rows, their covariance ``C = a (diag(q) - q q^T)`` with
     ``a = (n-1)/(n-2)``, and C + n R is inverted by Sherman and Morrison, with ``w = q + n R / a``::
 
@@ -301,20 +300,20 @@ def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArra
     """
     scores = np.zeros(counts.size)
     shown = counts > 0
-    n, some = int(counts.sum()), counts[shown]
-    if some.size < 2:
+    n, present = int(counts.sum()), counts[shown]
+    if present.size < 2:
         return scores
     a = (n - 1.0) / (n - 2.0)
-    own, other = (some - 1.0) / (n - 1.0), some / (n - 1.0)
+    alike, other = (present - 1.0) / (n - 1.0), present / (n - 1.0)
     if variance == 0.0:
         with np.errstate(divide="ignore"):
-            squares = (n - some) / (some - 1.0)  # 1/own - 1
+            squares = (n - present) / (present - 1.0)  # 1/alike - 1
     else:
-        added = n * variance * (some / n) * (1.0 - some / n) / a
+        added = n * variance * (present / n) * (1.0 - present / n) / a
         shares, lost = other**2 / (other + added), other * added / (other + added)
-        t = added / (own + added)
-        s = lost.sum() - lost + own * t
-        squares = (1.0 - own) ** 2 / (own + added) + shares.sum() - shares + (s - t) ** 2 / s
+        t = added / (alike + added)
+        s = lost.sum() - lost + alike * t
+        squares = (1.0 - alike) ** 2 / (alike + added) + shares.sum() - shares + (s - t) ** 2 / s
     scores[shown] = squares / (a * n)
     return scores
 
@@ -359,7 +358,7 @@ def release_of(
     levels = {name: part.numbers for name, part in parts.items()}
     cautions = cautions_of(factors, levels, chosen=columns is not None)
     del factors, levels
-    found: list[Column] = []
+    published: list[Column] = []
     unique = []
     count = sum(part.numbers is not None for part in parts.values())
     matrix, place = np.empty((places.size, count)), 0
@@ -369,15 +368,15 @@ def release_of(
         if part.numbers is not None:
             matrix[:, place] = as_floats(part.numbers[codes], f"column {name!r}", finite=True)
             _require_squares(matrix[:, place], f"column {name!r}")
-            found.append(Column(name, None, place))
+            published.append(Column(name, None, place))
             place += 1
             continue
         column = Column(name, Factor(codes, part.factor.levels))
         if columns is None and places.size >= 3 and _is_name(column, places.size):
             unique.append(name)
         else:
-            found.append(column)
-    if not found:
+            published.append(column)
+    if not published:
         rule = "have a column in which two rows agree, or one of numbers; every row has its own "
         rule += f"value in {listed(unique)}"
         invalid("table", rule, remedy="Choose columns to publish such a column all the same")
@@ -387,7 +386,7 @@ def release_of(
     }
     dropped = missing.size - places.size
     cautions += cautions_of_matrix(matrix)
-    return Release(found, matrix, places, dropped, tuple(unique), labelled, cautions)
+    return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions)
 
 
 @dataclass(frozen=True)
@@ -419,8 +418,8 @@ def _parts(
         text = isinstance(table, Mapping) and isinstance(table[name], Factor)
         if not missing.size:
             missing = np.zeros(len(factor.codes), np.bool_)
-        gone = factor.codes < 0
-        gaps = gone if gone.any() else None
+        absent = factor.codes < 0
+        gaps = absent if absent.any() else None
         if gaps is not None:
             missing |= gaps
         numbers = None if name in categories else as_numbers(factor.levels, text=text)
@@ -443,7 +442,7 @@ def _require_squares(values: FloatArray, name: str) -> None:
 
 
 def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]]) -> None:
-    counts = [(name, int(gone.sum())) for name, gone in gaps.items()]
+    counts = [(name, int(each.sum())) for name, each in gaps.items()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='drop' to leave such rows out, or exclude such columns"
     invalid("table", f"have no missing values; there are {where}", remedy=remedy)

@@ -250,7 +250,8 @@ class MeanReport(Result):
         Raises
         ------
         ValueError
-            If a column has neither two values nor the counts 0, 1 and 2, or there is noise.
+            If a column has neither two values nor the counts 0, 1 and 2, or there is noise, a
+            finite population or a panel.
         """
         from mialeak.means._exact_rows import ExactRows
 
@@ -267,21 +268,21 @@ class MeanReport(Result):
     @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        release, found = self._release, []
+        release, warnings = self._release, []
         if self.names:
             plural = len(self.names) > 1
-            found.append(
+            warnings.append(
                 f"Not published: {_named(self.names)}, in {'each of ' * plural}which every row has "
                 "its own value, as a name has."
             )
         unique = [c.name for c in release.categories if c.present == release.rows]
         if unique:
-            found.append(
+            warnings.append(
                 f"Every row has its own value in {_named(unique)}: this alone makes the leakage 1. "
                 "Exclude what is a name."
             )
         if release.identifiers:
-            found.append(
+            warnings.append(
                 f"{_named(release.identifiers)}: whole numbers, different in every row. Exclude "
                 "what is a number of the row or of the person."
             )
@@ -289,27 +290,27 @@ class MeanReport(Result):
             why = "as asked"
             if not release.has_rows_for_full:
                 why = f"{release.rows:,} rows are at most 5 for each of {release.free:,} columns"
-            found.append(
+            warnings.append(
                 f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
                 "correlations into account."
             )
         if self.covariance == "shrunk":
-            found.append(
+            warnings.append(
                 f"Correlations are shrunk to 0 by an intensity of {self.shrinkage:.2g}, with which "
                 "scores average what they must."
             )
         if self.covariance == "full" and not release.has_rows_for_full:
-            found.append(
+            warnings.append(
                 f"{release.rows:,} rows are at most 5 for each of {release.free:,} columns: the "
                 "covariance is uncertain, and scores are too high by a factor of about "
                 f"{1.0 / (1.0 - release.free / release.rows):.2g}."
             )
-        return found
+        return warnings
 
     @cached_property
     def caveats(self) -> list[str]:
         """What the numbers rest on, :attr:`cautions` and :attr:`warnings` first."""
-        found = [
+        caveats = [
             *self.cautions,
             *self.warnings,
             "Asymptotic: the limit for many rows. Each row is judged by the mean and covariance of "
@@ -318,24 +319,24 @@ class MeanReport(Result):
         columns = self._release.categories
         rare = sum(int(np.count_nonzero((c.counts > 0) & (c.counts < _RARE))) for c in columns)
         if rare:
-            found.append(
+            caveats.append(
                 f"Values of categories that fewer than {_RARE} rows have, here {rare:,}, are too "
                 "rare for that limit: what their rows leak is known roughly."
             )
         alone = int(np.isinf(self.scores).sum())
         if alone:
-            found.append(
+            caveats.append(
                 f"Unlike all others in some respect, such as a value of a category that no other "
                 f"row has, {alone:,} of the rows: judged by the others they leak 1; less, if the "
                 "population has more of their kind."
             )
         strays = [(c.name, stray) for c in columns if (stray := c.stray) is not None]
         if strays:
-            found.append(
+            caveats.append(
                 f"Column {listed(name for name, _ in strays)} is taken as a category: not all of "
                 f"its values are numbers, {strays[0][1]!r} is none."
             )
-        return found
+        return caveats
 
     def text(self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False) -> str:
         """The report for people, as ``print(report)`` shows it.
@@ -355,7 +356,7 @@ class MeanReport(Result):
     def document(
         self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False
     ) -> Document:
-        """What :meth:`text` says, apart from how it looks."""
+        """The content of :meth:`text`, without a layout."""
         return document(self, self._release, leakage=leakage, top=top, show_rows=show_rows)
 
     def to_dict(
@@ -410,8 +411,8 @@ def _named(names: Any) -> str:
 
 
 def _column(column: Column, release: Release) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": str(column.name)}
+    content: dict[str, Any] = {"name": str(column.name)}
     if column.factor is not None:
-        return {**found, "kind": "category", "values": column.present}
+        return {**content, "kind": "category", "values": column.present}
     mean, std = float(release.means[column.place]), float(release.stds[column.place])
-    return {**found, "kind": "number", "mean": mean, "std": std}
+    return {**content, "kind": "number", "mean": mean, "std": std}

@@ -1,4 +1,4 @@
-"""What the report on a table's means says."""
+"""The content of the report on the means of a table."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def _category(column: Column) -> str:
     return f"{printable(column.name)} ({column.present:,} values)"
 
 
-def _count(names: Sequence[str], one: str, many: str = "") -> str:
-    return f"{len(names):,} {one if len(names) == 1 else many or one + 's'}"
+def _count(names: Sequence[str], one: str, plural: str = "") -> str:
+    return f"{len(names):,} {one if len(names) == 1 else plural or one + 's'}"
 
 
 def _noise(report: MeanReport) -> Section:

@@ -225,9 +225,9 @@ def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) 
     if not columns:
         return 0.0
     grid = np.log(np.append(_INTENSITIES, 1.0))
-    found = [excess(x) for x in grid]
-    first = next((k for k, x in enumerate(found) if x <= 0.0), int(np.argmin(found)))
-    if first == 0 or found[first] > 0.0:  # the nearest
+    excesses = [excess(x) for x in grid]
+    first = next((k for k, x in enumerate(excesses) if x <= 0.0), int(np.argmin(excesses)))
+    if first == 0 or excesses[first] > 0.0:  # the nearest
         return float(np.exp(grid[first]))
     root = optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-12)
     return float(np.exp(root))
@@ -246,9 +246,9 @@ def _diagonal_scores(
     for block in kernel_blocks(table, matrix=False):
         rows = (table[block] - centre) * moves
         rows *= rows
-        left = scatter - n / (n - 1.0) * rows
-        left[left <= ALONE * scatter] = 0.0
-        variances = left / (n - 2.0) + added
+        others = scatter - n / (n - 1.0) * rows
+        others[others <= ALONE * scatter] = 0.0
+        variances = others / (n - 2.0) + added
         alone = (variances == 0.0) & (rows > 0.0)
         variances[variances == 0.0] = 1.0
         scores[block] = np.where(alone.any(axis=1), np.inf, (rows / variances).sum(axis=1))

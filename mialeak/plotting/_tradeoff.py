@@ -204,7 +204,8 @@ class TradeOffDisplay:
         Raises
         ------
         ValueError
-            If there are no scores, or NaN, or an option is out of range.
+            As :class:`mialeak.tradeoff.EmpiricalTradeOff`, or an option is out of range.  A curve
+            of scores that are larger out can be passed to :meth:`from_tradeoff`.
         ImportError
             If there are no axes given and matplotlib is not installed.
 

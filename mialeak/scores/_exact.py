@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count
+from mialeak._arrays import FloatArray, as_count, invalid
 from mialeak._counts import (
     MOST_ROWS,
     as_column_probabilities,
     count_tolerance,
+    is_mean_of_half,
     require_counts,
     require_genotype_means,
+    require_likely_counts,
     require_possible_genotype,
     require_possible_target,
 )
@@ -93,6 +95,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     p, fixed = as_column_probabilities(p, "p", target.size)
     as_count(n, "n", least=2)
     require_counts(target, 1)
+    require_likely_counts(target, p, 1)
     zero = 1.0 - target
     chance = np.abs(zero - p)
     if fixed.size:
@@ -195,6 +198,7 @@ def genotype_score(
 
         return map_releases(releases, target.size, in_unit_of(2.0 * p, rounded, most=2.0))
     require_counts(target, 2)
+    require_likely_counts(target, p, 2)
     if fixed.size:
         require_possible_genotype(target, p)
     table, factors = padded(_ONES, target.size)
@@ -203,6 +207,8 @@ def genotype_score(
         factors[:, fixed] = _ONES
 
     def score(piece: Piece) -> FloatArray:
+        if piece.rows.shape[0]:
+            _require_persons(piece.rows[0], n)
         out = np.empty(piece.rows.shape[0])
         tolerance = count_tolerance(piece.rows.dtype, n)
         kernels.log_quadratic_sums(piece.rows, float(n), tolerance, table, out)
@@ -216,6 +222,13 @@ def genotype_score(
 
     score_in_unit = in_unit_of(2.0 * p, score, most=2.0)
     return map_releases(releases, target.size, score_in_unit, explain_failure)
+
+
+def _require_persons(release: npt.NDArray[Any], n: int) -> None:
+    """Refuse n chromosomes: the sums of the counts of n genotypes are not all even."""
+    if is_mean_of_half(np.asarray(release, np.float64), n):
+        remedy = f"Pass the number of persons, {n // 2}"
+        invalid("n", "count persons; the sums of all columns are even", value=n, remedy=remedy)
 
 
 def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_scores, invalid
+from mialeak._arrays import FloatArray, as_flag, as_scores, invalid
 from mialeak._numerics.corners import Corners, between
 from mialeak._numerics.order import refuse_rates
 from mialeak._results import Kind
@@ -26,6 +27,8 @@ __all__ = [
 _PASSES, _WORTH_IT = 60, 0.02
 #: So many scores of a world that are 0 and 1 only are flags, if those of the other are not.
 _FLAGS = 10
+#: Scores whose area is this many standard errors below one half point the other way.
+_REVERSED = 6.0
 
 
 class Roc(NamedTuple):
@@ -47,6 +50,10 @@ class EmpiricalTradeOff(TradeOff):
         they may be infinite.  A loss is smaller for members: pass its negative.  Scores of one
         world that are 0 and 1 only, beside others of the other, are refused: flags look so; and so
         are two arrays that both run from 0 to 1 in order, as the rates of a curve do.
+    allow_reversed : bool
+        Take scores that are larger *out*, by more than six standard errors of the area, as they
+        are: their advantage is near 0.  Without it they are refused, since exchanged arguments,
+        p-values and losses are such scores.
 
     Attributes
     ----------
@@ -58,8 +65,8 @@ class EmpiricalTradeOff(TradeOff):
     Raises
     ------
     ValueError
-        If there are no scores in one of the worlds, NaN among them (with count and index), or
-        flags in place of scores.
+        If there are no scores in one of the worlds, NaN among them (with count and index), flags in
+        place of scores, or scores that are larger out.
 
     Notes
     -----
@@ -99,7 +106,8 @@ class EmpiricalTradeOff(TradeOff):
     _threshold: FloatArray = field(repr=False)
     kind: Kind
 
-    def __init__(self, in_scores: Any, out_scores: Any) -> None:
+    def __init__(self, in_scores: Any, out_scores: Any, *, allow_reversed: bool = False) -> None:
+        allow_reversed = as_flag(allow_reversed, "allow_reversed")
         inside, outside = as_scores(in_scores, "in_scores"), as_scores(out_scores, "out_scores")
         _refuse_flags(inside, outside, "in_scores")
         _refuse_flags(outside, inside, "out_scores")
@@ -110,6 +118,18 @@ class EmpiricalTradeOff(TradeOff):
         values = (inside.size, outside.size, hits, false, threshold, "estimate")
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
+        if not allow_reversed:
+            self._require_direction()
+
+    def _require_direction(self) -> None:
+        error = math.sqrt((1.0 / self.n_in + 1.0 / self.n_out) / 12.0)
+        if self.auc < 0.5 - _REVERSED * error:
+            rule = f"be the larger scores; the area of their curve is {self.auc:.3f}"
+            remedy = (
+                "Exchange the arguments if out_scores are those of members; pass minus a p-value, "
+                "loss or distance; or pass allow_reversed=True"
+            )
+            invalid("in_scores", rule, remedy=remedy)
 
     @cached_property
     def roc(self) -> Roc:
