@@ -114,7 +114,8 @@ def test_the_report_and_the_shell_name_the_population(tmp_path, capsys):
     [
         ({"population": 60}, ValueError, "population must be above the 60 rows that are drawn"),
         ({"population": 90.0}, TypeError, "population must be an integer"),
-        ({"population": TABLE}, TypeError, "population must be the number of people"),
+        ({"population": TABLE}, ValueError, "population must be above the 60 rows"),
+        ({"population": {"income": [1.0]}}, ValueError, "population must be columns of the table"),
         ({"panel": 0}, ValueError, "panel must be between 1"),
         ({"panel": TABLE}, TypeError, "panel must be the number of rows"),
         ({"population": 90, "panel": 30}, ValueError, "panel is not available with population"),
@@ -150,3 +151,104 @@ def test_a_report_on_a_population_has_no_exact_rows(option):
 def test_curves_without_an_answer_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         mean_tradeoff([1.0], [0.0], [1.0], 50, **options)
+
+
+# --- the register at hand ---------------------------------------------------------------------
+
+PEOPLE = {
+    "income": RNG.normal(size=500),
+    "age": RNG.gamma(3.0, size=500),
+    "owner": RNG.integers(0, 2, size=500),
+    "region": np.array(list("nesw"))[RNG.integers(0, 4, size=500)],
+}
+DRAWN = RNG.choice(500, 120, replace=False)
+SAMPLE = {name: values[DRAWN] for name, values in PEOPLE.items()}
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+@pytest.mark.parametrize(("rate", "noise_std"), [(1.0, 0.0), (1.0, 0.1), (0.5, 0.1)])
+def test_a_register_gives_the_mean_and_covariance_of_the_other_people(structure, rate, noise_std):
+    columns = ["income", "age", "owner"]
+    options = {"structure": structure, "sampling_rate": rate, "noise_std": noise_std}
+    report = mean_leakage(SAMPLE, columns, population=PEOPLE, **options)
+    assert (report.people, report.has_register, report.rows) == (500, True, 120)
+    whole = np.stack([PEOPLE[name] for name in columns], axis=1)
+    noise = noise_std**2 * whole.var(axis=0)
+    for row in (0, 17, 119):
+        others = np.delete(whole, DRAWN[row], axis=0)
+        mean, cov = others.mean(axis=0), np.cov(others.T)
+        release = {"n": 120, "population_size": 500, "sampling_rate": rate}
+        if noise_std:
+            release["release_noise_cov"] = noise if structure == "diagonal" else np.diag(noise)
+        known = np.diag(cov) if structure == "diagonal" else cov
+        curve = mean_tradeoff(whole[DRAWN[row]], mean, known, **release)
+        assert report.leakage[row] == pytest.approx(float(curve.advantage), rel=1e-9)
+
+
+def test_samples_of_a_register_leak_what_attacks_gain():
+    """20,000 samples in each world of 120 of the 500; the score by all other people."""
+    rng, rounds, n = np.random.default_rng(8), 20_000, 120
+    report = mean_leakage(SAMPLE, ["income", "age"], population=PEOPLE)
+    row = int(np.argmax(report.leakage))
+    rows = np.stack([PEOPLE["income"], PEOPLE["age"]], axis=1)
+    z, others = rows[DRAWN[row]], np.delete(rows, DRAWN[row], axis=0)
+    weights = np.linalg.solve(np.cov(others.T), z - others.mean(axis=0))
+    values, own = others @ weights, float(z @ weights)
+    scores = np.empty((2, rounds))
+    for k in range(rounds):
+        order = rng.permutation(499)[:n]
+        scores[:, k] = values[order].sum(), values[order[1:]].sum() + own
+    at = np.sort(scores.ravel())
+    fpr, power = (1 - np.searchsorted(np.sort(s), at) / rounds for s in scores)
+    assert np.max(power - fpr) == pytest.approx(report.highest, abs=0.025)
+
+
+def test_categories_are_matched_by_their_values():
+    report = mean_leakage(SAMPLE, population=PEOPLE)
+    order = np.random.default_rng(1).permutation(500)
+    shuffled = {name: values[order] for name, values in reversed(PEOPLE.items())}
+    again = mean_leakage(SAMPLE, population=shuffled)
+    assert again.leakage == pytest.approx(report.leakage, rel=1e-9)
+    assert "Each row is judged by the mean and covariance of all other people" in " ".join(
+        report.text().split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"income": SAMPLE["income"] + 1e-9}, "it has 0 like row 0, of which the table has 1"),
+        ({"income": np.repeat(SAMPLE["income"][:60], 2)}, "it has 0 like row 1"),
+        ({"owner": SAMPLE["owner"].astype(str)}, "column 'owner', but one of another type"),
+        ({"region": np.array(["x"] * 120)}, "It has no 'x' in column 'region'"),
+    ],
+)
+def test_a_row_that_is_none_of_the_people_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        mean_leakage({**SAMPLE, **change}, population=PEOPLE, categories=["region"])
+
+
+def test_columns_of_another_kind_are_refused():
+    people = {**PEOPLE, "owner": PEOPLE["owner"].astype(str)}
+    message = "population must hold numbers in column 'owner', as the table does; it holds text"
+    with pytest.raises(ValueError, match=message):
+        mean_leakage(SAMPLE, population=people)
+
+
+def test_a_person_counts_once():
+    twice = {name: np.append(values, values[:1]) for name, values in SAMPLE.items()}
+    with pytest.raises(ValueError, match="it has 1 like row 0, of which the table has 2"):
+        mean_leakage(twice, population=PEOPLE)
+
+
+def test_the_shell_takes_a_register(tmp_path, capsys):
+    for name, table in (("people", PEOPLE), ("sample", SAMPLE)):
+        rows = zip(*table.values(), strict=True)
+        lines = [",".join(table), *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    sample, people = str(tmp_path / "sample.csv"), str(tmp_path / "people.csv")
+    assert main(["mean", sample, "--population", people, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["people"], content["has_register"]) == (500, True)
+    expected = mean_leakage(SAMPLE, population=PEOPLE)
+    assert content["highest"] == pytest.approx(expected.highest, rel=1e-12)

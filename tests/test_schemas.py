@@ -73,6 +73,7 @@ OUTPUTS = {
         "mean CSV --categories age --top 60",
         "mean CSV --covariance shrunk --exclude sex",
         "mean CSV --population 1000",
+        "mean SAMPLE --population CSV",
         "mean CSV --panel 100",
         "mean NPZ --columns flag,when",
         "mean --example genotypes --top 1 --show-rows",

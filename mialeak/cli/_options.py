@@ -10,6 +10,7 @@ import argparse
 import csv
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "numbers",
     "one_table",
     "read_file",
+    "read_population",
     "whole",
 ]
 
@@ -274,6 +276,22 @@ def read_file(options: argparse.Namespace, columns: Any, *, whole: bool = True) 
         progress=sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
         whole=whole,
     )
+
+
+def read_population(
+    options: argparse.Namespace,
+    text: str | None,
+    *,
+    is_size: bool = True,
+    whole: bool = False,
+) -> tuple[Any, list[Path]]:
+    """The register or panel, and its file; of a register perhaps its number of people."""
+    if text is None:
+        return None, []
+    if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
+        return int(text.replace(",", "").replace("_", "")), []
+    of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
+    return read_file(of_file, None, whole=whole), [Path(text)]
 
 
 def markers(options: argparse.Namespace) -> list[str]:

@@ -81,9 +81,9 @@ def add_parser(commands: Any) -> None:
     )
     add(
         "--population",
-        type=_options.whole(1),
-        metavar="N",
-        help="the rows were drawn without replacement from N people (default: no end of them)",
+        metavar="FILE|N",
+        help="the register that the rows were drawn from without replacement, a table with a row "
+        "for each of its people; or their number N (default: no end of them)",
     )
     add(
         "--panel",
@@ -113,7 +113,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    report, file, origin = _report(options)
+    report, inputs, origin = _report(options)
     limit = options.max_leakage
     over, verdict = _output.judge("The riskiest row", report.highest, limit)
     if report.exact and limit is not None and not over:
@@ -132,17 +132,17 @@ def run(options: argparse.Namespace) -> int:
         schema="mialeak.mean/2",
         content=content,
         draw=lambda: _figure(report, options),
-        title=f"What publishing means of {options.example or file.name} leaks",
+        title=f"What publishing means of {options.example or inputs[0].name} leaks",
         alts=("Leakage of each row, riskiest first.", "Leakage by noise on the means."),
-        inputs=[file],
+        inputs=inputs,
         verdict=verdict,
         over=over,
         source=origin,
     )
 
 
-def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
-    """The report, the file, and whom to thank for an example."""
+def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
+    """The report, its files, and whom to thank for an example."""
     _options.one_table(options, "mean")
     options.typed |= {
         "categories": "--categories",
@@ -171,6 +171,7 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
             frame = described | dict(zip(example.snps.tolist(), example.counts.T, strict=True))
     from mialeak.means import mean_leakage
 
+    population, inputs = _options.read_population(options, options.population, whole=True)
     report = mean_leakage(
         frame,
         columns,
@@ -178,14 +179,14 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, Path, str]:
         categories=_options.names(options.categories or "", "--categories"),
         labels=labels,
         structure=options.covariance,
-        population=options.population,
+        population=population,
         panel=options.panel,
         noise_std=options.noise_std,
         sampling_rate=options.rate,
         exact=options.exact,
         na=options.na,
     )
-    return report, file, origin
+    return report, [file, *inputs], origin
 
 
 def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:

@@ -208,10 +208,10 @@ def _add_population(add: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
     frame, columns, margins, file, origin = _read(options)
-    population, inputs = _read_population(options, options.population)
+    population, inputs = _options.read_population(options, options.population)
     panel = None
     if options.panel is not None:
-        panel, inputs = _read_population(options, options.panel, is_size=False)
+        panel, inputs = _options.read_population(options, options.panel, is_size=False)
     from mialeak.tables import table_leakage
 
     report = table_leakage(
@@ -411,18 +411,6 @@ def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
         return list(dict.fromkeys([*wanted, *heeded]))
 
     return columns
-
-
-def _read_population(
-    options: argparse.Namespace, text: str | None, *, is_size: bool = True
-) -> tuple[Any, list[Path]]:
-    """The register or panel, and its file; of a register perhaps its number of people."""
-    if text is None:
-        return None, []
-    if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
-        return int(text.replace(",", "").replace("_", "")), []
-    of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
-    return _options.read_file(of_file, None, whole=False), [Path(text)]
 
 
 def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from mialeak._arrays import (
     as_choice,
     as_count,
@@ -16,6 +18,7 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._io import read_table
+from mialeak.means._register import in_register
 from mialeak.means._release import release_of
 from mialeak.means._report import MeanReport
 from mialeak.means._tradeoff import unsampled_share
@@ -37,7 +40,7 @@ def mean_leakage(
     categories: Sequence[Any] = (),
     labels: Sequence[Any] = (),
     structure: Covariance = "auto",
-    population: int | None = None,
+    population: Any = None,
     panel: int | None = None,
     noise_std: float = 0.0,
     sampling_rate: float = 1.0,
@@ -69,9 +72,10 @@ def mean_leakage(
         to be known well; "shrunk": correlations shrunk to 0, for tables of any shape; "diagonal":
         variances alone, as if the columns were uncorrelated.  "auto" is "full" with more than 5
         rows for each free column, and "diagonal" with fewer; the report states which.
-    population : int, optional
-        N: the rows were drawn without replacement from so many people.  By default the population
-        is endless.
+    population : table or int, optional
+        The register that the rows were drawn from without replacement, a table of the same columns
+        in which each row is one of the people: its mean and covariance are known.  Or N, the number
+        of its people, if only that is known.  By default the population is endless.
     panel : int, optional
         The attacker knows the population by a sample of so many other rows alone.  By default the
         mean and covariance of the population are known.
@@ -97,7 +101,8 @@ def mean_leakage(
         If `table` is no table, or a column does not hold single values of one type.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
-        are fewer than 3 rows, `population` is not above the number of rows, or comes with `panel`,
+        are fewer than 3 rows, `population` has not more people than the table has rows, has fewer
+        people like a row than the table, or comes with `panel`,
         or one of them with `exact`, values are missing and ``na="error"``, numbers are infinite, an
         option is out of range, `structure` is "full" with too few rows for it, or `exact` is asked
         for columns without an exact law.
@@ -125,7 +130,8 @@ def mean_leakage(
         m_i = n/(n-1)^2 h_i / (1 - (1 - a) n h_i / ((n-1)(n-2)))
 
     with "diagonal" the same for each column, summed.  With `population` the means of n of N people
-    have a variance smaller by ``1 - n/N``: a score is 1/(1 - n/N) times as large without noise.
+    have a variance smaller by ``1 - n/N``: a score is 1/(1 - n/N) times as large without noise.  A
+    register stands in S, V and c_i for the rows, with N for n in A, h and m times N/n.
     With `panel` the attacker compares with the means of n0 rows: ``1 + n/n0`` in its place.  The
     intensity of "shrunk" is the least one with which the scores of the rows average d/n, as scores
     of fresh rows do.
@@ -158,14 +164,11 @@ noise_std=0, rate=1)
     noise_std = as_float(noise_std, "noise_std")
     if not 0.0 <= noise_std <= _MOST_NOISE:
         invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
-    for name, value, unit in (("population", population, "people"), ("panel", panel, "rows")):
-        if hasattr(value, "__len__") or hasattr(value, "columns"):
-            remedy = "Its means and covariance are taken from the other rows of the table"
-            invalid(name, f"be the number of {unit}, not a table", remedy=remedy, error=TypeError)
-    if isinstance(table, (str, PathLike)):
-        table = read_table(table)  # type: ignore[arg-type]
+    if hasattr(panel, "__len__") or hasattr(panel, "columns"):
+        remedy = "Its means and covariance are taken from the other rows of the table"
+        invalid("panel", "be the number of rows, not a table", remedy=remedy, error=TypeError)
     release = release_of(
-        table,
+        _read(table),
         _as_names(columns),
         exclude=_as_names(exclude),
         categories=_as_names(categories),
@@ -174,11 +177,23 @@ noise_std=0, rate=1)
     )
     if release.rows < 3:
         invalid("table", f"have at least 3 rows; it has {release.rows}")
+    register = everyone = None
+    if population is not None and not isinstance(population, (int, float, np.number)):
+        everyone = release_of(
+            _read(population),
+            [column.name for column in release.columns],
+            categories=[column.name for column in release.categories],
+            drop=na == "drop",
+            argument="population",
+        )
+        population = everyone.rows
     rows = sampled_rows(sampling_rate, release.rows)
     unsampled_share(population, release.rows, rows, "population")
+    if everyone is not None:
+        register = in_register(release, everyone)
     covariance: str = structure
     if structure == "auto":
-        covariance = "full" if release.has_rows_for_full else "diagonal"
+        covariance = "full" if (everyone or release).has_rows_for_full else "diagonal"
     panel = None if panel is None else as_count(panel, "panel", least=1)
     if population is not None and panel is not None:
         why = "a finite population is known, or all of its people might be in the panel"
@@ -187,7 +202,7 @@ noise_std=0, rate=1)
         from mialeak.means._exact_rows import refuse_without_exact_law
 
         refuse_without_exact_law(release, noise_std, population, panel)
-    release.require_rows(covariance)
+    (everyone or release).require_rows(covariance)
     return MeanReport(
         covariance,
         noise_std,
@@ -196,7 +211,12 @@ noise_std=0, rate=1)
         release,
         people=None if population is None else int(population),
         panel=panel,
+        _register=register,
     )
+
+
+def _read(table: Any) -> Any:
+    return read_table(table) if isinstance(table, (str, PathLike)) else table
 
 
 def _as_names(names: Any) -> Any:

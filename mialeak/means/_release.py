@@ -326,12 +326,13 @@ def release_of(
     categories: Sequence[Any] = (),
     labels: Sequence[Any] = (),
     drop: bool = False,
+    argument: str = "table",
 ) -> Release:
     """The release of the means of a table.
 
     Columns of numbers stay numbers, and so do those of a CSV whose values all read as numbers,
     unless they are among `categories`.  Unless `columns` are chosen, a column of text in which
-    every row has its own value is not published.
+    every row has its own value is not published.  Errors name the table by its `argument`.
 
     Raises
     ------
@@ -341,7 +342,7 @@ def release_of(
     described = _described(table, labels)
     if columns is None and described:
         exclude = [*exclude, *described]
-    parts, missing = _parts(table, columns, exclude, categories)
+    parts, missing = _parts(table, columns, exclude, categories, argument)
     factors = {name: part.factor for name, part in parts.items()}
     refuse_sites(factors)
     for place, name in enumerate(categories):
@@ -349,12 +350,12 @@ def release_of(
             invalid("categories", "be among the columns", index=place, value=name)
     gaps = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
     if gaps and not drop:
-        _refuse_missing(gaps)
+        _refuse_missing(gaps, argument)
     places = np.flatnonzero(~missing)
     if not places.size:
         most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))[:3]
         remedy = f"Exclude the columns that miss most: {listed(most)}"
-        invalid("table", "have at least one row without a missing value", remedy=remedy)
+        invalid(argument, "have at least one row without a missing value", remedy=remedy)
     levels = {name: part.numbers for name, part in parts.items()}
     cautions = cautions_of(factors, levels, chosen=columns is not None)
     del factors, levels
@@ -379,7 +380,7 @@ def release_of(
     if not published:
         rule = "have a column in which two rows agree, or one of numbers; every row has its own "
         rule += f"value in {listed(unique)}"
-        invalid("table", rule, remedy="Choose columns to publish such a column all the same")
+        invalid(argument, rule, remedy="Choose columns to publish such a column all the same")
     labelled = {
         str(name): [factor.value(int(code)) for code in factor.codes]
         for name, factor in described.items()
@@ -407,13 +408,18 @@ def _described(table: Any, labels: Sequence[Any]) -> dict[Any, Factor]:
 
 
 def _parts(
-    table: Any, columns: Sequence[Any] | None, exclude: Sequence[Any], categories: Sequence[Any]
+    table: Any,
+    columns: Sequence[Any] | None,
+    exclude: Sequence[Any],
+    categories: Sequence[Any],
+    argument: str,
 ) -> tuple[dict[Any, _Part], npt.NDArray[np.bool_]]:
     """The columns as they are read, and the rows in which one of them has no value."""
+    chosen_by = "columns" if argument == "table" else argument
     parts: dict[Any, _Part] = {}
     missing = np.zeros(0, np.bool_)
     for name, factor in each_factor(
-        table, columns, exclude=list(exclude) or None, argument="table"
+        table, columns, exclude=list(exclude) or None, argument=argument, chosen_by=chosen_by
     ):
         text = isinstance(table, Mapping) and isinstance(table[name], Factor)
         if not missing.size:
@@ -441,11 +447,11 @@ def _require_squares(values: FloatArray, name: str) -> None:
         invalid(name, f"{rule} {high - low:g} at most", remedy=remedy.format("multiply"))
 
 
-def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]]) -> None:
+def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]], argument: str) -> None:
     counts = [(name, int(each.sum())) for name, each in gaps.items()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='drop' to leave such rows out, or exclude such columns"
-    invalid("table", f"have no missing values; there are {where}", remedy=remedy)
+    invalid(argument, f"have no missing values; there are {where}", remedy=remedy)
 
 
 def _is_name(column: Column, rows: int) -> bool:

@@ -13,6 +13,7 @@ from mialeak._arrays import FloatArray, as_count, as_share, listed
 from mialeak._report.document import Document, as_text
 from mialeak._results import Kind, Result
 from mialeak.means._cautions import noise_cautions
+from mialeak.means._register import InRegister
 from mialeak.means._release import Column, Release
 from mialeak.means._report_document import document
 from mialeak.tradeoff import GaussianTradeOff
@@ -75,6 +76,7 @@ class MeanReport(Result):
     _release: Release = field(repr=False)
     people: int | None = None
     panel: int | None = None
+    _register: InRegister | None = field(default=None, repr=False)
     _summaries: dict[float, tuple[float, float]] = field(default_factory=dict, repr=False)
     _exact_rows: dict[int, ExactRows] = field(default_factory=dict, repr=False)
     kind: Kind = "asymptotic"
@@ -112,12 +114,25 @@ class MeanReport(Result):
     @property
     def free_columns(self) -> int:
         """Numbers published, not counting those that follow from others."""
-        return self._release.free
+        return self._known.free
+
+    @property
+    def has_register(self) -> bool:
+        """Whether the population is a register at hand, all of whose people are known.
+
+        Standard deviations of columns are then those of its people.
+        """
+        return self._register is not None
+
+    @property
+    def _known(self) -> Release:
+        """The rows that stand for the population: the people of a register, or the table's own."""
+        return self._release if self._register is None else self._register.release
 
     @property
     def shrinkage(self) -> float | None:
         """The intensity of a shrunk covariance; None for another."""
-        return self._release.shrinkage if self.covariance == "shrunk" else None
+        return self._known.shrinkage if self.covariance == "shrunk" else None
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -154,9 +169,10 @@ class MeanReport(Result):
 
     def _scores(self, noise_std: float) -> FloatArray:
         # (V C + k R)^-1 / k, from (C + k R')^-1 / k with R' = R / V.
-        variance = self._variance
-        noise = noise_std / np.sqrt(variance)
-        return self._release.scores(self.covariance, noise, self.rate) / variance
+        variance, known = self._variance, self._known
+        noise, rate = noise_std / np.sqrt(variance), self.rows_used / known.rows
+        scores = known.scores(self.covariance, noise, rate) / variance
+        return scores if self._register is None else scores[self._register.places]
 
     def _advantage(self, scores: FloatArray) -> FloatArray:
         return self.rate * np.asarray(GaussianTradeOff(np.sqrt(scores)).advantage)
@@ -286,10 +302,11 @@ class MeanReport(Result):
                 f"{_named(release.identifiers)}: whole numbers, different in every row. Exclude "
                 "what is a number of the row or of the person."
             )
-        if self.covariance == "diagonal" and release.free > 1:
+        known = self._known
+        if self.covariance == "diagonal" and known.free > 1:
             why = "as asked"
-            if not release.has_rows_for_full:
-                why = f"{release.rows:,} rows are at most 5 for each of {release.free:,} columns"
+            if not known.has_rows_for_full:
+                why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"
             warnings.append(
                 f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
                 "correlations into account."
@@ -299,22 +316,25 @@ class MeanReport(Result):
                 f"Correlations are shrunk to 0 by an intensity of {self.shrinkage:.2g}, with which "
                 "scores average what they must."
             )
-        if self.covariance == "full" and not release.has_rows_for_full:
+        if self.covariance == "full" and not known.has_rows_for_full:
             warnings.append(
-                f"{release.rows:,} rows are at most 5 for each of {release.free:,} columns: the "
+                f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns: the "
                 "covariance is uncertain, and scores are too high by a factor of about "
-                f"{1.0 / (1.0 - release.free / release.rows):.2g}."
+                f"{1.0 / (1.0 - known.free / known.rows):.2g}."
             )
         return warnings
 
     @cached_property
     def caveats(self) -> list[str]:
         """What the numbers rest on, :attr:`cautions` and :attr:`warnings` first."""
+        law = "the others, as if these were known."
+        if self.has_register:
+            law = "all other people of the register."
         caveats = [
             *self.cautions,
             *self.warnings,
             "Asymptotic: the limit for many rows. Each row is judged by the mean and covariance of "
-            "the others, as if these were known.",
+            + law,
         ]
         columns = self._release.categories
         rare = sum(int(np.count_nonzero((c.counts > 0) & (c.counts < _RARE))) for c in columns)
@@ -327,8 +347,12 @@ class MeanReport(Result):
         if alone:
             caveats.append(
                 f"Unlike all others in some respect, such as a value of a category that no other "
-                f"row has, {alone:,} of the rows: judged by the others they leak 1; less, if the "
-                "population has more of their kind."
+                f"row has, {alone:,} of the rows: judged by the others they leak 1"
+                + (
+                    "."
+                    if self.has_register
+                    else "; less, if the population has more of their kind."
+                )
             )
         strays = [(c.name, stray) for c in columns if (stray := c.stray) is not None]
         if strays:
@@ -377,6 +401,7 @@ class MeanReport(Result):
             "rows_dropped": self.rows_dropped,
             "rows_used": self.rows_used,
             "people": self.people,
+            "has_register": self.has_register,
             "panel": self.panel,
             "rate": self.rate,
             "noise_std": self.noise_std,

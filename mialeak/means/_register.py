@@ -1,0 +1,87 @@
+"""A table beside the register that its rows were drawn from: which of its people they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import invalid
+from mialeak.means._release import Release
+
+__all__ = ["InRegister", "in_register"]
+
+
+class InRegister(NamedTuple):
+    """The place of each row of a table among the people of a register; equal people have one."""
+
+    release: Release
+    places: npt.NDArray[np.intp]
+
+
+def in_register(table: Release, register: Release) -> InRegister:
+    """The place of each row of the table in the register from which it was drawn.
+
+    Raises
+    ------
+    ValueError
+        If a column of numbers holds text in the register, or the register has fewer people like a
+        row than the table.
+    """
+    words = {column.name for column in register.categories}
+    for column in table.columns:
+        if column.factor is None and column.name in words:
+            rule = f"hold numbers in column {column.name!r}, as the table does; it holds text"
+            remedy = "Convert the column of one of the two, or name it among the categories"
+            invalid("population", rule, remedy=remedy)
+    people = _keys(register, register)
+    every, first, place = np.unique(people, return_index=True, return_inverse=True)
+    rows = _keys(table, register)
+    at = np.minimum(np.searchsorted(every, rows), every.size - 1)
+    shown = np.bincount(at, minlength=every.size)
+    known = np.where(every[at] == rows, np.bincount(place, minlength=every.size)[at], 0)
+    over = shown[at] > known
+    if over.any():
+        row = int(np.argmax(over))
+        alike = int(np.count_nonzero(rows == rows[row]))
+        rule = (
+            f"have at least as many people like each row as the table; it has {int(known[row]):,} "
+            f"like row {int(table.places[row]):,}, of which the table has {alike:,}"
+        )
+        remedy = _stranger(table, register, row)
+        invalid("population", rule, remedy=remedy)
+    return InRegister(register, first[at])
+
+
+def _stranger(table: Release, register: Release, row: int) -> str:
+    """Why a row of the table is none of the people, as far as one of its categories shows."""
+    levels = {
+        column.name: [column.factor.value(code) for code in range(len(column.factor.levels))]
+        for column in register.columns
+        if column.factor is not None
+    }
+    for column in table.categories:
+        value, known = table.value(row, column), levels[column.name]
+        if value not in known:
+            sentence = f"It has no {value!r} in column {column.name!r}"
+            if str(value) in map(str, known):
+                sentence += ", but one of another type: convert the column of one of the two"
+            return sentence
+    return "Every row of the table must be one of its people, with the same numbers"
+
+
+def _keys(release: Release, register: Release) -> npt.NDArray[np.void]:
+    """Each row as bytes: its numbers, and its categories by their codes in the register."""
+    columns = {column.name: column for column in register.columns}
+    matrix = np.empty((release.rows, len(columns)))
+    for k, column in enumerate(columns.values()):
+        here = next(each for each in release.columns if each.name == column.name)
+        if column.factor is None:
+            matrix[:, k] = release.numbers[:, here.place] + 0.0  # one sign for zero
+            continue
+        assert here.factor is not None
+        codes = {column.factor.value(code): code for code in range(len(column.factor.levels))}
+        level = [codes.get(here.factor.value(c), -1) for c in range(len(here.factor.levels))]
+        matrix[:, k] = np.array(level, np.float64)[here.factor.codes]
+    return matrix.view(np.dtype((np.void, matrix.itemsize * len(columns)))).ravel()
