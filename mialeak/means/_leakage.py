@@ -130,9 +130,9 @@ def mean_leakage(
         m_i = n/(n-1)^2 h_i / (1 - (1 - a) n h_i / ((n-1)(n-2)))
 
     with "diagonal" the same for each column, summed.  With `population` the means of n of N people
-    have a variance smaller by ``1 - n/N``: a score is 1/(1 - n/N) times as large without noise.  The
-    people of a register stand for the rows, with N for n but in ``n R``, and m times N/n.
-    With `panel` the attacker compares with the means of n0 rows: ``1 + n/n0`` in its place.  The
+    have a variance smaller by ``1 - n/N``: a score is 1/(1 - n/N) times as large without noise.
+    The people of a register stand for the rows, with N for n but in ``n R``, and m times N/n.  With
+    `panel` the attacker compares with the means of n0 rows: ``1 + n/n0`` in its place.  The
     intensity of "shrunk" is the least one with which the scores of the rows average d/n, as scores
     of fresh rows do.
 
