@@ -215,6 +215,16 @@ def test_people_of_one_ancestry_beside_frequencies_of_another_are_taken():
         mean_tradeoff(1.0 * (p <= 0.5), p, p * (1 - p), 500)
 
 
+def test_names_that_end_in_numbers_are_those_of_persons():
+    """Persons by family and number, and twins with genotypes, have no caution."""
+    for names, rows in (
+        ([f"F{k // 3}_{k % 3}" for k in range(120)], CARRIES[:120, :20]),
+        ([f"A_{k}" for k in range(120)], CARRIES[:120, :20]),
+        ([f"F{k // 2}_{k % 2 + 1}" for k in range(120)], GENOTYPES[:120, :20]),
+    ):
+        assert not mean_leakage(pd.DataFrame(rows).assign(name=names)).cautions
+
+
 def test_matrices_that_may_be_covariances_are_taken():
     scaled = (MEASURED - MEASURES[0]) / MEASURED.std(axis=0)
     mean_tradeoff(scaled[0], np.zeros(4), MEASURES[1], 300)

@@ -263,6 +263,9 @@ _ADVICE = {
     "pass strata=,": "pass --strata,",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",
+    "without counts: it is about a table of counts. Name counts": (
+        "without --counts: it is about a table of counts. Pass --counts"
+    ),
     "pass allow_reversed=True": "pass --allow-reversed",
 }
 
