@@ -161,10 +161,10 @@ def require_likely_counts(
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
     caller has them, and a mean called `name`, in multiples of `unit`.
     """
-    inside = (p > 0.0) & (p < 1.0)
+    inside = (p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN)
     if np.count_nonzero(inside) < _SITES or not targets.size:
         return
-    p, rows = p[inside], np.rint(targets.reshape(-1, p.size)[:_ROWS, inside])
+    rows, p = np.rint(targets.reshape(-1, p.size)[:_ROWS, inside]), p[inside]
     expected = _expected_loss(p, most)
     loss, swapped = _log_loss(rows, p, most), _log_loss(rows, 1.0 - p, most)
     other = (loss > swapped + _NATS) & (loss > _UNUSUAL * expected)

@@ -38,7 +38,7 @@ from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
 from mialeak.cli import main
 from mialeak.estimators import least_squares_influence, quantile_influence
-from mialeak.laws import Genotype, Lattice
+from mialeak.laws import Bernoulli, Genotype, Lattice
 from mialeak.scores import bernoulli_score, covariance_score
 from mialeak.tables import table_leakage
 
@@ -191,6 +191,15 @@ def test_chromosomes_in_place_of_persons_are_named(call):
         call(5008)
     for n in (2504, 10_016, 1000, 5006):
         call(n)
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-300, 1e-20, 1.0 - 2.0**-53, 1.0])
+def test_frequencies_at_the_ends_have_a_likelihood(p):
+    for law, most in ((Genotype(np.full(50, p)), 2), (Bernoulli(np.full(50, p)), 1)):
+        target = np.full(50, most * (p > 0.5))
+        assert law.log_likelihood_ratio(target, target, 2).shape == (50,)
+        if p % 1.0:
+            law.log_likelihood_ratio(target, most - target, 2)
 
 
 def test_rounded_frequencies_are_those_of_no_cohort():
