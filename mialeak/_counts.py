@@ -81,6 +81,8 @@ _TWOS = 20.0
 _EXACT, _DIGITS = 1e-9, 1e4
 #: Decimals of frequencies that were rounded, not counted.
 _ROUNDED = 10**6
+#: Share of negative entries of a target that was centred.
+_CENTRED = 0.2
 #: Codes of a genotype that is missing.
 MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
@@ -159,10 +161,10 @@ def require_likely_counts(
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
     caller has them, and a mean called `name`, in multiples of `unit`.
     """
-    inside = (p > 0.0) & (p < 1.0)
+    inside = (p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN)
     if np.count_nonzero(inside) < _SITES or not targets.size:
         return
-    p, rows = p[inside], np.rint(targets.reshape(-1, p.size)[:_ROWS, inside])
+    rows, p = np.rint(targets.reshape(-1, p.size)[:_ROWS, inside]), p[inside]
     expected = _expected_loss(p, most)
     loss, swapped = _log_loss(rows, p, most), _log_loss(rows, 1.0 - p, most)
     other = (loss > swapped + _NATS) & (loss > _UNUSUAL * expected)
@@ -320,6 +322,8 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any, n: int | No
     if not every(known):
         if unit == 1.0 and 2 * known.sum() > known.size and np.isin(row[~known], MISSING).all():
             _refuse_codes(row, known, v, m)
+        elif (row < 0.0).sum() > _CENTRED * row.size:
+            _refuse_centred(row, v, m)
         return
     if counts.min() == counts.max():
         return
@@ -380,6 +384,15 @@ def _refuse_codes(row: FloatArray, known: Any, v: FloatArray, m: FloatArray) -> 
         column = int(np.argmin(known))
         rule = "be a genotype, 0, 1 or 2, as mean and cov are those of genotypes"
         remedy = "If it marks a missing genotype, leave the column out of target, mean and cov"
+        invalid("target", rule, index=column, value=row[column], remedy=remedy)
+
+
+def _refuse_centred(row: FloatArray, v: FloatArray, m: FloatArray) -> None:
+    """Refuse a target that was centred or standardised beside moments of genotypes."""
+    if within(m, _TINY_MEAN, 2.0) and _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
+        column = int(np.argmin(row))
+        rule = "be a genotype, 0, 1 or 2, as mean and cov are those of genotypes"
+        remedy = "If target was centred or standardised, pass it as it was before"
         invalid("target", rule, index=column, value=row[column], remedy=remedy)
 
 

@@ -20,6 +20,14 @@ def refused(capsys, *arguments):
     return captured.err.removeprefix("mialeak: error: ").rstrip("\n")
 
 
+@pytest.mark.parametrize("option", ["--suppressed=1", "--total=Total"])
+def test_an_option_of_counted_tables_names_the_option_that_is_missing(option, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("sex,age\nf,1\nm,2\nf,1\n")
+    message = refused(capsys, "table", str(path), option)
+    assert message.endswith("without --counts: it is about a table of counts. Pass --counts")
+
+
 def test_an_error_has_at_most_600_characters(tmp_path, capsys):
     names = [f"column {place} of a survey with long names" for place in range(2000)]
     path = tmp_path / "t.csv"

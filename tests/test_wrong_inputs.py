@@ -38,7 +38,7 @@ from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
 from mialeak.cli import main
 from mialeak.estimators import least_squares_influence, quantile_influence
-from mialeak.laws import Genotype, Lattice
+from mialeak.laws import Bernoulli, Genotype, Lattice
 from mialeak.scores import bernoulli_score, covariance_score
 from mialeak.tables import table_leakage
 
@@ -193,6 +193,15 @@ def test_chromosomes_in_place_of_persons_are_named(call):
         call(n)
 
 
+@pytest.mark.parametrize("p", [0.0, 1e-300, 1e-20, 1.0 - 2.0**-53, 1.0])
+def test_frequencies_at_the_ends_have_a_likelihood(p):
+    for law, most in ((Genotype(np.full(50, p)), 2), (Bernoulli(np.full(50, p)), 1)):
+        target = np.full(50, most * (p > 0.5))
+        assert law.log_likelihood_ratio(target, target, 2).shape == (50,)
+        if p % 1.0:
+            law.log_likelihood_ratio(target, most - target, 2)
+
+
 def test_rounded_frequencies_are_those_of_no_cohort():
     p = np.round(MOMENTS[0] / 2, 3)
     mean_tradeoff(SOMEONE, 2 * p, 2 * p * (1 - p), 1000)
@@ -213,6 +222,16 @@ def test_people_of_one_ancestry_beside_frequencies_of_another_are_taken():
         mean_tradeoff(2.0 * (p > 0.5), 2 * p, 2 * p * (1 - p), 500)
         mean_tradeoff(np.ones(p.size), 2 * p, 2 * p * (1 - p), 500)
         mean_tradeoff(1.0 * (p <= 0.5), p, p * (1 - p), 500)
+
+
+def test_names_that_end_in_numbers_are_those_of_persons():
+    """Persons by family and number, and twins with genotypes, have no caution."""
+    for names, rows in (
+        ([f"F{k // 3}_{k % 3}" for k in range(120)], CARRIES[:120, :20]),
+        ([f"A_{k}" for k in range(120)], CARRIES[:120, :20]),
+        ([f"F{k // 2}_{k % 2 + 1}" for k in range(120)], GENOTYPES[:120, :20]),
+    ):
+        assert not mean_leakage(pd.DataFrame(rows).assign(name=names)).cautions
 
 
 def test_matrices_that_may_be_covariances_are_taken():

@@ -99,6 +99,13 @@ MIXED_UP = [
         GENOTYPES.std(axis=0),
         "near its square root",
     ),
+    (
+        "a standardised target",
+        (SOMEONE - MOMENTS[0]) / GENOTYPES.std(axis=0),
+        *MOMENTS,
+        "If target was centred or standardised",
+    ),
+    ("a centred target", SOMEONE - MOMENTS[0], *MOMENTS, "be a genotype, 0, 1 or 2"),
     ("-9 for a missing genotype", LACKING, *MOMENTS, "got target[3] = -9.0"),
 ]
 
@@ -199,6 +206,19 @@ GENETICS = [
         lambda: mean_leakage(pd.DataFrame(GENOTYPES[:40] @ GENOTYPES[:40].T)),
         ["The 40 columns are symmetric to the 40 rows"],
         cautioned=True,
+    ),
+    *(
+        Call(
+            f"two haplotypes a person, {first} and {second}",
+            lambda ends=(first, second): mean_leakage(
+                pd.DataFrame(np.repeat(CARRIES[:60, :20], 2, axis=0)).assign(
+                    name=[f"HG{k // 2:05d}{ends[k % 2]}" for k in range(120)]
+                )
+            ),
+            ["Column 'name' seems to name the two haplotypes of each of 60 persons"],
+            cautioned=True,
+        )
+        for first, second in (("_1", "_2"), (".0", ".1"), ("-hap1", "-hap2"), (":mat", ":pat"))
     ),
     Call(
         "genotypes joined to themselves",

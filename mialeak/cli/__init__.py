@@ -48,11 +48,11 @@ _INTERRUPTED = 130
 
 
 class _UsageError(ValueError):
-    """What argparse has to say, without its exit."""
+    """A usage error of argparse, raised in place of its exit."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are told like every other, and that takes no half words."""
+    """A parser that raises its errors, and takes no abbreviated options."""
 
     def __init__(self, **settings: Any) -> None:
         layout = argparse.RawDescriptionHelpFormatter
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         print(end="", flush=True)  # into nothing where there is no stdout
     except BrokenPipeError:
-        # The reader has gone: nothing more can be said, not even at exit, when Python flushes.
+        # The reader has closed the pipe: write nothing more, not even when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _ERROR
     except KeyboardInterrupt:

@@ -87,7 +87,7 @@ def check_extras(options: argparse.Namespace) -> None:
 
 
 def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
-    """Whether a value is over the limit, if there is one, and the sentence that says so."""
+    """Whether a value is over the limit, if there is one, and a sentence that states it."""
     if limit is None:
         return False, ""
     from mialeak._report.text import at_most
@@ -133,7 +133,7 @@ def give(
     inputs : sequence of path
         The files that the answer rests on.
     verdict : str
-        What the gate says, if there is one.
+        The sentence of the gate, if there is one.
     over : bool
         Whether the answer is over the limit.
     undecided : bool
@@ -265,6 +265,9 @@ _ADVICE = {
     "pass strata=,": "pass --strata,",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",
+    "without counts: it is about a table of counts. Name counts": (
+        "without --counts: it is about a table of counts. Pass --counts"
+    ),
     "pass allow_reversed=True": "pass --allow-reversed",
 }
 
@@ -280,7 +283,7 @@ LONGEST = 600
 
 
 def one_line(error: BaseException) -> str:
-    """What the error says, without line breaks."""
+    """The message of the error, without line breaks."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
@@ -319,11 +322,11 @@ def _as_option(match: re.Match[str]) -> str:
 
 
 def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
-    """What the error says on one line, by the option in place of the argument that is wrong.
+    """The message of the error on one line, with the option in place of the argument.
 
-    The library says ``columns must ...; got columns[1] = 'agee'``, and says so in parts (see
-    :class:`mialeak._arrays.Fault`); to somebody who typed ``--columns`` the shell says ``--columns
-    must ...; got 'agee'``.
+    The message of the library is ``columns must ...; got columns[1] = 'agee'``, in parts (see
+    :class:`mialeak._arrays.Fault`); that of the shell, for ``--columns``, is ``--columns must ...;
+    got 'agee'``.
 
     Parameters
     ----------

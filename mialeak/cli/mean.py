@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
-    """The report, its files, and whom to thank for an example."""
+    """The report, its files, and the source of an example."""
     _options.one_table(options, "mean")
     options.typed |= {
         "categories": "--categories",

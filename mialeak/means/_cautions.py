@@ -52,6 +52,8 @@ _PERSONS = re.compile(
     r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
     re.IGNORECASE,
 )
+#: Names of the haplotypes of a person, as in HG00096_1 and HG00096_2.
+_HAPLOTYPE = re.compile(r"(.+)[_.:/-]((?:h|hap)?[012]|[ab]|mat|pat|[mp])", re.IGNORECASE)
 #: Names of columns that number imputations.
 _IMPUTATIONS = re.compile(r"[._]?imp|_?imputation_?|_mi_m|imp(utation)?[_. ]?(id|nr|no|number)")
 #: Words in the names of columns of means.
@@ -136,6 +138,7 @@ def cautions_of(
                 "is published. The report is about rows: if rows share a person, add these up "
                 f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
             )
+    cautions += _of_haplotypes(texts, [values for values, _ in held.values()])
     cautions += _of_groups(held)
     cautions += [
         f"Column {name!r} seems to number imputations of the same rows. Take one of these: "
@@ -238,6 +241,23 @@ def _of_company(sites: list[Any], names: list[Any]) -> list[str]:
     shown = listed(others, most=_NAMED)
     cure = f" If not, pass exclude=[{shown}]." if len(others) <= _NAMED else ""
     return [f"Taken as published beside {len(sites):,} columns of genotypes: column {shown}.{cure}"]
+
+
+def _of_haplotypes(texts: Mapping[Any, list[str]], columns: list[FloatArray]) -> list[str]:
+    """A caution for two rows of bits a person, by names that differ in their last part."""
+    if sum(bool(np.isin(values, (0.0, 1.0)).all()) for values in columns) < _SITES:
+        return []
+    cautions = []
+    for name, words in texts.items():
+        parts = [_HAPLOTYPE.fullmatch(word) for word in words]
+        stems = [part[1] for part in parts if part]
+        if len(words) == len(stems) == 2 * len(set(stems)) >= _VALUES:
+            cautions.append(
+                f"Column {name!r} seems to name the two haplotypes of each of {len(set(stems)):,} "
+                "persons. Each row is taken for one person here. Add the rows of a person: a "
+                "person leaks more than a haplotype."
+            )
+    return cautions
 
 
 def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
