@@ -113,6 +113,9 @@ class CellKey(CellMechanism):
         beyond = listed - repeat + (counts - listed) % repeat
         return np.asarray(np.where(counts < listed, counts, beyond))
 
+    def _outcomes(self, last: IntArray, widths: IntArray) -> IntArray:
+        return widths + len(self.shifts)
+
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """The mass of each number that is shown, from the first count and the least noise on."""
         rows = self._row(first[:, None] + np.arange(measure.shape[1]))

@@ -22,6 +22,8 @@ __all__ = ["Swap", "swap_leakage"]
 
 #: Choices of rows, in all count vectors, that are enumerated: seconds.
 _MOST_CHOICES = 100_000
+#: Larger numbers of choices than its exponential count as this.
+_LARGEST_LOG = 700.0
 
 Table = tuple[int, ...]
 
@@ -145,9 +147,7 @@ def swap_leakage(
     if mechanism.rate == 0.0:
         raw = _raw(p, n, gamma, poisson=poisson)
         return raw, raw, "closed form"
-    vectors = math.comb(n + len(p) - 1, n)
-    # Each cell chooses from 0 to all of its rows.
-    if not poisson and vectors * (n / len(p) + 1.0) ** len(p) <= _MOST_CHOICES:
+    if not poisson and _choices(n, len(p)) <= _MOST_CHOICES:
         exact = _enumerated(mechanism, p, n, gamma)
         return exact, exact, "enumeration"
     low = 0.0
@@ -157,6 +157,12 @@ def swap_leakage(
             margin += p[list(cells)].reshape(rows, width).sum(axis=1 - axis).tolist()
         low = max(low, _raw(np.array(margin), n, gamma, poisson=poisson))
     return low, _raw(p, n, gamma, poisson=poisson), "counts that swapping keeps, and raw counts"
+
+
+def _choices(n: int, cells: int) -> float:
+    """Choices of rows in all count vectors, nearly: each cell chooses from 0 to all of its rows."""
+    vectors = math.lgamma(n + cells) - math.lgamma(n + 1) - math.lgamma(cells)
+    return math.exp(min(vectors + cells * math.log1p(n / cells), _LARGEST_LOG))
 
 
 def _raw(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
