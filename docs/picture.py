@@ -1,7 +1,7 @@
-"""Draws the picture of the README: ``python docs/picture.py``.
+"""Draws the pictures of the README and of the guide: ``python docs/picture.py``.
 
 The leakage of the five columns of Adult with ages in wider and wider bands, and how many people are
-alone in their cell.
+alone in their cell; and its leakage by the information that recoding loses.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mialeak
+from mialeak.plotting import ChangeDisplay
+from mialeak.tables import plan_recoding
 
+STATIC = Path(__file__).parent / "_static"
 COLUMNS = ["age", "education", "marital_status", "race", "sex"]
 BANDS = [1, 2, 5, 10]
 
 
-def main() -> None:
+def draw_bands() -> None:
     """Write docs/_static/adult.png."""
     adult = mialeak.datasets.load_adult().columns
     reports = []
@@ -46,8 +49,17 @@ def main() -> None:
         )
     for axes in (left, right):
         axes.set_xlabel("width of the age bands")
-    figure.savefig(Path(__file__).parent / "_static" / "adult.png", dpi=130)
+    figure.savefig(STATIC / "adult.png", dpi=130)
+
+
+def draw_plan() -> None:
+    """Write docs/_static/afternoon.png."""
+    plan = plan_recoding(mialeak.datasets.load_adult().columns, COLUMNS, 0.05)
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    ChangeDisplay.from_plan(plan, ax=axes)
+    figure.savefig(STATIC / "afternoon.png", dpi=100)
 
 
 if __name__ == "__main__":
-    main()
+    draw_bands()
+    draw_plan()

@@ -179,7 +179,7 @@ def test_ranges_of_counts_leave_out_next_to_nothing():
 
 def test_both_sides_of_leaving_counts_out(monkeypatch):
     p, n = dirichlet(40), 3000
-    whole, part = (curve_with(monkeypatch, p, n, _FEW_OUTCOMES=few) for few in (10**9, 0))
+    whole, part = (curve_with(monkeypatch, p, n, _ALL_CORNERS=few) for few in (10**9, 0))
     assert part.vertices.fpr.size < whole.vertices.fpr.size
     np.testing.assert_allclose(part.power(FPR), whole.power(FPR), rtol=1e-13)
     np.testing.assert_allclose(part.power(1e-15), whole.power(1e-15), rtol=1e-9)
@@ -240,7 +240,7 @@ def test_enclosed_curves_contain_the_exact_one(monkeypatch, size, n, many):
     p = dirichlet(size, seed=size)
     exact = discrete_tradeoff(p, n)
     enclosed = curve_with(
-        monkeypatch, p, n, _MOST_CORNERS=0, _MANY_OUTCOMES=many, _MOST_THRESHOLDS=2**11
+        monkeypatch, p, n, _MOST_CORNERS=0, _MOST_LISTED=many, _MOST_THRESHOLDS=2**11
     )
     assert isinstance(exact, PiecewiseTradeOff)
     assert isinstance(enclosed, EnclosedTradeOff)

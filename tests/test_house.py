@@ -117,6 +117,7 @@ CLEAN = [
     "_numerics",
     "_results",
     "auditing",
+    "discrete",
     "estimators",
     "exact",
     "games",

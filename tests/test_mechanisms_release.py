@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from mialeak.mechanisms import (
     CellKey,
     DiscreteGaussian,
     Geometric,
+    Histogram,
     Pipeline,
     Pram,
     RandomRound,
@@ -24,6 +26,7 @@ from mialeak.mechanisms import (
     information_lost,
     optimal_ptable,
 )
+from mialeak.populations import Panel, Stratified
 
 LAW = [0.5, 0.3125, 0.1875]
 
@@ -96,6 +99,115 @@ def test_information_lost_is_what_is_hidden_and_how_far_shown_counts_are_off():
     doubled = information_lost(Synthetic(100), counts)
     assert doubled.hidden == 0
     assert 0 < doubled.change < information_lost(Synthetic(25), counts).change
+
+
+@pytest.mark.parametrize("rows", ["fixed", "poisson"])
+def test_swapping_of_a_large_table_is_enclosed(rows):
+    """Choices of rows that overflow a float: 2,000 cells, 32,561 rows."""
+    by = [(age, place) for age in range(200) for place in range(10)]
+    law = np.random.default_rng(0).dirichlet(np.ones(len(by)))
+    leakage = mechanism_leakage(Swap(0.1, by), law, 32_561, rows=rows)
+    assert leakage.kind == "bound"
+    ages = mechanism_leakage(Histogram(), law.reshape(200, 10).sum(axis=1), 32_561, rows=rows)
+    raw = mechanism_leakage(Histogram(), law, 32_561, rows=rows)
+    assert (leakage.lower, leakage.upper) == (float(ages), float(raw))
+
+
+def test_wide_noise_on_different_cells_needs_little_memory():
+    """Outcomes of all cells at once would take 300 MB, and of sigma 1e5 more than most have."""
+    law = np.linspace(1, 2, 200) / 300
+    tracemalloc.start()
+    leakage = float(mechanism_leakage(DiscreteGaussian(1e4), law, 100, rows="poisson"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20
+    # One row more moves the noise by 1: its density at 0.
+    assert leakage == pytest.approx(1 / math.sqrt(2 * math.pi) / 1e4, rel=1e-4)
+
+
+@pytest.mark.parametrize("way", [DiscreteGaussian(3.0), CellKey(PTABLE), Synthetic(700)])
+def test_blocks_of_cells_and_of_noise_make_no_difference(way, monkeypatch):
+    """Cells one by one, noise row by row, and windows that begin in different places."""
+    from mialeak.mechanisms import _cellwise, _noise
+
+    law = np.random.default_rng(1).dirichlet(np.full(60, 0.2))
+    together = [float(mechanism_leakage(way, law, n, rows="poisson")) for n in (50, 10**5)]
+    monkeypatch.setattr(_cellwise, "_MOST_OUTCOMES", 1)
+    monkeypatch.setattr(_noise, "_LARGEST_KERNEL", 1)
+    single = [float(mechanism_leakage(way, law, n, rows="poisson")) for n in (50, 10**5)]
+    assert single == pytest.approx(together, abs=1e-14)
+
+
+def test_synthetic_rows_of_rounded_counts_are_drawn_for_the_rows_of_the_table():
+    """As the leakage has it: a shown count of 5 of 21 rows has a mean of 5/21 of the rows."""
+    pipeline = Pipeline(Round(5), Synthetic(42))
+    drawn = pipeline.release(np.tile([7, 7, 7], (20_000, 1)) + 0, rng=0)
+    whole = 20_000 * 21
+    assert drawn.mean() == pytest.approx(5 * 42 / whole, abs=5 * math.sqrt(5 * 42 / whole / 6e4))
+    assert Synthetic(5).release([0, 0], rng=0).tolist() == [0, 0]
+
+
+def test_tables_without_cells_have_no_loss_and_empty_tables_no_change():
+    with pytest.raises(ValueError, match="counts must hold at least one cell"):
+        information_lost(Round(5), [])
+    assert information_lost(Synthetic(5), [0, 0]).change == 0.0
+    assert information_lost(Pipeline(Synthetic(40), Synthetic(10)), [100]).change < 100
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: mechanism_leakage(Round(5), Stratified([[5, 3], [2, 1]], [2, 1])),
+            TypeError,
+            "leakage of a mechanism is not available for a Stratified.*one Register at a time",
+        ),
+        (
+            lambda: mechanism_leakage(Histogram(), Panel([5, 3]), 3),
+            TypeError,
+            "leakage of a mechanism is not available for a Panel.*panel.weights",
+        ),
+        (
+            lambda: calibrate(Round, Panel([5, 3]), 3, leakage=0.1),
+            TypeError,
+            "not available for a Panel",
+        ),
+        (
+            lambda: Round(5).atom_leakage(Stratified([[5, 3]], [2]), 3),
+            TypeError,
+            "a Stratified holds people",
+        ),
+        (
+            lambda: mechanism_leakage(Pram([[1.0]]), Register([5]), 3),
+            TypeError,
+            "is not available for a Register",
+        ),
+        (
+            lambda: mechanism_leakage(Swap(0.5, [("a", 1)]), Register([5]), 3),
+            TypeError,
+            "is not available for a Register",
+        ),
+        (lambda: optimal_ptable(Register([5, 3]), 3, noise=2), TypeError, "a Register holds peop"),
+        (
+            lambda: calibrate(Round, lambda _: 0.01, 5, leakage=0.1),
+            ValueError,
+            "n must be left out where p is a function",
+        ),
+        (
+            lambda: calibrate(Round, Register([5, 3]), 5, leakage=0.9, rows="fixed"),
+            ValueError,
+            "rows must be left out for a Register",
+        ),
+        (
+            lambda: Synthetic(5).push(np.ones((1, 1)), np.zeros(1, np.int64)),
+            ValueError,
+            "depends on the number of true rows",
+        ),
+    ],
+)
+def test_what_has_no_answer_is_refused_with_what_has(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 # --- ptables ---------------------------------------------------------------------------------

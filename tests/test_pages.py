@@ -58,3 +58,16 @@ def test_every_name_that_answers_has_its_kind_on_the_page():
         module = importlib.import_module(f"mialeak.{room}")
         answers |= {name for name in module.__all__ if name.islower()}
     assert answers <= listed
+
+
+def test_the_afternoon_of_an_office_is_what_the_shell_prints(capsys, tmp_path, monkeypatch):
+    """Its commands in their order, in one folder; the lines shown are printed, in their order."""
+    text = (ROOT / "docs" / "guide" / "afternoon.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    sessions = re.findall(r"```console\n\$ mialeak (.*?)\n(.*?)```", text, re.DOTALL)
+    assert len(sessions) == 5
+    for command, shown in sessions:
+        assert main(command.split()) == 0
+        printed = iter(capsys.readouterr().out.splitlines())
+        for line in shown.splitlines():
+            assert line == "..." or line in printed, line

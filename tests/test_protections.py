@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from mechanism_truth import PTABLE
@@ -238,3 +240,54 @@ def test_the_leakage_of_each_cell_has_the_leakage_of_the_table_as_its_mean():
         assert (each.cell_leakage <= raw.cell_leakage + 1e-12).all()
         alone = each.cell_leakage[seen == 1]
         assert alone == pytest.approx(each.alone, abs=1e-12)
+
+
+# ---- ptables as offices use them ----
+
+#: D, V and js of the files in tests/data/ptables, made by tests/data/make_ptables.py.
+PTABLES = {
+    "d2v1": (2, 1.0, 0),
+    "d3v0_7": (3, 0.7, 0),
+    "d5v3": (5, 3.0, 0),
+    "d5v3js2": (5, 3.0, 2),
+    "d12v5js2": (12, 5.0, 2),
+}
+PTABLE_FILES = Path(__file__).parent / "data" / "ptables"
+
+
+@pytest.mark.parametrize("name", PTABLES)
+def test_the_ptables_at_hand_have_the_noise_that_their_names_state(name):
+    """Mean 0, variance V, no count up to js, and of such noise the most entropy: log p is a
+    quadratic form of the noise, with three coefficients for all values.
+    """
+    most, variance, hidden = PTABLES[name]
+    keys = CellKey(PTABLE_FILES / f"{name}.csv")
+    assert keys.probabilities.shape == (most + hidden + 1, 2 * most + 1)
+    for count, row in enumerate(keys.probabilities[1:], 1):
+        shown = count + keys.shifts[row > 0]
+        assert ((shown == 0) | (shown > hidden)).all()
+        assert row @ keys.shifts == pytest.approx(0, abs=1e-6)
+        assert row @ keys.shifts**2 == pytest.approx(variance, abs=1e-5)
+        likely = row > 1e-4  # of 8 digits four are there
+        design = np.vander(keys.shifts[likely].astype(float), 3)
+        fit = design @ np.linalg.lstsq(design, np.log(row[likely]), rcond=None)[0]
+        assert fit == pytest.approx(np.log(row[likely]), abs=3e-4)
+
+
+def test_ptables_of_the_package_ranked_by_leakage_and_by_error():
+    """Adult by five columns: the more error the less leakage."""
+    columns = ["age", "education", "marital_status", "race", "sex"]
+    ways = {name: CellKey(PTABLE_FILES / f"{name}.csv") for name in PTABLES}
+    protect = ways | {"round:5": Round(5)}
+    compared = table_leakage(load_adult().columns, columns, protect=protect).protections
+    tables = {table.protection: table for table in compared}
+    by_leakage = sorted(ways, key=lambda name: tables[name].value)
+    by_error = sorted(ways, key=lambda name: -tables[name].change)
+    assert by_leakage == by_error == ["d12v5js2", "d5v3js2", "d5v3", "d2v1", "d3v0_7"]
+    leakages = [tables[name].value for name in by_leakage]
+    assert leakages == pytest.approx([0.105, 0.115, 0.128, 0.152, 0.161], abs=1e-3)
+    errors = [tables[name].change for name in by_leakage]
+    assert errors == pytest.approx([1.704, 1.442, 1.305, 0.771, 0.595], abs=1e-3)
+    for name in by_leakage[:3]:  # rounding to 5 errs less than each of these and leaks less
+        assert tables[name].change > tables["round:5"].change
+        assert tables[name].value > tables["round:5"].value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
-from mialeak.discrete._curve import discrete_tradeoff
 from mialeak.discrete._diversity import (
     diversity,
     diversity_bounds,
@@ -13,10 +11,12 @@ from mialeak.discrete._diversity import (
 )
 from mialeak.discrete._leakage import (
     atom_leakage,
+    discrete_tradeoff,
     max_leakage,
     max_leakage_bounds,
     min_samples,
 )
+from mialeak.discrete._tradeoff import EnclosedTradeOff
 
 __all__ = [
     "EnclosedTradeOff",

@@ -5,7 +5,7 @@ The window grows around the bulk.  Outside it three things are known or assumed 
 * its mass out there, from 1 minus the mass inside and, where that is sharper, from the tails
   of the law;
 * probabilities fall away from the window on both sides (true of all laws of scipy.stats that are
-  too large to be summed, and looked for at points spread over the rest of the support);
+  too large to be summed, and looked for at points spread over the remaining support);
 * where a closer sum is wanted, that they are also convex, as every tail heavier than a normal one
   is (and again looked for at every point that is used).
 """
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import BLOCK
 from mialeak.discrete._families import EPS, FAMILIES, Family, Pmf, exp_rounding
-from mialeak.discrete._window import Window
+from mialeak.discrete._series import Window
 
 __all__ = ["CountableWindow", "ScipyLaw", "from_scipy"]
 
@@ -113,7 +113,7 @@ class ScipyLaw:
                 "p",
                 f"have at most {LARGEST_WINDOW:.0f} atoms, one a result; "
                 f"{self.name} has {'infinitely many' if math.isinf(size) else f'{size:.0f}'}",
-                remedy="Pass the probabilities of the atoms you need, and their rest, as an array",
+                remedy="Pass an array of the atoms you need, with that of all others as one",
             )
         return self.pmf(np.arange(self.first, self.last + 1))[0]
 

@@ -71,8 +71,8 @@ def diversity(p: Any) -> float:
     ``shannon_entropy <= C_K <= sqrt(K * shannon_entropy)`` (entropy in nats; in bits this fails).
 
     **Accuracy**: some eps; eps / r for a frozen law with an atom of probability 1 - r.  Over a
-    countable law whose terms fall like a power of k the sum is taken to 2**50 and the rest from
-    that power; 1e-13 for Zipf laws.  **Cost**: one pass.
+    countable law whose terms fall like a power of k the sum is taken to 2**50 and all beyond
+    from that power; 1e-13 for Zipf laws.  **Cost**: one pass.
 
     References
     ----------

@@ -10,8 +10,7 @@ from mialeak._arrays import FloatArray, unsupported
 from mialeak._kernels import binomial
 from mialeak.discrete._countable import CountableWindow, ScipyLaw
 from mialeak.discrete._families import EPS, Pmf
-from mialeak.discrete._series import convex_sum
-from mialeak.discrete._window import Window
+from mialeak.discrete._series import Window, convex_sum
 
 __all__ = ["NEGLIGIBLE", "countable_leakage", "enclose", "kernel_rounding", "rare_leakage"]
 

@@ -6,7 +6,7 @@
 array                 :class:`ArrayLaw`; a memory map stays on disk until a block is read
 iterator of arrays    :class:`BlockLaw`, which is read once and never held
 frozen scipy.stats    :class:`CountableLaw`; of one made from a list of atoms, :class:`ArrayLaw`
-a population          :class:`PeopleSample`
+a population          :class:`RegisterSample`, :class:`StratifiedSample`, :class:`PanelRows`
 ====================  ==========================================================================
 
 The public functions of this room convert `p` and call one method.  A new population is a subclass
@@ -16,7 +16,7 @@ of :class:`Population` and a line of :func:`as_population`.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -36,46 +36,39 @@ from mialeak._blocks import BLOCK
 from mialeak._kernels import binomial
 from mialeak._numerics.rows_needed import rows_needed
 from mialeak._results import Bounds
-from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
 from mialeak.discrete._countable import CountableWindow, ScipyLaw, from_scipy
 from mialeak.discrete._enclosure import countable_leakage, enclose, kernel_rounding
-from mialeak.discrete._input import (
+from mialeak.discrete._populations import (
+    Curve,
+    PanelRows,
+    Population,
+    RegisterSample,
+    StratifiedSample,
+)
+from mialeak.discrete._series import WholeWindow, Window
+from mialeak.discrete._sums import (
     DIVIDE,
     Piece,
     as_block,
+    as_sizes,
     bad_probability,
+    block_mass,
     checked_block,
     cut,
-    pieces_of,
-)
-from mialeak.discrete._populations import (
-    POPULATIONS,
-    Population as People,
-    population_atoms,
-    population_bounds,
-    population_leakage,
-    population_tradeoff,
-)
-from mialeak.discrete._register import register_min_samples
-from mialeak.discrete._sums import (
-    as_sizes,
-    block_mass,
     leakage_sum,
     leakage_sums,
+    pieces_of,
     shaped,
     total_mass,
 )
 from mialeak.discrete._tradeoff import histogram_tradeoff
-from mialeak.discrete._window import WholeWindow, Window
-from mialeak.populations import Register
-from mialeak.tradeoff import PiecewiseTradeOff
+from mialeak.populations import Panel, Register, Stratified
 
 __all__ = [
     "ArrayLaw",
     "BlockLaw",
     "CountableLaw",
     "Law",
-    "PeopleSample",
     "Population",
     "as_law",
     "as_population",
@@ -85,34 +78,6 @@ __all__ = [
 _LEAST = 1e-290
 
 _NORMALIZE = "Pass normalize=True to divide p by its sum"
-
-Curve = PiecewiseTradeOff | EnclosedTradeOff
-
-
-class Population(ABC):
-    """Who the rows could be, as the functions of this room ask for it."""
-
-    @abstractmethod
-    def leakage(
-        self, n: Any, gamma: float, *, normalize: bool = False, workers: int = 1
-    ) -> float | FloatArray:
-        """The largest leakage of n rows, of the shape of n."""
-
-    @abstractmethod
-    def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
-        """The leakage of a target in each cell."""
-
-    @abstractmethod
-    def bounds(self, n: Any, gamma: float) -> Bounds:
-        """Two numbers that enclose the largest leakage, of the shape of n."""
-
-    @abstractmethod
-    def tradeoff(self, n: Any) -> Curve:
-        """The curve of the optimal attack on the counts of n rows, target a random row."""
-
-    @abstractmethod
-    def min_samples(self, leakage: float, gamma: float) -> int:
-        """The smallest number of rows that leaks at most `leakage`."""
 
 
 class Law(Population):
@@ -281,38 +246,14 @@ class CountableLaw(Law):
         return 4.0
 
 
-class PeopleSample(Population):
-    """Samples of the people of a register or of strata, and rows of a law known by a panel."""
-
-    def __init__(self, people: People) -> None:
-        self.people = people
-
-    def leakage(
-        self, n: Any, gamma: float, *, normalize: bool = False, workers: int = 1
-    ) -> float | FloatArray:
-        if normalize:
-            invalid("normalize", "be False for a population, which holds people")
-        return population_leakage(self.people, n, gamma, workers)
-
-    def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
-        return population_atoms(self.people, n, gamma)
-
-    def bounds(self, n: Any, gamma: float) -> Bounds:
-        return population_bounds(self.people, n, gamma)
-
-    def tradeoff(self, n: Any) -> Curve:
-        return population_tradeoff(self.people, n)
-
-    def min_samples(self, leakage: float, gamma: float) -> int:
-        if isinstance(self.people, Register):
-            return register_min_samples(self.people, leakage, gamma)
-        return as_law(self.people).min_samples(leakage, gamma)  # refuses it
-
-
 def as_population(p: Any) -> Population:
     """`p` as a population: whatever :func:`max_leakage` takes."""
-    if isinstance(p, POPULATIONS):
-        return PeopleSample(p)
+    if isinstance(p, Register):
+        return RegisterSample(p)
+    if isinstance(p, Stratified):
+        return StratifiedSample(p)
+    if isinstance(p, Panel):
+        return PanelRows(p)
     return as_law(p)
 
 

@@ -1,4 +1,4 @@
-"""The leakage of samples of any population: registers, strata, and laws known by a panel.
+"""Who the rows could be: the protocol of populations, and those that are counts of people.
 
 =========  =======================================================================================
 Symbol     Meaning
@@ -18,16 +18,16 @@ A panel: c is beta-binomial, q = BB(n; s + 1, S - s), and the likelihood ratio
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
-from mialeak._arrays import FloatArray, as_count, as_counts, invalid, unsupported
+from mialeak._arrays import FloatArray, as_count, invalid, unsupported
 from mialeak._results import Bounds
-from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
 from mialeak.discrete._register import (
     DROP,
     Sample,
@@ -35,26 +35,19 @@ from mialeak.discrete._register import (
     refuse_outcomes,
     register_atoms,
     register_leakage,
+    register_min_samples,
     register_tradeoff,
     sampled_tradeoff,
 )
+from mialeak.discrete._sums import as_sizes, shaped
+from mialeak.discrete._tradeoff import EnclosedTradeOff
 from mialeak.populations import Panel, Register, Stratified
 from mialeak.special import binom_logpmf, hypergeom_logpmf
 from mialeak.tradeoff import PiecewiseTradeOff
 
-__all__ = [
-    "POPULATIONS",
-    "Population",
-    "population_atoms",
-    "population_bounds",
-    "population_leakage",
-    "population_tradeoff",
-]
+__all__ = ["Curve", "PanelRows", "Population", "RegisterSample", "StratifiedSample"]
 
 IntArray = npt.NDArray[np.int64]
-
-Population = Register | Stratified | Panel
-POPULATIONS = (Register, Stratified, Panel)
 
 #: Laws of so many outcomes are computed whole; of longer ones all but e^-60 on either side.
 _WHOLE = 2**12
@@ -66,82 +59,155 @@ _MOST_PRODUCTS = 2**34
 #: Relative error of a leakage, a bound of those measured: 1e-13.
 _ROUNDING = 1e-12
 
-
-def population_leakage(
-    population: Population, n: Any, gamma: float, workers: int
-) -> float | FloatArray:
-    """The leakage of a random person, for each of the sizes `n` of the sample."""
-    if isinstance(population, Register):
-        return register_leakage(population, n, gamma, workers)
-    if isinstance(population, Stratified):
-        _refuse_n(n)
-        if population.published:
-            parts = [
-                register.people * float(register_leakage(register, size, gamma, workers))
-                for register, size in zip(population.registers, population.n, strict=True)
-            ]
-            return min(math.fsum(parts) / population.people, 1.0)
-        counts = _counts(population).T.ravel()
-        return float(counts @ _pooled_atoms(population, gamma) / population.people)
-    if n is None or isinstance(n, int) or not (hasattr(n, "__len__") or hasattr(n, "__array__")):
-        return _panel_leakage(population, as_count(n, "n", least=1), gamma)
-    sizes = as_counts(n, "n", least=1)
-    values = [_panel_leakage(population, each, gamma) for each in sizes.ravel().tolist()]
-    return np.array(values).reshape(sizes.shape)
+Curve = PiecewiseTradeOff | EnclosedTradeOff
 
 
-def population_atoms(population: Population, n: Any, gamma: float) -> FloatArray:
-    """The leakage of a target in each cell; of strata one after the other."""
-    if isinstance(population, Register):
-        return register_atoms(population, n, gamma)
-    if isinstance(population, Stratified):
-        _refuse_n(n)
-        if not population.published:
-            return _pooled_atoms(population, gamma)
-        parts = zip(population.registers, population.n, strict=True)
-        return np.concatenate([register_atoms(register, size, gamma) for register, size in parts])
-    size = as_count(n, "n", least=1)
-    weights, place = np.unique(population.weights, return_inverse=True)
-    return _panel_atoms(weights, float(population.weights.sum()), size, gamma)[place]
+class Population(ABC):
+    """Who the rows could be, as the functions of this room ask for it."""
+
+    @abstractmethod
+    def leakage(
+        self, n: Any, gamma: float, *, normalize: bool = False, workers: int = 1
+    ) -> float | FloatArray:
+        """The largest leakage of n rows, of the shape of n."""
+
+    @abstractmethod
+    def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
+        """The leakage of a target in each cell."""
+
+    @abstractmethod
+    def bounds(self, n: Any, gamma: float) -> Bounds:
+        """Two numbers that enclose the largest leakage, of the shape of n."""
+
+    @abstractmethod
+    def tradeoff(self, n: Any) -> Curve:
+        """The curve of the optimal attack on the counts of n rows, target a random row."""
+
+    @abstractmethod
+    def min_samples(self, leakage: float, gamma: float) -> int:
+        """The smallest number of rows that leaks at most `leakage`."""
 
 
-def population_tradeoff(population: Population, n: Any) -> PiecewiseTradeOff | EnclosedTradeOff:
-    """The curve of the optimal attack on the counts, target a random person."""
-    if isinstance(population, Register):
-        return register_tradeoff(population, n)
-    if isinstance(population, Panel):
-        return _panel_tradeoff(population, as_count(n, "n", least=1))
-    _refuse_n(n)
-    if population.published:
-        parts = zip(population.registers, population.n, strict=True)
-        return sampled_tradeoff([(each, Sample(each, size)) for each, size in parts])
-    return _pooled_tradeoff(population)
+class People(Population):
+    """Populations of :mod:`mialeak.populations`: counts of people, no probabilities."""
 
+    @abstractmethod
+    def _leakage(self, n: Any, gamma: float, workers: int) -> float | FloatArray:
+        """The leakage of a random person, for each of the sizes `n` of the sample."""
 
-def population_bounds(population: Population, n: Any, gamma: float) -> Bounds:
-    """An enclosure: of what is computed exactly its rounding.
+    def leakage(
+        self, n: Any, gamma: float, *, normalize: bool = False, workers: int = 1
+    ) -> float | FloatArray:
+        if normalize:
+            invalid("normalize", "be False for a population, which holds people")
+        return self._leakage(n, gamma, workers)
 
-    Of pooled samples of fixed sizes, above, what the counts by stratum leak; below, what the sum of
-    the target's own cell does.
-    """
-    if not isinstance(population, Stratified) or _is_exact(population):
-        value = population_leakage(population, n, gamma, 1)
+    def bounds(self, n: Any, gamma: float) -> Bounds:
+        value = self._leakage(n, gamma, 1)
         return Bounds(value * (1.0 - _ROUNDING), np.minimum(value * (1.0 + _ROUNDING), 1.0))
-    _refuse_n(n)
-    published = Stratified(population.registers, population.n)
-    upper = float(population_leakage(published, None, gamma, 1))
-    samples = [Sample(*each) for each in zip(population.registers, population.n, strict=True)]
-    cells, multiplicity = _columns(population)
-    lower = 0.0
-    for column, times in zip(cells, multiplicity, strict=True):
-        laws = [_sampled(s, size) for s, size in zip(samples, column, strict=True)]
-        for stratum, size in enumerate(column):
-            if size:
-                others = laws[:stratum] + laws[stratum + 1 :]
-                p_in, p_out = _two_worlds(samples[stratum], size)
-                lower += times * size * _leaked(_sum(p_in, *others), _sum(p_out, *others), gamma)
-    lower = min(lower / population.people, upper) * (1.0 - _ROUNDING)
-    return Bounds(lower, min(upper * (1.0 + _ROUNDING), 1.0))
+
+
+class RegisterSample(People):
+    """People drawn from a register, without replacement or with a rate."""
+
+    def __init__(self, register: Register) -> None:
+        self.register = register
+
+    def _leakage(self, n: Any, gamma: float, workers: int) -> float | FloatArray:
+        return register_leakage(self.register, n, gamma, workers)
+
+    def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
+        return register_atoms(self.register, n, gamma)
+
+    def tradeoff(self, n: Any) -> Curve:
+        return register_tradeoff(self.register, n)
+
+    def min_samples(self, leakage: float, gamma: float) -> int:
+        return register_min_samples(self.register, leakage, gamma)
+
+
+class StratifiedSample(People):
+    """Samples of strata, whose counts are published apart or added up."""
+
+    def __init__(self, strata: Stratified) -> None:
+        self.strata = strata
+
+    def _samples(self) -> list[tuple[Register, int | None]]:
+        return list(zip(self.strata.registers, self.strata.n, strict=True))
+
+    def _leakage(self, n: Any, gamma: float, workers: int) -> float | FloatArray:
+        _refuse_n(n)
+        if not self.strata.published:
+            counts = _counts(self.strata).T.ravel()
+            return float(counts @ _pooled_atoms(self.strata, gamma) / self.strata.people)
+        return self._apart(gamma, workers)
+
+    def _apart(self, gamma: float, workers: int) -> float:
+        """The leakage of the counts by stratum."""
+        parts = [
+            register.people * float(register_leakage(register, size, gamma, workers))
+            for register, size in self._samples()
+        ]
+        return min(math.fsum(parts) / self.strata.people, 1.0)
+
+    def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
+        """Of strata one after the other."""
+        _refuse_n(n)
+        if not self.strata.published:
+            return _pooled_atoms(self.strata, gamma)
+        return np.concatenate([register_atoms(*sample, gamma) for sample in self._samples()])
+
+    def bounds(self, n: Any, gamma: float) -> Bounds:
+        """Of pooled samples of fixed sizes, above, what the counts by stratum leak; below, what the
+        sum of the target's own cell does.
+        """
+        if _is_exact(self.strata):
+            return super().bounds(n, gamma)
+        _refuse_n(n)
+        upper = self._apart(gamma, 1)
+        lower = min(_target_cell(self.strata, gamma), upper) * (1.0 - _ROUNDING)
+        return Bounds(lower, min(upper * (1.0 + _ROUNDING), 1.0))
+
+    def tradeoff(self, n: Any) -> Curve:
+        _refuse_n(n)
+        if not self.strata.published:
+            return _pooled_tradeoff(self.strata)
+        return sampled_tradeoff([(each, Sample(each, size)) for each, size in self._samples()])
+
+    def min_samples(self, leakage: float, gamma: float) -> NoReturn:
+        why = "a Stratified holds people and the number drawn from each stratum"
+        remedy = "Call max_leakage for each Stratified that you can choose from"
+        unsupported("min_samples", "for strata", why, remedy, error=TypeError)
+
+
+class PanelRows(People):
+    """Rows of a law that is known by a panel."""
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        self.total = float(panel.weights.sum())
+
+    def _leakage(self, n: Any, gamma: float, workers: int) -> float | FloatArray:
+        sizes, shape = as_sizes(n)
+        weights, cells = np.unique(self.panel.weights, return_counts=True)
+        values = []
+        for size in map(int, sizes):
+            leakage = _panel_atoms(weights, self.total, size, gamma)
+            values.append(min(math.fsum((weights * cells * leakage).tolist()) / self.total, 1.0))
+        return shaped(values, shape)
+
+    def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
+        size = as_count(n, "n", least=1)
+        weights, place = np.unique(self.panel.weights, return_inverse=True)
+        return _panel_atoms(weights, self.total, size, gamma)[place]
+
+    def tradeoff(self, n: Any) -> Curve:
+        return _panel_tradeoff(self.panel, as_count(n, "n", least=1))
+
+    def min_samples(self, leakage: float, gamma: float) -> NoReturn:
+        why = "a Panel holds people, and its leakage is not known to fall with n"
+        remedy = "Call max_leakage for each n that you can choose from"
+        unsupported("min_samples", "for a Panel", why, remedy, error=TypeError)
 
 
 def _refuse_n(n: Any) -> None:
@@ -249,6 +315,20 @@ def _leaked(p_in: Law, p_out: Law, gamma: float) -> float:
     return min(float(gain[gain > 0.0].sum()), 1.0)
 
 
+def _target_cell(strata: Stratified, gamma: float) -> float:
+    """What the pooled count of the target's own cell leaks."""
+    samples = [Sample(*each) for each in zip(strata.registers, strata.n, strict=True)]
+    leakage = 0.0
+    for column, times in zip(*_columns(strata), strict=True):
+        laws = [_sampled(sample, size) for sample, size in zip(samples, column, strict=True)]
+        for stratum, size in enumerate(column):
+            if size:
+                others = laws[:stratum] + laws[stratum + 1 :]
+                p_in, p_out = _two_worlds(samples[stratum], size)
+                leakage += times * size * _leaked(_sum(p_in, *others), _sum(p_out, *others), gamma)
+    return leakage / strata.people
+
+
 def _others(strata: Stratified, column: list[int]) -> Iterator[tuple[int, Law]]:
     """For each stratum with people in the cell, the law of its sum without one of them."""
     sizes: dict[float, int] = {}
@@ -290,7 +370,7 @@ def _pooled_atoms(strata: Stratified, gamma: float) -> FloatArray:
     return np.minimum(leakage[place.ravel()].T.ravel(), 1.0)
 
 
-def _pooled_tradeoff(strata: Stratified) -> PiecewiseTradeOff | EnclosedTradeOff:
+def _pooled_tradeoff(strata: Stratified) -> Curve:
     _require_rates(strata)
     if len(strata.registers) == 1:
         return register_tradeoff(strata.registers[0], strata.n[0])
@@ -312,13 +392,6 @@ def _pooled_tradeoff(strata: Stratified) -> PiecewiseTradeOff | EnclosedTradeOff
 
 
 # ---- panels ----
-
-
-def _panel_leakage(panel: Panel, n: int, gamma: float) -> float:
-    weights, cells = np.unique(panel.weights, return_counts=True)
-    total = float(panel.weights.sum())
-    leakage = _panel_atoms(weights, total, n, gamma)
-    return min(math.fsum((weights * cells * leakage).tolist()) / total, 1.0)
 
 
 def _panel_atoms(weights: FloatArray, total: float, n: int, gamma: float) -> FloatArray:
@@ -367,7 +440,7 @@ def _beta_binomial(n: int, a: float, b: float) -> Law:
         return first, law / law.sum()
 
 
-def _panel_tradeoff(panel: Panel, n: int) -> PiecewiseTradeOff | EnclosedTradeOff:
+def _panel_tradeoff(panel: Panel, n: int) -> Curve:
     weights, cells = np.unique(panel.weights, return_counts=True)
     total = float(panel.weights.sum())
     parts, outcomes = [], 0

@@ -22,7 +22,7 @@ from mialeak._blocks import BLOCK, map_blocks
 from mialeak._kernels.ufuncs import ufunc
 from mialeak._numerics.corners import corners_of_atoms
 from mialeak._numerics.double_word import two_product, two_sum
-from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
+from mialeak.discrete._tradeoff import EnclosedTradeOff
 from mialeak.populations import Register
 from mialeak.special import (
     binom_excess,
@@ -112,12 +112,12 @@ class Sample:
             value = binom_shortfall(high, size, self.rate)
             at_most = np.where(low > 0.0, np.floor(high), np.ceil(high) - 1.0)
             return np.asarray(value + low * binom_sf(size - 1.0 - at_most, size, 1.0 - self.rate))
-        threshold, rest = two_sum(float(self.n), -high)
-        threshold, rest = two_sum(threshold, rest - low)
+        threshold, low_word = two_sum(float(self.n), -high)
+        threshold, low_word = two_sum(threshold, low_word - low)
         others = self.people - size
         value = _hypergeom_excess(threshold, self.people, others, self.n)
-        tail = hypergeom_sf(_below(threshold, rest), self.people, others, self.n)
-        return np.asarray(value - rest * tail)
+        tail = hypergeom_sf(_below(threshold, low_word), self.people, others, self.n)
+        return np.asarray(value - low_word * tail)
 
 
 def _below(high: FloatArray, low: FloatArray) -> FloatArray:
@@ -165,9 +165,9 @@ def register_leakage(register: Register, n: Any, gamma: float, workers: int) -> 
 
 def _sums(register: Register, samples: list[Sample], gamma: float, workers: int) -> list[float]:
     def reduce(job: tuple[Sample, slice]) -> float:
-        sample, some = job
-        size = register.cell_sizes[some].astype(np.float64)
-        people = (register.cell_sizes[some] * register.cells_per_size[some]).astype(np.float64)
+        sample, block = job
+        size = register.cell_sizes[block].astype(np.float64)
+        people = (register.cell_sizes[block] * register.cells_per_size[block]).astype(np.float64)
         return math.fsum((people * cell_leakage(sample, size, gamma)).tolist())
 
     starts = range(0, register.cell_sizes.size, _SIZES)

@@ -1,6 +1,7 @@
 """Sums over all atoms of a law, countable ones included.
 
-What a window leaves out is summed as a convex sequence, enclosed from a few of its terms.  Over a
+A window holds the atoms that are known one by one, and what is known of the others.  What it leaves
+out is summed as a convex sequence, enclosed from a few of its terms.  Over a
 run of integers it lies below its chord and above its tangent at the middle:
 
     N h(middle)  <=  sum of h over N integers  <=  N (h(first) + h(last)) / 2       (N odd)
@@ -12,15 +13,16 @@ run's length.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, check_mass, invalid
 from mialeak.discrete._families import Pmf
-from mialeak.discrete._window import Window
+from mialeak.discrete._sums import DIVIDE, Piece, block_mass, checked_block
 
-__all__ = ["ENOUGH", "convex_sum", "sum_over"]
+__all__ = ["ENOUGH", "WholeWindow", "Window", "convex_sum", "sum_over"]
 
 Term = Callable[[FloatArray], FloatArray]
 #: Indices to terms and the relative errors of those.
@@ -49,6 +51,81 @@ _SHARE = 1 / 16
 
 #: Relative rise or bend that is put down to rounding, besides the errors of the terms.
 _SLACK = 1e-13
+
+
+# ---- windows ----
+
+
+class Window(ABC):
+    """The atoms of a law that are taken one by one, and bounds for those outside.
+
+    Attributes
+    ----------
+    name : str
+        Of the law, for messages.
+    """
+
+    name: str
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """Number of atoms inside."""
+
+    @property
+    @abstractmethod
+    def complete(self) -> bool:
+        """Whether no atom is outside."""
+
+    @property
+    @abstractmethod
+    def exhausted(self) -> bool:
+        """Whether the window cannot grow."""
+
+    @abstractmethod
+    def grow(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Enlarge the window; yield the new atoms in blocks, with their relative errors."""
+
+    @abstractmethod
+    def outside(self) -> tuple[float, float]:
+        """Lower and upper bound of the mass outside."""
+
+    @abstractmethod
+    def edge(self) -> float:
+        """Upper bound of every probability outside."""
+
+    @abstractmethod
+    def sides(self) -> Iterator[tuple[Pmf, float]]:
+        """Each side outside: the pmf of its j-th atom (j = 1, 2, ...), and the number of atoms."""
+
+
+class WholeWindow(Window):
+    """All atoms of a law given as pieces, taken at their word: no errors and nothing outside."""
+
+    name, size, complete, exhausted = "p", math.inf, True, True
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._pieces = pieces
+
+    def grow(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        masses = []
+        for start, piece in self._pieces:
+            block = checked_block(start, piece)
+            masses.append(block_mass(block))
+            yield block, np.broadcast_to(0.0, block.shape)
+        check_mass(math.fsum(masses), "p", DIVIDE)
+
+    def outside(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def edge(self) -> float:
+        return 0.0
+
+    def sides(self) -> Iterator[tuple[Pmf, float]]:
+        return iter(())
+
+
+# ---- sums over them ----
 
 
 def sum_over(window: Window, term: Term) -> float:
@@ -134,7 +211,7 @@ def convex_sum(
     ----------
     sequence : callable
         Indices to terms and their relative errors, which widen the bounds.
-    rest : callable
+    remainder : callable
         Index to an upper bound of the sum from there on.
     count : float
         Number of terms, or infinity.
@@ -148,7 +225,7 @@ def convex_sum(
     Returns
     -------
     tuple of float, or None
-        Lower and upper bound of the sum as far as it was taken, and `rest` of where that was.
+        Lower and upper bound of the sum as far as it was taken, and `remainder` of where that was.
         None if the sequence is seen not to fall or not to be convex.
     """
     lower: list[float] = []

@@ -2,33 +2,34 @@
 
 An outcome is a pair (k, j): the target is atom k and the histogram shows it j times.  Out, its
 probability is p_k b(j; n, p_k); in, that times the likelihood ratio j/(n p_k).  The trade-off of
-the two laws of (k, j) is the curve, since nothing else in the histogram tells them apart.
+the two laws of (k, j) is the curve, since nothing else in the histogram bears on the target.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._numerics.corners import corners_of_atoms
-from mialeak.discrete._bounded_tradeoff import EnclosedTradeOff
-from mialeak.discrete._window import Window
+from mialeak._results import Bounds, Kind
+from mialeak.discrete._series import Window
 from mialeak.special import binom_logpmf, binom_sf
-from mialeak.tradeoff import PiecewiseTradeOff
+from mialeak.tradeoff import PiecewiseTradeOff, TradeOff
 
-__all__ = ["histogram_tradeoff"]
+__all__ = ["EnclosedTradeOff", "histogram_tradeoff"]
 
 #: Outcomes that become corners of an exact curve, at most: half a second, 0.5 GB.
 _MOST_CORNERS = 2**22
 
-#: Up to so many outcomes each is told apart.  Of more, the smallest and the largest counts of each
-#: atom are not, whose probability is at most e^-60 on either side.
-_FEW_OUTCOMES = 2**17
+#: Up to so many outcomes each is a corner.  Of more, the smallest and the largest counts of each
+#: atom are merged, whose probability is at most e^-60 on either side.
+_ALL_CORNERS = 2**17
 _DROP = 60.0
 
 #: Likelihood ratios closer than this, relatively, are one.
@@ -40,17 +41,157 @@ _LARGEST = 1e300
 #: Outcomes gone through at a time: their arrays stay in the cache.
 _CHUNK = 2**15
 
-#: Thresholds of an enclosed curve.  Of an atom with more than `_MANY_OUTCOMES` outcomes the tails
+#: Thresholds of an enclosed curve.  Of an atom with more than `_MOST_LISTED` outcomes the tails
 #: at the thresholds are computed in place of the outcomes; with `_TAILS` of them, a tenth of a
 #: second, many such atoms leave time for fewer thresholds.
 _MOST_THRESHOLDS = 2**16
 _FEWEST_THRESHOLDS = 2**10
-_MANY_OUTCOMES = 2**17
+_MOST_LISTED = 2**17
 _TAILS = 2**20
 
 #: Atoms taken one by one from a countable law, at most, and the mass outside that is let go.
 _MOST_ATOMS = 2**18
 _LITTLE_MASS = 1e-15
+
+#: What rounding may do to the power of either curve.
+_POWER_ROUNDING = 1e-12
+
+
+# ---- a trade-off known to lie between two curves ----
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class EnclosedTradeOff(TradeOff):
+    """A trade-off between two piecewise linear curves: none beats `upper`, one reaches `lower`.
+
+    What it answers is the answer of `upper`: power, advantage, delta and epsilon are never below
+    the truth, and the power is above it by at most `error`.
+
+    Attributes
+    ----------
+    upper, lower : PiecewiseTradeOff
+        The curve lies between them.
+    error : float
+        Largest difference of their powers at one false-positive rate, and 1e-12 for rounding.
+    kind : str
+        "bound".
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from mialeak import discrete_tradeoff
+    >>> curve = discrete_tradeoff(stats.zipf(3), 50)
+    >>> bounds = curve.enclosure(0.1)
+    >>> bool(bounds.lower <= bounds.upper <= bounds.lower + curve.error)
+    True
+    >>> f"{curve.power(0.1):.6f}"
+    '0.155268'
+    """
+
+    upper: PiecewiseTradeOff
+    lower: PiecewiseTradeOff
+    error: float = field(init=False)
+    kind: Kind = field(default="bound", init=False)
+
+    def __post_init__(self) -> None:
+        # Piecewise linear differences are largest at a vertex.
+        fpr = np.concatenate([self.upper.vertices.fpr, self.lower.vertices.fpr])
+        gap = self.upper._power(fpr) - self.lower._power(fpr)
+        object.__setattr__(self, "error", float(gap.max()) + _POWER_ROUNDING)
+
+    def enclosure(self, fpr: npt.ArrayLike) -> Bounds:
+        """Bounds of the power at these false-positive rates.
+
+        Parameters
+        ----------
+        fpr : array_like
+            P(guess "in" | out), in [0, 1].
+
+        Returns
+        -------
+        Bounds
+        """
+        return Bounds(self.lower.power(fpr), self.upper.power(fpr))
+
+    @property
+    def advantage(self) -> float:
+        """The largest power - fpr of `upper`."""
+        return self.upper.advantage
+
+    @property
+    def auc(self) -> float:
+        """Area under `upper`."""
+        return self.upper.auc
+
+    def subsample(self, rate: Any) -> TradeOff:
+        """The upper curve if only a share `rate` of the rows goes into the release.
+
+        Parameters
+        ----------
+        rate : array_like
+            In [0, 1].
+
+        Returns
+        -------
+        TradeOff
+        """
+        return self.upper.subsample(rate)
+
+    def compose(self, other: TradeOff) -> TradeOff:
+        """The upper curve of this release and an independent second one together.
+
+        Parameters
+        ----------
+        other : PiecewiseTradeOff or EnclosedTradeOff
+
+        Returns
+        -------
+        PiecewiseTradeOff
+            Of kind "bound".
+
+        Raises
+        ------
+        TypeError
+            As :meth:`PiecewiseTradeOff.compose`.
+        """
+        return self.upper.compose(other.upper if isinstance(other, EnclosedTradeOff) else other)
+
+    def _composable(self) -> TradeOff:
+        return self.upper
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; "type" names the class."""
+        return {
+            "type": type(self).__name__,
+            "upper": self.upper.to_dict(),
+            "lower": self.lower.to_dict(),
+            "error": self.error,
+            "kind": self.kind,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(error={self.error:.3g}, advantage={self.advantage:.6g}, "
+            f"kind={self.kind!r})"
+        )
+
+    def _power(self, fpr: FloatArray) -> FloatArray:
+        return self.upper._power(fpr)
+
+    def _fnr(self, fpr: FloatArray) -> FloatArray:
+        return self.upper._fnr(fpr)
+
+    def _fpr(self, power: FloatArray) -> FloatArray:
+        return self.upper._fpr(power)
+
+    def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        return self.upper._delta(epsilon, direction)
+
+    def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
+        return self.upper._epsilon(delta, direction)
+
+
+# ---- the curve of counts ----
 
 
 class Outcomes(NamedTuple):
@@ -60,8 +201,8 @@ class Outcomes(NamedTuple):
     p_in: FloatArray
 
 
-#: More than all counts that are left out, at their most telling.
-_LEFT_OUT = Outcomes(
+#: More than all counts that are omitted, as if each gave the target away or cleared it.
+_OMITTED = Outcomes(
     2 * math.exp(-_DROP) * np.array([1, 0]), 2 * math.exp(-_DROP) * np.array([0, 1])
 )
 
@@ -90,13 +231,13 @@ def histogram_tradeoff(window: Window, size: float) -> PiecewiseTradeOff | Enclo
             return PiecewiseTradeOff._of(corners_of_atoms(p_out, p_in, log_ratio), "exact")
         lower = upper = Outcomes(p_out, p_in)
     else:
-        many = int(np.count_nonzero(outcomes > _MANY_OUTCOMES))
-        count = min(_MOST_THRESHOLDS, max(_TAILS // max(many, 1), _FEWEST_THRESHOLDS))
+        wide = int(np.count_nonzero(outcomes > _MOST_LISTED))
+        count = min(_MOST_THRESHOLDS, max(_TAILS // max(wide, 1), _FEWEST_THRESHOLDS))
         thresholds = _thresholds(atoms, size, count)
         lower = _binned(atoms, size, thresholds)
         upper = _spread(lower, thresholds)
     more, less = ((beyond[0],), (beyond[1],)) if beyond is not None else ((), ())
-    return EnclosedTradeOff(_curve(upper, _LEFT_OUT, *more), _curve(lower, *less))
+    return EnclosedTradeOff(_curve(upper, _OMITTED, *more), _curve(lower, *less))
 
 
 def _head(window: Window) -> tuple[FloatArray, float, float]:
@@ -112,7 +253,7 @@ def _head(window: Window) -> tuple[FloatArray, float, float]:
 
 
 def _curve(*parts: Outcomes) -> PiecewiseTradeOff:
-    p_out, p_in = (np.concatenate(some) for some in zip(*parts, strict=True))
+    p_out, p_in = (np.concatenate(each) for each in zip(*parts, strict=True))
     return PiecewiseTradeOff.from_laws(p_out, p_in, kind="bound")
 
 
@@ -130,7 +271,7 @@ def _tail_outcomes(mass: float, edge: float, n: float) -> tuple[Outcomes, Outcom
 def _distinct(p: FloatArray, n: float) -> Atoms:
     """Atoms of equal probability as one, each with the range of counts that are looked at."""
     p, multiplicity = np.unique(p[p > 0], return_counts=True)
-    if p.size * (n + 1) <= _FEW_OUTCOMES:
+    if p.size * (n + 1) <= _ALL_CORNERS:
         least, most = np.where(p < 1, 0.0, n), np.full_like(p, n)
     else:
         low, high = _poisson_range(n * p)
@@ -147,14 +288,14 @@ def _poisson_range(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     below.
     """
     above = mean + _DROP / 3 + np.sqrt((_DROP / 3) ** 2 + 2 * _DROP * mean)
-    some = mean > 0
+    positive = mean > 0
     for _ in range(6):  # Newton's method from the far side of a convex function
-        log = np.log(above, where=some, out=np.zeros_like(mean))
-        log -= np.log(mean, where=some, out=np.zeros_like(mean))
+        log = np.log(above, where=positive, out=np.zeros_like(mean))
+        log -= np.log(mean, where=positive, out=np.zeros_like(mean))
         value = above * log - above + mean - _DROP
-        above -= np.divide(value, log, where=some, out=above.copy())
+        above -= np.divide(value, log, where=positive, out=above.copy())
     below = np.floor(np.maximum(mean - np.sqrt(2 * _DROP * mean), 0.0))
-    return below, np.where(some, np.floor(above), 0.0)
+    return below, np.where(positive, np.floor(above), 0.0)
 
 
 def _chunks(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -165,10 +306,10 @@ def _chunks(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, FloatArray]]:
     while first < counts.size:
         start = ends[first] - counts[first]
         last = max(int(np.searchsorted(ends, start + _CHUNK, side="right")), first + 1)
-        some = slice(first, last)
-        least = atoms.least[some] - (ends[some] - counts[some] - start)
-        parts = atoms.p[some], atoms.mass[some], least
-        p, mass, j = (np.repeat(part, counts[some]) for part in parts)
+        chunk = slice(first, last)
+        least = atoms.least[chunk] - (ends[chunk] - counts[chunk] - start)
+        parts = atoms.p[chunk], atoms.mass[chunk], least
+        p, mass, j = (np.repeat(part, counts[chunk]) for part in parts)
         j += np.arange(j.size)
         with np.errstate(under="ignore", over="ignore"):
             p_out = binom_logpmf(j, n, p)
@@ -184,9 +325,9 @@ def _chunks(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, FloatArray]]:
 def _grouped(atoms: Atoms, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probabilities and log ratios of all outcomes, those of one likelihood ratio put together.
 
-    The ratios descend.  Outcomes without probability are left out, save for the most telling ones
-    of either side: they have one that no float64 is as small as, and decide which epsilon holds
-    where delta is 0.
+    The ratios descend.  Outcomes without probability are left out, save for the largest and
+    the smallest ratio: these have one that no float64 is as small as, and decide which epsilon
+    holds where delta is 0.
     """
     chunks = [*_chunks(atoms, n), *_tails(atoms, n)]
     ratio, p_out = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
@@ -197,10 +338,10 @@ def _grouped(atoms: Atoms, n: float) -> tuple[FloatArray, FloatArray, FloatArray
     if starts.size < ratio.size:
         p_out, p_in = np.add.reduceat(p_out, starts), np.add.reduceat(p_in, starts)
         ratio = ratio[starts]
-    some = (p_out > 0.0) | (p_in > 0.0)
-    some[[0, -1]] = True
-    if not some.all():
-        p_out, p_in, ratio = p_out[some], p_in[some], ratio[some]
+    kept = (p_out > 0.0) | (p_in > 0.0)
+    kept[[0, -1]] = True
+    if not kept.all():
+        p_out, p_in, ratio = p_out[kept], p_in[kept], ratio[kept]
     with np.errstate(divide="ignore"):
         return p_out, p_in, np.log(ratio)
 
@@ -224,8 +365,8 @@ def _ties(ratio: FloatArray) -> npt.NDArray[np.int64]:
 def _tails(atoms: Atoms, n: float) -> Iterator[tuple[FloatArray, FloatArray]]:
     """The counts beyond the ranges, spread to the two ends of where their likelihood ratios lie."""
     p, mass, least, _ = (part[(atoms.least > 0) & (atoms.p < 1)] for part in atoms)
-    rest = n - least
-    p_out, p_in = mass * binom_sf(rest, n, 1 - p), mass * binom_sf(rest, n - 1, 1 - p)
+    others = n - least
+    p_out, p_in = mass * binom_sf(others, n, 1 - p), mass * binom_sf(others, n - 1, 1 - p)
     yield from _ends(np.zeros_like(p), (least - 1) / (n * p), p_out, p_in)
     p, mass, _, most = (part[atoms.most < n] for part in atoms)
     p_out, p_in = mass * binom_sf(most, n, p), mass * binom_sf(most - 1, n - 1, p)
@@ -257,13 +398,13 @@ def _thresholds(atoms: Atoms, n: float, count: int) -> FloatArray:
 def _binned(atoms: Atoms, n: float, thresholds: FloatArray) -> Outcomes:
     """Outcomes between each two thresholds put together; the first are those of ratio 0."""
     p_out, p_in = np.zeros(thresholds.size), np.zeros(thresholds.size)
-    many = atoms.most - atoms.least >= _MANY_OUTCOMES
-    few = Atoms(*(part[~many] for part in atoms))
-    for ratio, part in _chunks(few, n):
+    wide = atoms.most - atoms.least >= _MOST_LISTED
+    listed = Atoms(*(part[~wide] for part in atoms))
+    for ratio, part in _chunks(listed, n):
         where = np.searchsorted(thresholds, ratio)
         p_out += np.bincount(where, part, thresholds.size)
         p_in += np.bincount(where, part * ratio, thresholds.size)
-    for p, mass in zip(atoms.p[many], atoms.mass[many], strict=True):
+    for p, mass in zip(atoms.p[wide], atoms.mass[wide], strict=True):
         cut = thresholds * (n * p)
         p_out -= mass * np.diff(binom_sf(cut, n, p), prepend=1.0)
         p_in -= mass * np.diff(binom_sf(cut - 1, n - 1, p), prepend=1.0)
@@ -271,7 +412,7 @@ def _binned(atoms: Atoms, n: float, thresholds: FloatArray) -> Outcomes:
 
 
 def _spread(merged: Outcomes, thresholds: FloatArray) -> Outcomes:
-    """The outcomes that tell most of those that merge into these: all moved to the thresholds."""
+    """The outcomes that leak most of those that merge into these: all moved to the thresholds."""
     low, high = thresholds[:-1], thresholds[1:]
     p_out, p_in = merged.p_out[1:], merged.p_in[1:]
     upper = np.clip((p_in - low * p_out) / (high - low), 0.0, p_out)

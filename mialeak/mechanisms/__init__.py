@@ -14,16 +14,14 @@ from mialeak.mechanisms._builtin import (
     Suppress,
 )
 from mialeak.mechanisms._calibrate import calibrate
-from mialeak.mechanisms._cell_keys import CellKey
+from mialeak.mechanisms._cell_keys import CellKey, optimal_ptable
 from mialeak.mechanisms._coarsen import Coarsening, coarsen
 from mialeak.mechanisms._discretize import Discretization, discretize
 from mialeak.mechanisms._enumerate import count_vectors
 from mialeak.mechanisms._leakage import MechanismLeakage, mechanism_leakage
+from mialeak.mechanisms._moved_rows import Pram, Swap
 from mialeak.mechanisms._noise import DiscreteGaussian, Synthetic
 from mialeak.mechanisms._pipeline import InformationLost, Pipeline, information_lost
-from mialeak.mechanisms._pram import Pram
-from mialeak.mechanisms._ptable import optimal_ptable
-from mialeak.mechanisms._swap import Swap
 
 __all__ = [
     "CellKey",

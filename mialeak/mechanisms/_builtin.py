@@ -78,6 +78,10 @@ class CellMechanism(ABC):
         """The mechanism for releases made from n rows; most do not depend on them."""
         return self
 
+    def _outcomes(self, last: IntArray, widths: IntArray) -> IntArray:
+        """Outcomes of counts up to `last` in windows of these widths, at most."""
+        return widths + 1
+
     @abstractmethod
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """Signed measures over counts as measures over outcomes.

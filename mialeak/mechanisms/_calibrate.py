@@ -130,7 +130,12 @@ def _measure(p: Any, n: int | None, rows: Any) -> Callable[[CellMechanism], floa
     from mialeak.populations import Register
 
     if callable(p):
+        if n is not None:
+            invalid("n", "be left out where p is a function that returns the leakage", value=n)
         return lambda protection: float(p(protection))
+    if isinstance(p, Register) and rows != "poisson":
+        remedy = "A Register states how its people are drawn, by its rate or by n"
+        invalid("rows", "be left out for a Register", value=rows, remedy=remedy)
     options = {} if isinstance(p, Register) else {"rows": rows}
     return lambda protection: mechanism_leakage(protection, p, n, **options).upper
 

@@ -32,8 +32,8 @@ __all__ = [
     "window",
 ]
 
-#: Counts of cells worked on at once.
-_BLOCK = 2**18
+#: Counts of cells worked on at once, and outcomes that noise makes of them: 32 MB.
+_BLOCK, _MOST_OUTCOMES = 2**18, 2**22
 #: A single cell's window at most: 1e8 counts, for cells that expect 2.5e13 rows.
 _WIDEST = 2**27
 #: A Poisson or binomial count is outside its mean +- (WIDTH sqrt(mean) + MORE) with probability
@@ -163,7 +163,8 @@ def _pushed_terms(
         why = f"a cell has more than {_WIDEST:,} counts that matter"
         unsupported("The leakage of the mechanism", f"at n = {n:,.0f}", why, "Choose a smaller n")
     terms = np.empty(len(first))
-    for rows in _rows(widths):
+    outcomes = widths if mechanism is None else mechanism._outcomes(first + widths, widths)
+    for rows in _rows(widths, outcomes):
         width, start = int(widths[rows].max()), first[rows]
         counts = (start[:, None] + np.arange(width)).astype(np.float64)
         weighted = measure(rows, counts)
@@ -172,14 +173,19 @@ def _pushed_terms(
     return terms
 
 
-def _rows(widths: IntArray) -> Iterator[slice]:
-    """Consecutive cells whose padded windows make a block, or one cell."""
+def _rows(widths: IntArray, outcomes: IntArray) -> Iterator[slice]:
+    """Consecutive cells whose padded windows, and outcomes, make a block, or one cell."""
     start = 0
     while start < len(widths):
         size = max(1, min(_BLOCK // int(widths[start]), len(widths) - start))
-        while size > 1 and size * int(widths[start : start + size].max()) > 2 * _BLOCK:
+        block = slice(start, start + size)
+        while size > 1 and (
+            size * int(widths[block].max()) > 2 * _BLOCK
+            or size * int(outcomes[block].max()) > _MOST_OUTCOMES
+        ):
             size //= 2
-        yield slice(start, start + size)
+            block = slice(start, start + size)
+        yield block
         start += size
 
 

@@ -21,7 +21,7 @@ from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import Histogram, Maximum, Mean, Mode
 from mialeak.mechanisms._cellwise import leaked, poisson_pmf, target_cell_leakage, total, window
 
-__all__ = ["closed_leakage"]
+__all__ = ["closed_leakage", "raw_leakage"]
 
 #: Complex numbers that the mode's sums may take at once: 0.5 GB.
 _MOST_MODE = 2**25
@@ -36,9 +36,7 @@ def closed_leakage(
 ) -> float | None:
     """Leakage of the built-in statistics; None for others."""
     if isinstance(mechanism, Histogram):
-        if poisson:
-            return target_cell_leakage(None, p, n, gamma, poisson=True)
-        return float(max_leakage(p, n, gamma=gamma))
+        return raw_leakage(p, n, gamma, poisson=poisson)
     if isinstance(mechanism, Mean):
         return _mean_leakage(p, mechanism.values, n, gamma, poisson=poisson)
     if isinstance(mechanism, Maximum):
@@ -46,6 +44,13 @@ def closed_leakage(
     if isinstance(mechanism, Mode):
         return _mode_leakage(p, n, gamma, poisson=poisson)
     return None
+
+
+def raw_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
+    """Leakage of all counts as they are."""
+    if poisson:
+        return target_cell_leakage(None, p, n, gamma, poisson=True)
+    return float(max_leakage(p, n, gamma=gamma))
 
 
 # ---- the maximum ----

@@ -1,4 +1,4 @@
-"""Leakage of any procedure with finitely many outcomes, over all vectors of counts.
+"""Leakage of any procedure with finitely many outcomes: over all vectors of counts, or samples.
 
 The vectors are walked in lexicographic order, the last count falling fastest, in fixed blocks.  A
 block gives one row of sums for each outcome it meets; the rows are added up in the order of the
@@ -24,19 +24,22 @@ from mialeak._arrays import (
     invalid,
     require_within,
 )
-from mialeak._blocks import map_blocks, progress_bar
+from mialeak._blocks import map_blocks, progress_bar, row_blocks, spawn_streams
 from mialeak._kernels import enumeration
 from mialeak._numerics.double_word import two_sum
+from mialeak.discrete import max_leakage
 from mialeak.mechanisms._cellwise import leaked, poisson_pmf, total, window
 
 __all__ = [
     "LIMIT",
     "Enumeration",
     "Labels",
+    "Sampling",
     "as_mechanism",
     "as_outcomes",
     "count_vectors",
     "enumerated_leakage",
+    "require_sampled",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -382,3 +385,94 @@ class _Sums:
         high, low = two_sum(self.values[place, 0], part[:, 0])
         self.values[place, 1] += low + part[:, 1]
         self.values[place, 0] = high
+
+
+# ---- samples ----
+
+
+def require_sampled(mechanism: Any, rows: str) -> None:
+    """Refuse what need not, or cannot, be sampled."""
+    if isinstance(mechanism, type) or not callable(mechanism):
+        invalid(
+            "mechanism",
+            'be a function of count vectors for method="sample"',
+            value=mechanism,
+            remedy="Built-in mechanisms and tables of labels need no samples: leave method out",
+            error=TypeError,
+        )
+    if rows != "fixed":
+        rule = 'be "fixed" for method="sample": the bound is for scores of a known range'
+        invalid("rows", rule, value=rows)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Two halves of count vectors: the first chooses an attack, the second measures it."""
+
+    mechanism: Any
+    p: FloatArray
+    n: int
+    gamma: float
+    half: int
+    workers: int
+
+    def bounds(self, confidence: float, rng: Any, *, progress: bool) -> tuple[float, float]:
+        """A lower bound with this confidence, and the leakage of the raw counts."""
+        streams = spawn_streams(rng)
+        attack: dict[int, FloatArray] = {}
+        mean, square, seen = 0.0, 0.0, 0
+        with progress_bar(progress, 2 * self.half, "sample") as done:
+            for x, outcomes in self._draws(streams):
+                for name, part in _by_outcome(outcomes, x):
+                    attack[name] = attack.get(name, 0.0) + part
+                done(len(x))
+            for x, outcomes in self._draws(streams):
+                y = _scores(outcomes, x, attack, self.gamma)
+                gap = float(y.mean()) - mean
+                square += float(((y - y.mean()) ** 2).sum()) + gap * gap * seen * len(y) / (
+                    seen + len(y)
+                )
+                mean += gap * len(y) / (seen + len(y))
+                seen += len(y)
+                done(len(x))
+        span = 1.0 + self.gamma
+        log = math.log(2.0 / (1.0 - confidence))
+        error = math.sqrt(2.0 * square / (seen - 1) * log / seen)
+        error += 7.0 * span * log / (3 * (seen - 1))
+        high = float(max_leakage(self.p, self.n, gamma=self.gamma))
+        return min(max(mean - error, 0.0) / min(self.gamma, 1.0), high), high
+
+    def _draws(self, streams: Any) -> Iterator[tuple[FloatArray, Any]]:
+        """Half of the samples, from streams that go on where they were."""
+        jobs = zip(row_blocks(self.half, len(self.p)), streams, strict=False)
+        return map_blocks(self._draw, jobs, self.workers)
+
+    def _draw(self, job: Any) -> tuple[FloatArray, Any]:
+        block, stream = job
+        counts = stream.multinomial(self.n, self.p, size=block.stop - block.start)
+        counts = counts.astype(np.int64)
+        counts.flags.writeable = False
+        return counts / self.n - self.gamma * self.p, as_outcomes(self.mechanism, counts, 0)
+
+
+def _by_outcome(outcomes: Any, x: FloatArray) -> list[tuple[int, FloatArray]]:
+    """The sum of x for each outcome."""
+    if isinstance(outcomes, Labels):
+        order = np.argsort(outcomes.labels, kind="stable")
+        present, first = np.unique(outcomes.labels[order], return_index=True)
+        sums = np.add.reduceat(x[order], first, axis=0)
+        return list(zip(outcomes.names[present].tolist(), sums, strict=True))
+    return list(zip(outcomes.names.tolist(), outcomes.chances.T @ x, strict=True))
+
+
+def _scores(
+    outcomes: Any, x: FloatArray, attack: dict[int, FloatArray], gamma: float
+) -> FloatArray:
+    """Y for each sample, times gamma where that is below 1."""
+    sign = 1.0 if gamma >= 1.0 else -1.0
+    nothing = np.zeros(x.shape[1])
+    guess = np.array([attack.get(name, nothing) for name in outcomes.names.tolist()])
+    guess = (sign * guess > 0.0).astype(np.float64)
+    if isinstance(outcomes, Labels):
+        return np.asarray(sign * np.vecdot(x, guess[outcomes.labels]))
+    return np.asarray(sign * np.vecdot(x, outcomes.chances @ guess))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -20,23 +19,28 @@ from mialeak._arrays import (
     invalid,
     unsupported,
 )
-from mialeak._blocks import map_blocks, progress_bar, resolve_workers, row_blocks, spawn_streams
+from mialeak._blocks import resolve_workers
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage
-from mialeak.mechanisms._builtin import CellMechanism, Histogram
-from mialeak.mechanisms._cellwise import joint_leakage, joint_size, target_cell_leakage
+from mialeak.mechanisms._builtin import CellMechanism, Histogram, IntArray
+from mialeak.mechanisms._cellwise import (
+    joint_leakage,
+    joint_size,
+    joint_terms,
+    register_cell_terms,
+    target_cell_leakage,
+    total,
+)
 from mialeak.mechanisms._closed_forms import closed_leakage
 from mialeak.mechanisms._enumerate import (
     LIMIT,
-    Labels,
+    Sampling,
     as_mechanism,
-    as_outcomes,
     enumerated_leakage,
+    require_sampled,
 )
-from mialeak.mechanisms._pram import Pram, pram_leakage
-from mialeak.mechanisms._register import register_leakage
-from mialeak.mechanisms._swap import Swap, swap_leakage
-from mialeak.populations import Register
+from mialeak.mechanisms._moved_rows import Pram, Swap, pram_leakage, swap_leakage
+from mialeak.populations import Panel, Register, Stratified
 
 __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
 
@@ -45,6 +49,8 @@ __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
 _MOST_VECTORS_FIRST, _MOST_JOINT_FIRST = 2**21, 2**20
 #: Cells of :func:`joint_leakage` at most: each is an axis of an array.
 _MOST_JOINT_CELLS = 12
+#: People of a register whose samples are enumerated, at most: numbers of samples are floats.
+_MOST_PEOPLE = 1000
 #: Bits of the label of the outcomes of all cells.
 _MOST_DIGITS = 62
 #: At a larger gamma only atoms leak that are rarer than 1e-100, and products overflow.
@@ -297,19 +303,21 @@ def mechanism_leakage(
             remedy = "Leave rows, method, samples, confidence and rng out"
             unsupported("rows, method or samples", "for a Register", why, remedy)
         weight = min(as_gamma(gamma), _LARGEST_GAMMA)
-        lower, upper, how = register_leakage(mechanism, p, n, weight, _MOST_JOINT_FIRST)
+        lower, upper, how = _register_leakage(mechanism, p, n, weight)
         sampling = "fixed" if p.rate is None else "bernoulli"
         error = (_ROUNDING + _EPS * math.sqrt(p.people)) / min(1.0, weight)
         return MechanismLeakage(lower, upper, _KINDS[lower == upper], sampling, how, error)
+    if isinstance(p, (Stratified, Panel)):
+        _refuse_population(p)
     law = as_law(p)
     size, weight = as_count(n, "n", least=1), as_gamma(gamma)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"
     threads, most = resolve_workers(workers), as_count(limit, "limit", least=1)
     if as_choice(method, "method", _METHODS) == "sample":
-        _require_sampled(mechanism, rows)
+        require_sampled(mechanism, rows)
         drawn = as_count(_SAMPLES if samples is None else samples, "samples", least=4)
         level = as_share(_CONFIDENCE if confidence is None else confidence, "confidence")
-        halves = _Sampling(mechanism, law, size, weight, drawn // 2, threads)
+        halves = Sampling(mechanism, law, size, weight, drawn // 2, threads)
         lower, upper = halves.bounds(level, rng, progress=progress)
         return MechanismLeakage(lower, upper, "estimate", rows, "split sample")
     for name, value in (("samples", samples), ("confidence", confidence), ("rng", rng)):
@@ -409,92 +417,62 @@ def _cell_leakage(
     return min(in_cell, upper), upper, "own cell and raw counts"
 
 
-# ---- samples ----
+# ---- people of a register ----
 
 
-def _require_sampled(mechanism: Any, rows: str) -> None:
-    """Refuse what need not, or cannot, be sampled."""
-    if isinstance(mechanism, type) or not callable(mechanism):
-        invalid(
-            "mechanism",
-            'be a function of count vectors for method="sample"',
-            value=mechanism,
-            remedy="Built-in mechanisms and tables of labels need no samples: leave method out",
-            error=TypeError,
+def _refuse_population(population: Stratified | Panel) -> NoReturn:
+    if isinstance(population, Panel):
+        kind, why = "Panel", "the law is unknown"
+        remedy = "Pass the expected law, panel.weights / panel.weights.sum(), as p"
+    else:
+        kind, why = "Stratified", "its strata are sampled apart"
+        remedy = (
+            "Pass one Register at a time; if the strata are published, the leakage is the mean of "
+            "theirs, weighted by their people"
         )
-    if rows != "fixed":
-        rule = 'be "fixed" for method="sample": the bound is for scores of a known range'
-        invalid("rows", rule, value=rows)
+    unsupported("The leakage of a mechanism", f"for a {kind}", why, remedy, error=TypeError)
 
 
-@dataclass(frozen=True)
-class _Sampling:
-    """Two halves of count vectors: the first chooses an attack, the second measures it."""
-
-    mechanism: Any
-    p: FloatArray
-    n: int
-    gamma: float
-    half: int
-    workers: int
-
-    def bounds(self, confidence: float, rng: Any, *, progress: bool) -> tuple[float, float]:
-        """A lower bound with this confidence, and the leakage of the raw counts."""
-        streams = spawn_streams(rng)
-        attack: dict[int, FloatArray] = {}
-        mean, square, seen = 0.0, 0.0, 0
-        with progress_bar(progress, 2 * self.half, "sample") as done:
-            for x, outcomes in self._draws(streams):
-                for name, part in _by_outcome(outcomes, x):
-                    attack[name] = attack.get(name, 0.0) + part
-                done(len(x))
-            for x, outcomes in self._draws(streams):
-                y = _scores(outcomes, x, attack, self.gamma)
-                gap = float(y.mean()) - mean
-                square += float(((y - y.mean()) ** 2).sum()) + gap * gap * seen * len(y) / (
-                    seen + len(y)
-                )
-                mean += gap * len(y) / (seen + len(y))
-                seen += len(y)
-                done(len(x))
-        span = 1.0 + self.gamma
-        log = math.log(2.0 / (1.0 - confidence))
-        error = math.sqrt(2.0 * square / (seen - 1) * log / seen)
-        error += 7.0 * span * log / (3 * (seen - 1))
-        high = float(max_leakage(self.p, self.n, gamma=self.gamma))
-        return min(max(mean - error, 0.0) / min(self.gamma, 1.0), high), high
-
-    def _draws(self, streams: Any) -> Iterator[tuple[FloatArray, Any]]:
-        """Half of the samples, from streams that go on where they were."""
-        jobs = zip(row_blocks(self.half, len(self.p)), streams, strict=False)
-        return map_blocks(self._draw, jobs, self.workers)
-
-    def _draw(self, job: Any) -> tuple[FloatArray, Any]:
-        block, stream = job
-        counts = stream.multinomial(self.n, self.p, size=block.stop - block.start)
-        counts = counts.astype(np.int64)
-        counts.flags.writeable = False
-        return counts / self.n - self.gamma * self.p, as_outcomes(self.mechanism, counts, 0)
+def _register_leakage(
+    mechanism: Any, register: Register, n: int | None, gamma: float
+) -> tuple[float, float, str]:
+    """Leakage of protected counts of people drawn from a register: two bounds, and the method."""
+    if not isinstance(mechanism, (CellMechanism, Histogram)):
+        why = "its people are not independent rows"
+        remedy = "Take Histogram() or a protection of counts such as Round(5), or a law for p"
+        unsupported(f"{mechanism!r}", "for a Register", why, remedy, error=TypeError)
+    raw = float(max_leakage(register, n, gamma=gamma))
+    if isinstance(mechanism, Histogram):
+        return raw, raw, "closed form"
+    sizes, cells = register.cell_sizes, register.cells_per_size
+    terms = register_cell_terms(mechanism, sizes, register, n, gamma)
+    single = total(terms * cells * (sizes / register.people))
+    if register.rate is not None:
+        return single, single, "own cell"  # the other cells do not depend on the target's
+    number = int(cells.sum())
+    if number == 1:
+        return 0.0, 0.0, "closed form"
+    drawn = as_count(n, "n", least=1)
+    countable = number <= _MOST_JOINT_CELLS and register.people <= _MOST_PEOPLE
+    if countable and joint_size(mechanism, number, drawn, _MOST_JOINT_FIRST) <= _MOST_JOINT_FIRST:
+        exact = _all_samples(mechanism, register, np.repeat(sizes, cells), drawn, gamma)
+        return exact, exact, "enumeration"
+    return min(single, raw), raw, "own cell and raw counts"
 
 
-def _by_outcome(outcomes: Any, x: FloatArray) -> list[tuple[int, FloatArray]]:
-    """The sum of x for each outcome."""
-    if isinstance(outcomes, Labels):
-        order = np.argsort(outcomes.labels, kind="stable")
-        present, first = np.unique(outcomes.labels[order], return_index=True)
-        sums = np.add.reduceat(x[order], first, axis=0)
-        return list(zip(outcomes.names[present].tolist(), sums, strict=True))
-    return list(zip(outcomes.names.tolist(), outcomes.chances.T @ x, strict=True))
-
-
-def _scores(
-    outcomes: Any, x: FloatArray, attack: dict[int, FloatArray], gamma: float
-) -> FloatArray:
-    """Y for each sample, times gamma where that is below 1."""
-    sign = 1.0 if gamma >= 1.0 else -1.0
-    nothing = np.zeros(x.shape[1])
-    guess = np.array([attack.get(name, nothing) for name in outcomes.names.tolist()])
-    guess = (sign * guess > 0.0).astype(np.float64)
-    if isinstance(outcomes, Labels):
-        return np.asarray(sign * np.vecdot(x, guess[outcomes.labels]))
-    return np.asarray(sign * np.vecdot(x, outcomes.chances @ guess))
+def _all_samples(
+    mechanism: CellMechanism, register: Register, sizes: IntArray, n: int, gamma: float
+) -> float:
+    """Leakage of n people drawn without replacement from cells of so many, all cells seen."""
+    counts = np.indices((n + 1,) * len(sizes), sparse=True)
+    weight = np.where(sum(counts) == n, 1.0, 0.0)
+    for size, count in zip(sizes.tolist(), counts, strict=True):
+        choose = [float(math.comb(size, h)) for h in range(n + 1)]
+        weight = weight * np.array(choose)[count]
+    weight /= float(math.comb(register.people, n))
+    others = register.people - n
+    scores = [
+        count / n - gamma * (size - count) / others
+        for size, count in zip(sizes.tolist(), counts, strict=True)
+    ]
+    return joint_terms(mechanism, weight, scores, n, gamma)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ __all__ = ["DiscreteGaussian", "Synthetic", "convolved"]
 _REACH = 9.3
 #: Largest standard deviation: 2 million values of the noise.
 _LARGEST_SIGMA = 1e5
+#: Probabilities of the noise that are laid out for all counts of a window at once: 8 MB.
+_LARGEST_KERNEL = 2**20
 #: Products of counts and synthetic counts of one cell, at most: seconds.
 _MOST_PRODUCTS = 2**33
 #: Synthetic counts from one evaluation of probabilities to the next; between them each follows
@@ -32,14 +35,14 @@ _WIDTH, _MORE = 9.7, 31.0
 def convolved(measure: FloatArray, noise: FloatArray) -> FloatArray:
     """Each row convolved with `noise`: as many values more, less one."""
     width = measure.shape[1]
-    out = np.zeros((len(measure), width + len(noise) - 1))
-    if len(noise) <= width:
-        for shift, chance in enumerate(noise.tolist()):
-            out[:, shift : shift + width] += chance * measure
-    else:
-        for shift in range(width):
-            out[:, shift : shift + len(noise)] += measure[:, shift, None] * noise
-    return out
+    outcomes = width + len(noise) - 1
+    if width * outcomes > _LARGEST_KERNEL:
+        return np.array([np.convolve(row, noise) for row in measure])
+    kernel = np.zeros((width, outcomes + 1))
+    kernel[:, : len(noise)] = noise
+    # A row more is one element less: each copy of the noise begins a column later.
+    kernel = kernel.ravel()[: width * outcomes].reshape(width, outcomes)
+    return np.asarray(measure @ kernel)
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,9 @@ class DiscreteGaussian(CellMechanism):
         mass = np.exp(-0.5 * steps * steps)
         return np.asarray(mass / math.fsum(mass.tolist()))
 
+    def _outcomes(self, last: IntArray, widths: IntArray) -> IntArray:
+        return widths + 2 * math.ceil(_REACH * self.sigma)
+
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """The noisy measure."""
         return convolved(measure, self._noise())
@@ -140,7 +146,7 @@ class Synthetic(CellMechanism):
 
     rows: int
     random = True
-    _ratio: float = field(default=1.0, repr=False, compare=False)
+    _ratio: float | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         as_count(self.rows, "rows", least=1)
@@ -148,35 +154,76 @@ class Synthetic(CellMechanism):
     def _of_release(self, n: float) -> CellMechanism:
         return Synthetic(self.rows, self.rows / n)
 
+    def _outcomes(self, last: IntArray, widths: IntArray) -> IntArray:
+        return self._most(last) + 1
+
+    def _most(self, last: IntArray) -> IntArray:
+        """The last synthetic count that matters to windows that end at these counts."""
+        mean = self._per_row() * last
+        return np.ceil(mean + _WIDTH * np.sqrt(mean) + _MORE).astype(np.int64)
+
     def _least(self, first: IntArray) -> IntArray:
-        """The first synthetic count that matters to windows that begin at these counts."""
-        mean = self._ratio * np.maximum(first, 0)
+        """The first that matters to windows that begin at these counts."""
+        mean = self._per_row() * np.maximum(first, 0)
         return np.maximum(np.floor(mean - _WIDTH * np.sqrt(mean) - _MORE), 0.0).astype(np.int64)
+
+    def _per_row(self) -> float:
+        """Synthetic rows for each true one, of a mechanism of :meth:`_of_release`."""
+        if self._ratio is None:
+            why = "it depends on the number of true rows"
+            unsupported("push", f"for {self!r}", why, "Call mechanism_leakage with their number")
+        return self._ratio
 
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """The mass of each synthetic count, from the first that matters on."""
-        # A window may begin below 0, where it has no mass.
-        counts = np.maximum(first[:, None] + np.arange(measure.shape[1]), 0)
-        means = self._ratio * counts
-        low, most = self._least(first), means[:, -1]
-        high = np.ceil(most + _WIDTH * np.sqrt(most) + _MORE).astype(np.int64)
-        width = int((high - low).max()) + 1
-        if width * measure.shape[1] > _MOST_PRODUCTS:
-            why = f"a cell of about {first.max():,} rows has too many synthetic counts"
+        return self._window(measure, first)[0]
+
+    def _window(self, measure: FloatArray, first: IntArray) -> tuple[FloatArray, IntArray]:
+        """The same, and which count that is in each row.
+
+        Rows whose windows overlap by half or more are products with one matrix.
+        """
+        width = measure.shape[1]
+        starts = [0]
+        for row, begin in enumerate(first.tolist()):
+            if not 0 <= 2 * (begin - int(first[starts[-1]])) <= width:
+                starts.append(row)
+        groups = [slice(*ends) for ends in pairwise([*starts, len(first)])]
+        low = np.empty(len(first), np.int64)
+        shown = []
+        for group in groups:
+            begin, end = int(first[group.start]), int(first[group].max()) + width
+            aligned = np.zeros((group.stop - group.start, end - begin))
+            place = first[group, None] - begin + np.arange(width)
+            np.put_along_axis(aligned, place, measure[group], axis=1)
+            counts = np.maximum(np.arange(begin, end), 0)  # below 0 a window has no mass
+            low[group] = self._least(counts[0])
+            shown.append(self._drawn(aligned, counts, int(low[group.start])))
+        out = np.zeros((len(first), max(part.shape[1] for part in shown)))
+        for group, part in zip(groups, shown, strict=True):
+            out[group, : part.shape[1]] = part
+        return out, low
+
+    def _drawn(self, measure: FloatArray, counts: IntArray, low: int) -> FloatArray:
+        """Measures over `counts` as measures over the synthetic counts from `low` on."""
+        size = int(self._most(counts[-1])) + 1 - low
+        if size * len(counts) > _MOST_PRODUCTS:
+            why = f"a cell of about {counts[0]:,} rows has too many synthetic counts"
             remedy = "Leave the columns out that make it, or ask about fewer synthetic rows"
             unsupported("The leakage of synthetic rows", "for this table", why, remedy)
-        out, chance = np.empty((len(measure), width)), means
-        for shift in range(width):
-            shown = (low + shift)[:, None].astype(np.float64)
-            fresh = shift % _STRIDE == 0
-            chance = poisson_pmf(shown, means) if fresh else chance * (means / shown)
-            out[:, shift] = np.vecdot(measure, chance)
+        means = self._per_row() * counts
+        out = np.empty((len(measure), size))
+        for start in range(0, size, _STRIDE):
+            shown = np.arange(low + start, low + min(start + _STRIDE, size), dtype=np.float64)
+            chance = np.empty((len(shown), len(means)))
+            chance[0] = poisson_pmf(shown[0], means)
+            for step in range(1, len(shown)):
+                chance[step] = chance[step - 1] * (means / shown[step])
+            out[:, start : start + len(shown)] = measure @ chance.T
         return out
 
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
         """The counts of synthetic rows."""
         values = as_counts(counts, "counts")
-        rows = int(values.sum())
-        if not rows:
-            return np.zeros_like(values)
-        return np.asarray(as_rng(rng).poisson(values * (self.rows / rows)), np.int64)
+        per_row = self.rows / max(int(values.sum()), 1) if self._ratio is None else self._ratio
+        return np.asarray(as_rng(rng).poisson(values * per_row), np.int64)

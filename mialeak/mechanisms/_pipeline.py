@@ -113,7 +113,7 @@ def _reach(step: Geometric) -> int:
 
 @_shown.register
 def _(step: Synthetic, mass: FloatArray, first: IntArray) -> Window:
-    return step.push(mass, first), step._least(first)
+    return step._window(mass, first)
 
 
 def _after(step: CellMechanism, mass: FloatArray, first: IntArray) -> tuple[Window, FloatArray]:
@@ -198,8 +198,21 @@ class Pipeline(CellMechanism):
         """Whether a step is random."""
         return any(step.random for step in self.protections)
 
-    def _of_release(self, n: float) -> CellMechanism:
-        return Pipeline(*(step._of_release(n) for step in self.protections))
+    def _of_release(self, n: float) -> Pipeline:
+        steps = []
+        for step in self.protections:
+            steps.append(step._of_release(n))
+            n = float(step.rows) if isinstance(step, Synthetic) else n
+        return Pipeline(*steps)
+
+    def _outcomes(self, last: IntArray, widths: IntArray) -> IntArray:
+        for step in self.protections:
+            after = step._outcomes(last, widths)
+            if isinstance(step, Geometric):
+                after = after + 2 * _reach(step)
+            last = after if isinstance(step, Synthetic) else last + np.maximum(after - widths, 0)
+            widths = after
+        return widths
 
     def push(self, measure: FloatArray, first: IntArray) -> FloatArray:
         """The mass of each number that is shown after the last step, and of hidden counts."""
@@ -217,7 +230,7 @@ class Pipeline(CellMechanism):
         """What is published: -1 where a count is hidden."""
         values = as_counts(counts, "counts")
         hidden, generator = np.zeros(values.shape, np.bool_), as_rng(rng)
-        for step in self.protections:
+        for step in self._of_release(max(float(values.sum()), 1.0)).protections:
             if isinstance(step, Suppress):
                 hidden |= step._hidden(values)
             elif isinstance(step, Round):
@@ -273,6 +286,11 @@ def information_lost(protection: CellMechanism, counts: Any) -> InformationLost 
     InformationLost or None
         None for another protection, whose outcomes have no numbers.
 
+    Raises
+    ------
+    ValueError
+        If there is no count, or one is negative; TypeError if one is not an integer.
+
     Examples
     --------
     >>> from mialeak.mechanisms import Geometric, Round, information_lost
@@ -285,12 +303,15 @@ def information_lost(protection: CellMechanism, counts: Any) -> InformationLost 
     if not all(isinstance(s, (Round, RandomRound, Suppress, *_NOISE, *_OF_COUNTS)) for s in steps):
         return None
     sizes, cells = np.unique(as_counts(counts, "counts"), return_counts=True)
+    if not sizes.size:
+        invalid("counts", "hold at least one cell")
     rows = float(sizes @ cells)
-    pipeline = Pipeline(*steps)._of_release(rows)
-    scale = math.prod(rows / step.rows for step in steps if isinstance(step, Synthetic))
+    pipeline = Pipeline(*steps)._of_release(max(rows, 1.0))
+    drawn = [step.rows for step in steps if isinstance(step, Synthetic)]
+    scale = rows / drawn[-1] if drawn else 1.0
     hidden = change = 0.0
     for size, times in zip(sizes.tolist(), cells.tolist(), strict=True):
-        (shown, first), marks = pipeline._window(np.ones((1, 1)), np.array([size]))  # type: ignore[attr-defined]
+        (shown, first), marks = pipeline._window(np.ones((1, 1)), np.array([size]))
         hidden += times * float(marks[0])
         change += times * float(shown[0] @ np.abs(scale * _values(shown, first)[0] - size))
     total = float(cells.sum())
