@@ -53,6 +53,7 @@ EVERY = {
     "jax-privacy split": 2,
     "jax-privacy from GDP": 2,
     "jax-privacy one-run": 4,
+    "jax-privacy one-run, f-DP": 20,
     "TensorFlow Privacy Clopper-Pearson": 20,
     "TensorFlow Privacy Bailey": 2,
 }
@@ -249,11 +250,16 @@ def peers(cell: Cell) -> dict[str, Callable[[Draws], float]]:
             sides = d.scores[d.member == 1], d.scores[d.member == 0]
             return float(jax.CanaryScoreAuditor(*sides).epsilon_one_run(ERROR, some))
 
+        def one_run_fdp(d: Draws) -> float:
+            sides = d.scores[d.member == 1], d.scores[d.member == 0]
+            return float(jax.CanaryScoreAuditor(*sides).epsilon_one_run_fdp(ERROR, some))
+
         found |= {
             "jax-privacy Clopper-Pearson": pair,
             "jax-privacy split": lambda d: pair(d, threshold_strategy=jax.Split(seed=d.seed)),
             "jax-privacy from GDP": from_gdp,
             "jax-privacy one-run": one_run,
+            "jax-privacy one-run, f-DP": one_run_fdp,
         }
     if (tensorflow := tensorflow_privacy()) and not delta:  # it knows no delta
 
