@@ -414,6 +414,28 @@ class TestControl:
         bounds = {run(seed).bound.epsilon_lower for seed in range(60)}
         assert bounds == {0.0}
 
+    @pytest.mark.parametrize(
+        "leak",
+        [
+            lambda member: member,
+            lambda member: 1.0 * member,
+            lambda member: ~member,
+            lambda member: 0.25 - 3.0 * member,
+        ],
+    )
+    def test_coins_are_no_scores(self, leak):
+        """They would refute any claim."""
+        message = r"train\(member\) must be scores of an attack; they are .* as the coins"
+        with pytest.raises(ValueError, match=message):
+            dp_sgd_audit(leak, 100, claimed_epsilon=1.0, rng=0)
+        with pytest.raises(ValueError, match=r"control\(member\) must be scores of an attack"):
+            dp_sgd_audit(np.zeros, 100, control=leak, claimed_epsilon=1.0, rng=0)
+
+    def test_guesses_that_are_all_right_and_two_scores_are_no_coins(self):
+        result = dp_sgd_audit(lambda member: 2 * member - 1, 100, claimed_epsilon=1.0, rng=0)
+        assert result.verdict == "refuted"
+        assert dp_sgd_audit(lambda member: np.array([3.0, 4.0]), 2, rng=0).verdict == "untested"
+
     def test_what_is_proved_below_the_claim_is_stated(self):
         noise = np.random.default_rng(0).normal(size=1000)
         result = dp_sgd_audit(lambda member: member + noise, 1000, claimed_epsilon=2.0, rng=0)
