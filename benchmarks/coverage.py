@@ -101,16 +101,16 @@ class Cell:
         return np.interp(fpr, [0.0, 1 - q, 1.0], [0.0, q, 1.0])
 
     def draw(self, rng: np.random.Generator, inside: np.ndarray) -> np.ndarray:
-        """One score for each flag."""
+        """One score for each flag; of two scores -1 and 1, since an audit refuses flags."""
         if self.law == "Gaussian":
             return rng.normal(self.mu * inside, 1.0)
         if self.epsilon == 0.0:
             scores = rng.random(inside.size)
-            return scores if self.law == "Laplace" else np.rint(scores)
+            return scores if self.law == "Laplace" else 2.0 * np.rint(scores) - 1.0
         if self.law == "Laplace":
             return rng.laplace(inside, 1 / self.epsilon)
         right = rng.random(inside.size) < 1 / (1 + np.exp(-self.epsilon))
-        return np.where(right, inside, 1 - inside).astype(float)
+        return np.where(right == (inside == 1), 1.0, -1.0)
 
     @cached_property
     def true(self) -> dict[str, float]:
