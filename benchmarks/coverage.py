@@ -53,6 +53,7 @@ EVERY = {
     "jax-privacy split": 2,
     "jax-privacy from GDP": 2,
     "jax-privacy one-run": 4,
+    "jax-privacy one-run, f-DP": 20,
     "TensorFlow Privacy Clopper-Pearson": 20,
     "TensorFlow Privacy Bailey": 2,
 }
@@ -100,16 +101,16 @@ class Cell:
         return np.interp(fpr, [0.0, 1 - q, 1.0], [0.0, q, 1.0])
 
     def draw(self, rng: np.random.Generator, inside: np.ndarray) -> np.ndarray:
-        """One score for each flag."""
+        """One score for each flag; of two scores -1 and 1, since an audit refuses flags."""
         if self.law == "Gaussian":
             return rng.normal(self.mu * inside, 1.0)
         if self.epsilon == 0.0:
             scores = rng.random(inside.size)
-            return scores if self.law == "Laplace" else np.rint(scores)
+            return scores if self.law == "Laplace" else 2.0 * np.rint(scores) - 1.0
         if self.law == "Laplace":
             return rng.laplace(inside, 1 / self.epsilon)
         right = rng.random(inside.size) < 1 / (1 + np.exp(-self.epsilon))
-        return np.where(right, inside, 1 - inside).astype(float)
+        return np.where(right == (inside == 1), 1.0, -1.0)
 
     @cached_property
     def true(self) -> dict[str, float]:
@@ -249,11 +250,16 @@ def peers(cell: Cell) -> dict[str, Callable[[Draws], float]]:
             sides = d.scores[d.member == 1], d.scores[d.member == 0]
             return float(jax.CanaryScoreAuditor(*sides).epsilon_one_run(ERROR, some))
 
+        def one_run_fdp(d: Draws) -> float:
+            sides = d.scores[d.member == 1], d.scores[d.member == 0]
+            return float(jax.CanaryScoreAuditor(*sides).epsilon_one_run_fdp(ERROR, some))
+
         found |= {
             "jax-privacy Clopper-Pearson": pair,
             "jax-privacy split": lambda d: pair(d, threshold_strategy=jax.Split(seed=d.seed)),
             "jax-privacy from GDP": from_gdp,
             "jax-privacy one-run": one_run,
+            "jax-privacy one-run, f-DP": one_run_fdp,
         }
     if (tensorflow := tensorflow_privacy()) and not delta:  # it knows no delta
 

@@ -120,7 +120,7 @@ TAKES_RNG = {
     "one_run_audit": lambda rng: one_run_audit(X[:, 0], MEMBER, rng=rng),
     "audit_power": lambda rng: audit_power(0.1, mialeak.GaussianTradeOff(1.0), rng=rng),
     "dp_sgd_audit": lambda rng: mialeak.training.dp_sgd_audit(
-        lambda member: 1.0 * member, 20, rng=rng
+        lambda member: member + np.arange(20), 20, rng=rng
     ),
     "mislabelled_canaries": lambda rng: mialeak.training.mislabelled_canaries([0, 1], 3, rng=rng),
     "blank_canaries": lambda rng: mialeak.training.blank_canaries(1, 2, 3, rng=rng),

@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from mialeak._numerics.order import Order
 from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
+from mialeak.auditing._intervals import area_interval
 from mialeak.cli import main
 from mialeak.tradeoff import EmpiricalTradeOff, GaussianTradeOff
 from mialeak.training import dp_sgd_audit
@@ -239,6 +241,32 @@ class TestDirection:
         assert main(["audit", *paths, "--max-epsilon", "2", "--allow-reversed"]) == 0
         assert "scores point the other way" in " ".join(capsys.readouterr().out.split())
 
+    @pytest.mark.parametrize(("n_in", "n_out", "stride"), [(7, 5, 3), (100, 40, 8), (60, 90, 60)])
+    def test_the_area_of_each_so_many_scores_is_smaller_by_a_stride_at_most(
+        self, n_in, n_out, stride
+    ):
+        rng = np.random.default_rng(n_in)
+        inside, outside = rng.integers(0, 9, n_in), rng.integers(0, 7, n_out)
+        order = Order.of(inside, outside, higher_is_member=True, rng=0)
+        pairs = (inside[:, None] > outside) + 0.5 * (inside[:, None] == outside)
+        assert area_interval(order, 0.95).value == pytest.approx(pairs.mean(), abs=1e-15)
+        least = np.sort(inside)[np.arange(n_in) // stride * stride]
+        pairs = (least[:, None] > outside) + 0.5 * (least[:, None] == outside)
+        coarse = area_interval(order, 0.95, stride)
+        assert coarse.value == pytest.approx(pairs.mean(), abs=1e-15)
+        assert coarse.high <= area_interval(order, 0.95).high
+
+    def test_an_area_just_above_the_edge_is_audited_whatever_the_stride(self):
+        """High end of the interval 0.5 + 1e-5: below 1/2 by each so many scores."""
+        size = 20_000
+        outside = np.arange(size) + 0.5
+        least = np.log(40.0) / size
+        inside = np.random.default_rng(0).permutation(size) - float(int(size * np.sqrt(least / 2)))
+        order = Order.of(inside, outside, higher_is_member=True, rng=0)
+        exact = area_interval(order, 0.95).high
+        assert area_interval(order, 0.95, size // 1024).high < 0.5 <= exact < 0.501
+        assert audit(inside, outside, fpr=()).epsilon_lower == 0
+
     def test_one_run(self, capsys, tmp_path):
         scores, member = of_one_run(m=5000, shift=0.5)
         message = r"scores must .*area under their curve is 0\.3.*higher_is_member=False"
@@ -385,6 +413,28 @@ class TestControl:
 
         bounds = {run(seed).bound.epsilon_lower for seed in range(60)}
         assert bounds == {0.0}
+
+    @pytest.mark.parametrize(
+        "leak",
+        [
+            lambda member: member,
+            lambda member: 1.0 * member,
+            lambda member: ~member,
+            lambda member: 0.25 - 3.0 * member,
+        ],
+    )
+    def test_coins_are_no_scores(self, leak):
+        """They would refute any claim."""
+        message = r"train\(member\) must be scores of an attack; they are .* as the coins"
+        with pytest.raises(ValueError, match=message):
+            dp_sgd_audit(leak, 100, claimed_epsilon=1.0, rng=0)
+        with pytest.raises(ValueError, match=r"control\(member\) must be scores of an attack"):
+            dp_sgd_audit(np.zeros, 100, control=leak, claimed_epsilon=1.0, rng=0)
+
+    def test_guesses_that_are_all_right_and_two_scores_are_no_coins(self):
+        result = dp_sgd_audit(lambda member: 2 * member - 1, 100, claimed_epsilon=1.0, rng=0)
+        assert result.verdict == "refuted"
+        assert dp_sgd_audit(lambda member: np.array([3.0, 4.0]), 2, rng=0).verdict == "untested"
 
     def test_what_is_proved_below_the_claim_is_stated(self):
         noise = np.random.default_rng(0).normal(size=1000)

@@ -121,6 +121,40 @@ def test_one_run(capsys, tmp_path):
     assert message == f"{paths[1]} must have one flag for each score; it has 200 for 300"
 
 
+def test_scores_and_flags_of_one_file(capsys, tmp_path):
+    """One CSV with a loss and a member column, as an engineer has it."""
+    rng = np.random.default_rng(5)
+    member = rng.integers(0, 2, 300)
+    losses = rng.normal(-3.0 * member)
+    path = tmp_path / "canaries.csv"
+    lines = [f"{i},{x!r},{member[i] == 1}" for i, x in enumerate(losses.tolist())]
+    path.write_text("\n".join(["id,loss,member", *lines]) + "\n")
+    columns = ["--member", "member", "--score", "loss", "--lower-is-member"]
+    bound = one_run_audit(losses, member, higher_is_member=False).epsilon_lower
+    assert main(["audit", str(path), "--one-run", *columns, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon_lower"] == bound
+    assert main(["audit", str(path), "--stream", *columns, "--max-epsilon", "1"]) == 2
+    page = tmp_path / "page.html"
+    assert main(["audit", str(path), "--one-run", *columns, "--html", str(page)]) == 0
+    assert fingerprint(path) in page.read_text(encoding="utf-8")
+    path.write_text("\n".join(line.split(",", 1)[1] for line in path.read_text().split()) + "\n")
+    columns = ["--member", "member", "--lower-is-member", "--json"]  # one other column: the scores
+    capsys.readouterr()
+    assert main(["audit", str(path), "--one-run", *columns]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon_lower"] == bound
+
+
+def test_an_array_is_called_as_its_file(capsys, tmp_path):
+    """A weak attack by losses, the direction forgotten: the gate would pass."""
+    rng = np.random.default_rng(6)
+    for name, scores in (("loss", rng.normal(-0.1, 1, 60)), ("out", rng.normal(0, 1, 60))):
+        np.save(tmp_path / f"{name}.npy", scores)
+    paths = [str(tmp_path / f"{name}.npy") for name in ("loss", "out")]
+    message = refused(capsys, *paths, "--max-epsilon", "1")
+    assert message.startswith(f"{paths[0]} has scores called 'loss', of which small values")
+    assert main(["audit", *paths, "--max-epsilon", "1", "--lower-is-member"]) == 0
+
+
 def test_a_picture(files, tmp_path):
     path = tmp_path / "audit.png"
     assert main(["audit", *files[:2], "--plot", str(path)]) == 0
@@ -215,18 +249,26 @@ def shadow(tmp_path):
 def test_shadow_models(capsys, shadow, tmp_path):
     result = shadow_audit(*shadow[2:], claimed_epsilon=0.1)
     arguments = ["audit", "--shadow", *shadow[:2], "--claimed-epsilon", "0.1"]
-    assert main([*arguments, "--json"]) == 0
+    assert main([*arguments, "--json"]) == 2  # the claim is refuted
     content = json.loads(capsys.readouterr().out)
     assert content["proved"] == np.flatnonzero(result.proved).tolist() == [0, 1, 2, 3, 4]
     assert content["epsilon_lower"] == result.epsilon_lower.tolist()
     assert main([*arguments, "--max-epsilon", "0.2"]) == 2
     out = capsys.readouterr().out
     assert out.startswith("5 of 30 examples are proved to have an epsilon above 0.1, all of them")
+    assert out.rstrip().endswith("The claimed epsilon 0.1 is refuted.")
+    assert main([*arguments[:-2], "--max-epsilon", "9"]) == 3  # no bound could be above
+    silent = tmp_path / "silent.npy"
+    np.save(silent, np.random.default_rng(2).normal(size=shadow[3].shape))
+    for claim, code, word in (("0.1", 0, "not refuted"), ("9", 3, "not testable")):
+        line = ["audit", "--shadow", str(silent), shadow[1], "--claimed-epsilon", claim]
+        assert main(line) == code
+        assert f"The claimed epsilon {claim} is {word}." in capsys.readouterr().out
     csv = [str(tmp_path / f"{name}.csv") for name in ("scores", "members")]
     for path, table in zip(csv, shadow[2:], strict=True):
         header = ",".join(f"x{i}" for i in range(30))
         np.savetxt(path, 1.0 * table, delimiter=",", header=header, comments="")
-    assert main(["audit", "--shadow", *csv, "--claimed-epsilon", "0.1", "--json"]) == 0
+    assert main(["audit", "--shadow", *csv, "--claimed-epsilon", "0.1", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["p_values"] == content["p_values"]
 
 
@@ -243,6 +285,9 @@ def test_a_stream(capsys, tmp_path):
     assert 0 < content["exceeded_after"] < 300
     assert main(arguments) == 0
     assert "at all moments" in capsys.readouterr().out
+    assert main([*arguments, "--max-epsilon", "9"]) == 3
+    text = " ".join(capsys.readouterr().out.split())
+    assert "gate cannot fail: of so many canaries even a perfect attack proves" in text
     message = "--delta must be 0 with --stream: no bound with a delta is proved for it"
     assert refused(capsys, "--stream", *paths, "--delta", "1e-5") == message
     assert "leave out --shadow" in refused(capsys, "--shadow", *paths, "--plot", "x.png")

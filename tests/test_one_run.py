@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from fractions import Fraction
 from math import comb
 
@@ -16,6 +18,12 @@ from mialeak.tradeoff import GaussianTradeOff
 
 def published_p_value(m, r, v, epsilon, delta):
     """Steinke, Nasr and Jagielski (2023), Theorem 5.2, term by term; q rational in `epsilon`."""
+    tail, slope = published_terms(r, v, epsilon)
+    return min(tail + 2 * m * Fraction(delta) * slope, 1)
+
+
+@functools.cache
+def published_terms(r, v, epsilon):
     grow = Fraction(np.exp(epsilon))
     q = grow / (1 + grow)
     pmf = [comb(r, k) * q**k * (1 - q) ** (r - k) for k in range(r + 1)]
@@ -23,7 +31,7 @@ def published_p_value(m, r, v, epsilon, delta):
     for i in range(1, v + 1):
         total += pmf[v - i]
         slope = max(slope, total / i)
-    return min(tail + 2 * m * Fraction(delta) * slope, 1)
+    return tail, slope
 
 
 class TestPValue:
@@ -37,6 +45,30 @@ class TestPValue:
         truth = float(published_p_value(m, r, v, epsilon, delta))
         value = one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
         assert value == pytest.approx(truth, rel=1e-12)
+
+    def test_the_345_cases_of_jax_privacy(self):
+        """The grid of its test_one_run_p_value (2.0.0); at delta = 1 nothing is claimed: 1."""
+        cases = [
+            (m, r, r - wrong, epsilon, delta)
+            for m, r, wrong, epsilon, delta in itertools.product(
+                (10, 100, 1000),
+                (1, 10, 100),
+                (0, 1, 10, 100),
+                (0.0, 0.5, 1.0),
+                (0.0, 1e-6, 1e-3, 0.1, 1.0),
+            )
+            if wrong <= r <= m
+        ]
+        assert len(cases) == 345
+        for m, r, v, epsilon, delta in cases:
+            truth = published_p_value(m, r, v, epsilon, delta)
+            if delta == 1.0:
+                assert truth == 1
+                with pytest.raises(ValueError, match="delta must be at least 0 and less than 1"):
+                    one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
+                continue
+            value = one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
+            assert value == pytest.approx(float(truth), rel=1e-12)
 
     @pytest.mark.parametrize(("v", "epsilon"), [(15_100, 1.0), (14_000, 1.0), (19_900, 0.0)])
     def test_many_guesses(self, v, epsilon):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_the_bound_is_where_the_p_value_crosses_the_level():
     scores = np.random.default_rng(2).normal(2.0 * members)
     result = shadow_audit(scores, members)
     for level, bounds in (
-        (1 - 0.95 ** (1 / 30), result.epsilon_lower),
+        (0.05 / 30, result.epsilon_lower),
         (0.05, result.epsilon_each),
     ):
         for i in (0, 7, 19):
@@ -66,8 +67,26 @@ def test_the_bound_is_where_the_p_value_crosses_the_level():
                 for e in (bounds[i], bounds[i] + 0.01)
             )
             assert below <= level < above
-    most = -np.log(np.expm1(-np.log1p(-(0.95 ** (1 / 30))) / 40))
+    most = -np.log(np.expm1(-np.log(0.05 / 30) / 40))
     assert result.provable_epsilon == pytest.approx(most, abs=0.011)
+
+
+def test_bounds_and_holm_hold_for_scores_that_are_coins_of_other_examples():
+    """All 256 coins of two examples in four models, each scored by the coins of the other.
+
+    If both scores are right in all models, each is right in all with probability 1/16, and never
+    both: 1/8 of the families, which Sidak's level at this confidence, 1 - sqrt(0.8751) > 1/16,
+    would refute.
+    """
+    confidence, turn = 0.8751, np.arange(4) / 10
+    false = np.zeros(2)
+    for outcome in itertools.product([False, True], repeat=8):
+        members = np.reshape(outcome, (4, 2))
+        scores = np.stack([members[:, 1] + turn, ~members[:, 0] + turn], axis=1)
+        result = quiet(scores, members, confidence=confidence)
+        false += [(result.p_values <= 1 / 16).any(), result.epsilon_lower.any()]
+    assert false[0] == 32
+    assert false[1] <= 256 * (1 - confidence)
 
 
 def test_a_random_half_of_the_models_has_the_hypergeometric_law():
@@ -137,6 +156,27 @@ def test_families_of_nulls_have_a_false_claim_in_five_per_cent(draw):
             result.epsilon_lower.any(),
         ]
     assert claims.max() <= 300 * 0.05 + 4 * np.sqrt(300 * 0.05 * 0.95)
+
+
+def test_the_share_of_false_families_is_that_of_the_exact_law():
+    """64 models, 500 examples that leak nothing: whole numbers of outcomes of 64 coins."""
+    outcomes = np.zeros(1, dtype=object) + 1
+    for rank in range(1, 65):
+        weight = -(-64 * rank * rank // 64**2)
+        longer = np.zeros(outcomes.size + weight, dtype=object)
+        longer[: outcomes.size] += outcomes
+        longer[weight:] += outcomes
+        outcomes = longer
+    tails = np.cumsum(outcomes[::-1])
+    largest = Fraction(int(tails[tails * 10_000 <= 2**64][-1]), 2**64)
+    assert float(largest) == pytest.approx(9.948e-5, rel=1e-4)
+    assert float(1 - (1 - largest) ** 500) == pytest.approx(0.0485, abs=5e-5)
+    p_values = quiet(np.random.default_rng(0).normal(size=(64, 500)), coins(64, 500)).p_values
+    exact = {float(Fraction(int(tail), 2**64)) for tail in tails}
+    near = np.array(sorted(exact))
+    place = np.clip(np.searchsorted(near, p_values), 1, near.size - 1)
+    gap = np.minimum(np.abs(near[place] - p_values), np.abs(near[place - 1] - p_values))
+    assert (gap <= 1e-12 * p_values).all()
 
 
 def test_randomised_response_is_seldom_bounded_above_its_epsilon():

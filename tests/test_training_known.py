@@ -128,7 +128,7 @@ def test_a_reference_of_factors_is_the_covariance_with_a_ridge():
             LayerGradients(rng.normal(size=(n, 2)), rng.normal(size=(n, 3)) + 0.2, bias=False),
         ]
 
-    reference, targets = layers(30), layers(5)
+    reference, targets = [one.clip(3.0) for one in layers(30)], layers(5)
     dense = [np.concatenate([one.dense() for one in rows], axis=1) for rows in (reference, targets)]
     for score, noise in itertools.product(("covariance", "glir"), (0.0, 0.5)):
         more = {"noise_multiplier": noise, "clip_norm": 4.0, "score": score}
@@ -409,6 +409,11 @@ def test_known_rows_are_refused_where_they_have_no_answer():
         CovarianceAttack(other, 3, ridge=0.0).update(np.eye(3), np.ones(3), known=known)
     with pytest.raises(ValueError, match="ridge must be above 0 with a reference of factors"):
         CovarianceAttack(LayerGradients(np.eye(3), np.eye(3)), 3)
+    long = [LayerGradients(2.0 * np.eye(3), np.eye(3))] * 2
+    message = "reference must be fitted to gradients clipped to clip_norm=3; .* norms is 4"
+    with pytest.raises(ValueError, match=message):  # two layers of 2 sqrt(2)
+        CovarianceAttack(long, 3, ridge=1.0, clip_norm=3.0)
+    CovarianceAttack(long, 3, ridge=1.0, clip_norm=4.0)
     with pytest.raises(ValueError, match="ridge must be given with a reference of factors"):
         CovarianceAttack(other, 3, ridge=1.0)
     with pytest.raises(TypeError, match="control must be a function"):

@@ -319,6 +319,7 @@ UP = [0.1 * i + 0.03 * (i % 7) for i in range(20)]
 DOWN = [value - 0.5 for value in UP]
 SCORES = {"in.csv": csv(["score"], UP), "out.csv": csv(["score"], DOWN)}
 
+BOTH = {"both.csv": csv(["id", "loss", "member"], list(range(20)), DOWN, [0, 1] * 10)}
 AUDITS = [
     Shell(
         "scores as numpy.savetxt writes them, without a name",
@@ -358,7 +359,7 @@ AUDITS = [
         Shell(
             f"a column called {name}, of a weak attack, without --lower-is-member",
             f"audit in.csv out.csv --max-epsilon 1{option}",
-            [f"in.csv has a column called {name!r}, of which {size} values", cure],
+            [f"in.csv has scores called {name!r}, of which {size} values", cure],
             {"in.csv": csv([name], UP), "out.csv": csv([name], [*UP[1:], 1e-3])},
         )
         for name, option, size, cure in (
@@ -373,7 +374,7 @@ AUDITS = [
         Shell(
             f"flags of the others, called {name}",
             "audit score.csv out.csv --one-run --lower-is-member",
-            [f"out.csv must hold 1 for members; its column is called {name!r}", "Exchange 0 and 1"],
+            [f"out.csv must hold 1 for members; its flags are called {name!r}", "Exchange 0 and 1"],
             {"score.csv": csv(["score"], UP), "out.csv": csv([name], [0, 1, 1, 0] * 5)},
         )
         for name in ("nonmember", "Non-Member", "is_test", "held_out")
@@ -393,7 +394,49 @@ AUDITS = [
     Shell(
         "scores and flags in one file",
         "audit both.csv both.csv --one-run",
-        ["both.csv must have one column"],
+        ["both.csv must have one column", "pass --member COLUMN"],
         {"both.csv": csv(["score", "member"], UP, [0, 1] * 10)},
+    ),
+    *(
+        Shell(f"one file of losses and flags, {what}", f"audit both.csv{options}", words, BOTH)
+        for what, options, words in (
+            ("and no word", "", ["required: OUT, or --member COLUMN where IN holds"]),
+            ("as separate runs", " --member member", ["--member is for the canaries of one run"]),
+            (
+                "the direction forgotten",
+                " --one-run --member member --score loss",
+                ["both.csv has scores called 'loss', of which small", "Pass --lower-is-member"],
+            ),
+            (
+                "two columns of scores",
+                " --one-run --member member",
+                ["one column of scores beside 'member'; there are id, loss", "Pass --score COLUMN"],
+            ),
+            (
+                "a column misspelt",
+                " --one-run --member members --score loss",
+                ["--member must be a column of both.csv: id, loss, member; got members"],
+            ),
+            (
+                "the flags as scores",
+                " --one-run --member member --score member",
+                ["--score must be another column than --member"],
+            ),
+            (
+                "and a second file",
+                " both.csv --one-run --member member",
+                ["--member names a column of both.csv; leave out OUT"],
+            ),
+            (
+                "scores of them only",
+                " both.csv --one-run --score loss",
+                ["--score names a column beside that of --member"],
+            ),
+            (
+                "flags of the others",
+                " --stream --member loss --score id",
+                ["both.csv, column loss must hold 0 and 1 only"],
+            ),
+        )
     ),
 ]

@@ -41,6 +41,8 @@ Verdict = Literal["refuted", "not refuted", "not testable"]
 #: The interval of the area that has to reach 1/2.  It is Chernoff's: under the normal law of the
 #: Mann-Whitney statistic, scores that know nothing lie below it with probability 5e-4.
 _DIRECTION_CONFIDENCE = 0.95
+#: In-scores of which the area is computed first: it is smaller than that of all by 0.1% at most.
+_COARSE = 1024
 #: Fair coins, and scores that are counts of several by chance, are refused with about this
 #: probability at most.
 _CHANCE = 1e-6
@@ -207,14 +209,19 @@ def refuse_series(scores: FloatArray, name: str) -> None:
         return
     size = scores.size
     is_high = scores >= np.partition(scores, size // 2)[size // 2]
-    high, low = np.count_nonzero(is_high), np.count_nonzero(~is_high)
+    high, low = np.count_nonzero(is_high), size - np.count_nonzero(is_high)
     # As they stand, and column by column of each table that they fill, as canaries by runs.
-    columns = [k for k in range(1, size // 2 + 1) if size % k == 0]
-    tables = [is_high.reshape(-1, k).T.ravel() for k in columns]
-    runs = min(int(one[0]) + np.count_nonzero(one[1:] & ~one[:-1]) for one in tables)
+    columns = (1 + np.flatnonzero(size % np.arange(1, size // 2 + 1) == 0)).tolist()
+    is_low = ~is_high
+    runs = min(
+        int(is_high[0])
+        + np.count_nonzero(is_high[k:] & is_low[:-k])  # below one another in a column
+        + np.count_nonzero(is_high[1:k] & is_low[size - k : -1])  # from its end to the next one
+        for k in columns
+    )
     k = np.arange(1.0, runs + 1.0)
     logs = _log_choose(high - 1.0, k - 1.0) + _log_choose(low + 1.0, k)
-    if len(tables) * np.exp(logs - _log_choose(float(size), float(high))).sum() > _CHANCE:
+    if len(columns) * np.exp(logs - _log_choose(float(size), float(high))).sum() > _CHANCE:
         return
     rule = (
         f"be independent; its neighbours are alike: those of the upper half stand in {runs} runs, "
@@ -246,6 +253,9 @@ def _lies_in(scores: FloatArray, low: float, high: float) -> bool:
 
 def require_direction(order: Order, *, higher_is_member: bool, one_run: bool = False) -> None:
     """Refuse scores whose area under the curve lies below 1/2 beyond its interval."""
+    stride = max(1, order.inside.size // _COARSE)
+    if area_interval(order, _DIRECTION_CONFIDENCE, stride).high >= 0.5:
+        return  # so is that of the area itself, which is larger
     area = area_interval(order, _DIRECTION_CONFIDENCE)
     if area.high >= 0.5:
         return

@@ -190,20 +190,24 @@ def advantage_interval(order: Order, confidence: float) -> Interval:
     return Interval(value, min(low, value), min(value + float(above), 1.0), confidence)
 
 
-def area_interval(order: Order, confidence: float) -> Interval:
+def area_interval(order: Order, confidence: float, stride: int = 1) -> Interval:
     """The area under the curve: P(in-score > out-score), ties counted half.
 
     The Mann-Whitney statistic is a mean of averages over m = min(n_in, n_out) pairs that share no
     score (Hoeffding, 1963), so that Chernoff's bound of the binomial holds: it lies as far from the
     true area a, on one side, with probability at most ``exp(-m KL(measured || a))``.
+
+    With a stride each of so many in-scores counts as the smallest of them: value and ends are then
+    those of a smaller area, by less than ``stride / n_in``, in a time shorter by the stride.
     """
     inside, outside = order.inside, order.outside
-    blocks = (inside[start : start + _BLOCK] for start in range(0, inside.size, _BLOCK))
-    twice = sum(
-        int(np.searchsorted(outside, block, side="left").sum())
-        + int(np.searchsorted(outside, block, side="right").sum())
-        for block in blocks
-    )
+    twice = 0
+    for start in range(0, inside.size, _BLOCK * stride):
+        part = inside[start : start + _BLOCK * stride]
+        scores = part[::stride]
+        pairs = np.searchsorted(outside, scores, side="left")
+        pairs += np.searchsorted(outside, scores, side="right")
+        twice += stride * int(pairs.sum()) - (-part.size % stride) * int(pairs[-1])
     value = twice / (2 * inside.size * outside.size)
     least = np.log(2.0 / (1.0 - confidence)) / min(inside.size, outside.size)
     low, high = _information_ends(value, least)

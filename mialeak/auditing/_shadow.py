@@ -37,7 +37,7 @@ class ShadowAudit(Result):
     Attributes
     ----------
     epsilon_lower : ndarray, shape (n,)
-        Lower bounds that hold for all examples together.
+        Lower bounds that hold for all examples together (Bonferroni).
     epsilon_each : ndarray, shape (n,)
         Lower bounds that hold for each example by itself: of n examples that leak nothing about
         ``(1 - confidence) n`` are above 0.  Not for an example that was chosen by its bound.
@@ -48,10 +48,10 @@ class ShadowAudit(Result):
         `confidence` (Holm).
     at_least : int
         At least so many examples violate the claim, with the same confidence; which ones is not
-        stated (Hommel's closed testing).
+        stated (Hommel's closed testing).  Of scores that depend on no coin.
     discoveries : ndarray of bool, shape (n,)
         Examples of which an expected share of ``1 - confidence`` at most is false (Benjamini and
-        Hochberg).
+        Hochberg).  Of scores that depend on no coin.
     provable_epsilon : float
         What so many models prove together of each of so many examples at most.
     n_models, n_examples : int
@@ -103,10 +103,11 @@ def shadow_audit(
     ----------
     scores : array_like, shape (M, n)
         Score of each of n examples by each of M models, such as minus its loss.  **A score may
-        depend on the outputs of models and on the coins of other examples, and on no coin of this
-        example.**  LiRA's own scores are not admissible: they fit the in- and out-models of the
-        example, so that each depends on the coins of the others (leave-one-out calibration gave 17
-        false claims in 100 where nothing leaked).  Pass the logit-scaled confidences themselves.
+        depend on the outputs of all models, and on no coin of its example in any model.**  Scores
+        that depend on coins of other examples leave `epsilon_lower` and `proved` valid, and not
+        `at_least` and `discoveries`.  LiRA's own scores are not admissible: they fit the in- and
+        out-models of the example, which are its coins (leave-one-out calibration gave 17 false
+        claims in 100 where nothing leaked).  Pass the logit-scaled confidences themselves.
     members : array_like of bool, shape (M, n)
         Whether the example was in the training data of the model.  **A fair coin for each**,
         independent of all else; or each example in exactly half of the models, chosen at random.
@@ -142,13 +143,15 @@ def shadow_audit(
     Notes
     -----
     Given all outputs and all *other* coins, a coin of an example whose epsilon is at most e is
-    guessed right with probability at most ``q = e^e / (1 + e^e)``.  Guesses and weights made of
-    outputs alone are dominated by independent coins of probability q, within and across examples,
-    whatever the dependence of the scores.  Here a score above the example's median is a guess *in*,
-    of weight ``(rank of its distance / M)^2`` in 64 steps; the p-value is the exact law of the
-    weighted number of right guesses.  P-values of different examples are independent where the
-    claim holds, so that Sidak's, Holm's, Hommel's and Benjamini and Hochberg's procedures are all
-    valid.
+    guessed right with probability at most ``q = e^e / (1 + e^e)``.  Here a score above the
+    example's median is a guess *in*, of weight ``(rank of its distance / M)^2`` in 64 steps; the
+    right guesses of the example are dominated by independent coins of probability q, and its
+    p-value is the exact tail of their weighted number.  Each p-value is at most x with probability
+    x at most, whatever the dependence of the scores: Bonferroni's bounds and Holm's procedure take
+    no more.  Of guesses made of outputs alone the p-values of different examples are dominated by
+    independent ones where the claim holds, as Hommel's (Simes' inequality) and Benjamini and
+    Hochberg's procedures ask.  They would not be with coins of other examples among the scores: of
+    two examples, each scored by the coins of the other, exactly one can be right in each model.
 
     Epsilon is pure (delta = 0), of adding or removing the row.  With exactly half of the models for
     each example the number of right guesses *in* has Fisher's noncentral hypergeometric law, of
@@ -170,7 +173,7 @@ def shadow_audit(
     >>> scores[:, 0] += 5.0 * members[:, 0]
     >>> result = shadow_audit(scores, members)
     >>> np.flatnonzero(result.proved), round(float(result.epsilon_lower[0]), 2)
-    (array([0]), 1.77)
+    (array([0]), 1.76)
     """
     level, claim = as_confidence(confidence), as_float(claimed_epsilon, "claimed_epsilon")
     require(claim >= 0.0, claim, "claimed_epsilon", "be at least 0")
@@ -180,7 +183,7 @@ def shadow_audit(
     weights = _weights(models) if design == "coins" else np.ones(models, np.int64)
     totals = _totals(values if higher_is_member else -values, coins, weights, design)
     _require_direction(totals, weights, higher_is_member=higher_is_member, design=design)
-    together = -np.expm1(np.log(level) / examples)  # Sidak's level
+    together = (1.0 - level) / examples
     grid = _grid(models, together, 1.0 - level)
     table = _tails(weights, models, grid, design)
     at_claim = _tails(weights, models, np.array([claim]), design)[0]

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 from mialeak.cli import _output
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+
     from mialeak._arrays import FloatArray
+    from mialeak._report.document import Document
     from mialeak.auditing import ShadowAudit
 
-__all__ = ["run_shadow", "run_stream"]
+__all__ = ["give_audit", "run_shadow", "run_stream"]
 
 _COMPARED_SHADOW = (
     "Each example was put in the data of each model or left out by a fair coin, or into half of "
@@ -44,29 +49,41 @@ def run_shadow(options: argparse.Namespace) -> int:
         confidence=options.confidence,
         higher_is_member=not options.lower_is_member,
     )
-    largest = float(result.epsilon_lower.max())
-    over, verdict = _output.judge("The largest bound", largest, options.max_epsilon)
+    largest, limit, claim = (
+        float(result.epsilon_lower.max()),
+        options.max_epsilon,
+        options.claimed_epsilon,
+    )
+    over, verdict = _output.judge("The largest bound", largest, limit)
+    undecided = any(each is not None and result.provable_epsilon <= each for each in (limit, claim))
+    if claim is not None:
+        is_refuted = bool(result.proved.any())
+        over = over or is_refuted
+        word = "refuted" if is_refuted else "not testable" if undecided else "not refuted"
+        verdict = f"{verdict} The claimed epsilon {claim:g} is {word}.".lstrip()
     content = result.to_dict()
     for name in ("proved", "discoveries"):
         content[name] = np.flatnonzero(content[name]).tolist()
-    content["limit"] = _limit(options, over=over)
-    return _output.give(
+    return give_audit(
         options,
         _shadow_document(result),
         schema="mialeak.shadow/1",
         content=content,
-        draw=None,
-        title=f"What the scores in {Path(options.inside).name} prove",
-        alts=(),
-        inputs=[options.inside, options.outside],
-        verdict=verdict,
-        over=over,
         compared=_COMPARED_SHADOW,
+        verdict=verdict,
+        limit=limit,
+        over=over,
+        undecided=undecided,
     )
 
 
-def run_stream(options: argparse.Namespace, scores: FloatArray, member: FloatArray) -> int:
-    """Print what canaries prove that arrive one by one; 2 if it is over the limit."""
+def run_stream(
+    options: argparse.Namespace, scores: FloatArray, member: FloatArray, *, name: str
+) -> int:
+    """Print what canaries prove that arrive one by one; 2 if it is over the limit.
+
+    `name` is that of the flags.
+    """
     from mialeak._report.document import Document, Notes, Section
     from mialeak._report.text import at_most
     from mialeak.auditing import AuditStream
@@ -74,8 +91,7 @@ def run_stream(options: argparse.Namespace, scores: FloatArray, member: FloatArr
     _refuse_delta(options, "--stream")
     if member.shape != scores.shape:
         raise ValueError(
-            f"{options.outside} must have one flag for each score; it has {member.size} for "
-            f"{scores.size}"
+            f"{name} must have one flag for each score; it has {member.size} for {scores.size}"
         )
     limit = options.max_epsilon if options.max_epsilon is not None else options.claimed_epsilon
     stream, exceeded = AuditStream(confidence=options.confidence), None
@@ -88,6 +104,16 @@ def run_stream(options: argparse.Namespace, scores: FloatArray, member: FloatArr
     over, verdict = _output.judge("What is proved", epsilon, limit)
     if exceeded is not None:
         verdict += f" It was after {exceeded:,} canaries."
+    undecided = False
+    if limit is not None and not over:
+        perfect = AuditStream(confidence=options.confidence)
+        reached = [perfect.update(2.0 * flag - 1.0, flag) for flag in member.tolist()][-1]
+        undecided = reached <= limit
+        if undecided:
+            verdict += (
+                " But this gate cannot fail: of so many canaries even a perfect attack proves "
+                f"{at_most(reached)}."
+            )
     sure = f"with confidence {100 * options.confidence:g}% at all moments"
     lead = f"Epsilon is at least {at_most(epsilon)}, {sure}."
     if epsilon == 0.0:
@@ -105,26 +131,46 @@ def run_stream(options: argparse.Namespace, scores: FloatArray, member: FloatArr
         "confidence": options.confidence,
         "kind": "bound",
         "exceeded_after": exceeded,
-        "limit": None if limit is None else {"max_epsilon": limit, "over": over},
     }
-    return _output.give(
+    return give_audit(
         options,
         Document(lead, [Section("The canaries", [Notes(notes)])]),
         schema="mialeak.stream/1",
         content=content,
-        draw=None,
-        title=f"What the scores in {Path(options.inside).name} prove",
-        alts=(),
-        inputs=[options.inside, options.outside],
-        verdict=verdict,
-        over=over,
         compared=_COMPARED_STREAM,
+        verdict=verdict,
+        limit=limit,
+        over=over,
+        undecided=undecided,
     )
 
 
-def _limit(options: argparse.Namespace, *, over: bool) -> dict[str, Any] | None:
-    limit = options.max_epsilon
-    return None if limit is None else {"max_epsilon": limit, "over": over}
+def give_audit(
+    options: argparse.Namespace,
+    document: Document,
+    *,
+    content: dict[str, Any],
+    limit: float | None,
+    over: bool,
+    draw: Callable[[], Figure] | None = None,
+    **more: Any,
+) -> int:
+    """Write and print an audit: what all of them have in common."""
+    limits = None if limit is None else {"max_epsilon": limit, "over": over}
+    return _output.give(
+        options,
+        document,
+        content=content | {"limit": limits},
+        draw=draw,
+        title=f"What the scores in {Path(options.inside).name} prove",
+        alts=(
+            "Measured power by false-positive rate, and a band in which the whole true curve lies.",
+            "Histograms of the scores in and out.",
+        ),
+        inputs=[path for path in (options.inside, options.outside) if path is not None],
+        over=over,
+        **more,
+    )
 
 
 def _refuse_delta(options: argparse.Namespace, name: str) -> None:
@@ -160,7 +206,7 @@ def _matrix(path: str) -> FloatArray:
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
-def _shadow_document(result: ShadowAudit) -> Any:
+def _shadow_document(result: ShadowAudit) -> Document:
     import numpy as np
 
     from mialeak._report.document import Document, Notes, Section, Table

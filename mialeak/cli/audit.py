@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import run_shadow, run_stream
+from mialeak.cli._audits import give_audit, run_shadow, run_stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,8 @@ IN holds scores of runs with the target, OUT scores of runs without it; larger
 scores are evidence for "in".  All scores must be independent: the scores of
 the members of one model are not.  With --one-run, IN holds the scores of the
 canaries of one training run, and OUT holds their flags: 1 if the canary was in
-the data, 0 if not.  A fair coin must have decided for each canary.
+the data, 0 if not.  A fair coin must have decided for each canary.  With
+--member COLUMN both are columns of IN.
 
 With --stream these canaries count one by one, in the order of the files, and
 the bound holds after each of them.  With --shadow, IN holds a matrix of
@@ -46,13 +47,15 @@ is refuted, 0 if it is not refuted, and 3 if it is not testable, because even a
 perfect attack could not refute it with so few scores.
 
 Flags in place of scores, scores that occur several times, coins that were not
-fair, and scores that point the other way (a forgotten sign) are errors.
+fair, and scores that point the other way (a forgotten sign) are errors.  So are
+losses, by the name of their column or file, without --lower-is-member.
 """
 
 _EPILOG = """\
 Examples:
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
   mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
+  mialeak audit canaries.csv --one-run --member in_data --lower-is-member
   mialeak audit --shadow scores.npy members.npy
   mialeak audit --stream scores.csv member.csv --max-epsilon 2
 """
@@ -95,6 +98,8 @@ _CLAIM: tuple[str, Callable[[float], bool]] = (
 
 #: Words of a CSV that are flags.
 _TRUTH = {"true": "1", "false": "0"}
+#: Suffixes of arrays, which name no column.
+_ARRAYS = (".npy",)
 #: Names of columns, letters only: scores that are small, or large, for members; flags of others.
 _PART = "(in|out|train|test|val|valid|eval|target|canary|members?|mean)?"
 _SMALL = re.compile(
@@ -115,7 +120,7 @@ def add_parser(commands: Any) -> None:
     add = parser.add_argument
     files = "one column of numbers: .csv or .tsv with its name in line 1, .parquet, .npy or .npz"
     add("inside", metavar="IN", help=files)
-    add("outside", metavar="OUT", help="the same")
+    add("outside", metavar="OUT", nargs="?", help="the same")
     kinds = parser.add_mutually_exclusive_group().add_argument
     kinds(
         "--one-run",
@@ -124,6 +129,16 @@ def add_parser(commands: Any) -> None:
     )
     kinds("--stream", action="store_true", help="the same, with a bound that holds at all moments")
     kinds("--shadow", action="store_true", help="IN, OUT: matrices, shadow models by examples")
+    add(
+        "--member",
+        metavar="COLUMN",
+        help="of --one-run and --stream: the column of IN that holds the flags, in place of OUT",
+    )
+    add(
+        "--score",
+        metavar="COLUMN",
+        help="the column of scores, where IN has others beside that of --member",
+    )
     delta = ("be at least 0 and below 1", lambda x: 0.0 <= x < 1.0)
     add(
         "--delta",
@@ -162,20 +177,22 @@ def run(options: argparse.Namespace) -> int:
     _refuse_exchanged(options.max_epsilon, options.delta)
     from mialeak.auditing import audit, one_run_audit
 
+    _check_member(options)
+    flags = options.outside or f"{options.inside}, column {options.member}"
     options.typed = {
         "in_scores": options.inside,
         "out_scores": options.outside,
         "scores": options.inside,
-        "member": options.outside,
-        "members": options.outside,
+        "member": flags,
+        "members": flags,
         "confidence": "--confidence",
         "claimed_epsilon": "--claimed-epsilon",
     }
     if options.shadow:
         return run_shadow(options)
-    scores = tuple(_scores(path, options) for path in (options.inside, options.outside))
+    scores = _columns(options)
     if options.stream:
-        return run_stream(options, *scores)
+        return run_stream(options, *scores, name=flags)
     common = {
         name: getattr(options, name)
         for name in ("delta", "confidence", "claimed_epsilon", "allow_reversed")
@@ -198,25 +215,39 @@ def run(options: argparse.Namespace) -> int:
         verdict = " ".join(filter(None, [verdict, _claim(result)]))
     content = result.to_dict()
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
-    content["limit"] = None if limit is None else {"max_epsilon": limit, "over": over}
     content["claim"] = None if result.verdict is None else claim
-    return _output.give(
+    return give_audit(
         options,
         document,
         schema="mialeak.one-run/2" if options.one_run else "mialeak.audit/2",
         content=content,
-        draw=draw,
-        title=f"What the scores in {Path(options.inside).name} prove",
-        alts=(
-            "Measured power by false-positive rate, and a band in which the whole true curve lies.",
-            "Histograms of the scores in and out.",
-        ),
-        inputs=[options.inside, options.outside],
+        compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
         verdict=verdict,
+        limit=limit,
         over=over,
         undecided=undecided or result.verdict == "not testable",
-        compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
+        draw=draw,
     )
+
+
+def _check_member(options: argparse.Namespace) -> None:
+    """Flags come from a column of IN or from OUT, and go with canaries."""
+    if options.member is None:
+        if options.outside is None:
+            raise ValueError(
+                "the following arguments are required: OUT, or --member COLUMN where IN holds "
+                "scores and flags"
+            )
+        if options.score is not None:
+            raise ValueError("--score names a column beside that of --member; pass --member COLUMN")
+        return
+    if options.outside is not None:
+        raise ValueError(f"--member names a column of {options.inside}; leave out OUT")
+    if not (options.one_run or options.stream):
+        raise ValueError(
+            "--member is for the canaries of one run: pass --one-run or --stream. Scores of "
+            "separate runs take two files; members and others of one model prove nothing"
+        )
 
 
 def _refuse_exchanged(limit: float | None, delta: float) -> None:
@@ -251,50 +282,83 @@ def _claim(result: AuditResult | OneRunResult) -> str:
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {_reach(result)}."
 
 
-def _scores(path: str, options: argparse.Namespace) -> FloatArray:
-    """The one column of a file, as numbers."""
-    from mialeak._arrays import as_floats
-    from mialeak._columns import Factor
+def _columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
+    """Scores of both worlds, or scores and flags: of a file each, or columns of one."""
     from mialeak._io import read_table
 
-    table = read_table(path)
-    names = list(table) if isinstance(table, dict) else list(table.column_names)
-    if len(names) != 1:
-        raise ValueError(f"{path} must have one column, of scores; it has {len(names)}")
-    _refuse_name(path, names[0], options)
-    column = table[names[0]]
+    pairs = []
+    for path in filter(None, (options.inside, options.outside)):
+        table = read_table(path)
+        names = list(table) if isinstance(table, dict) else list(table.column_names)
+        if options.member is not None:
+            chosen = _chosen(path, names, options)
+        elif len(names) == 1:
+            chosen = names
+        else:
+            raise ValueError(
+                f"{path} must have one column, of scores; it has {len(names)}. With --one-run or "
+                "--stream pass --member COLUMN for scores and flags of one file"
+            )
+        pairs += [(path, name, table[name]) for name in chosen]
+    for is_second, (path, name, _) in enumerate(pairs):
+        is_flags = bool(is_second and (options.one_run or options.stream))
+        # An array has no name but that of its file.
+        word = Path(path).stem if Path(path).suffix.lower() in _ARRAYS else name
+        _refuse_name(path, word, options, is_flags=is_flags)
+    first, second = (_numbers(path, column) for path, _, column in pairs)
+    return first, second
+
+
+def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[str]:
+    """The columns of scores and of flags."""
+    others = [name for name in names if name != options.member]
+    if options.score is None and len(others) != 1:
+        listed = ", ".join(map(str, others)) or "none"
+        raise ValueError(
+            f"{path} must have one column of scores beside {options.member!r}; there are "
+            f"{listed}. Pass --score COLUMN"
+        )
+    chosen = [others[0] if options.score is None else options.score, options.member]
+    for option, name in zip(("--score", "--member"), chosen, strict=True):
+        if name not in names:
+            raise ValueError(f"{option} must be a column of {path}: {', '.join(names)}; got {name}")
+    if chosen[0] == chosen[1]:
+        raise ValueError(f"--score must be another column than --member; got {chosen[0]} for both")
+    return chosen
+
+
+def _numbers(path: str, column: Any) -> FloatArray:
+    """A column of a table as numbers."""
+    from mialeak._arrays import as_floats
+    from mialeak._columns import Factor
+
+    n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
+    if n_missing:
+        raise ValueError(f"{path} must have a score in every row; {n_missing} have none")
     if isinstance(column, Factor):
-        if column.n_missing:
-            raise ValueError(f"{path} must have a score in every row; {column.n_missing} have none")
         try:
             levels = [float(_TRUTH.get(level.lower(), level)) for level in column.levels]
         except ValueError as error:
             raise ValueError(f"{path} must hold numbers ({error})") from error
         return as_floats(levels, path)[column.codes]
-    if not isinstance(table, dict):
-        if column.null_count:
-            raise ValueError(
-                f"{path} must have a score in every row; {column.null_count} have none"
-            )
-        column = column.to_numpy()
-    return as_floats(column, path)
+    return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
 
 
-def _refuse_name(path: str, name: str, options: argparse.Namespace) -> None:
+def _refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
     """Refuse a column whose name contradicts its use: losses as scores, others as members."""
     word = re.sub(r"[^a-z]+", "", name.lower())
-    if options.one_run and path == options.outside:
+    if is_flags:
         if _OTHERS.fullmatch(word):
             raise ValueError(
-                f"{path} must hold 1 for members; its column is called {name!r}. Exchange 0 and 1, "
-                "or call the column member"
+                f"{path} must hold 1 for members; its flags are called {name!r}. Exchange 0 and 1, "
+                "or call them member"
             )
         return
     lower = options.lower_is_member
     if (_LARGE if lower else _SMALL).fullmatch(word) and not options.allow_reversed:
         size, pass_ = ("large", "Leave out") if lower else ("small", "Pass")
         raise ValueError(
-            f"{path} has a column called {name!r}, of which {size} values are evidence for "
+            f"{path} has scores called {name!r}, of which {size} values are evidence for "
             f"members. {pass_} --lower-is-member; to audit the scores as they are pass "
             "--allow-reversed"
         )

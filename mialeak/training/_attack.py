@@ -23,6 +23,7 @@ from mialeak.training._known import KnownRun, as_noise, as_sampling_rate, requir
 from mialeak.training._metric import (
     LayerPlan,
     Metric,
+    mean_square,
     metric_of,
     require_clipped,
     warn_of_a_sum,
@@ -378,6 +379,8 @@ class CovarianceAttack:
                 )
             noise = (self.noise_multiplier * (self.clip_norm or 0.0)) ** 2 / self.batch_size
             self._dual = DualMetric(reference, self.ridge + noise)
+            if self.clip_norm is not None:
+                require_clipped(float(self._dual.rows.squares().mean()), self.clip_norm)
             return
         if self.ridge:
             remedy = "StreamingCovariance(ridge=...) has its own"
@@ -392,7 +395,7 @@ class CovarianceAttack:
             reference, noise * noise / self.batch_size, added=self.participation == "poisson"
         )
         if self.clip_norm is not None:
-            require_clipped(reference, self.clip_norm)
+            require_clipped(mean_square(reference), self.clip_norm)
         return metric
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:

@@ -81,7 +81,7 @@ class DPSGDAudit(Result):
     --------
     >>> import numpy as np
     >>> from mialeak.training import dp_sgd_audit
-    >>> result = dp_sgd_audit(lambda member: 1.0 * member, 100, rng=0)
+    >>> result = dp_sgd_audit(lambda member: member + np.arange(100) / 200, 100, rng=0)
     >>> result.member.size, f"{result.bound.epsilon_lower:.2f}"
     (100, '2.57')
     """
@@ -152,8 +152,9 @@ def dp_sgd_audit(
     TypeError
         If train is no function.
     ValueError
-        If train returns other than m numbers, or a NaN; before the training, if one_run_audit
-        refuses its parameters, or the coins of so few canaries fell on one side.
+        If train returns other than m numbers, a NaN, or the coins in place of scores; before the
+        training, if one_run_audit refuses its parameters, or the coins of so few canaries fell on
+        one side.
 
     Warns
     -----
@@ -273,6 +274,8 @@ def _audited(
     if scores.size != count:
         invalid(name, f"be {count} scores, one a canary; its shape is {scores.shape}")
     require(~np.isnan(scores), scores, name, "not be NaN")
+    if attack is None:
+        _refuse_coins(scores, name, member)
     stated = _stated_epsilon(attack, options["delta"])
     if stated is not None and options["claimed_epsilon"] is None and np.isfinite(stated):
         options = {**options, "claimed_epsilon": stated}
@@ -300,6 +303,22 @@ def _audited(
     )
     verdict, statement = _judge(result, None)
     return replace(result, verdict=verdict, statement=statement)
+
+
+def _refuse_coins(scores: FloatArray, name: str, member: npt.NDArray[np.bool_]) -> None:
+    """Refuse the coins as scores: one value for all members and another for all others.
+
+    -1 and 1 are the guesses of an attack; two canaries have two scores.
+    """
+    values = np.unique(scores)
+    is_one_each = values.size == 2 < scores.size and len({*zip(scores, member, strict=True)}) == 2
+    if is_one_each and not np.array_equal(values, [-1.0, 1.0]):
+        rule = (
+            f"be scores of an attack; they are {values[0]:g} and {values[1]:g} as the coins that "
+            "put canaries in are, and no output of the training"
+        )
+        remedy = "Return the score of each canary, by the model that was trained. Write the "
+        invalid(name, rule, remedy=f"{remedy}guesses of an attack as -1 and 1")
 
 
 def _ranked(

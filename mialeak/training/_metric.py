@@ -17,6 +17,7 @@ from mialeak.training._gradients import LayerGradients
 __all__ = [
     "LayerPlan",
     "Metric",
+    "mean_square",
     "metric_of",
     "require_clipped",
     "warn_of_a_sum",
@@ -159,11 +160,9 @@ def warn_of_short_reference(reference: Any) -> None:
         )
 
 
-def require_clipped(reference: Any, clip_norm: float) -> None:
+def require_clipped(mean_square: float, clip_norm: float) -> None:
     """Refuse a reference whose gradients are longer than `clip_norm` in the mean square."""
-    moments = reference._seen().moments
-    centre = moments.centre + moments.rest
-    size = float(np.sqrt(centre @ centre + moments.variances().sum()))
+    size = float(np.sqrt(mean_square))
     if size > clip_norm * (1.0 + _CLIPPED):
         rule = f"be fitted to gradients clipped to clip_norm={clip_norm:g}"
         invalid(
@@ -172,6 +171,13 @@ def require_clipped(reference: Any, clip_norm: float) -> None:
             remedy="Fit it to rows * np.minimum(1, clip_norm / norms), as DP-SGD uses them, "
             "norms those of whole gradients, all layers together",
         )
+
+
+def mean_square(reference: StreamingCovariance) -> float:
+    """Mean square of the norms of the gradients that a covariance was fitted to."""
+    moments = reference._seen().moments
+    centre = moments.centre + moments.rest
+    return float(centre @ centre + moments.variances().sum())
 
 
 def warn_of_a_sum(metric: Metric, batch: FloatArray, batch_size: int) -> None:
