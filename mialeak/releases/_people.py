@@ -98,6 +98,11 @@ class People:
         """A random number below 2**23 for each person and, after these, one of the register."""
         return np.random.default_rng(20260102).integers(1, 1 << 23, sum(self.sizes))
 
+    @functools.cached_property
+    def marks(self) -> IntArray:
+        """Random numbers of the people: two groups of people are the same if their sums are."""
+        return np.random.default_rng(20260103).integers(-(2**62), 2**62, self.rows)
+
     @property
     def in_register(self) -> bool:
         """Whether there is a register."""

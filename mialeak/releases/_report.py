@@ -113,7 +113,7 @@ class OutputCost(Result):
     determined : int
         Groups below the threshold that are determined only with the output, or recovered counts.
     explanations : tuple of str
-        The combinations that determine them.
+        The combinations that determine them, of the groups that the report holds.
     kind : str
         That of `together`.
 
@@ -208,7 +208,7 @@ class ReleaseReport(Result):
     exact: npt.NDArray[np.bool_]
     joint: Estimate | None
     caveats: tuple[str, ...]
-    _groups: int = field(repr=False)
+    _marks: IntArray = field(repr=False)
     _counts: IntArray = field(repr=False)
     _columns: tuple[Column, ...] = field(repr=False)
     kind: Kind = "bound"
@@ -237,7 +237,7 @@ class ReleaseReport(Result):
         """Small groups that follow from the outputs, with small hidden counts that do."""
         small = [0 < each.people < self.threshold for each in self.recovered]
         exact = [each.kind == "exact" for each in self.recovered]
-        return self._groups + sum(a and b for a, b in zip(small, exact, strict=True))
+        return self._marks.size + sum(a and b for a, b in zip(small, exact, strict=True))
 
     @property
     def exact_share(self) -> float:
@@ -316,12 +316,14 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
     low, value, high, exact = analysis.bounds
     atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
     recovered, complete = recovered_cells(analysis)
-    determined, count = determined_groups(analysis, threshold, _MOST_REPORTED)
+    determined, marks = determined_groups(analysis, threshold, _MOST_REPORTED)
     shown = atoms.counts > 0
     kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
     joint: Estimate | None = None
     if not people.in_register:
-        joint = estimate_max_leakage(atoms.counts, confidence=confidence)
+        estimates = any(each.asymptotic for each in outputs)
+        counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
+        joint = estimate_max_leakage(counts, confidence=confidence)
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )
@@ -346,7 +348,7 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
         exact=exact,
         joint=joint,
         caveats=tuple(_caveats(analysis, complete, kind)),
-        _groups=count,
+        _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
         kind=kind,
@@ -374,8 +376,11 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
             f"The limit leaves out the protected counts ({', '.join(protected)}); the upper end "
             "takes them as they were before protection."
         )
-    if any(each.name.startswith("estimate") for each in outputs):
-        sentences.append("Estimates count by their influence functions (asymptotic).")
+    if any(each.asymptotic for each in outputs):
+        sentences.append(
+            "Estimates count by their influence functions in the limit (asymptotic), not in the "
+            "lower end; the upper end takes them to depend on every person."
+        )
     if not (analysis.design.complete and analysis.shown.complete):
         sentences.append(
             "There are too many published counts for the rank of the design: determined groups are "
@@ -392,9 +397,10 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
 def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:
     """What an output adds, from the reports without it and with it."""
     none = ReleaseLeakage(0.0, 0.0, 0.0, "exact")
-    known = set() if before is None else {each.rows for each in before.determined}
+    added = after._marks if before is None else np.setdiff1d(after._marks, before._marks)
+    named = zip(after.determined, np.isin(after._marks, added), strict=False)  # the first of them
     hidden = set() if before is None else {(each.output, each.cell) for each in before.recovered}
-    new = [each.explanation for each in after.determined if each.rows not in known]
+    new = [each.explanation for each, is_new in named if is_new]
     recovered = [
         f"{each.output}, {each.cell}: between {each.low:,} and {each.high:,}"
         for each in after.recovered
@@ -404,7 +410,7 @@ def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport)
         output=words,
         without=none if before is None else before.average,
         together=after.average,
-        determined=len(new) + len(recovered),
+        determined=added.size + len(recovered),
         explanations=(*new, *recovered),
         kind=after.kind,
     )
