@@ -11,12 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse, special
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._blocks import one_blas_thread
 from mialeak.discrete import atom_leakage
 from mialeak.populations import Register
+from mialeak.releases._attack import attack_advantages
 from mialeak.releases._design import MOST_ROWS, Design
-from mialeak.releases._enumeration import beyond_enumeration, enumerated_leakage
+from mialeak.releases._enumeration import (
+    JunctionTree,
+    beyond_enumeration,
+    decomposable_leakage,
+    enumerated_leakage,
+)
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People
 from mialeak.releases._scopes import Published, Rows, Scope, groups_of
@@ -28,6 +34,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Share of a row's own variance that is added to it, so that dependent rows have an inverse.
 _RIDGE = 1e-10
+#: Cells whose dense columns are in memory at a time, and in a cache.
+_COLUMNS = 2048
 #: Entries of gathered matrices that are in memory at a time.
 _GATHERED = 1 << 22
 
@@ -173,9 +181,11 @@ class Analysis:
         Lower: the best single count that holds the cell, published or of a group that follows.
         """
         mass = self.atoms.mass
-        enumerated = self._enumerated()
-        if enumerated is not None:
-            return enumerated, enumerated, enumerated, np.ones(mass.size, np.bool_)
+        whole = self._by_margins()
+        if whole is None:
+            whole = self._enumerated()
+        if whole is not None:
+            return whole, whole, whole, np.ones(mass.size, np.bool_)
         counted = self.leakage_of(mass)
         high, exact = counted, self.design.determined.copy()
         if any(each.asymptotic for each in self.outputs):  # may tell those in one cell apart
@@ -199,6 +209,56 @@ class Analysis:
         value = np.clip(self._limit(), low, high)
         self._previous = None  # nothing more is taken from it
         return low, value, high, exact
+
+    def attacked(self, most: int) -> FloatArray:
+        """The lower end of every cell, raised by an attack on the `most` cells at most risk.
+
+        Cells of people of the release whose leakage is not exact, those of the largest limit first.
+        """
+        low, value, high, _ = self.bounds
+        cells = np.flatnonzero((self.atoms.counts > 0) & (low < high))
+        cells = cells[np.argsort(-value[cells], kind="stable")[:most]]
+        if not cells.size or not self.can_attack:
+            return low
+        counts = np.array([each is None or not each.summed for each in self.published])
+        advantages = attack_advantages(self.design.matrix[counts], self.atoms.mass, self.n, cells)
+        low = low.copy()
+        low[cells] = np.minimum(np.maximum(low[cells], advantages), high[cells])
+        return low
+
+    @property
+    def can_attack(self) -> bool:
+        """Whether an attack can be computed: not for samples of a register, or too many counts."""
+        return not self.people.in_register and self.design.matrix.shape[0] <= MOST_ROWS
+
+    def _by_margins(self) -> FloatArray | None:
+        """The exact leakage of every cell if the outputs are decomposable margins.
+
+        The population has these independences by name, or the people's frequencies have them.
+        """
+        tree, independent = None, self.people.independent
+        if all(each.always and not each.where.masks and each.columns for each in self.outputs):
+            tree = JunctionTree.of([frozenset(each.columns) for each in self.outputs])
+        if tree is None or self.people.in_register:
+            if independent:
+                why = (
+                    "independence given the columns that tables share is defined for tables of all "
+                    "people, without protection, whose columns make a tree"
+                )
+                what = "population='independent'"
+                unsupported(what, "for these outputs", why, "Leave population out: bounds then")
+            return None
+        columns = {
+            name: self.people.column(name).codes
+            for name in dict.fromkeys(name for each in self.outputs for name in each.columns)
+        }
+        if not independent and not tree.factorises(columns, self.atoms.first):
+            return None
+        leakage = decomposable_leakage(tree, columns, self.atoms.first)
+        if leakage is None and independent:
+            why = "its law takes too many sums for so many people and shared columns"
+            unsupported("population='independent'", "for these outputs", why, "Leave it out")
+        return leakage
 
     def _enumerated(self) -> FloatArray | None:
         """The exact leakage of every cell by all populations, if these are few enough."""
@@ -255,9 +315,13 @@ class Analysis:
         turned = known @ cross
         corner = (last.multiply(mass) @ last.T).toarray() - cross.T @ turned
         inverse = _inverse(corner)
-        beyond = last.T.toarray() - first.T @ turned
-        parent = before.atoms.of_row[self.atoms.first]
-        return np.asarray(before._square[parent] + ((beyond @ inverse) * beyond).sum(axis=1))
+        squares = before._square[before.atoms.of_row[self.atoms.first]]
+        columns = matrix.T.tocsr()
+        for start in range(0, squares.size, _COLUMNS):
+            part = columns[start : start + _COLUMNS]
+            beyond = part[:, len(known) :].toarray() - part[:, : len(known)] @ turned
+            squares[start : start + _COLUMNS] += ((beyond @ inverse) * beyond).sum(axis=1)
+        return np.asarray(squares)
 
     def _sums_reals(self) -> bool:
         """Whether sums are published that are no whole numbers."""

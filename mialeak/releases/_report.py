@@ -13,6 +13,7 @@ from mialeak._arrays import FloatArray, as_count
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.releases._analysis import Analysis
+from mialeak.releases._design import MOST_ROWS
 from mialeak.releases._document import document
 from mialeak.releases._explanations import (
     Determined,
@@ -171,8 +172,8 @@ class ReleaseReport(Result):
         Cells where these agree since the leakage is computed exactly.
     joint : Estimate or None
         Upper bound of the average for the population that the people came from, with its interval:
-        the leakage of the counts of all cells.  None with a register, for which `average` is exact
-        or a bound without an estimate.
+        the leakage of the counts of all cells.  None with a population, for which `average` is
+        exact or a bound without an estimate.
     caveats : tuple of str
         What the numbers rest on, a sentence each.
     kind : str
@@ -311,16 +312,21 @@ class ReleaseReport(Result):
 # ---- from an analysis ----
 
 
-def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseReport:
+def report_of(
+    analysis: Analysis, threshold: int, confidence: float, attacks: int = 0
+) -> ReleaseReport:
     """The report on the outputs of an analysis."""
     low, value, high, exact = analysis.bounds
+    if attacks:
+        low = analysis.attacked(attacks)
+        value = np.maximum(low, value)
     atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
     recovered, complete = recovered_cells(analysis)
     determined, marks = determined_groups(analysis, threshold, _MOST_REPORTED)
     shown = atoms.counts > 0
     kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
     joint: Estimate | None = None
-    if not people.in_register:
+    if not people.in_register and not people.independent:
         estimates = any(each.asymptotic for each in outputs)
         counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
         joint = estimate_max_leakage(counts, confidence=confidence)
@@ -347,7 +353,7 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
         high=high,
         exact=exact,
         joint=joint,
-        caveats=tuple(_caveats(analysis, complete, kind)),
+        caveats=tuple(_caveats(analysis, complete, kind, attacks)),
         _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
@@ -355,11 +361,16 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
     )
 
 
-def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
+def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> list[str]:
     """What the numbers rest on."""
     outputs, sentences = analysis.outputs, []
     if analysis.people.in_register:
         sentences.append("The people are a sample of the register without replacement.")
+    elif analysis.people.independent:
+        sentences.append(
+            "Leakage is for a population with the people's frequencies in each table, whose "
+            "columns are independent given those that tables share."
+        )
     else:
         sentences.append(
             "Leakage is for the people's own frequencies as the population: that of the population "
@@ -370,6 +381,16 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
             "Certified: at least what the best single count leaks, at most what the counts of all "
             "cells leak. Between them, the limit for many people in every cell (asymptotic)."
         )
+        if attacks and analysis.can_attack:
+            sentences.append(
+                "The lower end of the rows at most risk is what an attack on all published counts "
+                "achieves, if that is more."
+            )
+        elif attacks:
+            sentences.append(
+                "No attack was computed: that takes people who are no sample of a register, and at "
+                f"most {MOST_ROWS:,} published counts."
+            )
     protected = [each.name for each in outputs if each.protect is not None or each.gaps]
     if protected:
         sentences.append(
@@ -385,6 +406,11 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
         sentences.append(
             "There are too many published counts for the rank of the design: determined groups are "
             "those that follow from one count after the other, and the limit is not computed."
+        )
+    if not analysis.shown_groups[2]:
+        sentences.append(
+            "Groups that follow only by many columns at once, or by columns of many values, are "
+            "not all looked at."
         )
     if not complete:
         sentences.append(
