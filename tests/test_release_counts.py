@@ -70,8 +70,8 @@ def test_weights_of_many_people_and_large_sums_are_reduced():
     circle[rows, (rows + np.tile([0, 1], 5)) % 5] = 1
     circle[5] = 2**31 - 1 - np.arange(5)
     people = 2**59 + np.arange(5)
-    assert Design.of(sparse.csr_matrix(circle), None, people).determined.all()
-    assert not Design.of(sparse.csr_matrix(circle[2:]), None, people).determined.any()
+    assert Design.of(sparse.csr_matrix(circle), people).determined.all()
+    assert not Design.of(sparse.csr_matrix(circle[2:]), people).determined.any()
 
 
 def test_combinations_with_large_weights_are_proved():

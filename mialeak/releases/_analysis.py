@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,28 +11,33 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse, special
 
-from mialeak._arrays import FloatArray, invalid
+from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._blocks import one_blas_thread
 from mialeak.discrete import atom_leakage
 from mialeak.populations import Register
+from mialeak.releases._attack import attack_advantages
 from mialeak.releases._design import MOST_ROWS, Design
-from mialeak.releases._enumeration import beyond_enumeration, enumerated_leakage
+from mialeak.releases._enumeration import (
+    JunctionTree,
+    beyond_enumeration,
+    decomposable_leakage,
+    enumerated_leakage,
+)
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People
+from mialeak.releases._scopes import Published, Rows, Scope, groups_of
 
-__all__ = ["Analysis", "Atoms", "Published", "codes_of", "joined"]
+__all__ = ["Analysis", "Atoms", "codes_of", "joined"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 #: Share of a row's own variance that is added to it, so that dependent rows have an inverse.
 _RIDGE = 1e-10
+#: Cells whose dense columns are in memory at a time, and in a cache.
+_COLUMNS = 2048
 #: Entries of gathered matrices that are in memory at a time.
 _GATHERED = 1 << 22
-#: Columns of a table whose totals by some of them are looked at.
-_MOST_COLUMNS = 5
-#: Differences of two counts that are looked at, those of fewest people first.
-_MOST_GROUPS = 2000
 
 
 def joined(key: IntArray, codes: IntArray) -> IntArray:
@@ -90,18 +94,6 @@ class Atoms:
         return cls(of_row, first, counts, mass if people.in_register else counts)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A row of a design: a count or a sum that an output publishes, or a total of its counts.
-
-    `labels` has the code of each column, -1 for those that are summed over.
-    """
-
-    output: int
-    labels: tuple[int, ...]
-    summed: str = ""
-
-
 class Analysis:
     """Everything that one set of outputs makes of the people.
 
@@ -120,27 +112,21 @@ class Analysis:
         self._previous = previous if first == self.outputs[: len(first)] else None
         self._inverse: FloatArray | None = None
         self._square = np.zeros(0)
-        self._differences: dict[int, Any] = {}
         self.atoms = Atoms.of(people, key)
         self.n = people.rows
         self.cells = np.stack([each.of_row[self.atoms.first] for each in outputs])
-        wheres = {np.ones(people.rows, np.bool_).tobytes(): 0}
-        self._where = [
-            wheres.setdefault(each.where.rows[: people.rows].tobytes(), len(wheres))
-            for each in outputs
-        ]
         weights = np.bincount(self.atoms.of_row, people.weights, self.atoms.first.size)
         self._weights = weights.astype(np.int64)
         before = self._previous
         self.design: Design
         self.shown: Design
-        self.design, self.published, self._basic = self._design(
-            [each.always for each in outputs], None if before is None else before.design
+        self._always = [each.always for each in outputs]
+        self.design, self.published = self._design(
+            self._always, None if before is None else before.design
         )
         self.shown, self.shown_published = self.design, self.published
-        self.shown_basic = self._basic
-        if not all(each.always for each in outputs):
-            self.shown, self.shown_published, self.shown_basic = self._design(
+        if not all(self._always):
+            self.shown, self.shown_published = self._design(
                 [True] * len(outputs), None if before is None else before.shown
             )
 
@@ -148,55 +134,30 @@ class Analysis:
 
     def _design(
         self, taken: Sequence[bool], previous: Design | None
-    ) -> tuple[Design, list[Published | None], int]:
-        """The numbers of the outputs taken and, after them, the totals that follow from each.
-
-        Row 0 is the number of people.
-        """
-        rows = _Rows(self.atoms.first.size)
-        chosen = [number for number in range(len(self.outputs)) if taken[number]]
-        for number in chosen:
+    ) -> tuple[Design, list[Published | None]]:
+        """The numbers of the outputs taken; row 0 is the number of people."""
+        rows = Rows(self.atoms.first.size)
+        for number in np.flatnonzero(taken).tolist():
             output = self.outputs[number]
-            rows.add_counts(Published(number, ()), self.cells[number], output.labels, output.exact)
+            rows.add_counts(number, self.cells[number], output.labels, output.exact)
             for name in output.weights:
                 whole = output.scaled(name)
                 if whole is not None:
                     values = np.where(self.cells[number] < 0, 0, whole[self.atoms.first])
-                    rows.add_sum(Published(number, (), name), values)
-        basic = np.arange(len(rows.published))
-        if any(self._where[number] for number in chosen):
-            seen: set[tuple[int, frozenset[Any]]] = set()
-            for number in chosen:
-                output = self.outputs[number]
-                if output.exact.all():
-                    seen.add((self._where[number], frozenset(output.columns)))
-            for number in chosen:
-                self._add_totals(rows, number, seen)
-        return Design.of(rows.matrix(), basic, self._weights, previous), rows.published, basic.size
+                    rows.add_sum(number, name, values)
+        return Design.of(rows.matrix(), self._weights, previous), rows.published
 
-    def _add_totals(self, rows: _Rows, number: int, seen: set[tuple[int, frozenset[Any]]]) -> None:
-        """The totals of a table by some of its columns, where all their counts are shown.
+    @functools.cached_property
+    def groups(self) -> tuple[list[list[tuple[Scope, int]]], Any, bool]:
+        """Groups that follow from the outputs that are published as they are, by scopes."""
+        return groups_of(self, self._always)
 
-        Of the tables in `seen`, by sub-population and columns, another one has all of them.
-        """
-        output = self.outputs[number]
-        width = len(output.columns)
-        if width > _MOST_COLUMNS:
-            return
-        for size in range(width - 1, -1, -1):
-            for kept in itertools.combinations(range(width), size):
-                table = (self._where[number], frozenset(output.columns[k] for k in kept))
-                if table in seen:
-                    continue
-                if output.exact.all():
-                    seen.add(table)
-                labels = np.full_like(output.labels, -1)
-                labels[:, kept] = output.labels[:, kept]
-                labels, place = np.unique(labels, axis=0, return_inverse=True)
-                place = place.reshape(-1)
-                hidden = np.bincount(place, ~output.exact, minlength=len(labels))
-                cells = np.append(place, -1)[self.cells[number]]
-                rows.add_counts(Published(number, ()), cells, labels, hidden == 0)
+    @functools.cached_property
+    def shown_groups(self) -> tuple[list[list[tuple[Scope, int]]], Any, bool]:
+        """Groups that follow from what is shown of all outputs, by scopes."""
+        if all(self._always):
+            return self.groups
+        return groups_of(self, [True] * len(self.outputs))
 
     # --- leakage ---
 
@@ -216,16 +177,21 @@ class Analysis:
     def bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
         """Lower end, limit for large cells and upper end of every cell's leakage; which are exact.
 
-        Upper: the counts of all cells together.  Lower: the best single count, published or the
-        difference of two, that holds the cell.
+        Upper: the counts of all cells together, and of all people where an estimate is published.
+        Lower: the best single count that holds the cell, published or of a group that follows.
         """
         mass = self.atoms.mass
-        high = self.leakage_of(mass)
-        exact = self.design.determined.copy()
-        enumerated = self._enumerated()
-        if enumerated is not None:
-            return enumerated, enumerated, enumerated, np.ones(mass.size, np.bool_)
-        low = np.where(exact, high, 0.0)
+        whole = self._by_margins()
+        if whole is None:
+            whole = self._enumerated()
+        if whole is not None:
+            return whole, whole, whole, np.ones(mass.size, np.bool_)
+        counted = self.leakage_of(mass)
+        high, exact = counted, self.design.determined.copy()
+        if any(each.asymptotic for each in self.outputs):  # may tell those in one cell apart
+            high = self.leakage_of(np.ones_like(mass))
+            exact &= mass == 1
+        low = np.where(self.design.determined, counted, 0.0)
         for output, cells in zip(self.outputs, self.cells, strict=True):
             sizes = np.bincount(cells + 1, mass, minlength=output.n_cells + 1).astype(np.int64)
             if output.always:
@@ -236,13 +202,63 @@ class Analysis:
             else:
                 continue
             low = np.maximum(low, leaks[cells + 1])
-        groups = self.differences(self.design, self.n)
+        groups = self.groups[1]
         leaks = np.repeat(self.leakage_of(groups @ mass), np.diff(groups.indptr))
         np.maximum.at(low, groups.indices, leaks)
         low = np.minimum(low, high)
         value = np.clip(self._limit(), low, high)
         self._previous = None  # nothing more is taken from it
         return low, value, high, exact
+
+    def attacked(self, most: int) -> FloatArray:
+        """The lower end of every cell, raised by an attack on the `most` cells at most risk.
+
+        Cells of people of the release whose leakage is not exact, those of the largest limit first.
+        """
+        low, value, high, _ = self.bounds
+        cells = np.flatnonzero((self.atoms.counts > 0) & (low < high))
+        cells = cells[np.argsort(-value[cells], kind="stable")[:most]]
+        if not cells.size or not self.can_attack:
+            return low
+        counts = np.array([each is None or not each.summed for each in self.published])
+        advantages = attack_advantages(self.design.matrix[counts], self.atoms.mass, self.n, cells)
+        low = low.copy()
+        low[cells] = np.minimum(np.maximum(low[cells], advantages), high[cells])
+        return low
+
+    @property
+    def can_attack(self) -> bool:
+        """Whether an attack can be computed: not for samples of a register, or too many counts."""
+        return not self.people.in_register and self.design.matrix.shape[0] <= MOST_ROWS
+
+    def _by_margins(self) -> FloatArray | None:
+        """The exact leakage of every cell if the outputs are decomposable margins.
+
+        The population has these independences by name, or the people's frequencies have them.
+        """
+        tree, independent = None, self.people.independent
+        if all(each.always and not each.where.masks and each.columns for each in self.outputs):
+            tree = JunctionTree.of([frozenset(each.columns) for each in self.outputs])
+        if tree is None or self.people.in_register:
+            if independent:
+                why = (
+                    "independence given the columns that tables share is defined for tables of all "
+                    "people, without protection, whose columns make a tree"
+                )
+                what = "population='independent'"
+                unsupported(what, "for these outputs", why, "Leave population out: bounds then")
+            return None
+        columns = {
+            name: self.people.column(name).codes
+            for name in dict.fromkeys(name for each in self.outputs for name in each.columns)
+        }
+        if not independent and not tree.factorises(columns, self.atoms.first):
+            return None
+        leakage = decomposable_leakage(tree, columns, self.atoms.first)
+        if leakage is None and independent:
+            why = "its law takes too many sums for so many people and shared columns"
+            unsupported("population='independent'", "for these outputs", why, "Leave it out")
+        return leakage
 
     def _enumerated(self) -> FloatArray | None:
         """The exact leakage of every cell by all populations, if these are few enough."""
@@ -299,9 +315,13 @@ class Analysis:
         turned = known @ cross
         corner = (last.multiply(mass) @ last.T).toarray() - cross.T @ turned
         inverse = _inverse(corner)
-        beyond = last.T.toarray() - first.T @ turned
-        parent = before.atoms.of_row[self.atoms.first]
-        return np.asarray(before._square[parent] + ((beyond @ inverse) * beyond).sum(axis=1))
+        squares = before._square[before.atoms.of_row[self.atoms.first]]
+        columns = matrix.T.tocsr()
+        for start in range(0, squares.size, _COLUMNS):
+            part = columns[start : start + _COLUMNS]
+            beyond = part[:, len(known) :].toarray() - part[:, : len(known)] @ turned
+            squares[start : start + _COLUMNS] += ((beyond @ inverse) * beyond).sum(axis=1)
+        return np.asarray(squares)
 
     def _sums_reals(self) -> bool:
         """Whether sums are published that are no whole numbers."""
@@ -315,10 +335,17 @@ class Analysis:
                 if output.scaled(name) is None:
                     inside = self.cells[number] >= 0
                     more.append(np.where(inside, values[self.atoms.first], 0.0))
-        matrix = self.design.matrix[: self._basic].astype(np.float64)
+        matrix = self.design.matrix.astype(np.float64)
         return sparse.vstack([matrix, sparse.csr_matrix(np.array(more))]) if more else matrix
 
     # --- groups ---
+
+    def marks_of(self, groups: Any) -> IntArray:
+        """The sum of the marks of the people in each group, a row of a sparse matrix each."""
+        marks = np.zeros(self.atoms.first.size, np.int64)
+        with np.errstate(over="ignore"):
+            np.add.at(marks, self.atoms.of_row[: self.n], self.people.marks)
+            return np.asarray(groups @ marks)
 
     def small(self, threshold: int) -> int:
         """Published counts from 1 to below `threshold`."""
@@ -328,89 +355,6 @@ class Analysis:
         )
         counts = np.concatenate(list(cells))
         return int(np.count_nonzero((counts > 0) & (counts < threshold)))
-
-    def differences(self, design: Design, below: int) -> Any:
-        """Groups of fewer than `below` people that are one published count less another.
-
-        A sparse row a group, those of fewest people first.
-        """
-        if id(design) not in self._differences:
-            self._differences[id(design)] = self._all_differences(design)
-        groups = self._differences[id(design)]
-        return groups[groups @ self.atoms.counts < below]
-
-    def _all_differences(self, design: Design) -> Any:
-        """The differences of counts of different sub-populations, at most `_MOST_GROUPS`.
-
-        Of the same sub-population they are sums of published counts, and of no interest.
-        """
-        published = self.published if design is self.design else self.shown_published
-        table = np.array([each is None or not each.summed for each in published])
-        kind = np.array([0 if each is None else self._where[each.output] for each in published])
-        pattern, kind = design.matrix[table], kind[table]
-        size = np.diff(pattern.indptr)
-        limited = np.flatnonzero(kind > 0)
-        if not limited.size:
-            return pattern[:0]
-        inside = np.unique(pattern[limited].indices)
-        part = pattern[:, inside]
-        overlap = (part[limited] @ part.T.tocsr()).tocoo()
-        inner, outer = limited[overlap.row], overlap.col
-        inside = (overlap.data == size[inner]) & (size[outer] > size[inner])
-        inside &= kind[inner] != kind[outer]
-        inner, outer = inner[inside], outer[inside]
-        counts = pattern @ self.atoms.counts
-        between = counts[outer] - counts[inner]
-        taken = np.flatnonzero(between > 0)
-        keys = np.random.default_rng(7).integers(-(2**62), 2**62, pattern.shape[1])
-        with np.errstate(over="ignore"):
-            sums = pattern @ keys
-            marks = sums[outer[taken]] - sums[inner[taken]]
-        _, first = np.unique(marks, return_index=True)
-        taken = taken[first[~np.isin(marks[first], sums)]]
-        taken = taken[np.argsort(between[taken], kind="stable")][:_MOST_GROUPS]
-        groups = pattern[outer[taken]] - pattern[inner[taken]]
-        groups.eliminate_zeros()
-        return groups.tocsr()
-
-
-class _Rows:
-    """The rows of a design, collected."""
-
-    def __init__(self, cells: int) -> None:
-        self._cells = cells
-        self.published: list[Published | None] = [None]
-        self._rows, self._columns = [np.zeros(cells, np.int64)], [np.arange(cells)]
-        self._data = [np.ones(cells, np.int64)]
-
-    def add_counts(
-        self, output: Published, cells: IntArray, labels: IntArray, shown: BoolArray
-    ) -> None:
-        """The counts that are shown, one row each; `cells` has the count of each cell, or -1."""
-        numbers = np.flatnonzero(shown)
-        place = np.full(len(labels) + 1, -1)
-        place[numbers] = len(self.published) + np.arange(numbers.size)
-        row = place[cells]
-        inside = np.flatnonzero(row >= 0)
-        self._append(row[inside], inside, np.ones(inside.size, np.int64))
-        self.published += [Published(output.output, tuple(k)) for k in labels[numbers].tolist()]
-
-    def add_sum(self, output: Published, values: IntArray) -> None:
-        """The sum of whole numbers over the cells."""
-        inside = np.flatnonzero(values)
-        self._append(np.full(inside.size, len(self.published)), inside, values[inside])
-        self.published.append(output)
-
-    def _append(self, rows: IntArray, columns: IntArray, data: IntArray) -> None:
-        self._rows.append(rows)
-        self._columns.append(columns)
-        self._data.append(data)
-
-    def matrix(self) -> Any:
-        """The rows as a sparse matrix."""
-        index = (np.concatenate(self._rows), np.concatenate(self._columns))
-        shape = (len(self.published), self._cells)
-        return sparse.csr_matrix((np.concatenate(self._data), index), shape=shape)
 
 
 def _inverse(gram: FloatArray) -> FloatArray:

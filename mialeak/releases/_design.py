@@ -75,32 +75,29 @@ class Design:
     def of(
         cls,
         matrix: Any,
-        basic: IntArray | None = None,
         weights: IntArray | None = None,
         previous: Design | None = None,
     ) -> Design:
         """The design of the rows `matrix`: which cells they determine.
 
-        `basic` are the rows of which all others are sums, by default all.  `previous` is a design
-        whose basic rows are the first ones of this one; a weight of its cells is the sum of the
-        `weights` of the cells that it was split into.
+        `previous` is a design whose rows are the first ones of this one; a weight of its cells is
+        the sum of the `weights` of the cells that it was split into.
         """
         rng = np.random.default_rng(20260101)
         size = matrix.shape[1]
         peeled = _peel(matrix)
         determined = np.zeros(size, np.bool_)
         determined[list(peeled)] = True
-        basic = np.arange(matrix.shape[0]) if basic is None else basic
         weights = rng.integers(1, PRIME, size) if weights is None else weights % PRIME
         cells = np.arange(size)
-        rows = basic[_different_rows(matrix[basic], rng)]
+        rows = _different_rows(matrix, rng)
         if rows.size > MOST_ROWS:
             cells = np.flatnonzero(~determined)
-            rows = basic[_different_rows(matrix[basic][:, cells], rng)]
+            rows = _different_rows(matrix[:, cells], rng)
         complete, core = rows.size <= MOST_ROWS, None
         if cells.size and complete:
             with one_blas_thread():
-                known = None if previous is None else previous._core
+                known = None if previous is None or cells.size < size else previous._whole_core
                 core = _Core.of(matrix[rows][:, cells].tocsr(), rows, cells, weights[cells], known)
                 determined[cells] |= core.determined(rng, determined[cells])
         keys = rng.integers(-(2**62), 2**62, size)
@@ -170,9 +167,15 @@ class Design:
 
     # --- any number of rows ---
 
+    @property
+    def _whole_core(self) -> _Core | None:
+        """The core, if it has all cells: not only those that remain after peeling."""
+        core = self._core
+        return core if core is not None and core.cells.size == self.matrix.shape[1] else None
+
     def _long(self, group: IntArray) -> Combination | None:
-        if self._core is not None and self._core.cells.size == self.matrix.shape[1]:
-            whole = self._core.combination(group)
+        if self._whole_core is not None:
+            whole = self._whole_core.combination(group)
             if whole is not None:
                 return whole
         single = [cell for cell in group.tolist() if cell in self._peeled]

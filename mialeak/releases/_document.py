@@ -21,7 +21,7 @@ def document(
     """The answer, the outputs, what is determined, contributions, rows at risk."""
     sections = [_numbers(report), _outputs(report)]
     if report.determined:
-        sections.append(_determined(report.determined[: max(top, 1)], report._groups))
+        sections.append(_determined(report.determined[: max(top, 1)], report._marks.size))
     if report.recovered:
         sections.append(_recovered(report.recovered[: max(top, 1)], len(report.recovered)))
     if contributions:

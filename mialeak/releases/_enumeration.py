@@ -1,9 +1,11 @@
-"""Leakage of a few people in a few cells, exactly: by all populations."""
+"""Exact leakage: of a few people in a few cells by all populations, of decomposable margins."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,19 @@ from scipy import special
 
 from mialeak._arrays import FloatArray
 
-__all__ = ["beyond_enumeration", "enumerated_leakage"]
+__all__ = ["JunctionTree", "beyond_enumeration", "decomposable_leakage", "enumerated_leakage"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: Populations that are gone through one by one: 0.2 s.
 _MOST_POPULATIONS = 100_000
+#: Sums over the counts of cliques for one cell, 0.5 s, and for all; joint values of columns that
+#: cliques share.
+_MOST_STATES, _MOST_SUMS, _MOST_JOINT = 2_000_000, 20_000_000, 200_000
+#: Cells for which independence is looked for in the people's frequencies.
+_MOST_FACTORS = 2000
+#: Vectors of counts that are as unlikely are left out.
+_NEGLIGIBLE = 1e-22
 #: Rows, and cells but one, that both exceed this have over 2**40 populations.
 _BOTH_ABOVE = 40
 
@@ -90,3 +99,222 @@ def _all_counts(cells: int, n: int) -> IntArray:
 def _log_choose(total: FloatArray, part: Any) -> FloatArray:
     gammaln = special.gammaln
     return np.asarray(gammaln(total + 1.0) - gammaln(part + 1.0) - gammaln(total - part + 1.0))
+
+
+# ---- decomposable margins ----
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Sets of columns that outputs count by, none within another, and their separators.
+
+    Attributes
+    ----------
+    cliques : tuple of frozenset
+    separators : tuple of frozenset
+        One fewer than cliques; each is within two of them.
+    """
+
+    cliques: tuple[frozenset[Any], ...]
+    separators: tuple[frozenset[Any], ...]
+
+    @classmethod
+    def of(cls, sets: Sequence[frozenset[Any]]) -> JunctionTree | None:
+        """The junction tree of the sets of columns; None if they are not decomposable.
+
+        A spanning tree of the largest intersections is one if and only if each column is in one
+        clique more than separators.
+        """
+        cliques = [each for each in dict.fromkeys(sets) if not any(each < other for other in sets)]
+        edges = sorted(
+            itertools.combinations(range(len(cliques)), 2),
+            key=lambda edge: -len(cliques[edge[0]] & cliques[edge[1]]),
+        )
+        part, separators = list(range(len(cliques))), []
+        for one, other in edges:
+            if part[one] != part[other]:
+                separators.append(cliques[one] & cliques[other])
+                part = [part[one] if each == part[other] else each for each in part]
+        for column in frozenset().union(*cliques):
+            excess = sum(column in each for each in cliques)
+            if excess - sum(column in each for each in separators) != 1:
+                return None
+        return cls(tuple(cliques), tuple(separators))
+
+    def factorises(self, columns: Mapping[Any, IntArray], first: IntArray) -> bool:
+        """Whether the rows of `columns` are independent given the separators, in exact integers.
+
+        `first` has a row of each joint value.  If the counts of those that occur are products of
+        margins, their probabilities sum to 1 and no other joint value has any.
+        """
+        if first.size > _MOST_FACTORS:
+            return False
+        n = len(next(iter(columns.values())))
+        top = _count_alike(columns, frozenset(columns))[first].astype(object)
+        for separator in self.separators:
+            top = top * (_count_alike(columns, separator)[first] if separator else n)
+        below = np.ones(first.size, object)
+        for clique in self.cliques:
+            below = below * _count_alike(columns, clique)[first]
+        return bool(np.all(top == below))
+
+
+def _count_alike(columns: Mapping[Any, IntArray], names: frozenset[Any]) -> IntArray:
+    """For each row how many have the same values in these columns."""
+    place = np.zeros(len(next(iter(columns.values()))), np.int64)
+    for name in names:
+        key = place * (int(columns[name].max()) + 1) + columns[name]
+        place = np.unique(key, return_inverse=True)[1].reshape(-1)
+    return np.bincount(place)[place]
+
+
+def decomposable_leakage(
+    tree: JunctionTree, columns: Mapping[Any, IntArray], first: IntArray
+) -> FloatArray | None:
+    """Exact leakage of the margins of a junction tree.
+
+    The columns have the people's margins, and are independent given the separators.  With c the
+    counts of the target's cells, C the cliques and S the separators ::
+
+        LR = prod_C [c_C / (n p_C)] / prod_S [c_S / (n p_S)]          0 where a c_S is 0
+
+    The count of a clique is a binomial thinning of its base, the columns that it shares with other
+    cliques.  How many people have the target's values of which bases and separators is multinomial.
+    (The counts of three separators along a path are no Markov chain: those who have not the
+    target's value of the middle one may have either of the others'.)
+
+    Parameters
+    ----------
+    tree : JunctionTree
+    columns : dict of (people,) int64 arrays
+        The code of each person in each column of the cliques.
+    first : (cells,) int64
+        A person of each cell whose leakage is computed.
+
+    Returns
+    -------
+    (cells,) ndarray or None
+        None if that takes more than `_MOST_POPULATIONS` vectors of counts or `_MOST_STATES` sums
+        for a cell, `_MOST_SUMS` for all, or the bases have more than `_MOST_JOINT` joint values.
+    """
+    n = len(next(iter(columns.values())))
+    bases = [
+        frozenset[Any]().union(*(each for each in tree.separators if each < clique))
+        for clique in tree.cliques
+    ]
+    sets = [each for each in dict.fromkeys([*tree.separators, *bases]) if each]
+    names = list(frozenset[Any]().union(*sets))
+    sizes = [int(columns[name].max()) + 1 for name in names]
+    if math.prod(sizes) > _MOST_JOINT:
+        return None
+
+    def codes(chosen: frozenset[Any], values: Mapping[Any, IntArray]) -> IntArray:
+        code: Any = np.zeros_like(next(iter(values.values()))) if values else np.zeros(1, np.int64)
+        for name in chosen:
+            code = code * (int(columns[name].max()) + 1) + values[name]
+        return np.asarray(code)
+
+    def share(chosen: frozenset[Any]) -> FloatArray:
+        return np.bincount(codes(chosen, columns)) / n
+
+    grid = dict(zip(names, np.indices(sizes).reshape(len(names), math.prod(sizes)), strict=True))
+    joint = np.ones(math.prod(sizes))
+    for chosen, power in [(each, 1) for each in bases] + [(each, -1) for each in tree.separators]:
+        if chosen:
+            table = np.append(share(chosen), np.zeros(math.prod(sizes)))[codes(chosen, grid)]
+            joint = (
+                joint * table if power > 0 else np.divide(joint, table, where=table > 0, out=joint)
+            )
+    persons = {name: column[first] for name, column in columns.items()}
+    on_grid = np.array([codes(each, grid) for each in sets]).reshape(len(sets), joint.size)
+    of_cell = np.array([codes(each, persons) for each in sets]).reshape(len(sets), first.size)
+    of_clique = np.array([share(each)[codes(each, persons)] for each in tree.cliques])
+    of_set = np.array([share(each)[codes(each, persons)] for each in sets]).reshape(
+        len(sets), first.size
+    )
+    bits = 1 << np.arange(len(sets))
+    known: dict[Any, float] = {}
+    budget = _MOST_SUMS
+    leakage = np.empty(first.size)
+    for cell in range(first.size):
+        kinds, place = np.unique(bits @ (on_grid == of_cell[:, [cell]]), return_inverse=True)
+        chances = np.bincount(place.reshape(-1), joint)
+        shares = of_clique[:, cell], of_set[:, cell]
+        key = (*kinds.tolist(), *np.concatenate([chances, *shares]).tolist())
+        if key not in known:
+            members = (kinds[:, None] & bits) > 0
+            sums, value = _tree_leakage(tree, bases, sets, members, chances, shares, n)
+            budget -= sums
+            if value is None or budget < 0:
+                return None
+            known[key] = value
+        leakage[cell] = known[key]
+    return leakage
+
+
+def _tree_leakage(
+    tree: JunctionTree,
+    bases: Sequence[frozenset[Any]],
+    sets: Sequence[frozenset[Any]],
+    members: npt.NDArray[np.bool_],
+    chances: FloatArray,
+    shares: tuple[FloatArray, FloatArray],
+    n: int,
+) -> tuple[int, float | None]:
+    """``E (1 - LR)^+``: over all counts of the kinds of people, and of all cliques but one.
+
+    After the number of sums that it took; None if these are too many.
+    """
+    if beyond_enumeration(len(chances), n):
+        return 0, None
+    vectors = _all_counts(len(chances), n)
+    logs = special.xlogy(vectors, chances) - special.gammaln(vectors + 1.0)
+    weight = np.exp(logs.sum(axis=1) + special.gammaln(n + 1.0))
+    sums = len(vectors)
+    vectors, weight = vectors[weight > _NEGLIGIBLE], weight[weight > _NEGLIGIBLE]
+    counts = {frozenset[Any](): np.full(weight.size, n)}
+    counts |= {each: vectors @ members[:, k] for k, each in enumerate(sets)}
+    share_of = {frozenset[Any](): 1.0} | dict(zip(sets, shares[1].tolist(), strict=True))
+    factor = np.ones(weight.size)
+    for separator in tree.separators:
+        below = counts[separator]
+        factor *= np.where(below > 0, n * share_of[separator] / np.maximum(below, 1), 0.0)
+    thinned = []
+    for clique, base, of_clique in zip(tree.cliques, bases, shares[0].tolist(), strict=True):
+        factor /= n * of_clique
+        if clique == base:
+            factor *= counts[base]
+        else:
+            thinned.append((counts[base], min(1.0, of_clique / share_of[base])))
+    while len(thinned) > 1:
+        base, rate = thinned.pop()
+        repeats = base + 1
+        if repeats.sum() > _MOST_STATES:
+            return 0, None
+        sums += int(repeats.sum())
+        row = np.repeat(np.arange(base.size), repeats)
+        count = np.arange(row.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        chance = weight[row] * np.exp(
+            special.gammaln(base[row] + 1.0)
+            - special.gammaln(count + 1.0)
+            - special.gammaln(base[row] - count + 1.0)
+            + special.xlogy(count, rate)
+            + special.xlog1py(base[row] - count, -rate)
+        )
+        taken = chance > _NEGLIGIBLE
+        row, weight = row[taken], chance[taken]
+        factor = factor[row] * count[taken]
+        thinned = [(each[row], other) for each, other in thinned]
+    if not thinned:
+        return sums, float(weight @ np.maximum(1.0 - factor, 0.0))
+    base, rate = thinned[0]
+    most = np.full(base.size, n + 1.0)  # the largest count for which LR is below 1
+    np.divide(1.0, factor, out=most, where=factor > 0.0)
+    most = np.minimum(np.ceil(most) - 1.0, base)
+    below = special.bdtr(most, base, rate)
+    mean = (
+        base
+        * rate
+        * np.where(most >= 1.0, special.bdtr(most - 1.0, np.maximum(base - 1, 0), rate), 0.0)
+    )
+    return sums, float(weight @ np.maximum(below - factor * mean, 0.0))

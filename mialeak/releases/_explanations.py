@@ -16,16 +16,21 @@ from mialeak._results import Kind, Result
 from mialeak.releases._analysis import Analysis, joined
 from mialeak.releases._design import Combination, Design
 from mialeak.releases._people import conditions_in_words
+from mialeak.releases._scopes import Published
 
 __all__ = ["Determined", "Recovered", "count_range", "determined_groups", "recovered_cells"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+#: Published numbers (None is the number of people) and their weights in a combination.
+Terms = list[tuple[Published | None, Fraction]]
 
 #: Joint values of the columns of a combination up to which it is checked for all of them.
 _MOST_VALUES = 100_000
 #: Groups that are looked at; what is left of those beyond is not.
 _MOST_CANDIDATES = 5000
+#: Scopes of one group of which the best explanation is taken.
+_MOST_SOURCES = 8
 #: Numbers that are written out in an explanation, and counted above.
 _MOST_TERMS = 6
 #: Cells up to which ranges are computed by linear and by integer programming; nodes of the latter.
@@ -128,11 +133,11 @@ class Recovered(Result):
 
 def determined_groups(
     analysis: Analysis, threshold: int, most: int
-) -> tuple[tuple[Determined, ...], int]:
+) -> tuple[tuple[Determined, ...], IntArray]:
     """Groups of fewer than `threshold` people that combinations of published counts determine.
 
-    Those of fewest people first, at most `most` of them, and how many there are; without published
-    counts and hidden ones, which are reported as such.
+    Those of fewest people first, at most `most` of them, and the marks of all, those of the groups
+    returned first; without published counts and hidden ones, which are reported as such.
     """
     design, counts = analysis.shown, analysis.atoms.counts
     single = np.flatnonzero(design.determined & (counts > 0) & (counts < threshold))
@@ -148,20 +153,33 @@ def determined_groups(
         for output, cells in zip(analysis.outputs, analysis.cells, strict=True)
         for cell in np.flatnonzero(~output.exact & (output.low < output.high)).tolist()
     ]
-    groups = _smallest([cells, analysis.differences(design, threshold)], rows, design, counts)
+    sources, others, _ = analysis.shown_groups
+    people = others @ counts
+    small = np.flatnonzero((people > 0) & (people < threshold))
+    source = dict(zip(design.keys_of(others[small]).tolist(), small.tolist(), strict=True))
+    groups = _smallest([cells, others[small]], rows, design, counts)
     keys = design.keys_of(groups)
-    shown = design.keys_of(design.matrix[: analysis.shown_basic])
+    shown = design.keys_of(design.matrix)
     with np.errstate(over="ignore"):
         marks = [design.keys[group].sum() for group in hidden]
     groups = groups[~np.isin(keys, [*shown.tolist(), *marks])]
-    order = np.lexsort((np.diff(groups.indptr), groups @ counts))
-    named: list[Determined] = []
-    for group in order[:most].tolist():
+    groups = groups[np.lexsort((np.diff(groups.indptr), groups @ counts))]
+    named: dict[int, Determined] = {}
+    for group in range(min(most, groups.shape[0])):
         members = np.sort(groups[[group]].indices).astype(np.int64)
-        combination = design.combination(members)
-        if combination is not None:
-            named.append(_determined(analysis, combination, members))
-    return tuple(named), groups.shape[0]
+        place = source.get(int(design.keys_of(groups[[group]])[0]))
+        every = [(design.combination(members), analysis.shown_published)] if place is None else []
+        for scope, cell in reversed([] if place is None else sources[place][-_MOST_SOURCES:]):
+            every.append((scope.design.combination(np.array([cell])), scope.published))
+        follows = [
+            _determined(analysis, _terms(combination, published), members)
+            for combination, published in every
+            if combination is not None
+        ]
+        if follows:
+            named[group] = min(follows, key=lambda each: (each.terms, not each.by_design))
+    order = [*named, *(group for group in range(groups.shape[0]) if group not in named)]
+    return tuple(named.values()), analysis.marks_of(groups)[order]
 
 
 def _smallest(parts: Sequence[Any], rows: Any, design: Design, counts: IntArray) -> Any:
@@ -188,40 +206,42 @@ def _different(groups: Any, design: Design) -> Any:
     return groups[np.sort(first)]
 
 
-def _determined(analysis: Analysis, combination: Combination, group: IntArray) -> Determined:
+def _terms(combination: Combination, published: Sequence[Published | None]) -> Terms:
+    """What is added first, then what is taken away; the number of people last of each."""
+    order = sorted(combination.items(), key=lambda term: (term[1] < 0, term[0] == 0, term[0]))
+    return [(published[row], weight) for row, weight in order]
+
+
+def _determined(analysis: Analysis, terms: Terms, group: IntArray) -> Determined:
     member = np.isin(analysis.atoms.of_row[: analysis.n], group)
-    masks = _by_design(analysis, combination)
-    published = [analysis.shown_published[row] for row in combination]
-    numbers = sorted({each.output for each in published if each is not None})
+    masks = _by_design(analysis, terms)
+    numbers = sorted({each.output for each, _ in terms if each is not None})
     return Determined(
         people=int(analysis.atoms.counts[group].sum()),
         rows=tuple(np.flatnonzero(member).tolist()),
-        group=_group_words(analysis, masks, group, combination),
-        explanation=_sentence(analysis, combination),
+        group=_group_words(analysis, masks, group, terms),
+        explanation=_sentence(analysis, terms),
         outputs=tuple(analysis.outputs[number].name for number in numbers),
-        terms=len(combination),
+        terms=len(terms),
         by_design=masks is not None,
     )
 
 
-def _sentence(analysis: Analysis, combination: Combination) -> str:
-    """The combination in words: what is added first, then what is taken away."""
-    terms = sorted(combination.items(), key=lambda term: (term[1] < 0, term[0] == 0, term[0]))
+def _sentence(analysis: Analysis, terms: Terms) -> str:
+    """The combination in words."""
     if len(terms) > _MOST_TERMS:
-        rows = [analysis.shown_published[row] for row, _ in terms]
-        names = dict.fromkeys(analysis.outputs[each.output].name for each in rows if each)
+        names = dict.fromkeys(analysis.outputs[each.output].name for each, _ in terms if each)
         return f"{len(terms)} published numbers of {', '.join(names)}"
     words = ""
-    for row, weight in terms:
+    for each, weight in terms:
         size = abs(weight)
         times = "" if size == 1 else f"{size} x "
         joint = " minus " if weight < 0 else " plus "
-        words += (joint if words else "-" * (weight < 0)) + times + _row_words(analysis, row)
+        words += (joint if words else "-" * (weight < 0)) + times + _number_words(analysis, each)
     return words
 
 
-def _row_words(analysis: Analysis, row: int) -> str:
-    published = analysis.shown_published[row]
+def _number_words(analysis: Analysis, published: Published | None) -> str:
     if published is None:
         return "the number of people"
     output = analysis.outputs[published.output]
@@ -235,14 +255,14 @@ def _group_words(
     analysis: Analysis,
     masks: Mapping[Any, BoolArray] | None,
     group: IntArray,
-    combination: Combination,
+    terms: Terms,
 ) -> str:
     """What the people of a group have in common: by design, or in fact."""
     people = analysis.people
     if masks is None:
         masks = {}
         rows = analysis.atoms.first[group]
-        for name in _columns(analysis, combination):
+        for name in _columns(analysis, terms):
             column = people.column(name)
             mask = np.zeros(len(column.values), np.bool_)
             mask[column.codes[rows]] = True
@@ -250,25 +270,26 @@ def _group_words(
     return conditions_in_words(people, masks)
 
 
-def _columns(analysis: Analysis, combination: Combination) -> list[Any]:
+def _columns(analysis: Analysis, terms: Terms) -> list[Any]:
     """The columns that the numbers of a combination depend on."""
     names: dict[Any, None] = {}
-    for row in combination:
-        published = analysis.shown_published[row]
+    for published, _ in terms:
         if published is not None:
             output = analysis.outputs[published.output]
-            names |= dict.fromkeys([*output.columns, *output.where.masks])
+            kept = [
+                name for name, k in zip(output.columns, published.labels, strict=True) if k >= 0
+            ]
+            names |= dict.fromkeys([*kept, *output.where.masks])
     return list(names)
 
 
-def _by_design(analysis: Analysis, combination: Combination) -> dict[Any, BoolArray] | None:
+def _by_design(analysis: Analysis, terms: Terms) -> dict[Any, BoolArray] | None:
     """The values of each column in the group that a combination counts, whatever values occur.
 
     None if the combination counts no group of that form for all joint values of its columns.
     """
     boxes: list[tuple[Fraction, dict[Any, BoolArray]]] = []
-    for row, weight in combination.items():
-        published = analysis.shown_published[row]
+    for published, weight in terms:
         if published is None:
             boxes.append((weight, {}))
         elif published.summed:
@@ -350,7 +371,9 @@ def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
                         low=ends[0],
                         high=ends[1],
                         people=count,
-                        explanation="" if combination is None else _sentence(analysis, combination),
+                        explanation=""
+                        if combination is None
+                        else _sentence(analysis, _terms(combination, analysis.shown_published)),
                         kind="exact" if ends[0] == ends[1] else "bound",
                     )
                 )
@@ -423,7 +446,7 @@ def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> 
             integrality=np.full(size, int(size <= _MOST_WHOLE)),
             bounds=optimize.Bounds(0.0, float(high[0])),
             constraints=optimize.LinearConstraint(matrix, low, high),
-            options={"node_limit": _MOST_NODES},
+            options={"node_limit": _MOST_NODES, "mip_rel_gap": 0.0},
         )
         bound = result.fun if result.success else result.mip_dual_bound
         ends.append(sign * (-math.inf if bound is None else bound))

@@ -48,8 +48,12 @@ class Output:
         What is published of the counts of the others.
     always : bool
         Whether the counts are published as they are, whatever they are.
+    gaps : bool
+        Whether counts are missing from what was published, by a rule that is not known.
     weights : dict of (people,) float arrays
         What is summed over the people, for means and estimates.
+    asymptotic : bool
+        Whether an estimate is published in place of the sums, which agree with it for many people.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Output:
     always: bool
     gaps: bool = False
     weights: dict[str, FloatArray] = field(default_factory=dict)
+    asymptotic: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -92,7 +97,12 @@ class Output:
         return f"{self.name}: {by}" + f", where {conditions}" * bool(self.where.masks)
 
     def scaled(self, name: str) -> IntArray | None:
-        """The weights as whole numbers, if a power of 10 makes them so; None if none does."""
+        """The weights as whole numbers, if a power of 10 makes them so; None if none does.
+
+        None of an estimate, whose sums are not published.
+        """
+        if self.asymptotic:
+            return None
         values = self.weights[name]
         for decimals in range(_DECIMALS + 1):
             whole = values * 10.0**decimals
@@ -141,9 +151,12 @@ def table_output(
     gaps = False
     if shown is not None:
         published = _compared(people, columns, labels, counts, protect, shown)
-        gaps = not published.all()
+        missing = ~published
+        if isinstance(protect, Suppress):
+            missing &= exact  # a count that the protection hides is no gap
+        gaps = bool(missing.any())
         exact &= published
-        low[~published], high[~published] = 0, people.rows
+        low[missing], high[missing] = 0, people.rows
     return Output(
         name=f"table {number}",
         columns=tuple(columns),
@@ -243,4 +256,5 @@ def mean_output(
         high=count,
         always=True,
         weights=weights,
+        asymptotic=kind == "estimate",
     )

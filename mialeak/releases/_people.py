@@ -78,11 +78,16 @@ class People:
     """The people all outputs are made of and, if there is one, the register they are from.
 
     Rows are the people's, then those of the register; a column is read when an output needs it.
+    `independent` is whether the population has the people's margins and independent columns.
     """
 
     def __init__(self, frame: Any, population: Any, *, na: str, missing: Any) -> None:
         self._frames = [("people", frame)]
-        if population is not None:
+        self.independent = isinstance(population, str)
+        if self.independent:
+            if population != "independent":
+                invalid("population", 'be a table or "independent"', value=population)
+        elif population is not None:
             self._frames.append(("population", population))
         self._na, self._missing = na, missing
         self._columns: dict[Any, Column] = {}
@@ -97,6 +102,11 @@ class People:
     def weights(self) -> IntArray:
         """A random number below 2**23 for each person and, after these, one of the register."""
         return np.random.default_rng(20260102).integers(1, 1 << 23, sum(self.sizes))
+
+    @functools.cached_property
+    def marks(self) -> IntArray:
+        """Random numbers of the people: two groups of people are the same if their sums are."""
+        return np.random.default_rng(20260103).integers(-(2**62), 2**62, self.rows)
 
     @property
     def in_register(self) -> bool:

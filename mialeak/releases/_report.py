@@ -13,6 +13,7 @@ from mialeak._arrays import FloatArray, as_count
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.releases._analysis import Analysis
+from mialeak.releases._design import MOST_ROWS
 from mialeak.releases._document import document
 from mialeak.releases._explanations import (
     Determined,
@@ -113,7 +114,7 @@ class OutputCost(Result):
     determined : int
         Groups below the threshold that are determined only with the output, or recovered counts.
     explanations : tuple of str
-        The combinations that determine them.
+        The combinations that determine them, of the groups that the report holds.
     kind : str
         That of `together`.
 
@@ -171,8 +172,8 @@ class ReleaseReport(Result):
         Cells where these agree since the leakage is computed exactly.
     joint : Estimate or None
         Upper bound of the average for the population that the people came from, with its interval:
-        the leakage of the counts of all cells.  None with a register, for which `average` is exact
-        or a bound without an estimate.
+        the leakage of the counts of all cells.  None with a population, for which `average` is
+        exact or a bound without an estimate.
     caveats : tuple of str
         What the numbers rest on, a sentence each.
     kind : str
@@ -208,7 +209,7 @@ class ReleaseReport(Result):
     exact: npt.NDArray[np.bool_]
     joint: Estimate | None
     caveats: tuple[str, ...]
-    _groups: int = field(repr=False)
+    _marks: IntArray = field(repr=False)
     _counts: IntArray = field(repr=False)
     _columns: tuple[Column, ...] = field(repr=False)
     kind: Kind = "bound"
@@ -237,7 +238,7 @@ class ReleaseReport(Result):
         """Small groups that follow from the outputs, with small hidden counts that do."""
         small = [0 < each.people < self.threshold for each in self.recovered]
         exact = [each.kind == "exact" for each in self.recovered]
-        return self._groups + sum(a and b for a, b in zip(small, exact, strict=True))
+        return self._marks.size + sum(a and b for a, b in zip(small, exact, strict=True))
 
     @property
     def exact_share(self) -> float:
@@ -311,17 +312,24 @@ class ReleaseReport(Result):
 # ---- from an analysis ----
 
 
-def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseReport:
+def report_of(
+    analysis: Analysis, threshold: int, confidence: float, attacks: int = 0
+) -> ReleaseReport:
     """The report on the outputs of an analysis."""
     low, value, high, exact = analysis.bounds
+    if attacks:
+        low = analysis.attacked(attacks)
+        value = np.maximum(low, value)
     atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
     recovered, complete = recovered_cells(analysis)
-    determined, count = determined_groups(analysis, threshold, _MOST_REPORTED)
+    determined, marks = determined_groups(analysis, threshold, _MOST_REPORTED)
     shown = atoms.counts > 0
     kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
     joint: Estimate | None = None
-    if not people.in_register:
-        joint = estimate_max_leakage(atoms.counts, confidence=confidence)
+    if not people.in_register and not people.independent:
+        estimates = any(each.asymptotic for each in outputs)
+        counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
+        joint = estimate_max_leakage(counts, confidence=confidence)
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )
@@ -345,19 +353,24 @@ def report_of(analysis: Analysis, threshold: int, confidence: float) -> ReleaseR
         high=high,
         exact=exact,
         joint=joint,
-        caveats=tuple(_caveats(analysis, complete, kind)),
-        _groups=count,
+        caveats=tuple(_caveats(analysis, complete, kind, attacks)),
+        _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
         kind=kind,
     )
 
 
-def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
+def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> list[str]:
     """What the numbers rest on."""
     outputs, sentences = analysis.outputs, []
     if analysis.people.in_register:
         sentences.append("The people are a sample of the register without replacement.")
+    elif analysis.people.independent:
+        sentences.append(
+            "Leakage is for a population with the people's frequencies in each table, whose "
+            "columns are independent given those that tables share."
+        )
     else:
         sentences.append(
             "Leakage is for the people's own frequencies as the population: that of the population "
@@ -368,18 +381,36 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
             "Certified: at least what the best single count leaks, at most what the counts of all "
             "cells leak. Between them, the limit for many people in every cell (asymptotic)."
         )
+        if attacks and analysis.can_attack:
+            sentences.append(
+                "The lower end of the rows at most risk is what an attack on all published counts "
+                "achieves, if that is more."
+            )
+        elif attacks:
+            sentences.append(
+                "No attack was computed: that takes people who are no sample of a register, and at "
+                f"most {MOST_ROWS:,} published counts."
+            )
     protected = [each.name for each in outputs if each.protect is not None or each.gaps]
     if protected:
         sentences.append(
             f"The limit leaves out the protected counts ({', '.join(protected)}); the upper end "
             "takes them as they were before protection."
         )
-    if any(each.name.startswith("estimate") for each in outputs):
-        sentences.append("Estimates count by their influence functions (asymptotic).")
+    if any(each.asymptotic for each in outputs):
+        sentences.append(
+            "Estimates count by their influence functions in the limit (asymptotic), not in the "
+            "lower end; the upper end takes them to depend on every person."
+        )
     if not (analysis.design.complete and analysis.shown.complete):
         sentences.append(
             "There are too many published counts for the rank of the design: determined groups are "
             "those that follow from one count after the other, and the limit is not computed."
+        )
+    if not analysis.shown_groups[2]:
+        sentences.append(
+            "Groups that follow only by many columns at once, or by columns of many values, are "
+            "not all looked at."
         )
     if not complete:
         sentences.append(
@@ -392,9 +423,10 @@ def _caveats(analysis: Analysis, complete: bool, kind: str) -> list[str]:
 def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:
     """What an output adds, from the reports without it and with it."""
     none = ReleaseLeakage(0.0, 0.0, 0.0, "exact")
-    known = set() if before is None else {each.rows for each in before.determined}
+    added = after._marks if before is None else np.setdiff1d(after._marks, before._marks)
+    named = zip(after.determined, np.isin(after._marks, added), strict=False)  # the first of them
     hidden = set() if before is None else {(each.output, each.cell) for each in before.recovered}
-    new = [each.explanation for each in after.determined if each.rows not in known]
+    new = [each.explanation for each, is_new in named if is_new]
     recovered = [
         f"{each.output}, {each.cell}: between {each.low:,} and {each.high:,}"
         for each in after.recovered
@@ -404,7 +436,7 @@ def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport)
         output=words,
         without=none if before is None else before.average,
         together=after.average,
-        determined=len(new) + len(recovered),
+        determined=added.size + len(recovered),
         explanations=(*new, *recovered),
         kind=after.kind,
     )
