@@ -125,6 +125,7 @@ REFUSED = [
     (["1", "", "<5"], "row 1 holds ''"),
     (["1,234", "2", "3"], "row 0 holds '1,234'. Write it without separators: 1234"),
     (["1 234", "2", "3"], "row 0 holds '1 234'. Write it without separators: 1234"),
+    (["0.002", "2", "3"], "row 0 holds '0.002'. A fraction is a weighted or estimated number"),
     (["many", "2", "3"], "row 0 holds 'many'"),
     ([True, False, True], "row 0 holds True"),
     ([0, 0, 0], "sum to between 1 and 2**53; the sum is 0"),

@@ -34,6 +34,7 @@ _MOST_BARS = 4
 
 #: What the pictures show, for those who cannot see them.
 _ALTS = ("Leakage of each row, riskiest first.", "Leakage by size of the release.")
+_PERSONS_ALTS = ("Leakage of each person, riskiest first.",)
 _PROTECTED_ALTS = ("Share of the people by leakage, unprotected and protected.",)
 _PLAN_ALTS = (
     "Share of the people by leakage, before and after recoding.",
@@ -202,6 +203,7 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
+    _check_plan(options)
     frame, columns, margins, file, origin = _read(options)
     population, inputs = _read_population(options, options.population)
     panel = None
@@ -209,37 +211,41 @@ def run(options: argparse.Namespace) -> int:
         panel, inputs = _read_population(options, options.panel, is_size=False)
     from mialeak.tables import table_leakage
 
+    asked = {
+        "exclude": _named(options.exclude, "--exclude"),
+        "counts": options.counts,
+        "total": _named(options.total, "--total") or (),
+        "suppressed": options.suppressed,
+        "population": population,
+        "n": options.n,
+        "na": options.na,
+        "missing": _options.markers(options) if options.file is None else (),
+        "confidence": options.confidence,
+        "progress": _output.shows_progress(),
+    }
     report = table_leakage(
         frame,
         columns,
-        exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
-        counts=options.counts,
-        total=() if options.total is None else _options.names(options.total, "--total"),
-        suppressed=options.suppressed,
-        population=population,
         strata=options.strata,
         prior=options.prior,
         panel=panel,
         person=options.person,
         margins=margins,
-        n=options.n,
-        na=options.na,
-        missing=_options.markers(options) if options.file is None else (),
-        confidence=options.confidence,
         independent=options.independent,
         protect=_protections.protections(options),
         coarsen=options.coarsen,
         secret=options.secret,
         recode=_protections.recoding(options),
-        progress=_output.shows_progress(),
+        **asked,
     )
     over, verdict, limit = _verdict(report, options)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     has_people = report.population is not None or report.people is not None
-    content["samples"] = None if has_people else _samples(report, options.target)
+    is_of_rows = not has_people and report.persons is None
+    content["samples"] = _samples(report, options.target) if is_of_rows else None
     content["limit"] = limit
-    plan = _plan(frame, columns, population, options)
+    plan = _plan(frame, columns, options, asked)
     content["plan"] = None if plan is None else plan.to_dict()
     if plan is not None:
         document = replace(document, sections=[*document.sections, plan.section()])
@@ -259,32 +265,29 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _plan(frame: Any, columns: Any, population: Any, options: argparse.Namespace) -> Any:
+def _named(text: str | None, option: str) -> list[str] | None:
+    """The names or values of an option; None without it."""
+    return None if text is None else _options.names(text, option)
+
+
+def _check_plan(options: argparse.Namespace) -> None:
+    for name in ("margins", "strata", "panel", "person"):
+        if options.plan is not None and getattr(options, name) is not None:
+            why = "it recodes the joint counts, of rows drawn from one population or register"
+            raise ValueError(f"--plan must be given without --{name}: {why}")
+
+
+def _plan(frame: Any, columns: Any, options: argparse.Namespace, asked: dict[str, Any]) -> Any:
     """The cheapest recoding, if it is asked for."""
-    if options.plan is not None and options.margins is not None:
-        raise ValueError("--plan must be given without --margins: it recodes the joint counts")
-    if options.plan is not None and options.exclude is not None:
-        raise ValueError("--plan takes --columns, not --exclude")
     if columns is not None and options.secret is not None and options.secret not in columns:
         columns = [*columns, options.secret]
-    return _protections.plan(
-        frame,
-        columns,
-        options,
-        counts=options.counts,
-        population=population,
-        n=options.n,
-        na=options.na,
-        missing=_options.markers(options) if options.file is None else (),
-        confidence=options.confidence,
-        progress=_output.shows_progress(),
-    )
+    return _protections.plan(frame, columns, options, **asked)
 
 
 def _verdict(
     report: TableReport, options: argparse.Namespace
 ) -> tuple[bool, str, dict[str, Any] | None]:
-    """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
+    """Whether the report is over a limit, the sentences that state it, and the same for JSON."""
     from mialeak._report.text import at_most
 
     margins, population = report.margins, report.population
@@ -417,13 +420,19 @@ def _read_population(
 
 def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
     """The leakage of the rows, that of other sizes, and what protections and a plan bring."""
-    figure, (left, right, *more) = _output.panels(len(_alts(report, plan)))
+    figure, (left, *more) = _output.panels(len(_alts(report, plan)))
     import numpy as np
 
     from mialeak._results import Bounds
     from mialeak.plotting import LeakageDisplay
     from mialeak.tables import estimate_max_leakage
 
+    if report.persons is not None:
+        ends = report.persons.person_leakage
+        LeakageDisplay.from_rows(ends, ax=left, name="persons, upper end")
+        left.set_xlabel("Share of the persons, riskiest first")
+        return figure
+    right, *more = more
     if more:
         _draw_changes(report, plan, more)
     if report.population is not None:
@@ -450,6 +459,8 @@ def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figu
 
 def _alts(report: TableReport, plan: Any) -> tuple[str, ...]:
     """What the pictures of a report show."""
+    if report.persons is not None:
+        return _PERSONS_ALTS
     protected = _PROTECTED_ALTS if report.protections else ()
     return (*_ALTS, *protected, *(_PLAN_ALTS if plan is not None else ()))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ __all__ = [
     "all_differ",
     "cautions_of",
     "cautions_of_dropped",
-    "cautions_of_left_persons",
     "cautions_of_persons",
+    "cautions_of_uncounted_persons",
     "cautions_of_unknown",
     "identifiers",
     "is_share",
@@ -125,14 +125,17 @@ def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table"
     return []
 
 
-def cautions_of_left_persons(frame: Any, chosen: Container[Any]) -> list[str]:
-    """A caution for a column that is left out and names the persons of several rows."""
+def cautions_of_uncounted_persons(
+    frame: Any, chosen: Container[Any], repeats: Callable[[Any, Any], bool]
+) -> list[str]:
+    """A caution for a column that is left out and names the persons of several rows.
+
+    `repeats` returns of a table and a column whether two rows share a value.
+    """
     for name in names_of(frame):
         if name in chosen or str(name).strip().lower() not in NAMES_OF_PERSONS:
             continue
-        factor = dict(each_factor(frame, [name]))[name]
-        known = factor.codes[factor.codes >= 0]
-        if len(np.unique(known)) < len(known):
+        if repeats(frame, name):
             return [
                 f"Column {name!r}, which is left out, has the name of an identifier, and some of "
                 "its values are those of several rows. The report is about rows; if a person has "

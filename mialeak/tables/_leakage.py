@@ -13,9 +13,9 @@ from mialeak._columns import Factor
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
-    cautions_of_left_persons,
     cautions_of_periods,
     cautions_of_persons,
+    cautions_of_uncounted_persons,
 )
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._counts import (
@@ -34,6 +34,7 @@ from mialeak.tables._register import (
     is_size,
     panel_report,
     population_report,
+    totals_of,
 )
 from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
@@ -45,7 +46,7 @@ from mialeak.tables._rows import (
     repeated,
 )
 from mialeak.tables._secrets import check_secret, secret_report
-from mialeak.tables._sources import Source, as_table, repeated_cells
+from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
@@ -138,8 +139,9 @@ def table_leakage(
         markers that are not among them.
     total : value or sequence, optional
         With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
-        their rows are left out.  ``"sex=0"`` is the value 0 of column "sex" alone, as is needed for
-        a number that is a value of several columns.
+        their rows are left out, in the table, the register and the panel, where these are counted.
+        ``"sex=0"`` is the value 0 of column "sex" alone, as is needed for a number that is a value
+        of several columns.
     suppressed : int or dict, optional
         With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
         that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
@@ -192,12 +194,13 @@ def table_leakage(
         `coarsen` come with `margins`, or `secret` does, or is no column.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
         rows, or not more than `n` in all, or comes with `margins` or `coarsen`; with `strata`,
-        if the table has no row of one, or all of its people.  With `person`, if a row's
+        if the table has no row of one, or all of its people, or `recode` changes its column.  With `person`, if a row's
         is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
-        `protect` or `coarsen`.  With `panel`, if it lacks a column, or comes with `population`,
+        `protect`, `coarsen` or `secret`.  With `panel`, if it lacks a column, or comes with `population`,
         `margins`, `protect` or `coarsen`.
-        With `counts`, if `total` names no value of the table, or `suppressed` a count that its mark
-        excludes; if they come without `counts`.
+        With `counts`, if `total` names no value of a counted table, or `suppressed` a count that
+        its mark excludes, or the counts of a register are suppressed; if they come without
+        `counts`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
         whose extra is not.
@@ -317,12 +320,14 @@ def table_leakage(
     options: dict[str, Any] = {"margins": margins, "protect": protect, "coarsen": coarsen}
     check_population(population, strata, prior, panel, **options)
     people = population if is_size(population) else None
-    options |= {"population": population, "panel": panel, "counts": counts}
-    exclude = check_person(frame, person, columns, exclude, **options)
     as_choice(na, "na", _NA)
     n = None if n is None else as_count(n, "n", least=1 if margins is None else 2)
     frame, population, panel, given = as_table(frame), as_table(population), as_table(panel), counts
-    counts = counts_of_table(frame, population if panel is None else panel, counts)
+    options |= {"population": population, "panel": panel, "counts": counts, "secret": secret}
+    exclude = check_person(frame, person, columns, exclude, **options)
+    beside = population if panel is None else panel
+    counts = counts_of_table(frame, beside, counts)
+    total, other_total = totals_of(frame, beside, counts, given, total=total, missing=missing)
     if isinstance(frame, Source) and (counts is not None or person is not None):
         frame = frame.whole()
     columns, named = as_asked(columns, counts, margins, independent)
@@ -335,7 +340,7 @@ def table_leakage(
     rows, places = persons_in(kept, persons), np.flatnonzero(kept)
     cells, row_cells, values = _cells(factors, kept, persons)
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    options["recoding"] = recoding
+    options |= {"recoding": recoding, "total": other_total}
     of_strata = {"strata": strata, "prior": prior}
     register, cautions = population_report(population, values, cells, **options, **of_strata)
     n = options["n"] = rows if n is None else n
@@ -430,9 +435,8 @@ def _cautions(
         factors, persons = repeated_cells(factors, persons, 2), None
         cautions += cautions_of_persons(factors)
     if persons is None:
-        if person is None and not isinstance(frame, Source):
-            cautions += cautions_of_left_persons(frame, factors)
         if person is None:
+            cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [

@@ -206,7 +206,7 @@ def check_person(frame: Any, person: Any, columns: Any, exclude: Any, **others: 
         return exclude
     for name, value in others.items():
         if value is not None:
-            why = "the leakage of persons is that of joint counts of rows, one for each visit"
+            why = "it is answered for rows, and a person has several of them"
             unsupported(name, "with person", why, "Leave out one of the two")
     if not isinstance(person, Hashable):
         invalid("person", "be the name of a column", value=person, error=TypeError)

@@ -27,6 +27,7 @@ __all__ = [
     "as_asked",
     "cells_of",
     "counts_of_rows",
+    "factor_if_plain",
     "kept_rows",
     "persons_in",
     "read_rows",
@@ -71,7 +72,8 @@ def read_rows(
     """The columns to count by; of a table of counts the persons of each row, empty rows, notes."""
     for name, value in (("total", total), ("suppressed", suppressed)):
         if counts is None and value is not None and value != ():
-            unsupported(name, "without counts", "it is about a table of counts", "Name counts")
+            why = "it is about a table of counts"
+            unsupported(name, "without counts", why, "Name counts, a column of the table")
     if isinstance(frame, Source):
         chosen = choose_columns(frame.names, columns, exclude)
         factors, persons = frame.cells(chosen, missing)
@@ -127,7 +129,7 @@ def counts_of_rows(
         other: factor
         for other in names_of(frame)
         if other != name and other not in categories
-        for factor in _read_if_it_can_be(frame, other, missing)
+        for factor in factor_if_plain(frame, other, missing)
         if len(np.unique(factor.codes)) > 1  # one value is no total of others
     }
     every = {**categories, **left}
@@ -142,7 +144,7 @@ def counts_of_rows(
     return persons, empty, notes
 
 
-def _read_if_it_can_be(frame: Any, name: Any, missing: Any) -> list[Factor]:
+def factor_if_plain(frame: Any, name: Any, missing: Any) -> list[Factor]:
     """A column that nobody asked for; none if its values are of several types."""
     try:
         return [dict(each_factor(frame, [name], missing=missing))[name]]

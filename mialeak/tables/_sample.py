@@ -18,6 +18,7 @@ __all__ = [
     "cautions_of_sample",
     "cautions_of_strata",
     "log_chance_of_all_cells",
+    "pairs_of_both",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -115,6 +116,15 @@ def cautions_of_panel(
             f"table (p < {_LEVEL:g}). The answer is for a panel of other people; if it is the "
             "register that the table was drawn from, pass it as population=."
         )
+    else:
+        pairs, level_of_pairs = pairs_of_both(both, rows)
+        if level_of_pairs < level:
+            cautions.append(
+                f"{pairs:,} cells hold one row of the table and one of the panel, more than two "
+                f"samples of different people would show (p < {_LEVEL:g}): the panel seems to hold "
+                "people of the table. The answer is for a panel of other people; leave their rows "
+                "out of the panel."
+            )
     divisor = common_divisor(panel[panel > 0])
     if divisor > 1:
         cautions.append(
@@ -124,14 +134,32 @@ def cautions_of_panel(
     return cautions
 
 
-def _log_chance_of_rows(both: IntArray, rows: IntArray) -> float:
-    """The logarithm of the probability of these rows in a random sample of as many of `both`."""
+def pairs_of_both(both: IntArray, rows: IntArray) -> tuple[int, float]:
+    """Cells with a row of each of two samples and no more, and the log of the chance of so many.
+
+    Exact for samples of one law, given the rows of both in all cells of two rows: m cells, t rows
+    of the first sample.  All ``C(2 m, t)`` choices of these rows are as likely, and s of the cells
+    are shared in ``C(m, s) C(m - s, (t - s) / 2) 2**s`` of them.
+    """
+    from scipy.special import logsumexp
+
+    two = both == 2
+    m, t = int(np.count_nonzero(two)), int(rows[two].sum())
+    shared = int(np.count_nonzero(rows[two] == 1))
+    s = np.arange(shared, min(t, 2 * m - t) + 1, 2)
+    log = _log_choices(m, s) + _log_choices(m - s, (t - s) // 2) + s * np.log(2.0)
+    return shared, float(logsumexp(log) - _log_choices(2 * m, t))
+
+
+def _log_choices(people: Any, drawn: Any) -> Any:
     from scipy.special import gammaln
 
-    def log_choices(people: Any, drawn: Any) -> Any:
-        return gammaln(people + 1.0) - gammaln(drawn + 1.0) - gammaln(people - drawn + 1.0)
+    return gammaln(people + 1.0) - gammaln(drawn + 1.0) - gammaln(people - drawn + 1.0)
 
-    return float(log_choices(both, rows).sum() - log_choices(both.sum(), rows.sum()))
+
+def _log_chance_of_rows(both: IntArray, rows: IntArray) -> float:
+    """The logarithm of the probability of these rows in a random sample of as many of `both`."""
+    return float(_log_choices(both, rows).sum() - _log_choices(both.sum(), rows.sum()))
 
 
 def _log_chance_of_at_most_half(both: IntArray, n: int) -> float:
