@@ -21,6 +21,8 @@ from mialeak.mechanisms import (
     CellMechanism,
     Histogram,
     MechanismLeakage,
+    Pram,
+    Swap,
     coarsen,
     information_lost,
     mechanism_leakage,
@@ -128,7 +130,7 @@ def as_protections(protect: Any, coarsen: float | None, margins: Any) -> Protect
 def _named(protect: Any) -> dict[str, CellMechanism]:
     if protect is None:
         return {}
-    if isinstance(protect, CellMechanism):
+    if isinstance(protect, (CellMechanism, Pram, Swap)):
         protect = [protect]
     if isinstance(protect, Sequence) and not isinstance(protect, str):
         protect = {repr(each): each for each in protect}
@@ -136,6 +138,15 @@ def _named(protect: Any) -> dict[str, CellMechanism]:
         rule = "be a protection such as Round(5), a list of them or a dict of names"
         invalid("protect", rule, value=protect, error=TypeError)
     for name, each in protect.items():
+        if isinstance(each, (Pram, Swap)):
+            kind = type(each).__name__
+            rule = f"hold protections of each count by itself; {kind} moves rows between cells"
+            remedy = (
+                f"For the table's own frequencies call mechanism_leakage({kind}(...), "
+                "report.cell_counts / report.rows, report.n); for the population, which has cells "
+                "that the table does not show, call it with a law of all cells"
+            )
+            invalid("protect", rule, error=TypeError, remedy=remedy)
         if not isinstance(each, CellMechanism):
             remedy = "For other procedures use mechanism_leakage with a known law"
             rule = (

@@ -238,4 +238,6 @@ def section_of_secret(report: TableReport) -> list[Section]:
         "often the best guess from the counts is right, and a guess from the others. Exact for "
         "this table."
     ]
+    if report.protections:
+        lines.append("Protected counts, compared below, reveal at most as much of it.")
     return [Section(f"Guesses of {name}", [Pairs(pairs), Notes(lines)])]
