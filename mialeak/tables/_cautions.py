@@ -13,9 +13,9 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
 from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
 from mialeak._markers import lone_markers, marker_cautions
+from mialeak.tables._cells import all_differ
 
 __all__ = [
-    "all_differ",
     "cautions_of",
     "cautions_of_dropped",
     "cautions_of_persons",
@@ -227,10 +227,3 @@ def identifiers(factors: dict[Any, Factor]) -> list[Any]:
     return [
         name for name, factor in factors.items() if len(factor.codes) > 1 and all_differ(factor)
     ]
-
-
-def all_differ(factor: Factor) -> bool:
-    """Whether no two rows have the same value, and none is missing."""
-    if len(factor.levels) < len(factor.codes) or factor.n_missing:
-        return False
-    return int(np.bincount(factor.codes).max()) == 1

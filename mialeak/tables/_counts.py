@@ -12,8 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak.tables._cautions import all_differ
-from mialeak.tables._cells import count_cells
+from mialeak.tables._cells import all_differ, codes_of, count_cells
 
 __all__ = [
     "NEARLY_ALL",
@@ -22,7 +21,6 @@ __all__ = [
     "cautions_of_index",
     "check_index",
     "check_rows_are_persons",
-    "codes_of",
     "count_column",
     "holds_counts",
     "is_count_name",
@@ -74,15 +72,6 @@ _BEFORE_SUPPRESSION = (
     "Where the count is suppressed, pass the table before suppression: its leakage is an upper "
     "bound on that of the suppressed one; or pass suppressed=1 to take such counts to be 1"
 )
-
-
-def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any], int]:
-    """Codes of the rows `kept`, a missing value being one more level, and the number of levels."""
-    codes, size = factor.codes[kept], len(factor.levels)
-    missing = codes < 0
-    if not missing.any():
-        return codes, size
-    return np.where(missing, size, codes), size + 1
 
 
 def as_cell_counts(

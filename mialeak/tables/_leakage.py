@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share
 from mialeak._columns import Factor
+from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
@@ -17,10 +18,9 @@ from mialeak.tables._cautions import (
     cautions_of_persons,
     cautions_of_uncounted_persons,
 )
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import (
     cautions_of_index,
-    codes_of,
 )
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
@@ -45,7 +45,6 @@ from mialeak.tables._rows import (
     read_rows,
     repeated,
 )
-from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
     cautions_of_counts,
@@ -194,10 +193,10 @@ def table_leakage(
         `coarsen` come with `margins`, or `secret` does, or is no column.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
         rows, or not more than `n` in all, or comes with `margins` or `coarsen`; with `strata`,
-        if the table has no row of one, or all of its people, or `recode` changes its column.  With `person`, if a row's
-        is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
-        `protect`, `coarsen` or `secret`.  With `panel`, if it lacks a column, or comes with `population`,
-        `margins`, `protect` or `coarsen`.
+        if the table has no row of one, or all of its people, or `recode` changes its column.
+        With `person`, if a row's is missing, each has one row, or it comes with `counts`,
+        `population`, `panel`, `margins`, `protect`, `coarsen` or `secret`.  With `panel`, if it
+        lacks a column, or comes with `population`, `margins`, `protect` or `coarsen`.
         With `counts`, if `total` names no value of a counted table, or `suppressed` a count that
         its mark excludes, or the counts of a register are suppressed; if they come without
         `counts`.

@@ -12,6 +12,7 @@ from mialeak._arrays import FloatArray, as_count, as_share
 from mialeak._columns import Factor
 from mialeak._numerics.rows_needed import rows_needed
 from mialeak._results import Bounds, Kind, Result
+from mialeak.tables._cells import of_rows
 from mialeak.tables._margin_cells import FEW, MarginCells
 
 __all__ = ["Margin", "MarginAccount", "MarginLeakage", "MarginReport", "RowInMargins"]
@@ -242,9 +243,8 @@ class MarginReport(Result):
     @property
     def row_leakage(self) -> Bounds:
         """Range of the leakage of each row, for the population; NaN for a dropped row."""
-        dropped = self.row_cells < 0
         ends = (self.population.low, self.population.high)
-        low, high = (np.where(dropped, np.nan, end[self.row_cells]) for end in ends)
+        low, high = (of_rows(self.row_cells, end) for end in ends)
         return Bounds(low, high, kind="estimate")
 
     @property

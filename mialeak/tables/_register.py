@@ -13,11 +13,10 @@ from mialeak._columns import Factor, each_factor, near
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Panel, Register
 from mialeak.tables._cautions import cautions_of_periods, names_of
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
     as_words,
     check_index,
-    codes_of,
     count_column,
     is_count_name,
     rows_of_total,
@@ -261,9 +260,7 @@ def _stratified(
     """Each stratum, the leakage of a random person, that in each cell, the share drawn there."""
     factor = categories[strata]
     codes, size = codes_of(factor)
-    sampled, total = np.zeros((2, size), np.int64)
-    np.add.at(sampled, codes, rows)
-    np.add.at(total, codes, people)
+    sampled, total = summed(codes, rows, size), summed(codes, people, size)
     leakage, parts = np.empty(people.size), []
     for code in np.flatnonzero(total).tolist():
         n, whole = int(sampled[code]), int(total[code])
@@ -393,8 +390,7 @@ def _matched(
     cells = count_cells([codes_of(each, places) for each in factors.values()], places.size)
     register = cells.counts
     if persons is not None:
-        register = np.zeros(cells.counts.size, np.int64)
-        np.add.at(register, cells.of_row, persons[places])
+        register = summed(cells.of_row, persons[places], cells.counts.size)
     first, columns = places[cells.first_row], []
     for name, factor in factors.items():
         size = len(factor.levels)

@@ -14,8 +14,9 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
-from mialeak.tables._document import counted, document
+from mialeak.tables._by_column import ColumnEffect, SecretReport, column_effects, is_shown
+from mialeak.tables._cells import of_rows
+from mialeak.tables._document import CellSize, RowAtRisk, SampleSize, counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
     TESTED_ROWS,
@@ -24,16 +25,13 @@ from mialeak.tables._estimate import (
     is_far,
     min_samples_interval,
 )
-from mialeak.tables._margin_document import document_of_margins
+from mialeak.tables._margin_report import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 from mialeak.tables._recoding import Recoding
-from mialeak.tables._register_document import document_of_population
-from mialeak.tables._register_report import PanelReport, PopulationReport
-from mialeak.tables._report_parts import CellSize, RowAtRisk, SampleSize
+from mialeak.tables._register_report import PanelReport, PopulationReport, document_of_population
 from mialeak.tables._sampling import Sampling
-from mialeak.tables._secrets import SecretReport
 from mialeak.tables._sources import Source
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
@@ -216,8 +214,7 @@ class TableReport(Result):
     @property
     def row_leakage(self) -> Bounds:
         """Range of the leakage of each row, ``(table rows,)``; NaN for a dropped row."""
-        dropped = self.row_cells < 0
-        lower, upper = (np.where(dropped, np.nan, end[self.row_cells]) for end in self._cell_range)
+        lower, upper = (of_rows(self.row_cells, end) for end in self._cell_range)
         return Bounds(lower, upper, kind="estimate")
 
     @cached_property

@@ -11,13 +11,12 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
 from mialeak.tables._cautions import is_share, is_weight, names_of
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
     NEARLY_ALL,
     as_cell_counts,
     check_index,
     check_rows_are_persons,
-    codes_of,
 )
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._sources import Source, repeated_cells
@@ -179,8 +178,7 @@ def cells_of(factors: dict[Any, Factor], places: Any, persons: IntArray | None) 
     cells = count_cells([codes_of(factor, places) for factor in factors.values()], len(places))
     if persons is None:
         return cells
-    counts = np.zeros(len(cells.counts), np.int64)
-    np.add.at(counts, cells.of_row, persons[places])
+    counts = summed(cells.of_row, persons[places], len(cells.counts))
     return Cells(cells.of_row, counts, cells.first_row)
 
 

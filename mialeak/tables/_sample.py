@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor
-from mialeak.tables._counts import codes_of
+from mialeak.tables._cells import codes_of, summed
 from mialeak.tables._structure import common_divisor
 
 __all__ = [
@@ -178,9 +178,7 @@ def _differs(factor: Factor, people: IntArray, rows: IntArray) -> bool:
     from scipy.special import chdtrc
 
     codes, size = codes_of(factor)
-    seen, whole = np.zeros((2, size))
-    np.add.at(seen, codes, rows)
-    np.add.at(whole, codes, people)
+    seen, whole = (summed(codes, each, size).astype(np.float64) for each in (rows, people))
     share = seen.sum() / whole.sum()
     common = whole * min(share, 1.0 - share) >= _EXPECTED
     lumped = []

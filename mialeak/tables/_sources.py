@@ -27,8 +27,7 @@ from mialeak._columns import (
     without_markers,
 )
 from mialeak._io import LargeTable, read_table
-from mialeak.tables._cells import count_cells
-from mialeak.tables._counts import codes_of
+from mialeak.tables._cells import codes_of, count_cells, summed
 
 __all__ = ["Source", "as_table", "repeated_cells", "repeats"]
 
@@ -257,8 +256,7 @@ class _Sums:
             for each, size in zip(codes, sizes, strict=True)
         ]
         cells = count_cells(pairs, len(counts))
-        sums = np.zeros(len(cells.counts), np.int64)
-        np.add.at(sums, cells.of_row, counts)
+        sums = summed(cells.of_row, counts, len(cells.counts))
         self._parts.append(([each[cells.first_row] for each in codes], sums))
         self._kept = len(sums)
 

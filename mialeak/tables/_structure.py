@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor
-from mialeak.tables._cells import count_cells
-from mialeak.tables._counts import codes_of, holds_counts, numbers_of
+from mialeak.tables._cells import codes_of, count_cells, summed
+from mialeak.tables._counts import holds_counts, numbers_of
 
 __all__ = [
     "cautions_of_counts",
@@ -115,8 +115,7 @@ def _total(
     `own` are the levels of the cells, `group` what their other columns hold.
     """
     in_group = np.bincount(group)
-    sums = np.zeros(len(in_group), np.int64)
-    np.add.at(sums, group, counts)
+    sums = summed(group, counts, len(in_group))
     # Counts may be rounded each, or have noise of their own.
     slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
     off = np.abs(2 * counts - sums[group])
@@ -140,8 +139,7 @@ def _subtotal(
     if not 4 <= len(order) <= _MOST_LEVELS:
         return -1, 0.0
     weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
-    sums = np.zeros(size, np.int64)
-    np.add.at(sums, own, weights[group] * counts)
+    sums = summed(own, weights[group] * counts, size)
     upto = np.concatenate(([0], np.cumsum(sums[order])))
     runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
     odds = np.bincount(own, np.log(counts), minlength=size) - math.log(len(order) * len(runs))
@@ -159,8 +157,7 @@ def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> l
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (own, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
-        sums = np.zeros(size, np.int64)
-        np.add.at(sums, own, counts)
+        sums = summed(own, counts, size)
         sums = sums[sums > 0]
         if not others or len(sums) < 2 or len(sums) == len(own) or 2 * len(own) > sums.max():
             continue
