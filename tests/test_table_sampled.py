@@ -19,7 +19,7 @@ from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.populations import Panel
 from mialeak.tables import estimate_max_leakage, table_leakage
-from mialeak.tables._sample import pairs_of_both
+from mialeak.tables._cautions import pairs_of_both
 
 
 def test_strata_leak_what_enumerating_all_samples_of_them_says():

@@ -14,8 +14,7 @@ from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
-from mialeak.tables._mixture_fit import complete
-from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, leakage_at
+from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, complete, leakage_at
 
 __all__ = [
     "TESTED_RATIO",

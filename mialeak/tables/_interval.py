@@ -34,14 +34,15 @@ from scipy.special import ndtri
 from mialeak import special
 from mialeak._arrays import FloatArray
 from mialeak.tables._interior_point import cheapest_majorant
-from mialeak.tables._mixture_fit import (
+from mialeak.tables._sampling import (
+    ENDLESS,
     LARGEST_NODE,
     NODE_STEP,
     CompletedLaw,
+    Sampling,
     largest_count,
     scaled_nodes,
 )
-from mialeak.tables._sampling import ENDLESS, Sampling
 
 __all__ = ["completed_leakage", "interval_end", "leakage_interval"]
 

@@ -2,7 +2,7 @@
 
 A protection that treats each cell on its own has its leakage g(p) for a target in a cell of
 probability p.  The leakage of the protected table is the integral of that g against the mixing law
-that was fitted to the table (see ``_completed``), as the leakage of the raw counts is.
+that was fitted to the table (see :mod:`._sampling`), as the leakage of the raw counts is.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from mialeak.mechanisms import (
     mechanism_leakage,
 )
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
-from mialeak.tables._mixture_fit import CompletedLaw, complete
-from mialeak.tables._sampling import leakage_at
+from mialeak.tables._sampling import CompletedLaw, complete, leakage_at
 
 if TYPE_CHECKING:
     from mialeak.tables._register_report import PopulationReport

@@ -12,7 +12,13 @@ from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, each_factor, near
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Panel, Register
-from mialeak.tables._cautions import cautions_of_periods, names_of
+from mialeak.tables._cautions import (
+    cautions_of_panel,
+    cautions_of_periods,
+    cautions_of_sample,
+    cautions_of_strata,
+    names_of,
+)
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
     as_words,
@@ -28,7 +34,6 @@ from mialeak.tables._register_report import (
     StratumInPopulation,
 )
 from mialeak.tables._rows import counts_of_rows, factor_if_plain
-from mialeak.tables._sample import cautions_of_panel, cautions_of_sample, cautions_of_strata
 from mialeak.tables._sources import Source, repeated_cells
 from mialeak.tables._structure import cautions_of_sums
 
