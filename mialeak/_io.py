@@ -308,16 +308,16 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
         try:
             arrays = _archived(file, np.load(file, allow_pickle=False))
             header = json.loads(arrays.pop(_HEADER).tobytes())
-            found = header["mialeak"], header["version"]
+            form = header["mialeak"], header["version"]
         except (*_DAMAGED, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{path} is damaged, or no {kind} was saved to it ({_one_line(error)})"
             ) from error
-    if found[0] != kind:
-        raise ValueError(f"{path} holds a {found[0]}, not a {kind}")
-    if found[1] != version:
+    if form[0] != kind:
+        raise ValueError(f"{path} holds a {form[0]}, not a {kind}")
+    if form[1] != version:
         raise ValueError(
-            f"{path} is of version {found[1]} of its form; this mialeak reads version {version}"
+            f"{path} is of version {form[1]} of its form; this mialeak reads version {version}"
         )
     return header, arrays
 

@@ -420,7 +420,7 @@ def _read_population(
 
 def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
     """The leakage of the rows, that of other sizes, and what protections and a plan bring."""
-    figure, (left, *more) = _output.panels(len(_alts(report, plan)))
+    figure, (of_rows, *more) = _output.panels(len(_alts(report, plan)))
     import numpy as np
 
     from mialeak._results import Bounds
@@ -429,31 +429,33 @@ def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figu
 
     if report.persons is not None:
         ends = report.persons.person_leakage
-        LeakageDisplay.from_rows(ends, ax=left, name="persons, upper end")
-        left.set_xlabel("Share of the persons, riskiest first")
+        LeakageDisplay.from_rows(ends, ax=of_rows, name="persons, upper end")
+        of_rows.set_xlabel("Share of the persons, riskiest first")
         return figure
-    right, *more = more
+    of_sizes, *more = more
     if more:
         _draw_changes(report, plan, more)
     if report.population is not None:
-        _draw_population(report.population, left, right)
+        _draw_population(report.population, of_rows, of_sizes)
         return figure
     margins = report.margins
     leakage = report.cell_leakage if margins is None else margins.cell_leakage
     drawn = np.maximum(1, report.cell_counts // max(1, report.rows // _DRAWN))
     ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
     name = "joint counts" if margins is None else "margins"
-    LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
+    LeakageDisplay.from_rows(ends, ax=of_rows, name=f"{name}, upper end")
     largest = 100 * report.n if report.people is None else report.people - 1
     grid = np.geomspace(max(2.0, report.n / 100), min(100 * report.n, largest), _GRID)
     sizes = np.unique(grid.astype(np.int64)).tolist()
     known = {"confidence": options.confidence, "population": report.people}
-    found = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
-    LeakageDisplay.from_sizes(sizes, found, ax=right, name="joint counts", limit=options.target)
+    estimates = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
+    LeakageDisplay.from_sizes(
+        sizes, estimates, ax=of_sizes, name="joint counts", limit=options.target
+    )
     if margins is not None:
         average = [margins.average_at(n) for n in sizes]
         name = "margins, own frequencies"
-        LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
+        LeakageDisplay.from_sizes(sizes, average, ax=of_sizes, name=name, limit=options.target)
     return figure
 
 
@@ -482,7 +484,7 @@ def _draw_changes(report: TableReport, plan: Any, axes: list[Any]) -> None:
         ChangeDisplay.from_plan(plan, ax=axes[-1])
 
 
-def _draw_population(population: PopulationReport, left: Any, right: Any) -> None:
+def _draw_population(population: PopulationReport, of_rows: Any, of_sizes: Any) -> None:
     """Left the leakage of the rows, right that of samples of other sizes."""
     import numpy as np
 
@@ -491,9 +493,9 @@ def _draw_population(population: PopulationReport, left: Any, right: Any) -> Non
 
     drawn = np.maximum(1, population.cell_counts // max(1, population.rows // _DRAWN))
     rows = np.repeat(population.cell_leakage, drawn)
-    LeakageDisplay.from_rows(rows, ax=left, name="joint counts, exact")
+    LeakageDisplay.from_rows(rows, ax=of_rows, name="joint counts, exact")
     half = np.geomspace(1.0, population.people / 2.0, _GRID).astype(np.int64)
     sizes = np.unique([half, population.people - half])  # n and N - n leak the same
     leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
     name = "simple random samples" if population.strata else "samples of the register"
-    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name=name)
+    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=of_sizes, name=name)

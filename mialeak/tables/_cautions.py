@@ -60,7 +60,7 @@ _SHARES = frozenset(_SHARE_WORDS.split())
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 
 #: Rows of a person that are those of many: so many, and so many times those of any other.
-_MANY_ROWS, _MANY_TIMES = 20, 5
+_UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 
 #: Values of a column up to which their spelling is compared.
 _MOST_VALUES = 10_000
@@ -163,7 +163,7 @@ def cautions_of_unknown(name: Any, factor: Factor, rows: IntArray) -> list[str]:
         return []
     code = int(np.argmax(of_person))
     marked = factor.value(code) in [value for value, _ in lone_markers(factor)]
-    if not marked and most < max(_MANY_ROWS, _MANY_TIMES * next_most):
+    if not marked and most < max(_UNKNOWN_ROWS, _UNKNOWN_TIMES * next_most):
         return []
     first = int(rows[np.argmax(codes == code)])
     return [
@@ -280,7 +280,7 @@ def cautions_of_strata(
 ) -> list[str]:
     """A sentence if within strata, the values of that column, the table is no random sample."""
     codes, size = codes_of(categories[strata])
-    found: dict[Any, list[str]] = {}
+    differing: dict[Any, list[str]] = {}
     for stratum in range(size):
         inside = codes == stratum
         if not 0 < rows[inside].sum() < people[inside].sum():
@@ -290,12 +290,12 @@ def cautions_of_strata(
             if name != strata and _differs(part, people[inside], rows[inside]):
                 missing = stratum == len(categories[strata].levels)
                 value = None if missing else categories[strata].value(stratum)
-                found.setdefault(name, []).append(repr(value))
+                differing.setdefault(name, []).append(repr(value))
     return [
         f"Within strata the table is no random sample of the register: its shares differ in column "
         f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {_LEVEL:g}). The "
         "answer is for samples in which everyone of a stratum is equally likely."
-        for name, values in found.items()
+        for name, values in differing.items()
     ]
 
 

@@ -91,16 +91,16 @@ def _numbers(report: TableReport) -> Section:
     if report.people is not None:
         source = f"{report.people:,} people these rows were drawn from"
     population = f"for the {source} (estimate, {_interval(report)})"
-    own = "if the table's own frequencies were the population (exact: plug-in)"
-    pairs = [(number(value), population), (number(report.plug_in), own)]
+    by_frequencies = "if the table's own frequencies were the population (exact: plug-in)"
+    pairs = [(number(value), population), (number(report.plug_in), by_frequencies)]
     if report.panel is not None:
         rows = f"{report.panel.panel.rows:,}"
         text = f"to an attacker who knows the population by the {rows} rows of the panel alone"
         pairs.append((number(report.panel.leakage), f"{text} (exact)"))
         text = "the same for the riskiest row of the table (exact)"
         pairs.append((number(report.panel.highest), text))
-    told = Pairs(pairs)
-    return Section("Leakage", [told, Notes(report.caveats[len(report.cautions) :])])
+    numbers = Pairs(pairs)
+    return Section("Leakage", [numbers, Notes(report.caveats[len(report.cautions) :])])
 
 
 def counted(report: TableReport) -> Section:
@@ -155,13 +155,13 @@ def _sizes(report: TableReport) -> Section:
 
 def _needed(report: TableReport, size: SampleSize) -> Section:
     population = (size.population, enough(size.population))
-    own = (size.plug_in, f"{size.plug_in:,}")
+    by_frequencies = (size.plug_in, f"{size.plug_in:,}")
     most = _RATIO * report.rows
     pairs = [
         (f"over {most:,}", f"{text}: no size at hand is enough") if rows > most else (shown, text)
         for (rows, shown), text in (
             (population, "for the population these rows came from (estimate)"),
-            (own, "if the table's own frequencies were the population (exact)"),
+            (by_frequencies, "if the table's own frequencies were the population (exact)"),
         )
     ]
     return Section(f"Rows a release needs to leak at most {size.leakage:g}", [Pairs(pairs)])

@@ -217,9 +217,9 @@ class _Scores:
         sizes, rows = self.heavy_sizes, self.law.rows
         sampling = self.law.sampling
         spread = sampling.spread(sizes, rows)
-        right = _baseline(sizes + spread / 2, rows, self.n, self.gamma, sampling)
-        left = _baseline(sizes - spread / 2, rows, self.n, self.gamma, sampling)
-        return np.asarray((right - left) / np.maximum(spread, 1e-9))
+        after = _baseline(sizes + spread / 2, rows, self.n, self.gamma, sampling)
+        before = _baseline(sizes - spread / 2, rows, self.n, self.gamma, sampling)
+        return np.asarray((after - before) / np.maximum(spread, 1e-9))
 
     def _hat_variance(self) -> FloatArray:
         """Variance that unseen cells could add to the hats below the last knot."""

@@ -349,7 +349,9 @@ def table_leakage(
     options = {"person": person, "whole": columns is None and exclude is None}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
-    found, more = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
+    of_persons, more = persons_report(
+        frame, person, counts=cells.counts, missing=missing, **options
+    )
     cautions += more
     options |= {"independent": independent, "progress": progress}
     report, more = _margins(named, factors, places, persons, cells, values, options)
@@ -366,7 +368,7 @@ def table_leakage(
         margins=report,
         population=register,
         panel=of_panel,
-        persons=found,
+        persons=of_persons,
         people=None if people is None else int(people),
         secret=secret_report(secret, values, cells.counts, row_cells),
         recoding=recoding,

@@ -21,14 +21,14 @@ from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._estimate import probability_range
 from mialeak.tables._sampling import leakage_at
 
-__all__ = ["FEW", "MarginCells", "as_margins", "margin_cells", "product_leakage"]
+__all__ = ["SMALL", "MarginCells", "as_margins", "margin_cells", "product_leakage"]
 
 IntArray = npt.NDArray[np.int64]
 Ends = tuple[FloatArray, FloatArray, FloatArray]
 Codes = dict[Any, tuple[npt.NDArray[Any], int]]
 
 #: The limit for many rows is rough for a cell in which a release expects fewer than this.
-FEW = 10
+SMALL = 10
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def as_margins(margins: Any, columns: Sequence[Any] | None) -> list[tuple[Any, .
         rule = "be a sequence of columns and tuples of columns"
         invalid("margins", rule, value=margins, error=TypeError)
     given = [margins] if isinstance(margins, str) else list(margins)
-    found = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in given]
-    if not found:
+    named = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in given]
+    if not named:
         invalid("margins", "name at least one margin")
-    for place, margin in enumerate(found):
+    for place, margin in enumerate(named):
         if not margin:
             invalid("margins", "name at least one column each", index=place, value=margin)
         if len(set(margin)) < len(margin):
@@ -127,7 +127,7 @@ def as_margins(margins: Any, columns: Sequence[Any] | None) -> list[tuple[Any, .
         for name in margin:
             if columns is not None and name not in columns:
                 invalid("margins", "name columns that are chosen", index=place, value=name)
-    return found
+    return named
 
 
 def margin_cells(
@@ -162,16 +162,16 @@ def margin_cells(
         indices = [[place[name] for name in margins[k]] for k in widest]
         scores = margin_leakage_scores(table, indices, leave_one_out=False, progress=progress)
         squares = rows * scores[cells.first_row]
-    found = MarginCells(
+    shown = MarginCells(
         rows=rows,
         share=cells.counts / rows,
-        counts=np.stack([own.counts[own.of_row[cells.first_row]] for own in each]),
+        counts=np.stack([margin.counts[margin.of_row[cells.first_row]] for margin in each]),
         widest=widest,
         joint=joint.counts[joint.of_row[cells.first_row]],
         squares=squares,
         independent=independent,
     )
-    return found, each, joint.counts
+    return shown, each, joint.counts
 
 
 def _widest(margins: Sequence[tuple[Any, ...]]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from mialeak._results import Kind
 from mialeak.tables._cells import Cells
 from mialeak.tables._document import counted
 from mialeak.tables._estimate import estimate_max_leakage
-from mialeak.tables._margin_cells import FEW, Codes, Ends, MarginCells, margin_cells
+from mialeak.tables._margin_cells import SMALL, Codes, Ends, MarginCells, margin_cells
 from mialeak.tables._margins import Margin, MarginAccount, MarginLeakage, MarginReport, RowInMargins
 from mialeak.tables._sampling import leakage_at
 
@@ -42,30 +42,30 @@ def margin_report(
     progress: bool,
 ) -> MarginReport:
     """The report on the margins of a table whose columns are `codes` and whose cells `cells`."""
-    found, each, joint = margin_cells(
+    shown, each, joint = margin_cells(
         margins, codes, cells, independent=independent, progress=progress
     )
-    counts = [own.counts for own in each]
-    rows = found.rows
-    plug_in = _plug_in(found, n)
+    counts = [margin.counts for margin in each]
+    rows = shown.rows
+    plug_in = _plug_in(shown, n)
     return MarginReport(
         margins=tuple(
             Margin(
                 columns=names,
-                cells=len(own),
-                least=int(own.min()),
-                few=int(np.count_nonzero(own * (n / rows) < FEW)),
+                cells=len(margin),
+                least=int(margin.min()),
+                small=int(np.count_nonzero(margin * (n / rows) < SMALL)),
             )
-            for names, own in zip(margins, counts, strict=True)
+            for names, margin in zip(margins, counts, strict=True)
         ),
         rows=rows,
         n=n,
         confidence=confidence,
         independent=independent,
         row_cells=row_cells,
-        population=_population(found, plug_in, counts, joint, n, confidence),
+        population=_population(shown, plug_in, counts, joint, n, confidence),
         plug_in=plug_in,
-        _cells=found,
+        _cells=shown,
         _values=values,
     )
 
@@ -127,7 +127,7 @@ def _average(
         return MarginLeakage(max(0.0, low - error), value, min(1.0, high + error), "estimate")
     level = cells.shared(confidence)
     single = [counts[k] for k in cells.widest]
-    leaks = [own @ leakage_at(own / cells.rows, n, 1.0) for own in single]
+    leaks = [margin @ leakage_at(margin / cells.rows, n, 1.0) for margin in single]
     low = estimate_max_leakage(single[int(np.argmax(leaks))], n, confidence=level).low
     high = estimate_max_leakage(joint, n, confidence=confidence).high
     low = min(low, high)
@@ -139,7 +139,7 @@ def document_of_margins(
 ) -> Document:
     """The answer, the accounts, the margins, the rows, rows at risk."""
     kind = "exact" if margins.is_exact else "asymptotic"
-    own = f"if the table's own frequencies were the population ({kind})"
+    plug_in = f"if the table's own frequencies were the population ({kind})"
     sections = [
         _numbers(report, margins),
         _published(margins),
@@ -147,7 +147,7 @@ def document_of_margins(
         _rows(margins),
         Section(
             f"Rows a release needs to leak at most {leakage:g} on average",
-            [Pairs([(f"{margins.samples_for(leakage):,}", own)])],
+            [Pairs([(f"{margins.samples_for(leakage):,}", plug_in)])],
         ),
     ]
     if top:
@@ -185,27 +185,27 @@ def _ends(leakage: MarginLeakage) -> str:
 
 
 def _numbers(report: TableReport, margins: MarginReport) -> Section:
-    average, own = margins.average, margins.plug_in.average
+    average, plug_in = margins.average, margins.plug_in.average
     joint = f"{report.n_cells:,} joint counts of these columns"
     frequencies = "if the table's own frequencies were the population"
     population = f"for the population these rows came from ({_range(margins, average)})"
     if margins.is_exact:
         exact = f"{frequencies} (exact: plug-in)"
     else:
-        exact = f"{frequencies} (asymptotic; certainly {_span(own)})"
+        exact = f"{frequencies} (asymptotic; certainly {_span(plug_in)})"
         population = population.replace("(", "(asymptotic; ")
-    told = [
+    numbers = [
         (number(average.value), population),
-        (number(own.value), exact),
+        (number(plug_in.value), exact),
         (number(report.estimate.value), f"for comparison, of all {joint} (estimate)"),
     ]
-    return Section("Leakage on average", [Pairs(told), Notes(margins.caveats)])
+    return Section("Leakage on average", [Pairs(numbers), Notes(margins.caveats)])
 
 
 def _published(margins: MarginReport) -> Section:
-    header = ("cells", "least rows", f"below {FEW} expected", "margin")
+    header = ("cells", "least rows", f"below {SMALL} expected", "margin")
     body = [
-        (f"{m.cells:,}", f"{m.least:,}", f"{m.few:,}", printable(m.name)) for m in margins.margins
+        (f"{m.cells:,}", f"{m.least:,}", f"{m.small:,}", printable(m.name)) for m in margins.margins
     ]
     return Section("Margins", [Table(header, body, left=1)])
 

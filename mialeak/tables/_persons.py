@@ -392,12 +392,15 @@ def document_of_persons(
     report: Any, persons: PersonsReport, sections: list[Section], *, top: int, show_rows: bool
 ) -> Document:
     """The answer about persons, their numbers, those at risk, and the table's other `sections`."""
-    average, highest, own = persons.average, persons.highest, persons.plug_in_average
-    exact = "exact" if own.kind == "exact" else "certain bounds"
+    average, highest, plug_in = persons.average, persons.highest, persons.plug_in_average
+    exact = "exact" if plug_in.kind == "exact" else "certain bounds"
     numbers = [
         (_span(average), "for a random person (estimate)"),
         (_span(highest), "for the riskiest person (estimate)"),
-        (_span(own), f"on average, if the table's own frequencies were the population ({exact})"),
+        (
+            _span(plug_in),
+            f"on average, if the table's own frequencies were the population ({exact})",
+        ),
     ]
     one = int(np.count_nonzero(persons.person_cells == 1))
     lines = [

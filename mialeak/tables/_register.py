@@ -406,25 +406,25 @@ def _matched(
     return register, np.where(place < register.size, place, -1), first
 
 
-def _codes_in(factor: Factor, own: Factor) -> IntArray:
+def _codes_in(factor: Factor, other: Factor) -> IntArray:
     """The values of `own` as codes of `factor`: two more for missing and for a value not there."""
     size = len(factor.levels)
     code_of = {factor.value(code): code for code in range(size)}
-    shown, place = np.unique(own.codes, return_inverse=True)
+    shown, place = np.unique(other.codes, return_inverse=True)
     codes = [
-        size if code < 0 else code_of.get(own.value(code), size + 1) for code in shown.tolist()
+        size if code < 0 else code_of.get(other.value(code), size + 1) for code in shown.tolist()
     ]
     return np.array(codes, np.int64)[place]
 
 
-def _joined(factor: Factor, first: IntArray, own: Factor, fresh: npt.NDArray[np.bool_]) -> Factor:
+def _joined(factor: Factor, first: IntArray, other: Factor, fresh: npt.NDArray[np.bool_]) -> Factor:
     """The values of the rows `first` of `factor`, then those of the cells `fresh` of `own`."""
     size = len(factor.levels)
-    codes = _codes_in(factor, own)
-    codes = np.where(codes > size, size + own.codes, codes)[fresh]  # values that are not there
-    codes[own.codes[fresh] < 0] = -1
+    codes = _codes_in(factor, other)
+    codes = np.where(codes > size, size + other.codes, codes)[fresh]  # values that are not there
+    codes[other.codes[fresh] < 0] = -1
     levels = [factor.value(code) for code in range(size)]
-    levels += [own.value(code) for code in range(len(own.levels))]
+    levels += [other.value(code) for code in range(len(other.levels))]
     return Factor(np.concatenate([factor.codes[first], codes]), levels)
 
 

@@ -380,7 +380,7 @@ def _answer(report: TableReport, population: PopulationReport) -> str:
 def _numbers(report: TableReport, population: PopulationReport) -> Section:
     estimate = report.estimate
     span = f"{number(estimate.low)} to {number(estimate.high)}"
-    told = [
+    numbers = [
         (number(population.leakage), "for a random person of the register (exact)"),
         (number(population.average), "for a random row of the table (exact)"),
         (number(population.highest), "for the riskiest row of the table (exact)"),
@@ -389,7 +389,7 @@ def _numbers(report: TableReport, population: PopulationReport) -> Section:
             f"for comparison, from the table alone and an endless population (estimate, {span})",
         ),
     ]
-    return Section("Leakage", [Pairs(told)])
+    return Section("Leakage", [Pairs(numbers)])
 
 
 def _measures(population: PopulationReport) -> Section:
@@ -397,7 +397,7 @@ def _measures(population: PopulationReport) -> Section:
     prior = ""
     if population.prior != population.sampled_share:
         prior = f", if {percent(population.prior)} of those asked about are in it"
-    told = [
+    numbers = [
         (percent(population.sampled_share), "of the register's people are in the table"),
         (
             percent(population.claim_right),
@@ -411,7 +411,7 @@ def _measures(population: PopulationReport) -> Section:
         ),
     ]
     lines = ["The leakage is over all samples of this size, these numbers are of this table."]
-    return Section("The table in its register", [Pairs(told), Notes(lines)])
+    return Section("The table in its register", [Pairs(numbers), Notes(lines)])
 
 
 def _strata(strata: Sequence[StratumInPopulation]) -> Section:

@@ -274,19 +274,21 @@ class TableReport(Result):
     @property
     def caveats(self) -> tuple[str, ...]:
         """The cautions, and why the interval may be worse than its level says; often none."""
-        found = list(self.cautions)
+        sentences = list(self.cautions)
         if self.rows < TESTED_ROWS:
-            found.append(
+            sentences.append(
                 f"No interval is claimed below {TESTED_ROWS:,} rows: the range is a rough one."
             )
         if self.people is not None and self.n != self.rows:
-            found.append("No interval is claimed for other releases than the table, of N people.")
+            sentences.append(
+                "No interval is claimed for other releases than the table, of N people."
+            )
         elif is_far(self.n, self.rows):
-            found.append(
+            sentences.append(
                 f"No interval is claimed for releases over {TESTED_RATIO} times larger or smaller "
                 "than the table."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def samples_for(self, leakage: float) -> SampleSize:
         """Smallest number of rows with which a release leaks at most `leakage`.

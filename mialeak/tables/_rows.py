@@ -124,17 +124,17 @@ def counts_of_rows(
 
     Rows that are totals of such a column would be added to those that they are the sums of.
     """
-    left = {
+    uncounted = {
         other: factor
         for other in names_of(frame)
         if other != name and other not in categories
         for factor in factor_if_plain(frame, other, missing)
         if len(np.unique(factor.codes)) > 1  # one value is no total of others
     }
-    every = {**categories, **left}
+    every = {**categories, **uncounted}
     persons, empty, notes = as_cell_counts(name, counts, every, **options)
     places = np.flatnonzero(persons)
-    for other, factor in left.items():
+    for other, factor in uncounted.items():
         factors = {**categories, other: factor}
         cells = cells_of(factors, places, persons)
         first = places[cells.first_row]

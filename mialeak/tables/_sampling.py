@@ -129,18 +129,18 @@ class Sampling:
         assert self.people is not None
         people, size = float(self.people), np.asarray(sizes, np.float64)
 
-        def too_few(k: FloatArray) -> BoolArray:
+        def is_below(k: FloatArray) -> BoolArray:
             above = special.hypergeom_sf(size - 2.0, people - 1.0, k - 1.0, rows - 1.0)
             return np.asarray(above <= tail) & (size > 1.0)
 
-        def too_many(k: FloatArray) -> BoolArray:
+        def is_above(k: FloatArray) -> BoolArray:
             at_most = special.hypergeom_sf(rows - size - 1.0, people, people - k, float(rows))
             return np.asarray(at_most <= tail)
 
         first, most = np.maximum(size, 1.0), people - (rows - size)
-        least = np.where(too_few(first), _last(too_few, first, most) + 1.0, first)
-        largest = _last(lambda k: ~too_many(k), first, most)
-        largest = np.where(too_many(most), largest, most)
+        least = np.where(is_below(first), _last(is_below, first, most) + 1.0, first)
+        largest = _last(lambda k: ~is_above(k), first, most)
+        largest = np.where(is_above(most), largest, most)
         return least / people, np.maximum(largest, least) / people
 
     def _between(self, p: FloatArray, at: Callable[[FloatArray], FloatArray]) -> FloatArray:
