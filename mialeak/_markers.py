@@ -1,4 +1,4 @@
-"""Values that usually mark a missing one, such as "?", "NA" or -9, and what to say of them."""
+"""Values that usually mark a missing one, such as "?", "NA" or -9, and the sentences about them."""
 
 from __future__ import annotations
 

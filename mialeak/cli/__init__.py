@@ -41,11 +41,11 @@ _INTERRUPTED = 130
 
 
 class _UsageError(ValueError):
-    """What argparse has to say, without its exit."""
+    """The message of argparse, without its exit."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are told like every other, and that takes no half words."""
+    """A parser whose errors are printed like every other, and that takes no half words."""
 
     def __init__(self, **settings: Any) -> None:
         layout = argparse.RawDescriptionHelpFormatter
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         print(end="", flush=True)  # into nothing where there is no stdout
     except BrokenPipeError:
-        # The reader has gone: nothing more can be said, not even at exit, when Python flushes.
+        # The reader has closed the pipe: nothing more is printed, at exit neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _ERROR
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ __all__ = ["LONGEST", "as_typed", "in_shell", "one_line", "shortened"]
 
 #: Advice for Python, and the same for the shell.
 _ADVICE = {
-    "say so with delimiter": "say so with --delimiter",
+    "name it with delimiter": "name it with --delimiter",
     "the format with format": "the format with --format",
     "its format with format": "its format with --format",
     "choose the columns": "choose with --columns",
@@ -49,7 +49,7 @@ LONGEST = 600
 
 
 def one_line(error: BaseException) -> str:
-    """What the error says, without line breaks."""
+    """The message of the error, without line breaks."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
@@ -88,10 +88,10 @@ def _as_option(match: re.Match[str]) -> str:
 
 
 def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
-    """What the error says on one line, by the option in place of the argument that is wrong.
+    """The message of the error on one line, by the option in place of the argument that is wrong.
 
-    The library says ``columns must ...; got columns[1] = 'agee'``, and says so in parts (see
-    :class:`mialeak._arrays.Fault`); to somebody who typed ``--columns`` the shell says ``--columns
+    The library writes ``columns must ...; got columns[1] = 'agee'``, and keeps its parts (see
+    :class:`mialeak._arrays.Fault`); where ``--columns`` was typed the shell writes ``--columns
     must ...; got 'agee'``.
 
     Parameters

@@ -1,7 +1,7 @@
 """Options that several subcommands take, and what their values stand for.
 
 An option that two subcommands share has one name, one meaning and one description, here.  What can
-be wrong with a value by itself is told when it is parsed, before any file is read.
+be wrong with a value by itself is reported when it is parsed, before any file is read.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def add_table_options(add: Any, examples: Any) -> None:
         "--format",
         metavar="F",
         help="what FILE holds, whatever its name: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
-        "sas7bdat or xpt, also with .gz or .zst (default: as the name says; csv for -)",
+        "sas7bdat or xpt, also with .gz or .zst (default: by its name; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add(

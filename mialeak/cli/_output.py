@@ -67,7 +67,7 @@ def check_extras(options: argparse.Namespace) -> None:
 
 
 def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
-    """Whether a value is over the limit, if there is one, and the sentence that says so."""
+    """Whether a value is over the limit, if there is one, and the sentence that states it."""
     if limit is None:
         return False, ""
     from mialeak._report.text import at_most
@@ -113,7 +113,7 @@ def give(
     inputs : sequence of path
         The files that the answer rests on.
     verdict : str
-        What the gate says, if there is one.
+        The sentence of the gate, if there is one.
     over : bool
         Whether the answer is over the limit.
     undecided : bool

@@ -203,7 +203,6 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    _check_plan(options)
     frame, columns, margins, file, origin = _read(options)
     population, inputs = _read_population(options, options.population)
     panel = None
@@ -268,13 +267,6 @@ def run(options: argparse.Namespace) -> int:
 def _named(text: str | None, option: str) -> list[str] | None:
     """The names or values of an option; None without it."""
     return None if text is None else _options.names(text, option)
-
-
-def _check_plan(options: argparse.Namespace) -> None:
-    for name in ("margins", "strata", "panel", "person"):
-        if options.plan is not None and getattr(options, name) is not None:
-            why = "it recodes the joint counts, of rows drawn from one population or register"
-            raise ValueError(f"--plan must be given without --{name}: {why}")
 
 
 def _plan(frame: Any, columns: Any, options: argparse.Namespace, asked: dict[str, Any]) -> Any:

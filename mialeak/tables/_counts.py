@@ -198,7 +198,7 @@ def _of_mark(value: Any, suppressed: Any) -> int | None:
     limits = [int(number) for number in re.findall(r"\d+", text)]
     most = None if not limits else max(limits) - ("<" in text and "=" not in text)
     if most is not None and count > most:
-        invalid("suppressed", f"be at most {most}, as the mark {text!r} says", value=count)
+        invalid("suppressed", f"be at most {most}, as the mark {text!r} states", value=count)
     return count
 
 

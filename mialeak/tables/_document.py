@@ -27,7 +27,7 @@ __all__ = [
     "document",
 ]
 
-#: Times the rows of the table beyond which no number of rows is told: no size at hand is enough.
+#: Times the rows of the table beyond which no number of rows is stated: none at hand is enough.
 _RATIO = 10
 
 
@@ -61,7 +61,7 @@ def _answer(report: TableReport) -> str:
         known = "all of them"
     return (
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}). An attacker who "
-        f"knows {known} and sees {seen} can tell whether a random person is in the table "
+        f"knows {known} and sees {seen} can decide whether a random person is in the table "
         f"with {accuracy(value.value)} accuracy (guessing: 50%)."
     )
 
@@ -261,8 +261,8 @@ class RowAtRisk(Result):
     values : dict
         Its value in each of the columns; None where missing.
     low, high : float
-        Range of its leakage: how well the best attack tells, from the released counts, that this
-        row is among them.
+        Range of its leakage: how well the best attack recognises, from the released counts, that
+        this row is among them.
     kind : str
         "estimate".
 
@@ -335,7 +335,7 @@ class SampleSize(Result):
         Exact, if the table's own frequencies were the population.
     rough : bool
         Whether `population` is more than ten times the table.  How rare the rarest cells are, which
-        decides it there, is more than the table can tell.
+        decides it there, is more than the table shows.
     kind : str
         "estimate".
 

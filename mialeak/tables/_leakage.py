@@ -36,6 +36,7 @@ from mialeak.tables._register import (
     population_report,
     totals_of,
 )
+from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     as_asked,
@@ -132,7 +133,7 @@ def table_leakage(
         asks about a release of that size from the same population.
     na : {"error", "category", "drop"}
         What to do with missing values (None, NaN, NaT, ``NA``, null): refuse them, count them as a
-        value of their own, or leave their rows out, which the report then says.
+        value of their own, or leave their rows out, which the report then states.
     missing : value or sequence, optional
         Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
         markers that are not among them.
@@ -144,7 +145,7 @@ def table_leakage(
     suppressed : int or dict, optional
         With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
         that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
-        named: for most offices it is a zero.  The report says how many counts were taken so.
+        named: for most offices it is a zero.  The report states how many counts were taken so.
     confidence : float
         Nominal coverage of the intervals.
     independent : bool
@@ -243,7 +244,7 @@ def table_leakage(
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.
 
-    **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` says how good the
+    **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` states how good the
     estimate is.
 
     The limit for margins is too low for cells that expect few rows, the more so the more margins:
@@ -340,22 +341,17 @@ def table_leakage(
     cells, row_cells, values = _cells(factors, kept, persons)
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
     options |= {"recoding": recoding, "total": other_total}
-    of_strata = {"strata": strata, "prior": prior}
-    register, cautions = population_report(population, values, cells, **options, **of_strata)
-    n = options["n"] = rows if n is None else n
-    of_panel, of_the_panel = panel_report(panel, values, cells, **options)
-    notes += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
-    cautions += of_the_panel + notes
+    options |= {"strata": strata, "prior": prior}
+    register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
+    dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
+    cautions += notes + cautions_of_dropped(factors, rows, dropped)
     options = {"person": person, "whole": columns is None and exclude is None}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
-    of_persons, more = persons_report(
-        frame, person, counts=cells.counts, missing=missing, **options
-    )
-    cautions += more
+    of_person = {"counts": cells.counts, "missing": missing}
+    of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
-    report, more = _margins(named, factors, places, persons, cells, values, options)
-    cautions += more
+    of_margins, dependent = _margins(named, factors, places, persons, cells, values, options)
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
         columns=tuple(factors),
@@ -363,9 +359,9 @@ def table_leakage(
         n=n,
         row_cells=row_cells,
         cell_counts=cells.counts,
-        rows_dropped=n_missing if na == "drop" else 0,
-        rows_missing=n_missing if na == "category" else 0,
-        margins=report,
+        rows_dropped=dropped,
+        rows_missing=as_category,
+        margins=of_margins,
         population=register,
         panel=of_panel,
         persons=of_persons,
@@ -376,10 +372,25 @@ def table_leakage(
         source=frame if isinstance(frame, Source) else None,
         cells_empty=empty,
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
-        cautions=tuple(dict.fromkeys(cautions)),
+        cautions=tuple(dict.fromkeys(cautions + of_unknown + dependent)),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
+
+
+def _beside(
+    population: Any,
+    panel: Any,
+    values: dict[Any, Factor],
+    cells: Cells,
+    options: dict[str, Any],
+) -> tuple[PopulationReport | None, PanelReport | None, int, list[str]]:
+    """The reports beside a register and beside a panel, rows of the release, and cautions."""
+    register, cautions = population_report(population, values, cells, **options)
+    n = int(cells.counts.sum()) if options["n"] is None else options["n"]
+    of_panel = {name: value for name, value in options.items() if name not in ("strata", "prior")}
+    report, more = panel_report(panel, values, cells, **of_panel | {"n": n})
+    return register, report, n, cautions + more
 
 
 def _cells(
@@ -427,7 +438,7 @@ def _cautions(
     person: Any,
     whole: bool,
 ) -> list[str]:
-    """What the report says first; `values` are those of the cells, `whole`: of all columns."""
+    """What the report states first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
     if person is None:
         cautions += cautions_of_periods(frame, factors)

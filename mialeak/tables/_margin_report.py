@@ -165,7 +165,7 @@ def _answer(margins: MarginReport) -> str:
     return (
         f"Publishing {release} leaks {number(average.value)} on average ({_range(margins, average)}"
         f") and {_ends(highest)} about the riskiest row. An attacker who knows the population and "
-        "sees these counts can tell with "
+        "sees these counts can decide with "
         f"{percent((1 + average.value) / 2)} accuracy whether a random person is in the table "
         "(guessing: 50%)."
     )

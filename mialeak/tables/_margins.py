@@ -269,8 +269,9 @@ class MarginReport(Result):
             small = sum(margin.small for margin in self.margins)
             if small:
                 sentences.append(
-                    f"In {small:,} of the {self.n_counts:,} cells such a release expects fewer than "
-                    f"{SMALL} rows: there the limit is too low, by up to 25 %; go by the upper end."
+                    f"In {small:,} of the {self.n_counts:,} cells such a release expects fewer "
+                    f"than {SMALL} rows: there the limit is too low, by up to 25 %; go by the "
+                    "upper end."
                 )
         return tuple(sentences)
 

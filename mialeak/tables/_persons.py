@@ -411,7 +411,7 @@ def document_of_persons(
     ]
     answer = (
         f"Publishing these {report.n_cells:,} counts leaks {_span(average)} about a random person "
-        f"(estimate). An attacker who knows the population and all rows of the person can tell "
+        f"(estimate). An attacker who knows the population and all rows of the person can decide "
         f"with at most {accuracy(float(average.upper))} accuracy whether they are in the table "
         "(guessing: 50%)."
     )

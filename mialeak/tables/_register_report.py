@@ -372,7 +372,7 @@ def _answer(report: TableReport, population: PopulationReport) -> str:
     return (
         f"Publishing {release}, of a sample of the register's {population.people:,} people, leaks "
         f"{number(value)} (exact). An attacker who knows the register and sees such counts can "
-        f"tell with {accuracy(value)} accuracy whether a random person of it is in the table "
+        f"decide with {accuracy(value)} accuracy whether a random person of it is in the table "
         "(guessing: 50%)."
     )
 

@@ -1,4 +1,4 @@
-"""The report on a table: two numbers told apart, and the rows that are most at risk."""
+"""The report on a table: two numbers, each for a question, and the rows that are most at risk."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TableReport(Result):
     columns_stripped : tuple
         Columns of a file in which values had spaces around them, which were removed.
     cautions : tuple of str
-        What was probably misunderstood, with the argument that cures it; the report says it first.
+        What was probably misunderstood, with the argument that cures it; stated first.
     source : Source or None
         The table, if its engine counted it or it was counted by blocks: `row_cells` has an entry
         for each cell that came, and `rows` counts persons.  None for a table in memory.
@@ -246,7 +246,7 @@ class TableReport(Result):
         """The rows in the rarest cells, at most `top` of them, rarest first and then in order.
 
         Of a table that was already counted the rows are cells.  Rows in cells of the same size are
-        equally at risk as far as the table can tell.
+        equally at risk as far as the table shows.
         """
         top = self.rows if top is None else as_count(top, "top")
         sizes, cells = np.unique(self.cell_counts, return_counts=True)
@@ -273,7 +273,7 @@ class TableReport(Result):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The cautions, and why the interval may be worse than its level says; often none."""
+        """The cautions, and why the interval may be worse than its level; often none."""
         sentences = list(self.cautions)
         if self.rows < TESTED_ROWS:
             sentences.append(
@@ -326,7 +326,7 @@ class TableReport(Result):
         Parameters
         ----------
         leakage : float
-            The leakage for which :meth:`samples_for` is told.
+            The leakage for which :meth:`samples_for` is reported.
         top : int
             Rows at risk to list.
         show_rows : bool
@@ -337,7 +337,7 @@ class TableReport(Result):
     def document(
         self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False
     ) -> Document:
-        """What :meth:`text` says, apart from how it looks."""
+        """What :meth:`text` states, apart from how it looks."""
         if self.population is not None:
             return document_of_population(self, self.population, top=top, show_rows=show_rows)
         if self.persons is not None:

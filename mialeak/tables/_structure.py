@@ -308,7 +308,7 @@ def _is_code(factor: Factor, keys: Sequence[tuple[npt.NDArray[Any], int]], rows:
 
 
 def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> list[str]:
-    """A sentence if the rows, each said to be one person, are cells, or each is there twice."""
+    """A sentence if the rows, passed as persons, are cells, or each is there twice."""
     cautions = []
     for keys, counts in _cells_as_rows(factors):
         cure = (
