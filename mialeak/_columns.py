@@ -405,7 +405,7 @@ def _factor_of_native(column: Any, name: Any) -> Factor:
     factor: Factor | None = None
     with suppress(pa.ArrowException, OverflowError):  # OverflowError: integers above 2**64
         factor = factor_from_arrow(column.to_arrow(), name)
-    if factor is None:  # what Arrow says quotes a value, and values are those of persons
+    if factor is None:  # a message of Arrow quotes a value, and values are those of persons
         kinds = {type(value).__name__ for value in column.to_list() if not _is_missing(value)}
         rule = f"hold values of one type that pyarrow takes, not {' and '.join(sorted(kinds))}"
         invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)

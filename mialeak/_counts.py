@@ -38,7 +38,7 @@ __all__ = [
     "require_probability",
     "warn_of_chromosomes",
 ]
-#: Rows at most where counts are told from their mean: kernels round exactly up to here.
+#: Rows at most where counts are read from their mean: kernels round exactly up to here.
 MOST_ROWS = 2**45
 #: Smallest probability but 0, its inverse finite with room, and largest but 1.
 _LEAST, _BELOW_ONE = 2.0**-1000, 1.0 - 2.0**-53
@@ -128,12 +128,12 @@ def require_possible_target(good: npt.NDArray[np.bool_], target: FloatArray, p: 
 
 
 def count_tolerance(dtype: npt.DTypeLike, n: int) -> float:
-    """How far ``n * release`` may be from whole; an error if counts cannot be told apart."""
+    """How far ``n * release`` may be from whole; an error if counts cannot be distinguished."""
     tolerance = _STRAY + 8.0 * n * float(np.finfo(dtype).eps)
     if tolerance > 0.25:
         invalid(
             "releases",
-            f"be precise enough to tell {n} counts apart, which {np.dtype(dtype).name} is not",
+            f"be precise enough to distinguish {n} counts, which {np.dtype(dtype).name} is not",
             remedy="Pass float64, or decimals= if the means were rounded",
         )
     return tolerance
@@ -478,7 +478,7 @@ def _spread(logs: FloatArray, least: float, most: float) -> float:
 
 
 class Releases(Protocol):
-    """Some releases in rows that can say where an offending one stands."""
+    """Some releases in rows that can state where an offending one stands."""
 
     rows: npt.NDArray[Any]
 

@@ -48,7 +48,7 @@ _YEARS, _STEPS = range(1800, 2101), (1, 5, 10)
 #: Seconds of reading after which the progress is shown.
 _DELAY = 2.0
 
-#: A header of one column that holds one of these was written with another delimiter than told.
+#: A header of one column that holds one of these was written with another delimiter than given.
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
 
 
@@ -148,7 +148,7 @@ def _check_line(path: TableFile, first: list[str], delimiter: str) -> None:
         for other, written in _DELIMITERS.items():
             if other != delimiter and other in first[0]:
                 raise ValueError(
-                    f"{path} has a single column; if '{written}' divides its columns, say so "
+                    f"{path} has a single column; if '{written}' divides its columns, name it "
                     "with delimiter"
                 )
 
@@ -162,7 +162,7 @@ def _check_spaces(path: TableFile, first: list[str], records: list[list[str]]) -
         len(line) == len(first[0].split()) and all(map(is_number, line)) for line in lines
     ):
         raise ValueError(
-            f"{path} has a single column; if ' ' divides its columns, say so with delimiter"
+            f"{path} has a single column; if ' ' divides its columns, name it with delimiter"
         )
 
 

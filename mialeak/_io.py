@@ -2,12 +2,12 @@
 
 Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS and SAS, packed by gzip or zstd or not, from a
 path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must be what its
-suffix or its caller says; a CSV has a header unless the caller says otherwise, is UTF-8 and keeps
-its values as written (:mod:`mialeak._csv`); only an empty field and what the caller names is
+suffix or its caller states; a CSV has a header unless the caller denies it, is UTF-8 and keeps its
+values as written (:mod:`mialeak._csv`); only an empty field and what the caller names is
 missing; a pickle is never read.  CSV goes through the standard library, so that it needs NumPy
 alone and an error can name the line; tables of many millions of rows are better kept in Parquet.
 
-A state is an npz archive of plain arrays and a header in JSON that says whose it is, and in which
+A state is an npz archive of plain arrays and a header in JSON that states whose it is, and in which
 version.
 """
 
@@ -120,7 +120,7 @@ def read_table(
     columns : sequence of str, optional
         The columns to read; all by default.
     format : str, optional
-        What it holds, such as "csv" or "parquet.gz".  By default the suffix says so, and standard
+        What it holds, such as "csv" or "parquet.gz".  By default the suffix names it, and standard
         input is a CSV.
     delimiter : str, optional
         Of a CSV: a comma by default, a tab for .tsv.
@@ -144,7 +144,7 @@ def read_table(
     OSError
         If the file cannot be opened.
     ValueError
-        If it is not what its suffix says, or damaged, or has no such column, or without `columns`
+        If it is not what its suffix names, or damaged, or has no such column, or without `columns`
         an index that pandas wrote; if line 1 of a CSV looks like data where names are expected,
         or like names where data are.
     ImportError
@@ -263,7 +263,7 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
             for array in _load_arrays(file).values():
                 yield None, array
     else:
-        raise ValueError(f"{path} must end in .npy, .npz or .parquet to say what it is")
+        raise ValueError(f"{path} must end in .npy, .npz or .parquet, which states its format")
 
 
 def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: Any) -> None:
@@ -308,16 +308,16 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
         try:
             arrays = _archived(file, np.load(file, allow_pickle=False))
             header = json.loads(arrays.pop(_HEADER).tobytes())
-            found = header["mialeak"], header["version"]
+            form = header["mialeak"], header["version"]
         except (*_DAMAGED, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{path} is damaged, or no {kind} was saved to it ({_one_line(error)})"
             ) from error
-    if found[0] != kind:
-        raise ValueError(f"{path} holds a {found[0]}, not a {kind}")
-    if found[1] != version:
+    if form[0] != kind:
+        raise ValueError(f"{path} holds a {form[0]}, not a {kind}")
+    if form[1] != version:
         raise ValueError(
-            f"{path} is of version {found[1]} of its form; this mialeak reads version {version}"
+            f"{path} is of version {form[1]} of its form; this mialeak reads version {version}"
         )
     return header, arrays
 

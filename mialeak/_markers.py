@@ -1,4 +1,4 @@
-"""Values that usually mark a missing one, such as "?", "NA" or -9, and what to say of them."""
+"""Values that usually mark a missing one, such as "?", "NA" or -9, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[
     """The values of a column that usually mark a missing one, and the rows that hold each."""
     known = factor.codes >= 0
     shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
-    found = [code for code in _candidates(factor, shown) if shown[code]]
+    codes = [code for code in _candidates(factor, shown) if shown[code]]
     rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
-    held = [(code, int(rows[factor.codes == code].sum())) for code in found]
+    held = [(code, int(rows[factor.codes == code].sum())) for code in codes]
     return [(factor.value(code), count) for code, count in held if count]
 
 
@@ -146,12 +146,12 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
         low += 1
     while high - low > 1 and numbers[high - 1] in _ABOVE:
         high -= 1
-    found = list(numbers[:low]) if numbers[low] >= 0.0 else []
+    marking = list(numbers[:low]) if numbers[low] >= 0.0 else []
     if numbers[high:].size and numbers[high] > _FACTOR * max(numbers[high - 1], 1.0):
-        found += list(numbers[high:])
-    elif not found:
-        found = _repeated(values, shown)
-    return [int(np.flatnonzero(values == number)[0]) for number in found]
+        marking += list(numbers[high:])
+    elif not marking:
+        marking = _repeated(values, shown)
+    return [int(np.flatnonzero(values == number)[0]) for number in marking]
 
 
 def _repeated(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:

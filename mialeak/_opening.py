@@ -1,7 +1,7 @@
 """What a table is read from: a file, packed or not, or standard input; and which format it has.
 
-The suffix says the format, or the caller does (``format=``), as "csv", "parquet" or "csv.gz".  gzip
-and zstd are unpacked as the bytes are read, and a packed file that ends early is an error.
+The suffix names the format, or the caller does (``format=``), as "csv", "parquet" or "csv.gz".
+gzip and zstd are unpacked as the bytes are read, and a packed file that ends early is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["FORMATS", "STDIN", "TableFile", "table_file"]
 #: What stands for standard input.
 STDIN = "-"
 
-#: Each format, and the suffixes that say so.
+#: Each format, and the suffixes that name it.
 FORMATS = {
     "csv": (".csv",),
     "tsv": (".tsv",),
@@ -39,7 +39,7 @@ _FORMAT_OF = {suffix: format for format, suffixes in FORMATS.items() for suffix 
 #: Suffixes of packed files.
 _PACKED = (".gz", ".zst")
 
-#: How files begin that are not what their name says.
+#: How files begin that are not what their suffix names.
 _MAGIC = {
     b"PAR1": "Parquet",
     b"\x93NUMPY": "NumPy .npy",
@@ -131,10 +131,12 @@ class TableFile:
             self.refuse(content)
 
     def refuse(self, content: str) -> NoReturn:
-        """Refuse a file that holds something else than its format says."""
+        """Refuse a file that holds something else than its format."""
         if self.path is not None and not self.named:
             suffix = "".join(self.path.suffixes[-2:] if self.packed else self.path.suffixes[-1:])
-            raise ValueError(f"{self} is not the {suffix} file its name says: it holds {content}")
+            raise ValueError(
+                f"{self} is not the {suffix} file that its name states: it holds {content}"
+            )
         raise ValueError(
             f"{self} is not of the format {self.format}{self.packed}: it holds {content}. Name "
             "the format with format"
@@ -176,8 +178,8 @@ def table_file(path: str | Path, format: str | None = None) -> TableFile:
         )
     if known is None:
         raise ValueError(
-            f"{where} must end in {_listed()}, or in one of these with .gz or .zst, to say what it "
-            "is; or name its format with format"
+            f"{where} must end in {_listed()}, or in one of these with .gz or .zst, which states "
+            "its format; or name its format with format"
         )
     return TableFile(where, known, packed, format is not None, b"")
 

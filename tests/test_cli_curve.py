@@ -33,9 +33,9 @@ def test_the_answer_comes_first(capsys):
     assert main(["curve", "--mu", "1.5"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[:2] == [
-        "A Gaussian release with mu = 1.5 leaks 0.547. The best attack can tell whether the target "
-        "is among",
-        "the rows with 77.3% accuracy (guessing: 50%).",
+        "A Gaussian release with mu = 1.5 leaks 0.547. The best attack can decide whether the "
+        "target is",
+        "among the rows with 77.3% accuracy (guessing: 50%).",
     ]
     lines = [line.split() for line in text.splitlines()]
     assert ["0.001", f"{GaussianTradeOff(1.5).power(1e-3):.4g}"] in lines

@@ -23,7 +23,7 @@ from mialeak.tables._estimate import (
     min_samples_interval,
 )
 from mialeak.tables._interval import completed_leakage
-from mialeak.tables._mixture_fit import complete
+from mialeak.tables._sampling import complete
 
 PAGE = Path(__file__).parents[1] / "docs" / "estimate_coverage.md"
 

@@ -14,8 +14,7 @@ from scipy.optimize import linprog
 
 from mialeak.tables import _interior_point
 from mialeak.tables._interval import _baseline, _Scores
-from mialeak.tables._mixture_fit import LARGEST_NODE, complete
-from mialeak.tables._sampling import binomial_pmf, leakage_at
+from mialeak.tables._sampling import LARGEST_NODE, binomial_pmf, complete, leakage_at
 
 GAMMAS = [0.2, 0.5, 1.0, 1.7, 5.0]
 

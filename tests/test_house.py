@@ -113,10 +113,20 @@ BANNED = (
 #: Rooms whose identifiers are free of `BANNED`; the list grows.
 CLEAN = [
     "_arrays",
+    "_arrow_files",
     "_blocks",
+    "_columns",
+    "_counts",
+    "_csv",
+    "_io",
+    "_labels",
+    "_markers",
     "_numerics",
+    "_opening",
     "_results",
+    "_statistical_files",
     "auditing",
+    "cli",
     "discrete",
     "estimators",
     "exact",
@@ -131,6 +141,7 @@ CLEAN = [
     "releases",
     "scores",
     "special",
+    "tables",
     "tradeoff",
     "training",
 ]

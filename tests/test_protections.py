@@ -17,9 +17,11 @@ from mialeak.mechanisms import (
     DiscreteGaussian,
     Geometric,
     Pipeline,
+    Pram,
     RandomRound,
     Round,
     Suppress,
+    Swap,
     Synthetic,
 )
 from mialeak.tables import estimate_atom_leakage, table_leakage
@@ -184,6 +186,22 @@ def test_merged_cells_leak_at_most_the_budget_by_the_estimate(budget):
 def test_what_is_no_protection_is_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         table_leakage({"a": [1, 2, 3, 3]}, **arguments)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_what_moves_rows_between_cells_is_refused_with_the_call_for_it(as_list):
+    table = {"sex": list("fm") * 4, "town": list("aabbbbbb")}
+    report = table_leakage(table, secret="town", protect=Round(3))
+    assert "Protected counts, compared below, reveal at most as much" in report.text()
+    by = [tuple(report.cell_values(cell).values()) for cell in range(report.n_cells)]
+    matrix = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
+    for protection in (Pram(matrix), Swap(0.2, by)):
+        kind = type(protection).__name__
+        message = rf"{kind} moves rows between cells.*call mechanism_leakage\({kind}\(\.\.\.\), rep"
+        with pytest.raises(TypeError, match=message):
+            table_leakage(table, protect=[protection] if as_list else protection)
+        leaked = mechanism_leakage(protection, report.cell_counts / report.rows, report.n)
+        assert 0 < leaked.lower <= leaked.upper <= report.plug_in
 
 
 def test_probabilities_of_cells_are_checked():

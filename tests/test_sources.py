@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -191,6 +192,33 @@ def test_cautions_are_those_of_the_rows():
         assert len(lazy.cautions) == len(eager.cautions) >= 3
         places = [k for k, text in enumerate(eager.cautions) if "capitals" not in text]
         assert [lazy.cautions[k] for k in places] == [eager.cautions[k] for k in places]
+
+
+def test_persons_of_a_table_elsewhere_are_looked_for(tmp_path, small):
+    visits = pl.DataFrame({"patient_id": [k // 2 for k in range(400)], "ward": [1, 2, 3, 4] * 100})
+    visits.write_csv(tmp_path / "visits.csv")
+    eager = table_leakage(visits, ["ward"]).cautions
+    assert "pass person='patient_id'" in eager[0]
+    for table in (visits.lazy(), tmp_path / "visits.csv"):
+        report = table_leakage(table, ["ward"])
+        assert report.source is not None
+        assert report.cautions == eager
+    once = visits.with_columns(patient_id=pl.Series(range(400)))
+    assert not table_leakage(once.lazy(), ["ward"]).cautions
+
+
+def test_a_column_of_persons_in_an_engine_is_looked_up_without_a_warning():
+    lazy = pl.LazyFrame({"person": [1, 1, 2, 3], "ward": [1, 2, 2, 1]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert table_leakage(lazy, person="person").persons.persons == 3
+
+
+def test_counts_in_an_engine_are_no_register_of_persons():
+    counted = pl.DataFrame({"age": [20, 30, 40], "n": [900, 800, 4]})
+    for population in (counted, counted.lazy()):
+        with pytest.raises(ValueError, match="population must have one row a person; it looks"):
+            table_leakage({"age": [20, 30]}, population=population)
 
 
 def test_an_engine_without_its_extra_says_so(monkeypatch):

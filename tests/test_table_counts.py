@@ -125,6 +125,7 @@ REFUSED = [
     (["1", "", "<5"], "row 1 holds ''"),
     (["1,234", "2", "3"], "row 0 holds '1,234'. Write it without separators: 1234"),
     (["1 234", "2", "3"], "row 0 holds '1 234'. Write it without separators: 1234"),
+    (["0.002", "2", "3"], "row 0 holds '0.002'. A fraction is a weighted or estimated number"),
     (["many", "2", "3"], "row 0 holds 'many'"),
     ([True, False, True], "row 0 holds True"),
     ([0, 0, 0], "sum to between 1 and 2**53; the sum is 0"),
@@ -331,7 +332,7 @@ def test_suppressed_counts_are_taken_to_be_what_the_caller_says(suppressed, coun
     ("change", "options", "message"),
     [
         ({}, {"suppressed": None}, "row 1 holds '<5'.*or pass suppressed=1 to take"),
-        ({}, {"suppressed": 5}, "must be at most 4, as the mark '<5' says; got suppressed = 5"),
+        ({}, {"suppressed": 5}, "must be at most 4, as the mark '<5' states; got suppressed = 5"),
         ({}, {"suppressed": {"<5": 1}}, "row 3 holds 'c'"),
         ({}, {"suppressed": -1}, "suppressed must be"),
         ({"n": ["1", "-", "1", "2", "7", "9"]}, {}, "row 1 holds '-'. If it is a zero, pass supp"),

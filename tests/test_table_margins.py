@@ -144,9 +144,9 @@ def test_the_size_of_the_release_need_not_be_that_of_the_table():
     assert np.all((report.plug_in.low <= truth) & (truth <= report.plug_in.high))
     assert report.plug_in.value == pytest.approx(truth, rel=0.01)
     # A release of 20 rows expects fewer than ten in each of the cells, one of 160 in none.
-    assert [margin.few for margin in report.margins] == [0, 0]
+    assert [margin.small for margin in report.margins] == [0, 0]
     few = table_leakage(FRAME, margins=MARGINS["one-way"], n=20).margins
-    assert [margin.few for margin in few.margins] == [1, 1]
+    assert [margin.small for margin in few.margins] == [1, 1]
     assert any("fewer than 10 rows" in caveat for caveat in few.caveats)
     assert not any("fewer than 10 rows" in caveat for caveat in report.caveats)
 
@@ -170,7 +170,7 @@ def test_margins_are_counted(adult):
     sizes = np.unique(np.stack([columns["sex"], columns["race"]]), axis=1, return_counts=True)[1]
     assert (margins[2].cells, margins[2].least) == (len(sizes), sizes.min())
     ages = np.unique(columns["age"], return_counts=True)[1]
-    assert (margins[0].cells, margins[0].few) == (len(ages), (ages < 10).sum())
+    assert (margins[0].cells, margins[0].small) == (len(ages), (ages < 10).sum())
     assert adult.margins.n_counts == sum(margin.cells for margin in margins)
 
 
@@ -272,7 +272,7 @@ def test_the_report_is_ready_for_json_and_travels(adult):
         "columns": ["education", "sex"],
         "cells": 32,
         "least": adult.margins.margins[1].least,
-        "few": 0,
+        "small": 0,
     }
     assert len(content["riskiest"]) == 2
     copy = pickle.loads(pickle.dumps(adult))

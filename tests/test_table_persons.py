@@ -211,7 +211,9 @@ def test_the_report_names_persons_by_their_rows(tmp_path, capsys):
     content = json.loads(capsys.readouterr().out)
     assert content["persons"]["persons"] == 4
     assert content["limit"]["leakage"] == pytest.approx(float(report.persons.average.upper))
-    assert main([*command, "--max-row-leakage", "1"]) == 0
+    assert content["samples"] is None  # how many rows a person has would matter
+    assert main([*command[:-1], "--plot", str(tmp_path / "p.svg"), "--max-row-leakage", "1"]) == 0
+    assert "Share of the persons, riskiest first" in (tmp_path / "p.svg").read_text()
     capsys.readouterr()
     assert main([*command, "--columns", "ward"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"] == ["ward"]
@@ -243,6 +245,7 @@ def test_the_report_names_persons_by_their_rows(tmp_path, capsys):
         ({"margins": ["ward"]}, ValueError, "margins is not available with person"),
         ({"coarsen": 0.1}, ValueError, "coarsen is not available with person"),
         ({"counts": "ward"}, ValueError, "counts is not available with person"),
+        ({"secret": "ward"}, ValueError, "secret is not available with person: it is answered for"),
     ],
 )
 def test_what_has_no_answer_for_persons_is_refused(options, error, message):

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -305,6 +306,9 @@ def test_the_shell_recodes_plans_and_applies_a_plan(tmp_path, capsys, adult):
         (["--bin", "age:5", "--plan", "0.1"], "--plan must be given without another recoding"),
         (["--keep", "age"], "--keep, --weight and --recode-to go with --plan"),
         (["--plan", "0.1", "--margins", "age,sex"], "--plan must be given without --margins"),
+        (["--plan", "0.1", "--person", "age"], "--plan must be given without --person"),
+        (["--plan", "0.1", "--panel", "x.csv"], "--plan must be given without --panel"),
+        (["--plan", "0.1", "--strata", "sex"], "--plan must be given without --strata"),
         (["--plan", "0.1", "--weight", "ago:2"], "--weight must name columns"),
         (["--plan", "2"], "--plan must be strictly between 0 and 1"),
     ],
@@ -314,3 +318,21 @@ def test_bad_options_are_refused_in_a_line(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_plan_is_for_the_table_that_is_asked_about(tmp_path, monkeypatch, capsys):
+    """Totals, suppressed counts and columns that are left out."""
+    monkeypatch.chdir(tmp_path)
+    cells = [(age, sex, 3 + (7 * age) % 40) for age in range(12) for sex in "fm"]
+    lines = [f"{age},{sex},x{k},{n}" for k, (age, sex, n) in enumerate(cells)]
+    lines += [f"{age},Total,y{age},{2 * (3 + (7 * age) % 40)}" for age in range(12)]
+    Path("t.csv").write_text("\n".join(["age,sex,name,n", *lines, "12,f,z,<5"]) + "\n")
+    table = ["table", "t.csv", "--counts", "n", "--total", "Total", "--suppressed", "2"]
+    command = [*table, "--exclude", "name", "--plan", "0.1", "--json"]
+    assert main(command) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["plan"]["before"] == content["estimate"]
+    frame = {"age": [c[0] for c in cells] + [12], "sex": [c[1] for c in cells] + ["f"],
+             "n": [c[2] for c in cells] + [2]}  # fmt: skip
+    plan = plan_recoding(frame, leakage=0.1, counts="n")
+    assert content["plan"]["lost"] == pytest.approx(plan.lost, rel=1e-12)

@@ -233,7 +233,7 @@ def test_one_is_not_a_plural():
     assert "1 distinct cell;" in text
     text = " ".join(str(table_leakage({"a": ["x"] * 5})).split())
     assert text.startswith("Publishing this count leaks 0.0")
-    assert "sees this count can tell" in text
+    assert "sees this count can decide" in text
     gap = {"a": ["x", "x", "y", "y", None]}
     assert "1 more row dropped" in str(table_leakage(gap, na="drop"))
     assert "1 row has a missing value" in str(table_leakage(gap, na="category"))

@@ -19,6 +19,7 @@ from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.populations import Panel
 from mialeak.tables import estimate_max_leakage, table_leakage
+from mialeak.tables._cautions import pairs_of_both
 
 
 def test_strata_leak_what_enumerating_all_samples_of_them_says():
@@ -74,6 +75,15 @@ def test_a_sample_out_of_proportion_within_a_stratum_is_cautioned():
     rows = np.concatenate([young, men])
     (caution,) = table_leakage(at(people, rows), population=people, strata="sex").cautions
     assert "differ in column 'age' in stratum 1 (chi-squared test, p < 1e-09)" in caution
+
+
+def test_strata_are_not_merged_by_a_recoding():
+    """A sample of some strata is no random sample of these strata together."""
+    message = "recode must leave the column of the strata as it is"
+    options = {"population": REGISTER, "strata": "sex"}
+    with pytest.raises(ValueError, match=message):
+        table_leakage(SAMPLE, recode={"sex": {"drop": True}}, **options)
+    assert table_leakage(SAMPLE, recode={"age": {"top": 41}}, **options).population.strata
 
 
 @pytest.mark.parametrize("prior", [0.01, 0.4, 0.5, 0.9])
@@ -255,3 +265,74 @@ def test_the_shell_takes_strata_a_prior_or_a_number_of_people(tmp_path, capsys):
     assert (content["people"], content["population"], content["samples"]) == (1000, None, None)
     assert main([*command, "1000", "--strata", "sex"]) == 1
     assert "--strata must come with population" in capsys.readouterr().err
+
+
+def enumerated_pairs(both, n):
+    """P(at least so many cells of two rows are shared, for so many rows of one sample in these)."""
+    people = [cell for cell, count in enumerate(both) for _ in range(count)]
+    two = {cell for cell, count in enumerate(both) if count == 2}
+    rows = Counter()
+    for drawn in combinations(range(len(people)), n):
+        counts = Counter(people[k] for k in drawn)
+        inside = sum(counts[cell] for cell in two)
+        shared = sum(counts[cell] == 1 for cell in two)
+        rows[inside, shared] += 1
+    return {
+        (t, s): Fraction(sum(x for (u, v), x in rows.items() if u == t and v >= s),
+                         sum(x for (u, _), x in rows.items() if u == t))
+        for t, s in rows
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("both", [[2, 2, 2, 1, 3], [2, 2, 2, 2, 1], [2, 1, 1, 4]])
+def test_the_chance_of_shared_cells_is_that_of_enumerating_all_samples(both):
+    for (t, s), chance in enumerated_pairs(both, 4).items():
+        in_two = [1] * s + [2] * ((t - s) // 2)
+        rows = iter(in_two + [0] * (both.count(2) - len(in_two)))
+        counts = np.array([next(rows) if count == 2 else 0 for count in both])
+        shared, level = pairs_of_both(np.array(both), counts)
+        assert shared == s
+        assert np.exp(level) == pytest.approx(float(chance), rel=1e-12)
+
+
+def test_a_panel_with_rows_of_the_table_is_cautioned():
+    adult = load_adult().columns
+    order = np.random.default_rng(5).permutation(len(adult["age"]))
+    people = {name: np.asarray(adult[name])[order] for name in ("age", "education", "race", "sex")}
+    table, others = at(people, slice(3000)), at(people, slice(3000, 7000))
+    assert not table_leakage(table, panel=others).cautions
+    (caution,) = table_leakage(table, panel=at(people, slice(2000, 6000))).cautions
+    assert "the panel seems to hold people of the table" in caution
+
+
+def cells_with_totals(table, word):
+    """The counts by age and sex, and by age alone."""
+    counts = Counter(cells_of(table))
+    sums = Counter(age for age, _ in cells_of(table))
+    cells = [*counts.items(), *(((age, word), count) for age, count in sums.items())]
+    return {"age": [x[0][0] for x in cells], "sex": [x[0][1] for x in cells],
+            "n": [x[1] for x in cells]}  # fmt: skip
+
+
+def test_totals_of_a_register_are_left_out():
+    expected = table_leakage(SAMPLE, population=REGISTER).population.leakage
+    register = cells_with_totals(REGISTER, "both")
+    report = table_leakage(SAMPLE, population=register, counts="n", total="both")
+    assert report.population.leakage == pytest.approx(expected, rel=1e-15)
+    (note,) = report.cautions
+    assert note.startswith("Of the register: ")
+    assert note.endswith(f" of {len(register['n'])} rows are left out as totals.")
+    table = cells_with_totals(SAMPLE, "all sexes")
+    options = {"population": register, "counts": "n"}
+    report = table_leakage(table, total=["both", "all sexes"], **options)
+    assert report.population.leakage == pytest.approx(expected, rel=1e-15)
+    with pytest.raises(ValueError, match=r"total must be values of a category .*total\[1\] = 'al'"):
+        table_leakage(table, total=["both", "al"], **options)
+    panel = table_leakage(SAMPLE, panel=register, counts="n", total="both").panel
+    assert panel.leakage == table_leakage(SAMPLE, panel=REGISTER).panel.leakage
+
+
+def test_a_suppressed_count_of_a_register_has_no_answer():
+    register = {"age": [30, 41], "n": ["60", "<5"]}
+    with pytest.raises(ValueError, match="Pass the register before suppression: all of it is"):
+        table_leakage({"age": [30]}, population=register, counts="n")

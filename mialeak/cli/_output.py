@@ -244,7 +244,7 @@ def _finite(value: Any) -> Any:
 
 #: Advice for Python, and the same for the shell.
 _ADVICE = {
-    "say so with delimiter": "say so with --delimiter",
+    "name it with delimiter": "name it with --delimiter",
     "the format with format": "the format with --format",
     "its format with format": "its format with --format",
     "choose the columns": "choose with --columns",

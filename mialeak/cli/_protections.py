@@ -85,6 +85,10 @@ def recoding(options: argparse.Namespace) -> Any:
     ):
         for column, value in given or ():
             rules.setdefault(column, {})[rule] = value
+    for name in ("margins", "strata", "panel", "person"):
+        if options.plan is not None and getattr(options, name) is not None:
+            why = "it recodes the joint counts, of rows drawn from one population or register"
+            raise ValueError(f"--plan must be given without --{name}: {why}")
     if options.plan is not None and (rules or options.recode):
         raise ValueError("--plan must be given without another recoding: it proposes one")
     if options.plan is None and (options.keep or options.recode_to or options.weight):
@@ -118,8 +122,8 @@ def _checked(text: str) -> str:
         cause = (
             "" if not hasattr(error, "fault") and "invalid literal" in str(error) else str(error)
         )
-        said = f"must be {_FORMS}; got {text!r}"
-        raise argparse.ArgumentTypeError(f"{said} ({cause})" if cause else said) from None
+        rule = f"must be {_FORMS}; got {text!r}"
+        raise argparse.ArgumentTypeError(f"{rule} ({cause})" if cause else rule) from None
     return text
 
 

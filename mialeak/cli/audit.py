@@ -84,7 +84,7 @@ _BELOW = (
     "The area under the curve is below 1/2. If small scores speak for members, as losses do, pass "
     "--lower-is-member."
 )
-_FEW_RIGHT = (
+_BELOW_CHANCE = (
     "These are fewer than half. If small scores speak for members, as losses do, pass "
     "--lower-is-member."
 )
@@ -422,7 +422,7 @@ def _one_run_document(result: OneRunResult) -> Document:
         [
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
-            *([_FEW_RIGHT] if 2 * result.correct < plus + minus else []),
+            *([_BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
             "Each canary must have been put in or left out by a coin of its own, as training and "
             "test rows of a model are not.",
             f"{_reach(result).capitalize()}.",

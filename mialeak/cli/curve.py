@@ -172,8 +172,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     leakage = number(content["advantage"])
     verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
     answer = (
-        f"{_name(options)} {verb} {leakage}. The best attack can tell whether the target is among "
-        f"the rows with {percent(content['accuracy'])} accuracy (guessing: 50%)."
+        f"{_name(options)} {verb} {leakage}. The best attack can decide whether the target is "
+        f"among the rows with {percent(content['accuracy'])} accuracy (guessing: 50%)."
     )
     summary = [
         (leakage, f"advantage, the largest power - false-positive rate ({content['kind']})"),

@@ -191,7 +191,7 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
 
 def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:
     """Left the rows with and without noise, right the effect of noise."""
-    figure, (left, right) = _output.panels(2)
+    figure, (of_rows, of_noise) = _output.panels(2)
     import numpy as np
 
     from mialeak._report.text import at_least
@@ -203,12 +203,12 @@ def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:
     stds[f"noise {at_least(needed, 3)}, as needed"] = needed
     for name, std in stds.items():
         if std or name == "without noise":
-            LeakageDisplay.from_rows(report.leakage_with(std), ax=left, name=name)
+            LeakageDisplay.from_rows(report.leakage_with(std), ax=of_rows, name=name)
     span = report.sampling_error * np.array([0.1, 10.0])
     grid = np.geomspace(span[0], max(span[1], 2.0 * needed), _GRID)
     leakage = [report.leakage_with(std) for std in grid]
     for name, summary in (("riskiest row", np.max), ("average", np.mean)):
         values = [float(summary(each)) for each in leakage]
-        LeakageDisplay.from_noise(grid, values, ax=right, name=name, limit=target)
-    right.set_xlabel("Noise on each mean (standard deviations of its column)")
+        LeakageDisplay.from_noise(grid, values, ax=of_noise, name=name, limit=target)
+    of_noise.set_xlabel("Noise on each mean (standard deviations of its column)")
     return figure

@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
 def _verdict(
     report: ReleaseReport, limits: dict[str, Any]
 ) -> tuple[bool, str, dict[str, Any] | None]:
-    """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
+    """Whether the report is over a limit, the sentences that state it, and the same for JSON."""
     if all(limit is None for limit in limits.values()):
         return False, "", None
     average = report.average.high if report.joint is None else report.joint.high

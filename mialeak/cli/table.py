@@ -34,6 +34,7 @@ _MOST_BARS = 4
 
 #: What the pictures show, for those who cannot see them.
 _ALTS = ("Leakage of each row, riskiest first.", "Leakage by size of the release.")
+_PERSONS_ALTS = ("Leakage of each person, riskiest first.",)
 _PROTECTED_ALTS = ("Share of the people by leakage, unprotected and protected.",)
 _PLAN_ALTS = (
     "Share of the people by leakage, before and after recoding.",
@@ -214,29 +215,32 @@ def run(options: argparse.Namespace) -> int:
         panel, inputs = _options.read_population(options, options.panel, is_size=False)
     from mialeak.tables import table_leakage
 
+    asked = {
+        "exclude": _named(options.exclude, "--exclude"),
+        "counts": options.counts,
+        "total": _named(options.total, "--total") or (),
+        "suppressed": options.suppressed,
+        "population": population,
+        "n": options.n,
+        "na": options.na,
+        "missing": _options.markers(options) if options.file is None else (),
+        "confidence": options.confidence,
+        "progress": _output.shows_progress(),
+    }
     report = table_leakage(
         frame,
         columns,
-        exclude=None if options.exclude is None else _options.names(options.exclude, "--exclude"),
-        counts=options.counts,
-        total=() if options.total is None else _options.names(options.total, "--total"),
-        suppressed=options.suppressed,
-        population=population,
         strata=options.strata,
         prior=options.prior,
         panel=panel,
         person=options.person,
         margins=margins,
-        n=options.n,
-        na=options.na,
-        missing=_options.markers(options) if options.file is None else (),
-        confidence=options.confidence,
         independent=options.independent,
         protect=_protections.protections(options),
         coarsen=options.coarsen,
         secret=options.secret,
         recode=_protections.recoding(options),
-        progress=_output.shows_progress(),
+        **asked,
     )
     if options.certificate is not None:
         from mialeak.certificates import certify
@@ -247,9 +251,10 @@ def run(options: argparse.Namespace) -> int:
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     has_people = report.population is not None or report.people is not None
-    content["samples"] = None if has_people else _samples(report, options.target)
+    is_of_rows = not has_people and report.persons is None
+    content["samples"] = _samples(report, options.target) if is_of_rows else None
     content["limit"] = limit
-    plan = _plan(frame, columns, population, options)
+    plan = _plan(frame, columns, options, asked)
     content["plan"] = None if plan is None else plan.to_dict()
     if plan is not None:
         document = replace(document, sections=[*document.sections, plan.section()])
@@ -269,32 +274,22 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _plan(frame: Any, columns: Any, population: Any, options: argparse.Namespace) -> Any:
+def _named(text: str | None, option: str) -> list[str] | None:
+    """The names or values of an option; None without it."""
+    return None if text is None else _options.names(text, option)
+
+
+def _plan(frame: Any, columns: Any, options: argparse.Namespace, asked: dict[str, Any]) -> Any:
     """The cheapest recoding, if it is asked for."""
-    if options.plan is not None and options.margins is not None:
-        raise ValueError("--plan must be given without --margins: it recodes the joint counts")
-    if options.plan is not None and options.exclude is not None:
-        raise ValueError("--plan takes --columns, not --exclude")
     if columns is not None and options.secret is not None and options.secret not in columns:
         columns = [*columns, options.secret]
-    return _protections.plan(
-        frame,
-        columns,
-        options,
-        counts=options.counts,
-        population=population,
-        n=options.n,
-        na=options.na,
-        missing=_options.markers(options) if options.file is None else (),
-        confidence=options.confidence,
-        progress=_output.shows_progress(),
-    )
+    return _protections.plan(frame, columns, options, **asked)
 
 
 def _verdict(
     report: TableReport, options: argparse.Namespace
 ) -> tuple[bool, str, dict[str, Any] | None]:
-    """Whether the report is over a limit, the sentences that say so, and the same for JSON."""
+    """Whether the report is over a limit, the sentences that state it, and the same for JSON."""
     from mialeak._report.text import at_most
 
     margins, population = report.margins, report.population
@@ -415,39 +410,49 @@ def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
 
 def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
     """The leakage of the rows, that of other sizes, and what protections and a plan bring."""
-    figure, (left, right, *more) = _output.panels(len(_alts(report, plan)))
+    figure, (of_rows, *more) = _output.panels(len(_alts(report, plan)))
     import numpy as np
 
     from mialeak._results import Bounds
     from mialeak.plotting import LeakageDisplay
     from mialeak.tables import estimate_max_leakage
 
+    if report.persons is not None:
+        ends = report.persons.person_leakage
+        LeakageDisplay.from_rows(ends, ax=of_rows, name="persons, upper end")
+        of_rows.set_xlabel("Share of the persons, riskiest first")
+        return figure
+    of_sizes, *more = more
     if more:
         _draw_changes(report, plan, more)
     if report.population is not None:
-        _draw_population(report.population, left, right)
+        _draw_population(report.population, of_rows, of_sizes)
         return figure
     margins = report.margins
     leakage = report.cell_leakage if margins is None else margins.cell_leakage
     drawn = np.maximum(1, report.cell_counts // max(1, report.rows // _DRAWN))
     ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
     name = "joint counts" if margins is None else "margins"
-    LeakageDisplay.from_rows(ends, ax=left, name=f"{name}, upper end")
+    LeakageDisplay.from_rows(ends, ax=of_rows, name=f"{name}, upper end")
     largest = 100 * report.n if report.people is None else report.people - 1
     grid = np.geomspace(max(2.0, report.n / 100), min(100 * report.n, largest), _GRID)
     sizes = np.unique(grid.astype(np.int64)).tolist()
     known = {"confidence": options.confidence, "population": report.people}
-    found = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
-    LeakageDisplay.from_sizes(sizes, found, ax=right, name="joint counts", limit=options.target)
+    estimates = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
+    LeakageDisplay.from_sizes(
+        sizes, estimates, ax=of_sizes, name="joint counts", limit=options.target
+    )
     if margins is not None:
         average = [margins.average_at(n) for n in sizes]
         name = "margins, own frequencies"
-        LeakageDisplay.from_sizes(sizes, average, ax=right, name=name, limit=options.target)
+        LeakageDisplay.from_sizes(sizes, average, ax=of_sizes, name=name, limit=options.target)
     return figure
 
 
 def _alts(report: TableReport, plan: Any) -> tuple[str, ...]:
     """What the pictures of a report show."""
+    if report.persons is not None:
+        return _PERSONS_ALTS
     protected = _PROTECTED_ALTS if report.protections else ()
     return (*_ALTS, *protected, *(_PLAN_ALTS if plan is not None else ()))
 
@@ -469,7 +474,7 @@ def _draw_changes(report: TableReport, plan: Any, axes: list[Any]) -> None:
         ChangeDisplay.from_plan(plan, ax=axes[-1])
 
 
-def _draw_population(population: PopulationReport, left: Any, right: Any) -> None:
+def _draw_population(population: PopulationReport, of_rows: Any, of_sizes: Any) -> None:
     """Left the leakage of the rows, right that of samples of other sizes."""
     import numpy as np
 
@@ -478,9 +483,9 @@ def _draw_population(population: PopulationReport, left: Any, right: Any) -> Non
 
     drawn = np.maximum(1, population.cell_counts // max(1, population.rows // _DRAWN))
     rows = np.repeat(population.cell_leakage, drawn)
-    LeakageDisplay.from_rows(rows, ax=left, name="joint counts, exact")
+    LeakageDisplay.from_rows(rows, ax=of_rows, name="joint counts, exact")
     half = np.geomspace(1.0, population.people / 2.0, _GRID).astype(np.int64)
     sizes = np.unique([half, population.people - half])  # n and N - n leak the same
     leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
     name = "simple random samples" if population.strata else "samples of the register"
-    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=right, name=name)
+    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=of_sizes, name=name)

@@ -15,7 +15,7 @@ counts that are already there, :func:`estimate_atom_leakage` cell by cell.
 
 from __future__ import annotations
 
-from mialeak.tables._by_column import ColumnEffect
+from mialeak.tables._by_column import ColumnEffect, SecretReport
 from mialeak.tables._estimate import (
     AtomEstimates,
     estimate_atom_leakage,
@@ -40,7 +40,6 @@ from mialeak.tables._register_report import (
     StratumInPopulation,
 )
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
-from mialeak.tables._secrets import SecretReport
 
 __all__ = [
     "AtomEstimates",

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cells", "count_cells"]
+from mialeak._arrays import FloatArray
+from mialeak._columns import Factor
+
+__all__ = ["Cells", "all_differ", "codes_of", "count_cells", "of_rows", "summed"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -78,3 +81,31 @@ def _compact(keys: IntArray, n_keys: int, direct: int) -> tuple[IntArray, int]:
     present = np.zeros(n_keys, np.bool_)
     present[keys] = True
     return (np.cumsum(present) - 1)[keys], int(np.count_nonzero(present))
+
+
+def summed(of_cell: npt.NDArray[Any], counts: IntArray, cells: int) -> IntArray:
+    """The sum of `counts` in each of so many cells."""
+    sums = np.zeros(cells, np.int64)
+    np.add.at(sums, of_cell, counts)
+    return sums
+
+
+def of_rows(row_cells: IntArray, values: FloatArray) -> FloatArray:
+    """The value of each row's cell; NaN for a dropped row, whose cell is -1."""
+    return np.where(row_cells < 0, np.nan, values[row_cells])
+
+
+def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any], int]:
+    """Codes of the rows `kept`, a missing value being one more level, and the number of levels."""
+    codes, size = factor.codes[kept], len(factor.levels)
+    missing = codes < 0
+    if not missing.any():
+        return codes, size
+    return np.where(missing, size, codes), size + 1
+
+
+def all_differ(factor: Factor) -> bool:
+    """Whether no two rows have the same value, and none is missing."""
+    if len(factor.levels) < len(factor.codes) or factor.n_missing:
+        return False
+    return int(np.bincount(factor.codes).max()) == 1

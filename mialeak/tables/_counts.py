@@ -12,20 +12,20 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak.tables._cautions import all_differ
-from mialeak.tables._cells import count_cells
+from mialeak.tables._cells import all_differ, codes_of, count_cells
 
 __all__ = [
     "NEARLY_ALL",
     "as_cell_counts",
+    "as_words",
     "cautions_of_index",
     "check_index",
     "check_rows_are_persons",
-    "codes_of",
     "count_column",
     "holds_counts",
     "is_count_name",
     "numbers_of",
+    "rows_of_total",
     "rows_of_totals",
 ]
 
@@ -54,7 +54,7 @@ _SUPPRESSED = re.compile(
     r"[<\u2264]\s*=?\s*\d+|\d+\s*[-\u2013]\s*\d+|[cdsx*:\u2013-]+|\([cdsx]\)|\.+|n\.?/?a\.?", re.I
 )
 
-_SEPARATED = re.compile(r"\d{1,3}([,. '\u00a0\u202f]\d{3})+")
+_SEPARATED = re.compile(r"[1-9]\d{0,2}([,. '\u00a0\u202f]\d{3})+")
 
 #: Marks that are a zero for most offices.
 _DASHES = frozenset("-\u2013")
@@ -74,15 +74,6 @@ _BEFORE_SUPPRESSION = (
 )
 
 
-def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any], int]:
-    """Codes of the rows `kept`, a missing value being one more level, and the number of levels."""
-    codes, size = factor.codes[kept], len(factor.levels)
-    missing = codes < 0
-    if not missing.any():
-        return codes, size
-    return np.where(missing, size, codes), size + 1
-
-
 def as_cell_counts(
     name: Any,
     counts: Factor,
@@ -90,11 +81,13 @@ def as_cell_counts(
     *,
     total: Any = (),
     suppressed: Any = None,
+    cure: str = _BEFORE_SUPPRESSION,
 ) -> tuple[IntArray, int, list[str]]:
-    """The count of each row of a counted table, how many are 0, and what to say of them.
+    """The count of each row of a counted table, how many are 0, and notes on them.
 
     Rows with one of the values `total` in a category have the count 0, and are not among those.
-    `suppressed` is the count to take for a suppressed one, or that of each mark.
+    `suppressed` is the count to take for a suppressed one, or that of each mark; `cure` what an
+    error proposes where it is not given.
 
     Raises
     ------
@@ -112,7 +105,7 @@ def as_cell_counts(
     missing = (counts.codes < 0) & ~totals
     if missing.any():
         row = int(np.argmax(missing))
-        remedy = f"Write 0 where the cell is empty. {_BEFORE_SUPPRESSION}"
+        remedy = f"Write 0 where the cell is empty. {cure}"
         _refuse_count(name, row, "no value", remedy)
     values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
     bad, taken = np.zeros((2, len(values)), np.bool_)
@@ -127,7 +120,7 @@ def as_cell_counts(
     if wrong.any():
         row = int(np.argmax(wrong))
         value = counts.value(int(counts.codes[row]))
-        _refuse_count(name, row, repr(value), _remedy(value))
+        _refuse_count(name, row, repr(value), _remedy(value, cure))
     cells: IntArray = np.where(totals, 0, values[counts.codes])
     hidden = taken[counts.codes] & ~totals
     if hidden.any():
@@ -151,12 +144,8 @@ def rows_of_totals(categories: dict[Any, Factor], total: Any) -> npt.NDArray[np.
     ValueError for one that no row has, and for a number that several columns have.
     """
     rows = np.zeros(len(next(iter(categories.values())).codes), np.bool_)
-    words = [total] if isinstance(total, str) or not isinstance(total, Iterable) else list(total)
-    for place, word in enumerate(words):
-        met = _rows_with(categories, str(word))
-        column, _, value = str(word).partition("=")
-        if not met and column in categories:
-            met = _rows_with({column: categories[column]}, value)
+    for place, word in enumerate(as_words(total)):
+        met = rows_of_total(categories, word)
         if not met:
             invalid("total", "be values of the table's categories", index=place, value=word)
         if len(met) > 1 and is_number(str(word)):
@@ -165,6 +154,20 @@ def rows_of_totals(categories: dict[Any, Factor], total: Any) -> npt.NDArray[np.
             invalid("total", rule, index=place, value=word, remedy=remedy)
         rows |= np.logical_or.reduce(list(met.values()))
     return rows
+
+
+def as_words(total: Any) -> list[Any]:
+    """The values that stand for totals, one or several."""
+    return [total] if isinstance(total, str) or not isinstance(total, Iterable) else list(total)
+
+
+def rows_of_total(categories: dict[Any, Factor], word: Any) -> dict[Any, npt.NDArray[np.bool_]]:
+    """The rows with the value `word`, "value" or "column=value", of each column that has it."""
+    met = _rows_with(categories, str(word))
+    column, _, value = str(word).partition("=")
+    if not met and column in categories:
+        met = _rows_with({column: categories[column]}, value)
+    return met
 
 
 def _rows_with(categories: dict[Any, Factor], word: str) -> dict[Any, npt.NDArray[np.bool_]]:
@@ -195,7 +198,7 @@ def _of_mark(value: Any, suppressed: Any) -> int | None:
     limits = [int(number) for number in re.findall(r"\d+", text)]
     most = None if not limits else max(limits) - ("<" in text and "=" not in text)
     if most is not None and count > most:
-        invalid("suppressed", f"be at most {most}, as the mark {text!r} says", value=count)
+        invalid("suppressed", f"be at most {most}, as the mark {text!r} states", value=count)
     return count
 
 
@@ -217,14 +220,16 @@ def _whole(value: Any) -> int | None:
     return int(value)
 
 
-def _remedy(value: Any) -> str:
+def _remedy(value: Any, cure: str) -> str:
     text = str(value).strip()
     if _SEPARATED.fullmatch(text):
         return "Write it without separators: " + re.sub(r"\D", "", text)
     if text and set(text) <= _DASHES:
-        return f"If it is a zero, pass suppressed={{{text!r}: 0}}. {_BEFORE_SUPPRESSION}"
+        zero = "If it is a zero, "
+        zero += f"pass suppressed={{{text!r}: 0}}" if cure is _BEFORE_SUPPRESSION else "write 0"
+        return f"{zero}. {cure}"
     if not is_number(text.replace(",", ".")):
-        return _BEFORE_SUPPRESSION if _SUPPRESSED.fullmatch(text) else ""
+        return cure if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
         return "A negative number is a correction or a marker, not a count"
     return (

@@ -1,8 +1,9 @@
-"""What a table's report says."""
+"""The parts of a table's report, and the document that is made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,25 +11,24 @@ import numpy as np
 from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
-from mialeak.tables._by_column import section_of_columns
-from mialeak.tables._secrets import section_of_secret
+from mialeak._results import Kind, Result
+from mialeak.tables._by_column import section_of_columns, section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable
     from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
 
-__all__ = ["caveat_of_names", "compared", "counted", "document"]
+__all__ = [
+    "CellSize",
+    "RowAtRisk",
+    "SampleSize",
+    "compared",
+    "counted",
+    "document",
+]
 
-#: Times the rows of the table beyond which no number of rows is told: no size at hand is enough.
+#: Times the rows of the table beyond which no number of rows is stated: none at hand is enough.
 _RATIO = 10
-
-
-def caveat_of_names(columns: Iterable[Any]) -> list[str]:
-    """What to say of columns in which every row has a value of its own, if there are any."""
-    names = ", ".join(repr(name) for name in columns)
-    if not names:
-        return []
-    return [f"Every row has a value of its own in {names}, as a name has: leave out what is one."]
 
 
 def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) -> Document:
@@ -61,7 +61,7 @@ def _answer(report: TableReport) -> str:
         known = "all of them"
     return (
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}). An attacker who "
-        f"knows {known} and sees {seen} can tell whether a random person is in the table "
+        f"knows {known} and sees {seen} can decide whether a random person is in the table "
         f"with {accuracy(value.value)} accuracy (guessing: 50%)."
     )
 
@@ -91,16 +91,16 @@ def _numbers(report: TableReport) -> Section:
     if report.people is not None:
         source = f"{report.people:,} people these rows were drawn from"
     population = f"for the {source} (estimate, {_interval(report)})"
-    own = "if the table's own frequencies were the population (exact: plug-in)"
-    pairs = [(number(value), population), (number(report.plug_in), own)]
+    by_frequencies = "if the table's own frequencies were the population (exact: plug-in)"
+    pairs = [(number(value), population), (number(report.plug_in), by_frequencies)]
     if report.panel is not None:
         rows = f"{report.panel.panel.rows:,}"
         text = f"to an attacker who knows the population by the {rows} rows of the panel alone"
         pairs.append((number(report.panel.leakage), f"{text} (exact)"))
         text = "the same for the riskiest row of the table (exact)"
         pairs.append((number(report.panel.highest), text))
-    told = Pairs(pairs)
-    return Section("Leakage", [told, Notes(report.caveats[len(report.cautions) :])])
+    numbers = Pairs(pairs)
+    return Section("Leakage", [numbers, Notes(report.caveats[len(report.cautions) :])])
 
 
 def counted(report: TableReport) -> Section:
@@ -155,13 +155,13 @@ def _sizes(report: TableReport) -> Section:
 
 def _needed(report: TableReport, size: SampleSize) -> Section:
     population = (size.population, enough(size.population))
-    own = (size.plug_in, f"{size.plug_in:,}")
+    by_frequencies = (size.plug_in, f"{size.plug_in:,}")
     most = _RATIO * report.rows
     pairs = [
         (f"over {most:,}", f"{text}: no size at hand is enough") if rows > most else (shown, text)
         for (rows, shown), text in (
             (population, "for the population these rows came from (estimate)"),
-            (own, "if the table's own frequencies were the population (exact)"),
+            (by_frequencies, "if the table's own frequencies were the population (exact)"),
         )
     ]
     return Section(f"Rows a release needs to leak at most {size.leakage:g}", [Pairs(pairs)])
@@ -244,3 +244,114 @@ def _riskiest(report: TableReport, rows: Sequence[RowAtRisk], show_rows: bool) -
         if report.source is not None:
             header = ("cell", *header[1:])
     return Section(title, [Table(header, body, left=len(names))])
+
+
+@dataclass(frozen=True, repr=False)
+class RowAtRisk(Result):
+    """A row in a rare cell.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the table, counted from 0.
+    cell : int
+        The number of its cell, as in ``TableReport.row_cells``.
+    count : int
+        Rows of the table in that cell, itself included.
+    values : dict
+        Its value in each of the columns; None where missing.
+    low, high : float
+        Range of its leakage: how well the best attack recognises, from the released counts, that
+        this row is among them.
+    kind : str
+        "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> row = table_leakage(table).riskiest(1)[0]
+    >>> f"row {row.row} shares its cell with {row.count - 1} others"
+    'row 0 shares its cell with 199 others'
+    """
+
+    row: int
+    cell: int
+    count: int
+    values: dict[Any, Any]
+    low: float
+    high: float
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True, repr=False)
+class CellSize(Result):
+    """All cells that hold about the same number of rows.
+
+    Attributes
+    ----------
+    least, most : int
+        Smallest and largest number of rows in such a cell.
+    cells, rows : int
+        How many cells there are, and rows in them.
+    low, high : float
+        Range of the leakage of those rows.
+    kind : str
+        "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> size = table_leakage(table).cell_sizes[0]
+    >>> f"{size.cells} cells of {size.least} to {size.most} rows"
+    '6 cells of 200 to 200 rows'
+    """
+
+    least: int
+    most: int
+    cells: int
+    rows: int
+    low: float
+    high: float
+    kind: Kind = "estimate"
+
+
+@dataclass(frozen=True, repr=False)
+class SampleSize(Result):
+    """Rows a release must have for a target leakage.
+
+    Attributes
+    ----------
+    leakage : float
+        The target.
+    population : int
+        For the population the table came from: an estimate.
+    low, high : int
+        Rows with which the lower and the upper end of the interval of the leakage are at most the
+        target.  `high` is None if no number of rows up to 2**53 will do: cells that the table
+        missed may be too rare for any.
+    plug_in : int
+        Exact, if the table's own frequencies were the population.
+    rough : bool
+        Whether `population` is more than ten times the table.  How rare the rarest cells are, which
+        decides it there, is more than the table shows.
+    kind : str
+        "estimate".
+
+    Examples
+    --------
+    >>> from mialeak import table_leakage
+    >>> table = {"sex": ["f", "m"] * 600, "age": [20, 30, 40] * 400}
+    >>> needed = table_leakage(table).samples_for(0.01)
+    >>> needed.plug_in, needed.low < needed.population < needed.high
+    (7959, True)
+    """
+
+    leakage: float
+    population: int
+    low: int
+    high: int | None
+    plug_in: int
+    rough: bool
+    kind: Kind = "estimate"

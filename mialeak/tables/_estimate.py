@@ -14,8 +14,7 @@ from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
-from mialeak.tables._mixture_fit import complete
-from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, leakage_at
+from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, complete, leakage_at
 
 __all__ = [
     "TESTED_RATIO",
@@ -50,7 +49,7 @@ def estimate_max_leakage(
 
     The counts are those of a table, a histogram or a survey: `counts[k]` rows were seen in cell k,
     and there may be cells that no row was seen in.  The question is what
-    :func:`mialeak.max_leakage` would say for the population that the rows came from.
+    :func:`mialeak.max_leakage` would return for the population that the rows came from.
 
     Parameters
     ----------
@@ -115,8 +114,8 @@ def estimate_max_leakage(
     between its points is added; on a finer grid at most 5e-6 remained.  Cells that expect more than
     90 rows have an allowance for their bias in its place.)  Of all such a(j) those are taken whose
     bound would be the tightest if the law fitted to the counts were the truth: a convex program
-    with some 14 unknowns.  Hence no law needs to be assumed, and what the sample cannot tell shows
-    as width.
+    with some 14 unknowns.  Hence no law needs to be assumed, and what the sample does not show
+    appears as width.
 
     **Value.**  The same integral for the fitted law: nonparametric maximum likelihood for cells
     seen up to 64 times, corrected plug-in for the others.
@@ -203,7 +202,7 @@ def _as_sample(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     if not sample.any():
         invalid("counts", "hold at least one positive count")
     total = float(sample.sum(dtype=np.float64))
-    # An int64 sum is exact where it cannot overflow, which the rounded one tells.
+    # An int64 sum is exact where it cannot overflow, which the rounded one shows.
     if total > 2 * MAX_COUNT or int(sample.sum()) > MAX_COUNT:
         invalid("counts", f"sum to at most 2**53; their sum is about {total:.6g}")
     return sample
@@ -242,7 +241,7 @@ def atom_leakage_range(
     The smallest probability is that for the other ``rows - 1`` rows, of which ``size - 1`` share
     the cell.  So the range holds for a cell named before the sample was seen, and also for the
     cell of a row of the sample, which is seen at least once because that row is in it: seen once
-    says nothing about how rare it is, and the range goes up to 1.
+    is no sign of how rare it is, and the range goes up to 1.
     """
     if sampling.people is None:
         least, most = probability_range(sizes, rows, confidence)
@@ -305,13 +304,13 @@ def estimate_atom_leakage(
 ) -> AtomEstimates:
     """Estimate of the leakage of a target in each cell, from a sample's counts.
 
-    What :func:`mialeak.atom_leakage` would say for the population that the rows came from, for a
+    What :func:`mialeak.atom_leakage` would return for the population that the rows came from, for a
     release of any size `n`.
 
     Parameters
     ----------
     counts : array_like of int, any shape
-        Rows in each cell, all positive: the whole table, since the other cells tell how rare those
+        Rows in each cell, all positive: the whole table, since the other cells show how rare those
         may be that hold few rows.
     n, gamma, confidence
         As for :func:`estimate_max_leakage`.
@@ -335,7 +334,7 @@ def estimate_atom_leakage(
     -----
     **Interval.**  Clopper and Pearson's for the cell's probability, carried through the leakage,
     which falls with it.  It holds for a cell named before the sample was seen, and for the cell of
-    a given row of the sample.  That row says nothing about how rare its cell is, so the range of a
+    a given row of the sample.  That row is no sign of how rare its cell is, so the range of a
     cell seen once goes up to 1.  It holds for each cell by itself, not for all of them together.
 
     **Value.**  The mean leakage, by the law that is fitted to all counts, of rows whose cell is

@@ -14,7 +14,7 @@ from mialeak._arrays import FloatArray
 
 __all__ = ["cheapest_majorant", "step_length"]
 
-#: Weight of half the squared coefficients in the cost.  Where the data say nothing a coefficient
+#: Weight of half the squared coefficients in the cost.  Where the data show nothing a coefficient
 #: could grow without end; a cost of this size does not show in any bound.
 _RIDGE = 1e-5
 #: Share of the trace added to the diagonal, lest rounding make the Newton matrix singular.

@@ -34,14 +34,15 @@ from scipy.special import ndtri
 from mialeak import special
 from mialeak._arrays import FloatArray
 from mialeak.tables._interior_point import cheapest_majorant
-from mialeak.tables._mixture_fit import (
+from mialeak.tables._sampling import (
+    ENDLESS,
     LARGEST_NODE,
     NODE_STEP,
     CompletedLaw,
+    Sampling,
     largest_count,
     scaled_nodes,
 )
-from mialeak.tables._sampling import ENDLESS, Sampling
 
 __all__ = ["completed_leakage", "interval_end", "leakage_interval"]
 
@@ -216,9 +217,9 @@ class _Scores:
         sizes, rows = self.heavy_sizes, self.law.rows
         sampling = self.law.sampling
         spread = sampling.spread(sizes, rows)
-        right = _baseline(sizes + spread / 2, rows, self.n, self.gamma, sampling)
-        left = _baseline(sizes - spread / 2, rows, self.n, self.gamma, sampling)
-        return np.asarray((right - left) / np.maximum(spread, 1e-9))
+        after = _baseline(sizes + spread / 2, rows, self.n, self.gamma, sampling)
+        before = _baseline(sizes - spread / 2, rows, self.n, self.gamma, sampling)
+        return np.asarray((after - before) / np.maximum(spread, 1e-9))
 
     def _hat_variance(self) -> FloatArray:
         """Variance that unseen cells could add to the hats below the last knot."""

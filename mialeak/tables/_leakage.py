@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, as_share
 from mialeak._columns import Factor
+from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
-    cautions_of_left_persons,
     cautions_of_periods,
     cautions_of_persons,
+    cautions_of_uncounted_persons,
 )
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import (
     cautions_of_index,
-    codes_of,
 )
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
@@ -34,7 +34,9 @@ from mialeak.tables._register import (
     is_size,
     panel_report,
     population_report,
+    totals_of,
 )
+from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     as_asked,
@@ -44,8 +46,7 @@ from mialeak.tables._rows import (
     read_rows,
     repeated,
 )
-from mialeak.tables._secrets import check_secret, secret_report
-from mialeak.tables._sources import Source, as_table, repeated_cells
+from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
@@ -132,18 +133,19 @@ def table_leakage(
         asks about a release of that size from the same population.
     na : {"error", "category", "drop"}
         What to do with missing values (None, NaN, NaT, ``NA``, null): refuse them, count them as a
-        value of their own, or leave their rows out, which the report then says.
+        value of their own, or leave their rows out, which the report then states.
     missing : value or sequence, optional
         Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
         markers that are not among them.
     total : value or sequence, optional
         With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
-        their rows are left out.  ``"sex=0"`` is the value 0 of column "sex" alone, as is needed for
-        a number that is a value of several columns.
+        their rows are left out, in the table, the register and the panel, where these are counted.
+        ``"sex=0"`` is the value 0 of column "sex" alone, as is needed for a number that is a value
+        of several columns.
     suppressed : int or dict, optional
         With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
         that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
-        named: for most offices it is a zero.  The report says how many counts were taken so.
+        named: for most offices it is a zero.  The report states how many counts were taken so.
     confidence : float
         Nominal coverage of the intervals.
     independent : bool
@@ -192,12 +194,13 @@ def table_leakage(
         `coarsen` come with `margins`, or `secret` does, or is no column.
         With `population`, if it lacks a column, has fewer people in a cell than the table has
         rows, or not more than `n` in all, or comes with `margins` or `coarsen`; with `strata`,
-        if the table has no row of one, or all of its people.  With `person`, if a row's
-        is missing, each has one row, or it comes with `counts`, `population`, `panel`, `margins`,
-        `protect` or `coarsen`.  With `panel`, if it lacks a column, or comes with `population`,
-        `margins`, `protect` or `coarsen`.
-        With `counts`, if `total` names no value of the table, or `suppressed` a count that its mark
-        excludes; if they come without `counts`.
+        if the table has no row of one, or all of its people, or `recode` changes its column.
+        With `person`, if a row's is missing, each has one row, or it comes with `counts`,
+        `population`, `panel`, `margins`, `protect`, `coarsen` or `secret`.  With `panel`, if it
+        lacks a column, or comes with `population`, `margins`, `protect` or `coarsen`.
+        With `counts`, if `total` names no value of a counted table, or `suppressed` a count that
+        its mark excludes, or the counts of a register are suppressed; if they come without
+        `counts`.
     ImportError
         If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
         whose extra is not.
@@ -241,7 +244,7 @@ def table_leakage(
     Values are compared by equality: ``1`` and ``"1"`` in different columns are what they are, and
     a column must not mix types.  A cell that no row shows takes no part.
 
-    **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` says how good the
+    **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` states how good the
     estimate is.
 
     The limit for margins is too low for cells that expect few rows, the more so the more margins:
@@ -317,12 +320,14 @@ def table_leakage(
     options: dict[str, Any] = {"margins": margins, "protect": protect, "coarsen": coarsen}
     check_population(population, strata, prior, panel, **options)
     people = population if is_size(population) else None
-    options |= {"population": population, "panel": panel, "counts": counts}
-    exclude = check_person(frame, person, columns, exclude, **options)
     as_choice(na, "na", _NA)
     n = None if n is None else as_count(n, "n", least=1 if margins is None else 2)
     frame, population, panel, given = as_table(frame), as_table(population), as_table(panel), counts
-    counts = counts_of_table(frame, population if panel is None else panel, counts)
+    options |= {"population": population, "panel": panel, "counts": counts, "secret": secret}
+    exclude = check_person(frame, person, columns, exclude, **options)
+    beside = population if panel is None else panel
+    counts = counts_of_table(frame, beside, counts)
+    total, other_total = totals_of(frame, beside, counts, given, total=total, missing=missing)
     if isinstance(frame, Source) and (counts is not None or person is not None):
         frame = frame.whole()
     columns, named = as_asked(columns, counts, margins, independent)
@@ -335,21 +340,18 @@ def table_leakage(
     rows, places = persons_in(kept, persons), np.flatnonzero(kept)
     cells, row_cells, values = _cells(factors, kept, persons)
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    options["recoding"] = recoding
-    of_strata = {"strata": strata, "prior": prior}
-    register, cautions = population_report(population, values, cells, **options, **of_strata)
-    n = options["n"] = rows if n is None else n
-    of_panel, of_the_panel = panel_report(panel, values, cells, **options)
-    notes += cautions_of_dropped(factors, rows, n_missing if na == "drop" else 0)
-    cautions += of_the_panel + notes
+    options |= {"recoding": recoding, "total": other_total}
+    options |= {"strata": strata, "prior": prior}
+    register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
+    dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
+    cautions += notes + cautions_of_dropped(factors, rows, dropped)
     options = {"person": person, "whole": columns is None and exclude is None}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
-    found, more = persons_report(frame, person, counts=cells.counts, missing=missing, **options)
-    cautions += more
+    of_person = {"counts": cells.counts, "missing": missing}
+    of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
-    report, more = _margins(named, factors, places, persons, cells, values, options)
-    cautions += more
+    of_margins, dependent = _margins(named, factors, places, persons, cells, values, options)
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
         columns=tuple(factors),
@@ -357,12 +359,12 @@ def table_leakage(
         n=n,
         row_cells=row_cells,
         cell_counts=cells.counts,
-        rows_dropped=n_missing if na == "drop" else 0,
-        rows_missing=n_missing if na == "category" else 0,
-        margins=report,
+        rows_dropped=dropped,
+        rows_missing=as_category,
+        margins=of_margins,
         population=register,
         panel=of_panel,
-        persons=found,
+        persons=of_persons,
         people=None if people is None else int(people),
         secret=secret_report(secret, values, cells.counts, row_cells),
         recoding=recoding,
@@ -370,10 +372,25 @@ def table_leakage(
         source=frame if isinstance(frame, Source) else None,
         cells_empty=empty,
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
-        cautions=tuple(dict.fromkeys(cautions)),
+        cautions=tuple(dict.fromkeys(cautions + of_unknown + dependent)),
         _cell_values=tuple(values.values()),
         _protect=as_protections(protect, coarsen, margins),
     )
+
+
+def _beside(
+    population: Any,
+    panel: Any,
+    values: dict[Any, Factor],
+    cells: Cells,
+    options: dict[str, Any],
+) -> tuple[PopulationReport | None, PanelReport | None, int, list[str]]:
+    """The reports beside a register and beside a panel, rows of the release, and cautions."""
+    register, cautions = population_report(population, values, cells, **options)
+    n = int(cells.counts.sum()) if options["n"] is None else options["n"]
+    of_panel = {name: value for name, value in options.items() if name not in ("strata", "prior")}
+    report, more = panel_report(panel, values, cells, **of_panel | {"n": n})
+    return register, report, n, cautions + more
 
 
 def _cells(
@@ -421,7 +438,7 @@ def _cautions(
     person: Any,
     whole: bool,
 ) -> list[str]:
-    """What the report says first; `values` are those of the cells, `whole`: of all columns."""
+    """What the report states first; `values` are those of the cells, `whole`: of all columns."""
     cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
     if person is None:
         cautions += cautions_of_periods(frame, factors)
@@ -430,9 +447,8 @@ def _cautions(
         factors, persons = repeated_cells(factors, persons, 2), None
         cautions += cautions_of_persons(factors)
     if persons is None:
-        if person is None and not isinstance(frame, Source):
-            cautions += cautions_of_left_persons(frame, factors)
         if person is None:
+            cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from mialeak._arrays import (
     FloatArray,
     invalid,
     unsupported,
 )
+from mialeak.special import binom_logpmf
 from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._estimate import probability_range
-from mialeak.tables._products import product_leakage
 from mialeak.tables._sampling import leakage_at
 
-__all__ = ["FEW", "MarginCells", "as_margins", "margin_cells"]
+__all__ = ["SMALL", "MarginCells", "as_margins", "margin_cells", "product_leakage"]
 
 IntArray = npt.NDArray[np.int64]
 Ends = tuple[FloatArray, FloatArray, FloatArray]
 Codes = dict[Any, tuple[npt.NDArray[Any], int]]
 
 #: The limit for many rows is rough for a cell in which a release expects fewer than this.
-FEW = 10
+SMALL = 10
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,10 @@ def as_margins(margins: Any, columns: Sequence[Any] | None) -> list[tuple[Any, .
         rule = "be a sequence of columns and tuples of columns"
         invalid("margins", rule, value=margins, error=TypeError)
     given = [margins] if isinstance(margins, str) else list(margins)
-    found = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in given]
-    if not found:
+    named = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in given]
+    if not named:
         invalid("margins", "name at least one margin")
-    for place, margin in enumerate(found):
+    for place, margin in enumerate(named):
         if not margin:
             invalid("margins", "name at least one column each", index=place, value=margin)
         if len(set(margin)) < len(margin):
@@ -125,7 +127,7 @@ def as_margins(margins: Any, columns: Sequence[Any] | None) -> list[tuple[Any, .
         for name in margin:
             if columns is not None and name not in columns:
                 invalid("margins", "name columns that are chosen", index=place, value=name)
-    return found
+    return named
 
 
 def margin_cells(
@@ -160,16 +162,16 @@ def margin_cells(
         indices = [[place[name] for name in margins[k]] for k in widest]
         scores = margin_leakage_scores(table, indices, leave_one_out=False, progress=progress)
         squares = rows * scores[cells.first_row]
-    found = MarginCells(
+    shown = MarginCells(
         rows=rows,
         share=cells.counts / rows,
-        counts=np.stack([own.counts[own.of_row[cells.first_row]] for own in each]),
+        counts=np.stack([margin.counts[margin.of_row[cells.first_row]] for margin in each]),
         widest=widest,
         joint=joint.counts[joint.of_row[cells.first_row]],
         squares=squares,
         independent=independent,
     )
-    return found, each, joint.counts
+    return shown, each, joint.counts
 
 
 def _widest(margins: Sequence[tuple[Any, ...]]) -> tuple[int, ...]:
@@ -191,3 +193,143 @@ def _require_apart(margins: Sequence[tuple[Any, ...]]) -> None:
                 case = "for margins that share a column"
                 unsupported("independent", case, f"{name!r} is in two", remedy)
         seen.update(margin)
+
+
+#: Points of the grid: a step of at most 1/200 of the standard deviation of S.
+_POINTS = 1 << 13
+#: A tail of S is left out of the grid below exp(-34), the rounding of 1.
+_TAIL = 34.0
+#: Arguments of the moment-generating functions by which the tails of S are bounded.
+_ARGUMENTS = np.geomspace(1 / 64, 1 << 20, 27)
+#: Standard deviations of a count that are summed over, beside `_TAIL` more rows for rare cells.
+_DEVIATIONS = 9.0
+#: A count of a larger variance is replaced by a normal variable on `_NODES` points.
+_NORMAL, _NODES = 1e7, 1 << 13
+#: Where every cell expects so many rows the normal limit is within 2e-6 of the leakage.
+_LIMIT = 1e5
+#: Frequencies are left out that together add less than this share of the reach of S.
+_NEGLIGIBLE = 1e-8
+#: Entries of transforms that are multiplied at a time: they stay in the cache.
+_BLOCK = 1 << 16
+
+
+def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
+    """Leakage of targets in cells of independent margins.
+
+    Parameters
+    ----------
+    p : list of (K_j,) arrays
+        Probabilities of the cells of each margin; 0 is allowed, and leaks 1.
+    cells : (J, T) int64
+        The cell of each target in each margin.
+    n : int
+        Rows of the release.
+
+    Returns
+    -------
+    (T,) ndarray
+
+    Notes
+    -----
+    ========  ==================================================================================
+    Symbol    Meaning
+    ========  ==================================================================================
+    B_j       count of the target's cell in margin j, Binomial(n, p_j), independent of the others
+    R_j       B_j / (n p_j), the likelihood ratio of that count alone
+    S         sum of log R_j: the log likelihood ratio of all counts together
+    ========  ==================================================================================
+
+    The leakage is ``E(1 - e^S)+``.  A count of 0 gives a ratio of 0.  The logarithms of all others
+    are put on a grid of step h, each value split between its two neighbours so that the mean of R_j
+    stays what it is; the Fourier transforms of the factors multiply, and the expectation of a fixed
+    function of S is one inner product with the transform of that function (Parseval).  Splitting is
+    a mean-preserving spread, so the result is never below the truth but for rounding.
+    """
+    if len(p) == 1:
+        return np.asarray(leakage_at(p[0], n, 1.0)[cells[0]])
+    places, inverse = np.unique(cells, axis=1, return_inverse=True)
+    ratios = np.stack([each[place] for each, place in zip(p, places, strict=True)])
+    result = np.ones(places.shape[1])
+    possible = ratios.min(axis=0) > 0.0
+    large = possible & (n * ratios.min(axis=0) >= _LIMIT)
+    score = (1.0 / ratios[:, large] - 1.0).sum(axis=0) / n
+    result[large] = special.erf(np.sqrt(score / 8.0))
+    finite = np.flatnonzero(possible & ~large)
+    if finite.size:
+        result[finite] = _by_transforms(p, places[:, finite], n)
+    return np.asarray(np.clip(result, 0.0, 1.0)[inverse.reshape(-1)])
+
+
+def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
+    """:func:`product_leakage` of distinct targets whose cells are all possible."""
+    laws: list[tuple[FloatArray, FloatArray, float]] = []
+    index = np.empty_like(places)
+    for j, row in enumerate(places):
+        used, position = np.unique(row, return_inverse=True)
+        index[j] = position.reshape(-1) + len(laws)
+        laws += [_law(float(p[j][cell]), n) for cell in used]
+    bounds = np.stack([_log_moments(*law) for law in laws])  # (laws, 2, arguments)
+    # Chernoff: P(S > L) <= exp(sum of log moments at t - t L), and the same for -S.
+    reach = ((bounds[index].sum(axis=0) + _TAIL) / _ARGUMENTS).min(axis=2).max(axis=1)
+    octaves = np.ceil(np.log2(np.maximum(reach, 2.0**-40))).astype(np.int64)
+    zero = np.array([mass for _, _, mass in laws])
+    result = np.empty(places.shape[1])
+    for octave in np.unique(octaves):
+        step = 2.0 * 2.0**octave / _POINTS
+        members = np.flatnonzero(octaves == octave)
+        used, place = np.unique(index[:, members], return_inverse=True)
+        place = place.reshape(-1, members.size)
+        transforms = np.stack([np.fft.rfft(_on_grid(laws[k][0], laws[k][1], step)) for k in used])
+        below = np.zeros(_POINTS)
+        below[_POINTS // 2 :] = -np.expm1(step * np.arange(-_POINTS // 2, 0))
+        dual = np.conj(np.fft.rfft(below)) / _POINTS
+        dual[1:-1] *= 2.0
+        # No product is above the largest of each factor: most frequencies do not count.
+        largest = np.abs(dual)
+        for row in place:
+            largest *= np.abs(transforms[np.unique(row)]).max(axis=0)
+        ascending = np.argsort(largest)
+        count = np.searchsorted(np.cumsum(largest[ascending]), _NEGLIGIBLE * step * _POINTS)
+        kept = np.sort(ascending[count:])
+        transforms, dual = np.ascontiguousarray(transforms[:, kept]), dual[kept]
+        block = max(1, _BLOCK // max(1, kept.size))
+        for start in range(0, members.size, block):
+            rows = slice(start, start + block)
+            product = transforms[place[0, rows]]
+            for row in place[1:, rows]:
+                product *= transforms[row]
+            result[members[rows]] = (product @ dual).real
+    return np.asarray(result - np.expm1(np.log1p(-zero[index]).sum(axis=0)))
+
+
+def _law(p: float, n: int) -> tuple[FloatArray, FloatArray, float]:
+    """Logarithms of R and their probabilities for positive counts, and the probability of 0."""
+    mean, variance = n * p, n * p * (1.0 - p)
+    if variance > _NORMAL:
+        levels = (np.arange(_NODES) + 0.5) / _NODES
+        ratio = 1.0 + special.ndtri(levels) * math.sqrt(variance) / mean
+        spread = float(np.var(ratio)) * mean**2 / variance
+        ratio = 1.0 + (ratio - 1.0) / math.sqrt(spread)
+        return np.log(ratio), np.full(_NODES, 1.0 / _NODES), 0.0
+    reach = _DEVIATIONS * math.sqrt(variance) + _TAIL
+    counts = np.arange(max(1.0, math.floor(mean - reach)), min(n, math.ceil(mean + reach)) + 1.0)
+    weights = np.exp(binom_logpmf(counts, n, p))
+    zero = float(np.exp(n * np.log1p(-p))) if p < 1.0 else 0.0
+    return np.log(counts / mean), weights, zero
+
+
+def _log_moments(logs: FloatArray, weights: FloatArray, zero: float) -> FloatArray:
+    """Logarithms of E[R^t; R > 0] and E[R^-t; R > 0] at the arguments t."""
+    powers = np.multiply.outer(_ARGUMENTS, logs)
+    return np.stack([special.logsumexp(sign * powers, axis=1, b=weights) for sign in (1.0, -1.0)])
+
+
+def _on_grid(logs: FloatArray, weights: FloatArray, step: float) -> FloatArray:
+    """The law of log R on the circle of grid points, the mean of R unchanged."""
+    place = np.floor(logs / step)
+    share = np.clip(np.expm1(logs - place * step) / np.expm1(step), 0.0, 1.0)
+    grid = np.zeros(_POINTS)
+    lower = place.astype(np.int64) % _POINTS
+    np.add.at(grid, lower, weights * (1.0 - share))
+    np.add.at(grid, (lower + 1) % _POINTS, weights * share)
+    return grid

@@ -12,7 +12,8 @@ from mialeak._arrays import FloatArray, as_count, as_share
 from mialeak._columns import Factor
 from mialeak._numerics.rows_needed import rows_needed
 from mialeak._results import Bounds, Kind, Result
-from mialeak.tables._margin_cells import FEW, MarginCells
+from mialeak.tables._cells import of_rows
+from mialeak.tables._margin_cells import SMALL, MarginCells
 
 __all__ = ["Margin", "MarginAccount", "MarginLeakage", "MarginReport", "RowInMargins"]
 
@@ -34,7 +35,7 @@ class Margin(Result):
         Distinct cells.
     least : int
         Rows in the smallest of them.
-    few : int
+    small : int
         Cells in which a release of n rows expects fewer than ten.
 
     Examples
@@ -49,7 +50,7 @@ class Margin(Result):
     columns: tuple[Any, ...]
     cells: int
     least: int
-    few: int
+    small: int
 
     @property
     def name(self) -> str:
@@ -242,9 +243,8 @@ class MarginReport(Result):
     @property
     def row_leakage(self) -> Bounds:
         """Range of the leakage of each row, for the population; NaN for a dropped row."""
-        dropped = self.row_cells < 0
         ends = (self.population.low, self.population.high)
-        low, high = (np.where(dropped, np.nan, end[self.row_cells]) for end in ends)
+        low, high = (of_rows(self.row_cells, end) for end in ends)
         return Bounds(low, high, kind="estimate")
 
     @property
@@ -255,28 +255,29 @@ class MarginReport(Result):
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the numbers rest on, a sentence each."""
-        found = []
+        sentences = []
         if self.independent:
-            found.append(
+            sentences.append(
                 "The columns of different margins are taken to be independent: exact if they are."
             )
         elif not self.is_exact:
-            found.append(
+            sentences.append(
                 "Certified: at least what the single margin with the rarest cell leaks, at most "
                 "what the joint counts of all these columns leak.  Between them, the limit for "
                 "many rows in every cell (asymptotic)."
             )
-            few = sum(margin.few for margin in self.margins)
-            if few:
-                found.append(
-                    f"In {few:,} of the {self.n_counts:,} cells such a release expects fewer than "
-                    f"{FEW} rows: there the limit is too low, by up to 25 %; go by the upper end."
+            small = sum(margin.small for margin in self.margins)
+            if small:
+                sentences.append(
+                    f"In {small:,} of the {self.n_counts:,} cells such a release expects fewer "
+                    f"than {SMALL} rows: there the limit is too low, by up to 25 %; go by the "
+                    "upper end."
                 )
-        return tuple(found)
+        return tuple(sentences)
 
     def distribution(self) -> list[dict[str, float]]:
         """Shares of the rows, and what these leak at least, by both accounts."""
-        found = [{"share": share} for share in _SHARES]
+        points = [{"share": share} for share in _SHARES]
         account = self.population
         columns = {
             "low": account.low,
@@ -287,9 +288,9 @@ class MarginReport(Result):
         for name, end in columns.items():
             order = np.argsort(-end, kind="stable")
             places = np.searchsorted(np.cumsum(self._cells.share[order]), _SHARES)
-            for each, place in zip(found, places, strict=True):
+            for each, place in zip(points, places, strict=True):
                 each[name] = float(end[order[min(place, end.size - 1)]])
-        return found
+        return points
 
     def average_at(self, n: int) -> float:
         """Leakage of a random row by a release of `n` rows: ``plug_in.average.value`` there."""
@@ -320,8 +321,10 @@ class MarginReport(Result):
         """The `top` rows that leak most for the population, then by plug-in, then in order."""
         top = self.rows if top is None else as_count(top, "top")
         rows = np.flatnonzero(self.row_cells >= 0)
-        value, own = (each.value[self.row_cells[rows]] for each in (self.population, self.plug_in))
-        return tuple(self._row(int(row)) for row in rows[np.lexsort((-own, -value))[:top]])
+        value, plug_in = (
+            each.value[self.row_cells[rows]] for each in (self.population, self.plug_in)
+        )
+        return tuple(self._row(int(row)) for row in rows[np.lexsort((-plug_in, -value))[:top]])
 
     def _row(self, row: int) -> RowInMargins:
         cell = int(self.row_cells[row])

@@ -206,7 +206,7 @@ def check_person(frame: Any, person: Any, columns: Any, exclude: Any, **others: 
         return exclude
     for name, value in others.items():
         if value is not None:
-            why = "the leakage of persons is that of joint counts of rows, one for each visit"
+            why = "it is answered for rows, and a person has several of them"
             unsupported(name, "with person", why, "Leave out one of the two")
     if not isinstance(person, Hashable):
         invalid("person", "be the name of a column", value=person, error=TypeError)
@@ -392,12 +392,15 @@ def document_of_persons(
     report: Any, persons: PersonsReport, sections: list[Section], *, top: int, show_rows: bool
 ) -> Document:
     """The answer about persons, their numbers, those at risk, and the table's other `sections`."""
-    average, highest, own = persons.average, persons.highest, persons.plug_in_average
-    exact = "exact" if own.kind == "exact" else "certain bounds"
+    average, highest, plug_in = persons.average, persons.highest, persons.plug_in_average
+    exact = "exact" if plug_in.kind == "exact" else "certain bounds"
     numbers = [
         (_span(average), "for a random person (estimate)"),
         (_span(highest), "for the riskiest person (estimate)"),
-        (_span(own), f"on average, if the table's own frequencies were the population ({exact})"),
+        (
+            _span(plug_in),
+            f"on average, if the table's own frequencies were the population ({exact})",
+        ),
     ]
     one = int(np.count_nonzero(persons.person_cells == 1))
     lines = [
@@ -408,7 +411,7 @@ def document_of_persons(
     ]
     answer = (
         f"Publishing these {report.n_cells:,} counts leaks {_span(average)} about a random person "
-        f"(estimate). An attacker who knows the population and all rows of the person can tell "
+        f"(estimate). An attacker who knows the population and all rows of the person can decide "
         f"with at most {accuracy(float(average.upper))} accuracy whether they are in the table "
         "(guessing: 50%)."
     )

@@ -2,7 +2,7 @@
 
 A protection that treats each cell on its own has its leakage g(p) for a target in a cell of
 probability p.  The leakage of the protected table is the integral of that g against the mixing law
-that was fitted to the table (see ``_completed``), as the leakage of the raw counts is.
+that was fitted to the table (see :mod:`._sampling`), as the leakage of the raw counts is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from mialeak.mechanisms import (
     CellMechanism,
     Histogram,
     MechanismLeakage,
+    Pram,
+    Swap,
     coarsen,
     information_lost,
     mechanism_leakage,
 )
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
-from mialeak.tables._mixture_fit import CompletedLaw, complete
-from mialeak.tables._sampling import leakage_at
+from mialeak.tables._sampling import CompletedLaw, complete, leakage_at
 
 if TYPE_CHECKING:
     from mialeak.tables._register_report import PopulationReport
@@ -128,7 +129,7 @@ def as_protections(protect: Any, coarsen: float | None, margins: Any) -> Protect
 def _named(protect: Any) -> dict[str, CellMechanism]:
     if protect is None:
         return {}
-    if isinstance(protect, CellMechanism):
+    if isinstance(protect, (CellMechanism, Pram, Swap)):
         protect = [protect]
     if isinstance(protect, Sequence) and not isinstance(protect, str):
         protect = {repr(each): each for each in protect}
@@ -136,6 +137,15 @@ def _named(protect: Any) -> dict[str, CellMechanism]:
         rule = "be a protection such as Round(5), a list of them or a dict of names"
         invalid("protect", rule, value=protect, error=TypeError)
     for name, each in protect.items():
+        if isinstance(each, (Pram, Swap)):
+            kind = type(each).__name__
+            rule = f"hold protections of each count by itself; {kind} moves rows between cells"
+            remedy = (
+                f"For the table's own frequencies call mechanism_leakage({kind}(...), "
+                "report.cell_counts / report.rows, report.n); for the population, which has cells "
+                "that the table does not show, call it with a law of all cells"
+            )
+            invalid("protect", rule, error=TypeError, remedy=remedy)
         if not isinstance(each, CellMechanism):
             remedy = "For other procedures use mechanism_leakage with a known law"
             rule = (

@@ -159,11 +159,14 @@ def plan_recoding(
     *,
     weights: Mapping[Any, float] | None = None,
     keep: Sequence[Any] = (),
+    exclude: Sequence[Any] | None = None,
     counts: Any = None,
     population: Any = None,
     n: int | None = None,
     na: Literal["error", "category", "drop"] = "error",
     missing: Any = (),
+    total: Any = (),
+    suppressed: Any = None,
     confidence: float = 0.95,
     progress: bool = False,
 ) -> RecodingPlan:
@@ -180,7 +183,7 @@ def plan_recoding(
         What a bit of a column is worth, 1 by default: a higher weight for a column that matters.
     keep : sequence, optional
         Columns that are left as they are.
-    counts, population, n, na, missing, confidence
+    exclude, counts, population, n, na, missing, total, suppressed, confidence
         As for :func:`table_leakage`.
     progress : bool
         Show a progress bar (by tqdm, the extra ``progress``).
@@ -224,8 +227,19 @@ def plan_recoding(
     True
     """
     limit = as_share(leakage, "leakage")
-    options = {"counts": counts, "population": population, "n": n, "na": na, "missing": missing}
-    report = table_leakage(frame, columns, confidence=confidence, **options)
+    report = table_leakage(
+        frame,
+        columns,
+        exclude=exclude,
+        counts=counts,
+        population=population,
+        n=n,
+        na=na,
+        missing=missing,
+        total=total,
+        suppressed=suppressed,
+        confidence=confidence,
+    )
     search = RecodingSearch(report, limit, _as_weights(weights, report), _as_kept(keep, report))
     with progress_bar(progress, MOST_LEAKAGES, "plan") as done:
         return RecodingPlan(**search.run(done))

@@ -15,7 +15,7 @@ from mialeak._columns import Factor
 from mialeak._results import Estimate
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Register
-from mialeak.tables._cells import count_cells
+from mialeak.tables._cells import count_cells, summed
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
 from mialeak.tables._recoding import Recoding, recode_factor
 from mialeak.tables._report import TableReport
@@ -185,10 +185,8 @@ class RecodingSearch:
 
     def _merged(self, plan: tuple[int, ...]) -> IntArray:
         chosen = [levels[k] for levels, k in zip(self.levels, plan, strict=True)]
-        of_cell = count_cells([(x.codes, x.size) for x in chosen], len(self.counts)).of_row
-        merged = np.zeros(int(of_cell.max()) + 1, np.int64)
-        np.add.at(merged, of_cell, self.counts)
-        return merged
+        cells = count_cells([(x.codes, x.size) for x in chosen], len(self.counts))
+        return summed(cells.of_row, self.counts, len(cells.counts))
 
     def _estimate(self, plan: tuple[int, ...]) -> Estimate:
         merged, report = self._merged(plan), self.report

@@ -12,13 +12,20 @@ from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, each_factor, near
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Panel, Register
-from mialeak.tables._cautions import cautions_of_periods, names_of
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._cautions import (
+    cautions_of_panel,
+    cautions_of_periods,
+    cautions_of_sample,
+    cautions_of_strata,
+    names_of,
+)
+from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
+    as_words,
     check_index,
-    codes_of,
     count_column,
     is_count_name,
+    rows_of_total,
 )
 from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_report import (
@@ -26,9 +33,9 @@ from mialeak.tables._register_report import (
     PopulationReport,
     StratumInPopulation,
 )
-from mialeak.tables._rows import counts_of_rows
-from mialeak.tables._sample import cautions_of_panel, cautions_of_sample, cautions_of_strata
-from mialeak.tables._sources import Source
+from mialeak.tables._rows import counts_of_rows, factor_if_plain
+from mialeak.tables._sources import Source, repeated_cells
+from mialeak.tables._structure import cautions_of_sums
 
 __all__ = [
     "check_population",
@@ -36,6 +43,7 @@ __all__ = [
     "is_size",
     "panel_report",
     "population_report",
+    "totals_of",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -81,6 +89,37 @@ def counts_of_table(frame: Any, population: Any, counts: Any) -> Any:
     return None
 
 
+def totals_of(
+    frame: Any, beside: Any, counts: Any, given: Any, *, total: Any, missing: Any
+) -> tuple[Any, Any]:
+    """The values that are totals in the table, and those in the register or panel `beside` it.
+
+    `counts` is the column of the table, `given` that of either.  Of two counted tables each has
+    those that are among its values.
+
+    Raises
+    ------
+    ValueError
+        If a value is in neither.
+    """
+    if given is None or beside is None or is_size(beside) or given not in names_of(beside):
+        return total, ()
+    if counts is None:
+        return (), total
+    words = as_words(total)
+    both: list[list[Any]] = []
+    for table in (frame, beside):
+        table = table.whole() if isinstance(table, Source) and words else table
+        names = [name for name in names_of(table) if name != given] if words else []
+        factors = {name: each for name in names for each in factor_if_plain(table, name, missing)}
+        both.append([word for word in words if rows_of_total(factors, word)])
+    for place, word in enumerate(words):
+        if all(word not in part for part in both):
+            rule = "be values of a category of the table, or of the one beside it"
+            invalid("total", rule, index=place, value=word)
+    return both[0], both[1]
+
+
 def population_report(
     population: Any,
     values: dict[Any, Factor],
@@ -93,6 +132,7 @@ def population_report(
     missing: Any,
     strata: Any,
     prior: float | None,
+    total: Any = (),
     recoding: Recoding | None = None,
 ) -> tuple[PopulationReport | None, list[str]]:
     """The report for a table whose cells have `values`, sampled from the register `population`.
@@ -109,8 +149,8 @@ def population_report(
     if population is None or is_size(population):
         return None, []
     if strata is not None:
-        _check_strata(strata, list(values), n)
-    factors, persons = _read(population, list(values), counts, missing)
+        _check_strata(strata, list(values), n, recoding)
+    factors, persons, notes = _read(population, list(values), counts, missing, total)
     factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na)
     register, place, first = _matched(factors, persons, places, values)
@@ -148,7 +188,9 @@ def population_report(
         _values=values,
         _prior=None if prior is None else as_share(prior, "prior"),
     )
-    cautions = cautions_of_periods(population, factors, "register")
+    cautions = notes + cautions_of_periods(population, factors, "register")
+    if persons is not None:
+        cautions += _of("register", cautions_of_sums(categories, register))
     if strata is None:
         return report, cautions + cautions_of_sample(categories, register, shown)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
@@ -164,6 +206,7 @@ def panel_report(
     counts: Any,
     na: str,
     missing: Any,
+    total: Any = (),
     recoding: Recoding | None = None,
 ) -> tuple[PanelReport | None, list[str]]:
     """The report for an attacker who knows the population by `panel` alone, and cautions.
@@ -172,7 +215,7 @@ def panel_report(
     """
     if panel is None:
         return None, []
-    factors, persons = _read(panel, list(values), counts, missing, "panel")
+    factors, persons, notes = _read(panel, list(values), counts, missing, total, "panel")
     factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na, "panel")
     rows, place, first = _matched(factors, persons, places, values)
@@ -184,7 +227,7 @@ def panel_report(
     categories = {
         name: _joined(factor, first, values[name], fresh) for name, factor in factors.items()
     }
-    cautions = cautions_of_periods(panel, factors, "panel")
+    cautions = notes + cautions_of_periods(panel, factors, "panel")
     cautions += cautions_of_panel(categories, every, shown)
     law = Panel(every)
     report = PanelReport(
@@ -199,7 +242,7 @@ def panel_report(
     return report, cautions
 
 
-def _check_strata(strata: Any, names: list[Any], n: int | None) -> None:
+def _check_strata(strata: Any, names: list[Any], n: int | None, recoding: Recoding | None) -> None:
     if strata not in names:
         rule = "name one of the columns that are counted"
         remedy = (
@@ -208,6 +251,9 @@ def _check_strata(strata: Any, names: list[Any], n: int | None) -> None:
             else near(strata, names)
         )
         invalid("strata", rule, value=strata, remedy=remedy)
+    if recoding is not None and strata in recoding.rules:
+        rule = "leave the column of the strata as it is, which merged ones would not be drawn from"
+        invalid("recode", rule, value=strata, remedy="Recode the other columns")
     if n is not None:
         rule = "be left out with strata, whose sizes are those of the table"
         invalid("n", rule, value=n, remedy="max_leakage of a Stratified has other sizes")
@@ -219,9 +265,7 @@ def _stratified(
     """Each stratum, the leakage of a random person, that in each cell, the share drawn there."""
     factor = categories[strata]
     codes, size = codes_of(factor)
-    sampled, total = np.zeros((2, size), np.int64)
-    np.add.at(sampled, codes, rows)
-    np.add.at(total, codes, people)
+    sampled, total = summed(codes, rows, size), summed(codes, people, size)
     leakage, parts = np.empty(people.size), []
     for code in np.flatnonzero(total).tolist():
         n, whole = int(sampled[code]), int(total[code])
@@ -253,10 +297,20 @@ def _size(n: int | None, rows: int, people: int) -> int:
     return rows if n is None else n
 
 
+def _of(table: str, notes: list[str]) -> list[str]:
+    """Notes on the table beside the one in question."""
+    return [f"Of the {table}: {note[0].lower()}{note[1:]}" for note in notes]
+
+
 def _read(
-    population: Any, names: list[Any], counts: Any, missing: Any, argument: str = "population"
-) -> tuple[dict[Any, Factor], IntArray | None]:
-    """The register's columns of these names, and the people of each row where rows are cells."""
+    population: Any,
+    names: list[Any],
+    counts: Any,
+    missing: Any,
+    total: Any,
+    argument: str = "population",
+) -> tuple[dict[Any, Factor], IntArray | None, list[str]]:
+    """The register's columns of these names, the people of each row where rows are cells, notes."""
     given = names_of(population)
     if given:
         for name in names:
@@ -264,27 +318,49 @@ def _read(
                 rule = f"have the columns of the table; it has none named {name!r}"
                 invalid(argument, rule, remedy=near(name, given))
     counted = counts is not None and counts in given
+    table = "register" if argument == "population" else argument
     if isinstance(population, Source):
         if not counted:
-            return population.cells(names, missing)
+            _check_is_no_count(population, names, argument)
+            return *population.cells(names, missing), []
         population = population.whole()
     wanted = [*names, counts] if counted else names
     options = {"argument": argument, "chosen_by": argument}
     factors = dict(each_factor(population, wanted, missing=missing, **options))
     if counted:
-        persons, _, _ = counts_of_rows(population, counts, factors.pop(counts), factors, missing)
+        how = {"total": total, "cure": f"Pass the {table} before suppression: all of it is known"}
+        persons, _, notes = counts_of_rows(
+            population, counts, factors.pop(counts), factors, missing, **how
+        )
         check_index(population, factors, counts)
-        return factors, persons
-    for name in given:
-        if name not in names and is_count_name(name):
+        return factors, persons, _of(table, notes)
+    _check_is_no_count(population, names, argument, factors)
+    return factors, None, []
+
+
+def _check_is_no_count(
+    population: Any, names: list[Any], argument: str, factors: dict[Any, Factor] | None = None
+) -> None:
+    """Refuse a table of counts that is passed as if its rows were people.
+
+    `factors` are its columns of these names, if they are in memory.
+    """
+    for name in names_of(population):
+        if name in names or not is_count_name(name):
+            continue
+        if factors is not None:
+            options = {"argument": argument, "chosen_by": argument}
             every = {**factors, **dict(each_factor(population, [name], **options))}
-            if count_column(every) == name:
-                rule = (
-                    f"have one row a person; it looks like a table of counts: column {name!r} "
-                    "holds whole numbers, and no two rows agree in the columns of the table"
-                )
-                invalid(argument, rule, remedy=f"Pass counts={name!r}, or leave it out")
-    return factors, None
+        elif population.can_be_read_again:
+            every = repeated_cells(*population.cells([*names, name], ()), 2)
+        else:
+            continue
+        if count_column(every) == name:
+            rule = (
+                f"have one row a person; it looks like a table of counts: column {name!r} "
+                "holds whole numbers, and no two rows agree in the columns of the table"
+            )
+            invalid(argument, rule, remedy=f"Pass counts={name!r}, or leave it out")
 
 
 def _places(
@@ -319,8 +395,7 @@ def _matched(
     cells = count_cells([codes_of(each, places) for each in factors.values()], places.size)
     register = cells.counts
     if persons is not None:
-        register = np.zeros(cells.counts.size, np.int64)
-        np.add.at(register, cells.of_row, persons[places])
+        register = summed(cells.of_row, persons[places], cells.counts.size)
     first, columns = places[cells.first_row], []
     for name, factor in factors.items():
         size = len(factor.levels)
@@ -331,25 +406,25 @@ def _matched(
     return register, np.where(place < register.size, place, -1), first
 
 
-def _codes_in(factor: Factor, own: Factor) -> IntArray:
+def _codes_in(factor: Factor, other: Factor) -> IntArray:
     """The values of `own` as codes of `factor`: two more for missing and for a value not there."""
     size = len(factor.levels)
     code_of = {factor.value(code): code for code in range(size)}
-    shown, place = np.unique(own.codes, return_inverse=True)
+    shown, place = np.unique(other.codes, return_inverse=True)
     codes = [
-        size if code < 0 else code_of.get(own.value(code), size + 1) for code in shown.tolist()
+        size if code < 0 else code_of.get(other.value(code), size + 1) for code in shown.tolist()
     ]
     return np.array(codes, np.int64)[place]
 
 
-def _joined(factor: Factor, first: IntArray, own: Factor, fresh: npt.NDArray[np.bool_]) -> Factor:
+def _joined(factor: Factor, first: IntArray, other: Factor, fresh: npt.NDArray[np.bool_]) -> Factor:
     """The values of the rows `first` of `factor`, then those of the cells `fresh` of `own`."""
     size = len(factor.levels)
-    codes = _codes_in(factor, own)
-    codes = np.where(codes > size, size + own.codes, codes)[fresh]  # values that are not there
-    codes[own.codes[fresh] < 0] = -1
+    codes = _codes_in(factor, other)
+    codes = np.where(codes > size, size + other.codes, codes)[fresh]  # values that are not there
+    codes[other.codes[fresh] < 0] = -1
     levels = [factor.value(code) for code in range(size)]
-    levels += [own.value(code) for code in range(len(own.levels))]
+    levels += [other.value(code) for code in range(len(other.levels))]
     return Factor(np.concatenate([factor.codes[first], codes]), levels)
 
 

@@ -1,19 +1,34 @@
-"""The report on a table whose register is at hand."""
+"""The report on a table whose register or panel is at hand, and its document."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
 from mialeak._columns import Factor
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.text import accuracy, number, percent, printable
 from mialeak._results import Kind, Result
 from mialeak.populations import Panel, Register
+from mialeak.tables._by_column import section_of_columns, section_of_secret
+from mialeak.tables._cells import of_rows
+from mialeak.tables._document import compared, counted
 
-__all__ = ["PanelReport", "PopulationReport", "RowInPopulation", "StratumInPopulation"]
+if TYPE_CHECKING:
+    from mialeak.tables._report import TableReport
+
+__all__ = [
+    "PanelReport",
+    "PopulationReport",
+    "RowInPopulation",
+    "StratumInPopulation",
+    "document_of_population",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -99,7 +114,31 @@ class StratumInPopulation(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PopulationReport(Result):
+class _RowsOfTable(Result):
+    """The leakage of the rows of a table, by their cells."""
+
+    row_cells: IntArray
+    cell_counts: IntArray
+    cell_leakage: FloatArray
+
+    @property
+    def average(self) -> float:
+        """Leakage of a random row of the table."""
+        return float(self.cell_counts @ self.cell_leakage) / int(self.cell_counts.sum())
+
+    @property
+    def highest(self) -> float:
+        """Leakage of the riskiest row of the table."""
+        return float(self.cell_leakage.max())
+
+    @property
+    def row_leakage(self) -> FloatArray:
+        """Leakage of each row, ``(table rows,)``; NaN for a dropped row."""
+        return of_rows(self.row_cells, self.cell_leakage)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PopulationReport(_RowsOfTable):
     """What the counts of a sample leak about the people of the register it was drawn from.
 
     The sample is drawn without replacement, each as likely as any other of its size; with `strata`
@@ -149,10 +188,7 @@ class PopulationReport(Result):
     n: int
     rows: int
     leakage: float
-    row_cells: IntArray
-    cell_counts: IntArray
     cell_people: IntArray
-    cell_leakage: FloatArray
     cell_share: FloatArray
     categories: dict[Any, Factor] = field(repr=False)
     register_cells: IntArray = field(repr=False)
@@ -165,21 +201,6 @@ class PopulationReport(Result):
     def people(self) -> int:
         """N, the people of the register."""
         return self.register.people
-
-    @property
-    def average(self) -> float:
-        """Leakage of a random row of the table."""
-        return float(self.cell_counts @ self.cell_leakage) / self.rows
-
-    @property
-    def highest(self) -> float:
-        """Leakage of the riskiest row of the table."""
-        return float(self.cell_leakage.max())
-
-    @property
-    def row_leakage(self) -> FloatArray:
-        """Leakage of each row, ``(table rows,)``; NaN for a dropped row."""
-        return np.where(self.row_cells < 0, np.nan, self.cell_leakage[self.row_cells])
 
     @property
     def k_map(self) -> int:
@@ -273,7 +294,7 @@ class PopulationReport(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PanelReport(Result):
+class PanelReport(_RowsOfTable):
     """What the counts leak to an attacker who knows the population by a panel alone.
 
     The cells are those that the table or the panel shows, and their law is known to the attacker by
@@ -307,26 +328,8 @@ class PanelReport(Result):
     panel: Panel
     n: int
     leakage: float
-    row_cells: IntArray
-    cell_counts: IntArray
     cell_panel: IntArray
-    cell_leakage: FloatArray
     kind: Kind = "exact"
-
-    @property
-    def average(self) -> float:
-        """Leakage of a random row of the table."""
-        return float(self.cell_counts @ self.cell_leakage) / int(self.cell_counts.sum())
-
-    @property
-    def highest(self) -> float:
-        """Leakage of the riskiest row of the table."""
-        return float(self.cell_leakage.max())
-
-    @property
-    def row_leakage(self) -> FloatArray:
-        """Leakage of each row, ``(table rows,)``; NaN for a dropped row."""
-        return np.where(self.row_cells < 0, np.nan, self.cell_leakage[self.row_cells])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON, and not the arrays."""
@@ -340,3 +343,116 @@ class PanelReport(Result):
 
     def __repr__(self) -> str:
         return f"PanelReport(leakage={self.leakage:.4g}, n={self.n}, rows={self.panel.rows})"
+
+
+#: Strata listed.
+_STRATA = 30
+
+
+def document_of_population(
+    report: TableReport, population: PopulationReport, *, top: int, show_rows: bool
+) -> Document:
+    """The answer, the numbers, the table and its register, rows at risk."""
+    sections = [_numbers(report, population), _measures(population), counted(report)]
+    if population.strata:
+        sections.insert(1, _strata(population.strata))
+    sections += [*section_of_secret(report), *section_of_columns(report)]
+    if report.protections:
+        sections.append(compared(report.protections))
+    if top:
+        sections.append(_riskiest(report, population.riskiest(top), show_rows))
+    return Document(_answer(report, population), sections, report.cautions)
+
+
+def _answer(report: TableReport, population: PopulationReport) -> str:
+    release = f"these {report.n_cells:,} counts" if report.n_cells > 1 else "this count"
+    if population.n != population.rows:
+        release = f"such counts of {population.n:,} rows"
+    value = population.leakage
+    return (
+        f"Publishing {release}, of a sample of the register's {population.people:,} people, leaks "
+        f"{number(value)} (exact). An attacker who knows the register and sees such counts can "
+        f"decide with {accuracy(value)} accuracy whether a random person of it is in the table "
+        "(guessing: 50%)."
+    )
+
+
+def _numbers(report: TableReport, population: PopulationReport) -> Section:
+    estimate = report.estimate
+    span = f"{number(estimate.low)} to {number(estimate.high)}"
+    numbers = [
+        (number(population.leakage), "for a random person of the register (exact)"),
+        (number(population.average), "for a random row of the table (exact)"),
+        (number(population.highest), "for the riskiest row of the table (exact)"),
+        (
+            number(estimate.value),
+            f"for comparison, from the table alone and an endless population (estimate, {span})",
+        ),
+    ]
+    return Section("Leakage", [Pairs(numbers)])
+
+
+def _measures(population: PopulationReport) -> Section:
+    low, high = percent(population.presence_low), percent(population.presence_high)
+    prior = ""
+    if population.prior != population.sampled_share:
+        prior = f", if {percent(population.prior)} of those asked about are in it"
+    numbers = [
+        (percent(population.sampled_share), "of the register's people are in the table"),
+        (
+            percent(population.claim_right),
+            f"right: a claim that a person is in the table, where the counts speak for it{prior}",
+        ),
+        (f"{population.k_map:,}", "people of the register at least in a cell shown (k-map)"),
+        (f"{low} to {high}", "of a cell's people are in the table (delta-presence)"),
+        (
+            percent(population.unique_share),
+            "of the rows are alone in their cell of the register (population uniques)",
+        ),
+    ]
+    lines = ["The leakage is over all samples of this size, these numbers are of this table."]
+    return Section("The table in its register", [Pairs(numbers), Notes(lines)])
+
+
+def _strata(strata: Sequence[StratumInPopulation]) -> Section:
+    header = ("rows", "people", "share", "leakage", "stratum")
+    body = [
+        (
+            f"{each.rows:,}",
+            f"{each.people:,}",
+            percent(each.rows / each.people),
+            number(each.leakage),
+            printable(each.value),
+        )
+        for each in strata[:_STRATA]
+    ]
+    title = "Strata (exact)"
+    if len(strata) > _STRATA:
+        title += f", the first {_STRATA} of {len(strata):,}"
+    return Section(title, [Table(header, body, left=1)])
+
+
+def _riskiest(report: TableReport, rows: Sequence[RowInPopulation], show_rows: bool) -> Section:
+    names = report.columns if show_rows else ()
+    header = (
+        "row",
+        "in its cell",
+        "in the register",
+        "a claim is right",
+        "leakage",
+        *(printable(name) for name in names),
+    )
+    body = [
+        (
+            f"{row.row}",
+            f"{row.count:,}",
+            f"{row.people:,}",
+            percent(row.presence),
+            number(row.leakage),
+            *(printable(row.values[name]) for name in names),
+        )
+        for row in rows
+    ]
+    thing, every = ("Cells", report.n_cells) if report.by_cell else ("Rows", report.rows)
+    title = f"{thing} most at risk ({len(rows):,} of {every:,}; row 0 is the first)"
+    return Section(title, [Table(header, body, left=len(names))])

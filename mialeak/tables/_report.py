@@ -1,4 +1,4 @@
-"""The report on a table: two numbers told apart, and the rows that are most at risk."""
+"""The report on a table: two numbers, each for a question, and the rows that are most at risk."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from mialeak._columns import Factor
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.discrete import min_samples
-from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
-from mialeak.tables._document import counted, document
+from mialeak.tables._by_column import ColumnEffect, SecretReport, column_effects, is_shown
+from mialeak.tables._cells import of_rows
+from mialeak.tables._document import CellSize, RowAtRisk, SampleSize, counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
     TESTED_ROWS,
@@ -24,16 +25,13 @@ from mialeak.tables._estimate import (
     is_far,
     min_samples_interval,
 )
-from mialeak.tables._margin_document import document_of_margins
+from mialeak.tables._margin_report import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import PersonsReport, document_of_persons
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 from mialeak.tables._recoding import Recoding
-from mialeak.tables._register_document import document_of_population
-from mialeak.tables._register_report import PanelReport, PopulationReport
-from mialeak.tables._report_parts import CellSize, RowAtRisk, SampleSize
+from mialeak.tables._register_report import PanelReport, PopulationReport, document_of_population
 from mialeak.tables._sampling import Sampling
-from mialeak.tables._secrets import SecretReport
 from mialeak.tables._sources import Source
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
@@ -95,7 +93,7 @@ class TableReport(Result):
     columns_stripped : tuple
         Columns of a file in which values had spaces around them, which were removed.
     cautions : tuple of str
-        What was probably misunderstood, with the argument that cures it; the report says it first.
+        What was probably misunderstood, with the argument that cures it; stated first.
     source : Source or None
         The table, if its engine counted it or it was counted by blocks: `row_cells` has an entry
         for each cell that came, and `rows` counts persons.  None for a table in memory.
@@ -216,8 +214,7 @@ class TableReport(Result):
     @property
     def row_leakage(self) -> Bounds:
         """Range of the leakage of each row, ``(table rows,)``; NaN for a dropped row."""
-        dropped = self.row_cells < 0
-        lower, upper = (np.where(dropped, np.nan, end[self.row_cells]) for end in self._cell_range)
+        lower, upper = (of_rows(self.row_cells, end) for end in self._cell_range)
         return Bounds(lower, upper, kind="estimate")
 
     @cached_property
@@ -249,7 +246,7 @@ class TableReport(Result):
         """The rows in the rarest cells, at most `top` of them, rarest first and then in order.
 
         Of a table that was already counted the rows are cells.  Rows in cells of the same size are
-        equally at risk as far as the table can tell.
+        equally at risk as far as the table shows.
         """
         top = self.rows if top is None else as_count(top, "top")
         sizes, cells = np.unique(self.cell_counts, return_counts=True)
@@ -276,20 +273,22 @@ class TableReport(Result):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The cautions, and why the interval may be worse than its level says; often none."""
-        found = list(self.cautions)
+        """The cautions, and why the interval may be worse than its level; often none."""
+        sentences = list(self.cautions)
         if self.rows < TESTED_ROWS:
-            found.append(
+            sentences.append(
                 f"No interval is claimed below {TESTED_ROWS:,} rows: the range is a rough one."
             )
         if self.people is not None and self.n != self.rows:
-            found.append("No interval is claimed for other releases than the table, of N people.")
+            sentences.append(
+                "No interval is claimed for other releases than the table, of N people."
+            )
         elif is_far(self.n, self.rows):
-            found.append(
+            sentences.append(
                 f"No interval is claimed for releases over {TESTED_RATIO} times larger or smaller "
                 "than the table."
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def samples_for(self, leakage: float) -> SampleSize:
         """Smallest number of rows with which a release leaks at most `leakage`.
@@ -327,7 +326,7 @@ class TableReport(Result):
         Parameters
         ----------
         leakage : float
-            The leakage for which :meth:`samples_for` is told.
+            The leakage for which :meth:`samples_for` is reported.
         top : int
             Rows at risk to list.
         show_rows : bool
@@ -338,7 +337,7 @@ class TableReport(Result):
     def document(
         self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False
     ) -> Document:
-        """What :meth:`text` says, apart from how it looks."""
+        """What :meth:`text` states, apart from how it looks."""
         if self.population is not None:
             return document_of_population(self, self.population, top=top, show_rows=show_rows)
         if self.persons is not None:

@@ -11,13 +11,12 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
 from mialeak.tables._cautions import is_share, is_weight, names_of
-from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
     NEARLY_ALL,
     as_cell_counts,
     check_index,
     check_rows_are_persons,
-    codes_of,
 )
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._sources import Source, repeated_cells
@@ -27,6 +26,7 @@ __all__ = [
     "as_asked",
     "cells_of",
     "counts_of_rows",
+    "factor_if_plain",
     "kept_rows",
     "persons_in",
     "read_rows",
@@ -71,7 +71,8 @@ def read_rows(
     """The columns to count by; of a table of counts the persons of each row, empty rows, notes."""
     for name, value in (("total", total), ("suppressed", suppressed)):
         if counts is None and value is not None and value != ():
-            unsupported(name, "without counts", "it is about a table of counts", "Name counts")
+            why = "it is about a table of counts"
+            unsupported(name, "without counts", why, "Name counts, a column of the table")
     if isinstance(frame, Source):
         chosen = choose_columns(frame.names, columns, exclude)
         factors, persons = frame.cells(chosen, missing)
@@ -123,17 +124,17 @@ def counts_of_rows(
 
     Rows that are totals of such a column would be added to those that they are the sums of.
     """
-    left = {
+    uncounted = {
         other: factor
         for other in names_of(frame)
         if other != name and other not in categories
-        for factor in _read_if_it_can_be(frame, other, missing)
+        for factor in factor_if_plain(frame, other, missing)
         if len(np.unique(factor.codes)) > 1  # one value is no total of others
     }
-    every = {**categories, **left}
+    every = {**categories, **uncounted}
     persons, empty, notes = as_cell_counts(name, counts, every, **options)
     places = np.flatnonzero(persons)
-    for other, factor in left.items():
+    for other, factor in uncounted.items():
         factors = {**categories, other: factor}
         cells = cells_of(factors, places, persons)
         first = places[cells.first_row]
@@ -142,7 +143,7 @@ def counts_of_rows(
     return persons, empty, notes
 
 
-def _read_if_it_can_be(frame: Any, name: Any, missing: Any) -> list[Factor]:
+def factor_if_plain(frame: Any, name: Any, missing: Any) -> list[Factor]:
     """A column that nobody asked for; none if its values are of several types."""
     try:
         return [dict(each_factor(frame, [name], missing=missing))[name]]
@@ -177,8 +178,7 @@ def cells_of(factors: dict[Any, Factor], places: Any, persons: IntArray | None) 
     cells = count_cells([codes_of(factor, places) for factor in factors.values()], len(places))
     if persons is None:
         return cells
-    counts = np.zeros(len(cells.counts), np.int64)
-    np.add.at(counts, cells.of_row, persons[places])
+    counts = summed(cells.of_row, persons[places], len(cells.counts))
     return Cells(cells.of_row, counts, cells.first_row)
 
 

@@ -22,16 +22,19 @@ from mialeak._arrays import invalid
 from mialeak._columns import (
     Factor,
     as_markers,
+    each_factor,
     factor_from_arrow,
     without_markers,
 )
 from mialeak._io import LargeTable, read_table
-from mialeak.tables._cells import count_cells
-from mialeak.tables._counts import codes_of
+from mialeak.tables._cells import codes_of, count_cells, summed
 
-__all__ = ["Source", "as_table", "repeated_cells"]
+__all__ = ["Source", "as_table", "repeated_cells", "repeats"]
 
 IntArray = npt.NDArray[np.int64]
+
+#: Rows in which one looks for a value that is there twice.
+_LOOKED_AT = 2**18
 
 #: Cells of blocks that are kept before they are added up; doubled where the table has as many.
 _KEPT = 2**20
@@ -86,6 +89,10 @@ class Source(Mapping[Any, Factor], ABC):
     def rows_in(self, places: IntArray) -> Any:
         """The rows of the cells at these places of :meth:`cells`, with all columns."""
 
+    @abstractmethod
+    def beginning(self, name: Any) -> tuple[Factor, IntArray]:
+        """The values of a column in the first rows, and how many of these have each."""
+
 
 class _Lazy(Source):
     """A lazy frame or a relation that narwhals takes; its engine counts it."""
@@ -113,6 +120,12 @@ class _Lazy(Source):
 
     def whole(self) -> Any:
         return _collected(self._frame)
+
+    def beginning(self, name: Any) -> tuple[Factor, IntArray]:
+        factor = factor_from_arrow(
+            _collected(self._frame.select(name).head(_LOOKED_AT))[name], name
+        )
+        return factor, np.ones(len(factor.codes), np.int64)
 
     def rows_in(self, places: IntArray) -> Any:
         import narwhals as nw
@@ -181,6 +194,16 @@ class _Blocks(Source):
             sums.add(block)
         return sums.finish()
 
+    def beginning(self, name: Any) -> tuple[Factor, IntArray]:
+        sums, rows = _Sums([name]), 0
+        for block in self._blocks([name]):
+            sums.add(block)
+            rows += len(block[name].codes)
+            if rows >= _LOOKED_AT:
+                break
+        factors, counts = sums.finish()
+        return factors[name], counts
+
     def rows_in(self, places: IntArray) -> dict[Any, list[Any]]:
         columns = list(self._counted)
         wanted = set(zip(*(_plain(self._counted[name], places) for name in columns), strict=True))
@@ -233,8 +256,7 @@ class _Sums:
             for each, size in zip(codes, sizes, strict=True)
         ]
         cells = count_cells(pairs, len(counts))
-        sums = np.zeros(len(cells.counts), np.int64)
-        np.add.at(sums, cells.of_row, counts)
+        sums = summed(cells.of_row, counts, len(cells.counts))
         self._parts.append(([each[cells.first_row] for each in codes], sums))
         self._kept = len(sums)
 
@@ -364,6 +386,17 @@ def as_table(frame: Any) -> Any:
     if is_dataset and not isinstance(frame, (pa.Table, pa.RecordBatch)):
         return _Stream(frame)
     return _Stream(frame) if hasattr(frame, "__arrow_c_stream__") else frame
+
+
+def repeats(frame: Any, name: Any) -> bool:
+    """Whether two rows share a value of a column; of a table elsewhere two of the first rows."""
+    if isinstance(frame, Source):
+        factor, rows = frame.beginning(name)
+    else:
+        factor = dict(each_factor(frame, [name]))[name]
+        rows = np.ones(len(factor.codes), np.int64)
+    known = factor.codes >= 0
+    return len(np.unique(factor.codes[known])) < int(rows[known].sum())
 
 
 def repeated_cells(

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor
-from mialeak.tables._cells import count_cells
-from mialeak.tables._counts import codes_of, holds_counts, numbers_of
+from mialeak.tables._cells import codes_of, count_cells, summed
+from mialeak.tables._counts import holds_counts, numbers_of
 
 __all__ = [
     "cautions_of_counts",
@@ -84,12 +84,12 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     cautions = _of_cumulative(categories, counts)
-    for name, (own, size) in codes.items():
+    for name, (levels, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
-        group = count_cells(others, len(own)).of_row
+        group = count_cells(others, len(levels)).of_row
         level, odds = max(
-            _total(own, size, group, counts),
-            _subtotal(own, size, group, counts),
+            _total(levels, size, group, counts),
+            _subtotal(levels, size, group, counts),
             key=lambda pair: pair[1],
         )
         if odds < math.log(_NAMED):
@@ -108,43 +108,41 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
 
 
 def _total(
-    own: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
 ) -> tuple[int, float]:
     """The level that is most like the sum of all others, and the logarithm of the odds for it.
 
-    `own` are the levels of the cells, `group` what their other columns hold.
+    `levels` are those of the cells, `group` what their other columns hold.
     """
     in_group = np.bincount(group)
-    sums = np.zeros(len(in_group), np.int64)
-    np.add.at(sums, group, counts)
+    sums = summed(group, counts, len(in_group))
     # Counts may be rounded each, or have noise of their own.
     slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
     off = np.abs(2 * counts - sums[group])
     half = off <= slack
     chance = np.where(off == 0, 1, 2 * slack + 1) / counts
     telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
-    odds = np.bincount(own, telling, minlength=size)
-    odds[np.bincount(own[half], minlength=size) != len(in_group)] = 0.0
+    odds = np.bincount(levels, telling, minlength=size)
+    odds[np.bincount(levels[half], minlength=size) != len(in_group)] = 0.0
     level = int(np.argmax(odds))
     return level, float(odds[level])
 
 
 def _subtotal(
-    own: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
 ) -> tuple[int, float]:
     """The same for the sum of levels that stand together.
 
     The counts of levels are compared by sums with random weights, modulo 2**64.
     """
-    order = own[np.sort(np.unique(own, return_index=True)[1])]
+    order = levels[np.sort(np.unique(levels, return_index=True)[1])]
     if not 4 <= len(order) <= _MOST_LEVELS:
         return -1, 0.0
     weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
-    sums = np.zeros(size, np.int64)
-    np.add.at(sums, own, weights[group] * counts)
+    sums = summed(levels, weights[group] * counts, size)
     upto = np.concatenate(([0], np.cumsum(sums[order])))
     runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
-    odds = np.bincount(own, np.log(counts), minlength=size) - math.log(len(order) * len(runs))
+    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(order) * len(runs))
     odds[~np.isin(sums, runs)] = 0.0
     level = int(np.argmax(odds))
     return level, float(odds[level])
@@ -157,15 +155,14 @@ def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> l
     what the other columns hold.  `categories` and `counts` are those of the cells.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
-    for name, (own, size) in codes.items():
+    for name, (levels, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
-        sums = np.zeros(size, np.int64)
-        np.add.at(sums, own, counts)
+        sums = summed(levels, counts, size)
         sums = sums[sums > 0]
-        if not others or len(sums) < 2 or len(sums) == len(own) or 2 * len(own) > sums.max():
+        if not others or len(sums) < 2 or len(sums) == len(levels) or 2 * len(levels) > sums.max():
             continue
         alike = sums.min() >= _FEWEST_PERSONS and sums.max() - sums.min() <= _ALIKE * sums.max()
-        if alike and len(count_cells(others, len(own)).counts) >= _NESTED * len(own):
+        if alike and len(count_cells(others, len(levels)).counts) >= _NESTED * len(levels):
             return [
                 f"The counts of each value of column {name!r} sum to {sums.max():,}, or nearly, as "
                 "tables do that stand below each other and count the same persons. Then pass one "
@@ -232,15 +229,17 @@ def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[s
     """
     cautions = []
     codes = {name: codes_of(factor) for name, factor in categories.items()}
-    for name, (own, size) in codes.items():
-        present = np.unique(own).tolist()
+    for name, (levels, size) in codes.items():
+        present = np.unique(levels).tolist()
         if not _FEWEST_CLASSES <= len(present) <= _MOST_LEVELS:
             continue
-        levels = len(categories[name].levels)
+        missing = len(categories[name].levels)
         classes = {code: _open_bound(categories[name].value(code)) for code in present
-                   if code < levels}  # fmt: skip
+                   if code < missing}  # fmt: skip
         others = [pair for key, pair in codes.items() if key != name]
-        group = count_cells(others, len(own)).of_row if others else np.zeros(len(own), np.int64)
+        group = (
+            count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
+        )
         for sign in (1, -1):
             bounds = np.full(size, math.nan)
             for code, each in classes.items():
@@ -248,8 +247,8 @@ def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[s
                     bounds[code] = sign * each[1]
             if np.isfinite(bounds).sum() < max(_FEWEST_CLASSES, len(present) - 1):
                 continue
-            order = np.lexsort((bounds[own], group))
-            order = order[np.isfinite(bounds[own][order])]
+            order = np.lexsort((bounds[levels], group))
+            order = order[np.isfinite(bounds[levels][order])]
             same = np.diff(group[order]) == 0
             if same.any() and (np.diff(counts[order])[same] >= 0).all():
                 cautions.append(
@@ -263,8 +262,8 @@ def _open_bound(value: Any) -> tuple[int, float] | None:
     """Of a class that is open below (1) or above (-1), the side and the bound."""
     text = str(value).strip().lower()
     for sign, pattern in ((1, _UP_TO), (-1, _FROM)):
-        if found := pattern.fullmatch(text):
-            return sign, float(next(filter(None, found.groups())))
+        if match := pattern.fullmatch(text):
+            return sign, float(next(filter(None, match.groups())))
     return None
 
 
@@ -309,7 +308,7 @@ def _is_code(factor: Factor, keys: Sequence[tuple[npt.NDArray[Any], int]], rows:
 
 
 def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> list[str]:
-    """A sentence if the rows, each said to be one person, are cells, or each is there twice."""
+    """A sentence if the rows, passed as persons, are cells, or each is there twice."""
     cautions = []
     for keys, counts in _cells_as_rows(factors):
         cure = (
@@ -342,11 +341,11 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     if rows < 2 or not 2 < len(names) <= _MOST_COLUMNS:
         return
     pairs = {name: codes_of(factor) for name, factor in factors.items()}
-    agreeing, few = {}, {}
+    agreeing, repeats = {}, {}
     for name, (codes, size) in pairs.items():
         shares = np.bincount(codes, minlength=size) / rows
         agreeing[name] = float(shares @ shares)
-        few[name] = 2 * np.count_nonzero(shares) <= rows
+        repeats[name] = 2 * np.count_nonzero(shares) <= rows
     whole = {name: holds_counts(factor) for name, factor in factors.items()}
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
     splits += [([key for key in names if key != name], [name]) for name in names]
@@ -354,7 +353,7 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
         expected = rows * (rows - 1) / 2.0 * math.prod(agreeing[name] for name in keys)
         if (
             expected >= _FEWEST_PAIRS
-            and all(few[name] for name in keys)
+            and all(repeats[name] for name in keys)
             and all(whole[name] for name in counts)
             and len(count_cells([pairs[name] for name in keys], rows).counts) == rows
         ):
@@ -400,8 +399,8 @@ def _lumped(codes: npt.NDArray[Any], size: int) -> tuple[IntArray, int]:
     place = np.full(size, np.count_nonzero(common))
     place[common] = np.arange(np.count_nonzero(common))
     lumped = place[codes]
-    rest = len(codes) - int(shown[common].sum())
-    if 0 < rest < math.sqrt(_EXPECTED * len(codes)) and common.any():
+    rare = len(codes) - int(shown[common].sum())
+    if 0 < rare < math.sqrt(_EXPECTED * len(codes)) and common.any():
         lumped[lumped == np.count_nonzero(common)] = np.argmax(shown[common])
-        rest = 0
-    return lumped, int(np.count_nonzero(common)) + (rest > 0)
+        rare = 0
+    return lumped, int(np.count_nonzero(common)) + (rare > 0)
