@@ -203,6 +203,7 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
+    recode = _protections.recoding(options)
     frame, columns, margins, file, origin = _read(options)
     population, inputs = _read_population(options, options.population)
     panel = None
@@ -234,7 +235,7 @@ def run(options: argparse.Namespace) -> int:
         protect=_protections.protections(options),
         coarsen=options.coarsen,
         secret=options.secret,
-        recode=_protections.recoding(options),
+        recode=recode,
         **asked,
     )
     over, verdict, limit = _verdict(report, options)
