@@ -336,3 +336,6 @@ def test_a_suppressed_count_of_a_register_has_no_answer():
     register = {"age": [30, 41], "n": ["60", "<5"]}
     with pytest.raises(ValueError, match="Pass the register before suppression: all of it is"):
         table_leakage({"age": [30]}, population=register, counts="n")
+    register["n"][1] = "-"
+    with pytest.raises(ValueError, match=r"If it is a zero, write 0\. Pass the register before"):
+        table_leakage({"age": [30]}, population=register, counts="n")

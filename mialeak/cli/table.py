@@ -208,6 +208,7 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
+    recode = _protections.recoding(options)
     frame, columns, margins, file, origin = _read(options)
     population, inputs = _options.read_population(options, options.population)
     panel = None
@@ -239,7 +240,7 @@ def run(options: argparse.Namespace) -> int:
         protect=_protections.protections(options),
         coarsen=options.coarsen,
         secret=options.secret,
-        recode=_protections.recoding(options),
+        recode=recode,
         **asked,
     )
     if options.certificate is not None:

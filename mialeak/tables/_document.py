@@ -16,7 +16,7 @@ from mialeak.tables._by_column import section_of_columns, section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable
-    from mialeak.tables._report import RowAtRisk, SampleSize, TableReport
+    from mialeak.tables._report import TableReport
 
 __all__ = [
     "CellSize",

@@ -352,7 +352,8 @@ def _check_is_no_count(
             options = {"argument": argument, "chosen_by": argument}
             every = {**factors, **dict(each_factor(population, [name], **options))}
         elif population.can_be_read_again:
-            every = repeated_cells(*population.cells([*names, name], ()), 2)
+            cells, rows = population.cells([*names, name], ())
+            every = repeated_cells(cells, rows, 2)
         else:
             continue
         if count_column(every) == name:

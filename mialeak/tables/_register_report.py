@@ -113,9 +113,8 @@ class StratumInPopulation(Result):
     kind: Kind = "exact"
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class _RowsOfTable(Result):
-    """The leakage of the rows of a table, by their cells."""
+    """The leakage of the rows of a table, by their cells; the fields are those of the reports."""
 
     row_cells: IntArray
     cell_counts: IntArray
@@ -188,7 +187,10 @@ class PopulationReport(_RowsOfTable):
     n: int
     rows: int
     leakage: float
+    row_cells: IntArray
+    cell_counts: IntArray
     cell_people: IntArray
+    cell_leakage: FloatArray
     cell_share: FloatArray
     categories: dict[Any, Factor] = field(repr=False)
     register_cells: IntArray = field(repr=False)
@@ -328,7 +330,10 @@ class PanelReport(_RowsOfTable):
     panel: Panel
     n: int
     leakage: float
+    row_cells: IntArray
+    cell_counts: IntArray
     cell_panel: IntArray
+    cell_leakage: FloatArray
     kind: Kind = "exact"
 
     def to_dict(self) -> dict[str, Any]:
