@@ -223,7 +223,7 @@ def _expected_loss(p: FloatArray, most: int) -> float:
     return float(most * draws - (most - 1) * 2.0 * np.log(2.0) * (p @ (1.0 - p)))
 
 
-def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
+def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> None:
     """Warn where `mean` is that of n/2 genotypes, as if n counted their chromosomes.
 
     Not an error: the release of twice the persons may be planned.
@@ -232,7 +232,7 @@ def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
         warnings.warn(
             f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
