@@ -74,15 +74,13 @@ _NATS, _UNUSUAL, _TYPICAL = 40.0, 1.8, 1.2
 _DESIGNED, _LEAST_COPIES, _RARER = 0.5, 5.0, 0.4
 #: Means of which the likelihood of a row is taken are as far from 0 and 2.
 _TINY_MEAN = 1e-9
-#: With so many genotypes 2 expected there is one.
-_TWOS = 20.0
+#: With so many genotypes 2 expected there is one; a centred target has this share of negatives.
+_TWOS, _CENTRED = 20.0, 0.2
 #: Correlations of a column with itself, and means of standardised columns, are as near to 1 and 0;
 #: correlations that were typed have as few digits.
 _EXACT, _DIGITS = 1e-9, 1e4
 #: Decimals of frequencies that were rounded, not counted.
 _ROUNDED = 10**6
-#: Share of negative entries of a target that was centred.
-_CENTRED = 0.2
 #: Codes of a genotype that is missing.
 MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
@@ -161,35 +159,49 @@ def require_likely_counts(
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
     caller has them, and a mean called `name`, in multiples of `unit`.
     """
-    inside = (p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN)
-    if np.count_nonzero(inside) < _SITES or not targets.size:
+    if p.size < _SITES or not targets.size:
         return
-    rows, p = np.rint(targets.reshape(-1, p.size)[:_ROWS, inside]), p[inside]
+    rows = targets.reshape(-1, p.size)[:_ROWS]
+    if not within(p, _TINY_MEAN, 1.0 - _TINY_MEAN):
+        inside = (p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN)
+        if np.count_nonzero(inside) < _SITES:
+            return
+        p, rows = p[inside], rows[:, inside]
+    # The log of the ratio of the likelihoods with 1 - p and with p.
+    gains = (most - 2.0 * rows) @ np.log(p / (1.0 - p))
+    if gains.max() > _NATS:
+        _require_same_allele(np.rint(rows), p, most, gains, name, f"{most * unit:g} - target")
+    if most == 2 and p @ p > _TWOS and rows.max() < 1.5:
+        _require_genotypes(np.rint(rows), p)
+
+
+def _require_same_allele(
+    rows: FloatArray, p: FloatArray, most: int, gains: FloatArray, name: str, swapped: str
+) -> None:
     expected = _expected_loss(p, most)
-    loss, swapped = _log_loss(rows, p, most), _log_loss(rows, 1.0 - p, most)
-    other = (loss > swapped + _NATS) & (loss > _UNUSUAL * expected)
-    other &= (swapped < _TYPICAL * expected) & _is_drawn(rows, 1.0 - p, most)
+    other = (gains > _NATS) & (_log_loss(rows, p, most) > _UNUSUAL * expected)
+    other &= _log_loss(rows, 1.0 - p, most) < _TYPICAL * expected
+    other &= _is_drawn(rows, 1.0 - p, most)
     if 2 * np.count_nonzero(other) > other.size:
-        gain = float(np.median((loss - swapped)[other]))
-        other_allele = f"{most * unit:g} - target"
-        rule = f"count the allele of {name}; {other_allele} is more likely by e^{gain:.0f}"
-        invalid("target", rule, remedy=f"If it counts the other allele, pass {other_allele}")
-    twos = float(p @ p)
-    if most == 1 or twos < _TWOS or rows.max() > 1.0 or np.ptp(rows, axis=1).min() == 0.0:
+        gain = float(np.median(gains[other]))
+        rule = f"count the allele of {name}; {swapped} is more likely by e^{gain:.0f}"
+        invalid("target", rule, remedy=f"If it counts the other allele, pass {swapped}")
+
+
+def _require_genotypes(rows: FloatArray, p: FloatArray) -> None:
+    """Refuse rows without a 2 that are likely as marks of carriers."""
+    if np.ptp(rows, axis=1).min() == 0.0:
         return
     carriers = p * (2.0 - p)
     usual = _log_loss(rows, carriers, 1) < _TYPICAL * _expected_loss(carriers, 1)
     if 2 * np.count_nonzero(usual & _is_drawn(rows, carriers, 1)) > usual.size:
-        rule = f"be genotypes; no entry is 2, where {twos:,.0f} are expected, as of carriers"
-        remedy = (
-            "Whether a person carries the allele has the law Presence(p), the mean "
-            "m = p * (2 - p) and the variance m * (1 - m)"
-        )
-        invalid("target", rule, remedy=remedy)
+        rule = f"be genotypes; no entry is 2, where {p @ p:,.0f} are expected, as of carriers"
+        moments = "the mean m = p * (2 - p) and the variance m * (1 - m)"
+        invalid("target", rule, remedy=f"Marks of carriers have the law Presence(p), {moments}")
 
 
 def _log_loss(rows: FloatArray, p: FloatArray, most: int) -> FloatArray:
-    """Minus the log of the probability of each row of counts, Binomial(most, p)."""
+    """Minus the log of the probability of each row of Binomial(most, p)."""
     loss = -(rows @ np.log(p)) - (most - rows) @ np.log1p(-p)
     twice = 0.0 if most == 1 else np.log(2.0) * np.count_nonzero(rows == 1.0, axis=1)
     return np.asarray(loss - twice)
@@ -211,7 +223,7 @@ def _expected_loss(p: FloatArray, most: int) -> float:
     return float(most * draws - (most - 1) * 2.0 * np.log(2.0) * (p @ (1.0 - p)))
 
 
-def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
+def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> None:
     """Warn where `mean` is that of n/2 genotypes, as if n counted their chromosomes.
 
     Not an error: the release of twice the persons may be planned.
@@ -220,7 +232,7 @@ def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
         warnings.warn(
             f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

@@ -187,8 +187,10 @@ def test_moments_of_people_are_taken(columns):
 )
 def test_chromosomes_in_place_of_persons_are_named(call):
     """Twice the persons of whom the mean is; the number itself and other multiples are taken."""
-    with pytest.warns(UserWarning, match="n = 5,008 is twice the 2,504 persons .* pass n=2504"):
+    match = r"n = 5,008 is twice the 2,504 persons .* pass n=2504"
+    with pytest.warns(UserWarning, match=match) as caught:
         call(5008)
+    assert caught[0].filename == __file__
     for n in (2504, 10_016, 1000, 5006):
         call(n)
 
