@@ -9,7 +9,6 @@ from itertools import permutations, product
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from mechanism_truth import NOISE, PTABLE, count_vectors, enumerated, random_round, separately
 
 from mialeak import Register, max_leakage, mechanism_leakage
@@ -443,48 +442,3 @@ def test_what_has_no_answer_for_a_register_states_what_has():
         mechanism_leakage(Round(3), Register(PEOPLE, rate=0.5), 3)
     with pytest.raises(TypeError, match="n must be"):
         mechanism_leakage(Round(3), [0.5, 0.5])
-
-
-# --- data processing -------------------------------------------------------------------------
-
-STEPS = {
-    "round": Round(3),
-    "random": RandomRound(5),
-    "suppress": Suppress(4),
-    "key": CellKey(PTABLE),
-    "synthetic": Synthetic(40),
-    "geometric": Geometric(0.8),
-    "gaussian": DiscreteGaussian(1.5),
-}
-NOT_AFTER = {
-    ("suppress", "geometric"),
-    ("suppress", "gaussian"),
-    *product(("geometric", "gaussian"), ("key", "synthetic")),
-}
-
-
-@pytest.mark.parametrize("pair", sorted(set(product(STEPS, repeat=2)) - NOT_AFTER))
-@settings(max_examples=6, deadline=None)
-@given(
-    st.lists(st.floats(0.01, 1.0), min_size=2, max_size=4).map(lambda x: np.array(x) / sum(x)),
-    st.integers(2, 60),
-    st.floats(0.2, 4.0),
-)
-def test_a_further_step_never_leaks_more(pair, law, n, gamma):
-    first, both = STEPS[pair[0]], Pipeline(*(STEPS[name] for name in pair))
-    for rows in ("poisson", "register"):
-        if rows == "poisson":
-            leak = [mechanism_leakage(x, law, n, gamma=gamma, rows=rows) for x in (first, both)]
-            raw = mechanism_leakage(Histogram(), law, n, gamma=gamma, rows=rows)
-        else:
-            register = Register(np.ceil(40 * law).astype(int), rate=0.3)
-            leak = [mechanism_leakage(x, register, gamma=gamma) for x in (first, both)]
-            raw = mechanism_leakage(Histogram(), register, gamma=gamma)
-        assert float(leak[1]) <= float(leak[0]) + 1e-13
-        assert float(leak[0]) <= float(raw) + 1e-13
-
-
-@pytest.mark.parametrize("pair", sorted(NOT_AFTER))
-def test_steps_that_give_no_counts_are_refused(pair):
-    with pytest.raises(ValueError, match=r"protections must (add noise|take counts) before"):
-        Pipeline(*(STEPS[name] for name in pair))

@@ -226,6 +226,17 @@ def test_panels_leak_what_enumerating_all_tables_says(counts, prior, gamma):
         assert value == pytest.approx(float(average), rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.parametrize(("counts", "prior"), [((0, 5), 1e-6), ((0, 0, 1), 1e-9), ((0, 7), 1e-12)])
+@pytest.mark.parametrize("gamma", [1.0, 1 - 1e-12, 1 + 1e-12, 1e-6, 1e6, 1 / 3])
+def test_a_cell_with_nearly_all_of_a_panel_keeps_its_digits(counts, prior, gamma):
+    """Its leakage is as small as the weight of the others, which the total does not show."""
+    weights = [Fraction(count + prior) for count in counts]
+    for n in (1, 2, 5):
+        truth = enumerated_panel(weights, n, gamma)
+        leakage = atom_leakage(Panel(counts, prior=prior), n, gamma=gamma)
+        assert leakage == pytest.approx([float(t) for t in truth], rel=1e-12, abs=1e-300)
+
+
 def test_a_panel_may_have_a_prior_for_each_cell():
     prior = [0.5, 2.0, 0.25]
     weights = [Fraction(a) + r for a, r in zip(prior, (3, 0, 1), strict=True)]

@@ -106,7 +106,7 @@ def error(table, protection):
 kinds = {
     "hide counts below 2, 3, 5, 7, 10": [Suppress(below) for below in (2, 3, 5, 7, 10)],
     "round to 2, 3, 5, 7, 10": [Round(base) for base in (2, 3, 5, 7, 10)],
-    "cell keys, V = 0.5 to 10": [cell_keys(12, V) for V in (0.5, 1, 2, 3, 5, 7, 10)],
+    "cell keys, V = 0.5 to 11.5": [cell_keys(12, V) for V in (0.5, 1, 2, 3, 5.5, 8, 11.5)],
     "cell keys, js = 2, V = 2.5 to 10": [cell_keys(12, V, 2) for V in (2.5, 3, 5, 7, 10)],
 }
 names = {f"{kind} {k}": each for kind, steps in kinds.items() for k, each in enumerate(steps)}

@@ -184,25 +184,55 @@ class PanelRows(People):
     """Rows of a law that is known by a panel."""
 
     def __init__(self, panel: Panel) -> None:
-        self.panel = panel
-        self.total = float(panel.weights.sum())
+        self.weights, self.place, self.cells = np.unique(
+            panel.weights, return_inverse=True, return_counts=True
+        )
+        parts = (self.weights * self.cells).tolist()
+        self.total = math.fsum(parts)
+        low_word = math.fsum([*parts, -self.total])
+        #: Weight of all cells but one of each weight, to the last bits also where one has it all.
+        self.others = np.maximum((self.total - self.weights) + low_word, 0.0)
 
     def _leakage(self, n: Any, gamma: float, workers: int) -> float | FloatArray:
         sizes, shape = as_sizes(n)
-        weights, cells = np.unique(self.panel.weights, return_counts=True)
-        values = []
-        for size in map(int, sizes):
-            leakage = _panel_atoms(weights, self.total, size, gamma)
-            values.append(min(math.fsum((weights * cells * leakage).tolist()) / self.total, 1.0))
-        return shaped(values, shape)
+        parts = self.weights * self.cells / self.total
+        atoms = (self._atoms(int(size), gamma) for size in sizes)
+        return shaped([min(math.fsum((parts * each).tolist()), 1.0) for each in atoms], shape)
 
     def atom_leakage(self, n: Any, gamma: float) -> FloatArray:
-        size = as_count(n, "n", least=1)
-        weights, place = np.unique(self.panel.weights, return_inverse=True)
-        return _panel_atoms(weights, self.total, size, gamma)[place]
+        return self._atoms(as_count(n, "n", least=1), gamma)[self.place]
+
+    def _atoms(self, n: int, gamma: float) -> FloatArray:
+        """Leakage of a target in a cell of each of the weights."""
+        leakage, terms = np.zeros(self.weights.size), 0
+        for k, (weight, others) in enumerate(self._pairs()):
+            first, p_out = _beta_binomial(n, weight + 1.0, others)
+            terms += p_out.size
+            if terms > _MOST_TERMS:
+                rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
+                invalid("p", rule, remedy="Merge cells of the panel, or ask about a smaller n")
+            c = first + np.arange(float(p_out.size))
+            gain = _ratio_above(gamma, c, weight, others, n)
+            leakage[k] = float(p_out @ np.maximum(gain if gamma >= 1.0 else -gain / gamma, 0.0))
+        return np.minimum(leakage, 1.0)
+
+    def _pairs(self) -> Iterator[tuple[float, float]]:
+        return zip(self.weights.tolist(), self.others.tolist(), strict=True)
 
     def tradeoff(self, n: Any) -> Curve:
-        return _panel_tradeoff(self.panel, as_count(n, "n", least=1))
+        size = as_count(n, "n", least=1)
+        parts, outcomes = [], 0
+        for (weight, others), times in zip(self._pairs(), self.cells.tolist(), strict=True):
+            first, law = _beta_binomial(size, weight + 1.0, others)
+            outcomes += law.size
+            refuse_outcomes(outcomes)
+            c = first + np.arange(float(law.size))
+            excess = _ratio_above(1.0, c, weight, others, size)
+            p_out = times * weight / self.total * law
+            with np.errstate(divide="ignore", under="ignore"):
+                parts.append((p_out, p_out * (1.0 + excess), np.log1p(excess)))
+        dropped = 0.0 if size < _WHOLE else 4.0 * math.exp(-DROP)
+        return curve_of(*map(np.concatenate, zip(*parts, strict=True)), dropped=dropped)
 
     def min_samples(self, leakage: float, gamma: float) -> NoReturn:
         why = "a Panel holds people, and its leakage is not known to fall with n"
@@ -394,24 +424,17 @@ def _pooled_tradeoff(strata: Stratified) -> Curve:
 # ---- panels ----
 
 
-def _panel_atoms(weights: FloatArray, total: float, n: int, gamma: float) -> FloatArray:
-    leakage, terms = np.zeros(weights.size), 0
-    for k, weight in enumerate(weights.tolist()):
-        first, p_out = _beta_binomial(n, weight + 1.0, max(total - weight, 0.0))
-        terms += p_out.size
-        if terms > _MOST_TERMS:
-            rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
-            invalid("p", rule, remedy="Merge cells of the panel, or ask about a smaller n")
-        gain = _excess_ratio(first + np.arange(float(p_out.size)), weight, total, n, gamma)
-        leakage[k] = float(p_out @ np.maximum(gain if gamma >= 1.0 else -gain / gamma, 0.0))
-    return np.minimum(leakage, 1.0)
+def _ratio_above(gamma: float, c: FloatArray, s: float, others: float, n: int) -> FloatArray:
+    """The likelihood ratio ``c (n + S) / (n (c + s))`` less gamma, with S = s + others.
 
-
-def _excess_ratio(c: FloatArray, s: float, total: float, n: int, gamma: float) -> FloatArray:
-    """The likelihood ratio less gamma, without cancellation."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        excess = (c * ((1.0 - gamma) * n + total) - gamma * n * s) / (n * (c + s))
-    return np.where(c == 0.0, -gamma, excess)
+    Near gamma = 1 by its difference from 1, which cancels no more than its terms do.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if 0.5 <= gamma <= 2.0:
+            above = (c * others - s * (n - c)) / (n * (c + s)) + (1.0 - gamma)
+        else:
+            above = c / (c + s) * ((n + s + others) / n) - gamma
+    return np.where(c == 0.0, -gamma, above)
 
 
 def _beta_binomial(n: int, a: float, b: float) -> Law:
@@ -438,20 +461,3 @@ def _beta_binomial(n: int, a: float, b: float) -> Law:
         rising = np.cumprod(1.0 / ratio[:mode][::-1])[::-1]
         law = np.concatenate([rising, [1.0], np.cumprod(ratio[mode:])])
         return first, law / law.sum()
-
-
-def _panel_tradeoff(panel: Panel, n: int) -> Curve:
-    weights, cells = np.unique(panel.weights, return_counts=True)
-    total = float(panel.weights.sum())
-    parts, outcomes = [], 0
-    for weight, times in zip(weights.tolist(), cells.tolist(), strict=True):
-        first, law = _beta_binomial(n, weight + 1.0, max(total - weight, 0.0))
-        outcomes += law.size
-        refuse_outcomes(outcomes)
-        c = first + np.arange(float(law.size))
-        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            ratio = np.where(c == 0.0, 0.0, c / (c + weight) * ((n + total) / n))
-            p_out = times * weight / total * law
-            parts.append((p_out, p_out * ratio, np.log(ratio)))
-    dropped = 0.0 if n < _WHOLE else 4.0 * math.exp(-DROP)
-    return curve_of(*map(np.concatenate, zip(*parts, strict=True)), dropped=dropped)

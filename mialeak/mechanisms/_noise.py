@@ -160,7 +160,7 @@ class Synthetic(CellMechanism):
     def _most(self, last: IntArray) -> IntArray:
         """The last synthetic count that matters to windows that end at these counts."""
         mean = self._per_row() * last
-        return np.ceil(mean + _WIDTH * np.sqrt(mean) + _MORE).astype(np.int64)
+        return np.asarray(np.ceil(mean + _WIDTH * np.sqrt(mean) + _MORE), np.int64)
 
     def _least(self, first: IntArray) -> IntArray:
         """The first that matters to windows that begin at these counts."""
@@ -211,7 +211,7 @@ class Synthetic(CellMechanism):
             why = f"a cell of about {counts[0]:,} rows has too many synthetic counts"
             remedy = "Leave the columns out that make it, or ask about fewer synthetic rows"
             unsupported("The leakage of synthetic rows", "for this table", why, remedy)
-        means = self._per_row() * counts
+        means = np.asarray(self._per_row() * counts, np.float64)
         out = np.empty((len(measure), size))
         for start in range(0, size, _STRIDE):
             shown = np.arange(low + start, low + min(start + _STRIDE, size), dtype=np.float64)
