@@ -1,7 +1,9 @@
-"""A release as a file: the people, the outputs and the limits of a gate, in TOML."""
+"""A release as a file: people, outputs and limits of a gate in TOML, and the results of ACRO."""
 
 from __future__ import annotations
 
+import csv
+import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +12,11 @@ from typing import Any
 
 from mialeak._arrays import invalid
 from mialeak._columns import near
+from mialeak._fields import is_number
 from mialeak._io import read_table
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 
-__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "read_plan"]
+__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "PublishedTable", "read_acro", "read_plan"]
 
 #: The first key of a plan.
 PLAN_SCHEMA = "mialeak.release-plan/1"
@@ -23,6 +26,7 @@ _LIMITS = ("determined", "max_leakage", "max_row_leakage")
 _OUTPUT_KEYS = {
     "table": ("table", "where", "protect", "published"),
     "mean": ("mean", "where"),
+    "acro": ("acro", "outputs", "where"),
 }
 _PROTECTIONS: dict[str, tuple[Callable[[Any], CellMechanism], type]] = {
     "round": (Round, int),
@@ -34,10 +38,13 @@ _PROTECTIONS: dict[str, tuple[Callable[[Any], CellMechanism], type]] = {
 
 @dataclass(frozen=True)
 class PlannedOutput:
-    """An output of a plan: "table" or "mean", and the arguments of the method that adds it."""
+    """An output of a plan: "table", "mean" or "acro", and arguments of the method that adds it.
+
+    `columns` is the file of the results of ACRO.
+    """
 
     kind: str
-    columns: Sequence[str]
+    columns: Sequence[str] | Path
     arguments: Mapping[str, Any]
 
 
@@ -83,10 +90,12 @@ def read_plan(path: Any) -> Plan:
     files: list[Path] = []
     markers = content.get("missing", [])
 
+    def file(name: Any, where: str) -> Path:
+        files.append(_inside(path, name, where))
+        return files[-1]
+
     def table(name: Any, where: str) -> Any:
-        file = _inside(path, name, where)
-        files.append(file)
-        return read_table(file, missing=markers)
+        return read_table(file(name, where), missing=markers)
 
     threshold = content.get("threshold", 10)
     if type(threshold) is not int or threshold < 1:
@@ -100,13 +109,17 @@ def read_plan(path: Any) -> Plan:
         missing=markers,
         threshold=threshold,
         limits=limits,
-        outputs=[_output(each, k, path.name, table) for k, each in enumerate(outputs, 1)],
+        outputs=[_output(each, k, path.name, table, file) for k, each in enumerate(outputs, 1)],
         files=files,
     )
 
 
 def _output(
-    content: dict[str, Any], number: int, name: str, table: Callable[[Any, str], Any]
+    content: dict[str, Any],
+    number: int,
+    name: str,
+    table: Callable[[Any, str], Any],
+    file: Callable[[Any, str], Path],
 ) -> PlannedOutput:
     """Output `number` of the plan."""
     where = f"output {number} of {name}"
@@ -114,9 +127,13 @@ def _output(
     if len(kinds) != 1:
         every = tuple(dict.fromkeys(key for keys in _OUTPUT_KEYS.values() for key in keys))
         _known(content, every, where)
-        invalid(where, 'name its columns as table = ["a", "b"] or as mean = ["a"], one of them')
+        rule = 'name its columns as table = ["a", "b"] or as mean = ["a"], or a file as acro = "a"'
+        invalid(where, f"{rule}, one of them")
     kind = kinds[0]
     _known(content, _OUTPUT_KEYS[kind], where)
+    if kind == "acro":
+        arguments = {key: content[key] for key in ("outputs", "where") if key in content}
+        return PlannedOutput(kind, file(content[kind], f"acro in {where}"), arguments)
     columns = content[kind]
     columns = [columns] if isinstance(columns, str) else columns
     if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
@@ -178,3 +195,94 @@ def _known(content: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 def _require(content: Mapping[str, Any], key: str, kind: type, where: str) -> None:
     if not isinstance(content.get(key), kind):
         invalid(f"{key} of {where}", "be the name of a file", value=content.get(key))
+
+
+# ---- the results of ACRO ----
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of counts of another tool: its columns, and the counts with None where one is hidden.
+
+    `columns` has a name for each part of a cell, None where the tool does not write it.
+    """
+
+    name: str
+    columns: tuple[str | None, ...]
+    counts: Mapping[tuple[str, ...], float | None]
+
+
+def read_acro(
+    path: Any, people: Sequence[Any]
+) -> tuple[list[PublishedTable], list[str], list[Path]]:
+    """The tables of counts among the outputs in a ``results.json`` of ACRO.
+
+    With them the names and kinds of the outputs that are none, and the files.  `people` are the
+    columns of the people: names of an index are known by them.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of ACRO, from its version 0.4 on, or names a file outside its folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / "results.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        invalid(str(path), f"be JSON ({error})")
+    results = content.get("results") if isinstance(content, dict) else None
+    if not isinstance(results, dict) or "version" not in content:
+        invalid(str(path), "be the results.json that ACRO writes, from version 0.4 on")
+    tables, others, files = [], [], [path]
+    for name, output in results.items():
+        kind = str(output.get("properties", {}).get("method") or output.get("type"))
+        tabular = [
+            _inside(path, each["name"], f"a file of {name}")
+            for each in output.get("files", [])
+            if str(each["name"]).endswith(".csv")
+        ]
+        read = (
+            [_counts_of(file, people) for file in tabular] if output.get("type") == "table" else []
+        )
+        if not read or any(each is None for each in read):
+            others.append(f"{name} ({kind})")
+            continue
+        files += tabular
+        for each in read:
+            assert each is not None
+            tables.append(PublishedTable(name.strip(), *each))
+    return tables, others, files
+
+
+def _counts_of(
+    file: Path, people: Sequence[Any]
+) -> tuple[tuple[str | None, ...], dict[tuple[str, ...], float | None]] | None:
+    """The columns and counts of a cross-tabulation; None if it holds other values than counts.
+
+    pandas writes one line of headers, the names of the index and the values of a column without its
+    name; or a line for each of several columns, with their names, and one for the index.
+    """
+    with file.open(newline="", encoding="utf-8") as handle:
+        lines = [line for line in csv.reader(handle) if line]
+    heads = next((k for k, line in enumerate(lines) if k and line[0] and not any(line[1:])), None)
+    if not lines:
+        return None
+    if heads is None:
+        known = [name in map(str, people) for name in lines[0]]
+        width = max(1, known.index(False) if False in known else len(known) - 1)
+        names: tuple[str | None, ...] = (*lines[0][:width], None)
+        labels, body = [lines[0][width:]], lines[1:]
+    else:
+        width = 1
+        names = (lines[heads][0], *(line[0] for line in lines[:heads]))
+        labels, body = [line[width:] for line in lines[:heads]], lines[heads + 1 :]
+    counts: dict[tuple[str, ...], float | None] = {}
+    for line in body:
+        for place, text in enumerate(line[width:]):
+            count = float(text) if is_number(text) else None
+            if (count is None and text) or (count is not None and count != int(count)):
+                return None
+            counts[(*line[:width], *(each[place] for each in labels))] = count
+    return names, counts
