@@ -189,7 +189,7 @@ class Analysis:
             return whole, whole, whole, np.ones(mass.size, np.bool_)
         counted = self.leakage_of(mass)
         high, exact = counted, self.design.determined.copy()
-        if any(each.asymptotic for each in self.outputs):  # may tell those in one cell apart
+        if any(each.asymptotic for each in self.outputs):  # may separate those of one cell
             high = self.leakage_of(np.ones_like(mass))
             exact &= mass == 1
         low = np.where(self.design.determined, counted, 0.0)

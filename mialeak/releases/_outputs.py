@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid, listed, unsupported
+from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._columns import each_factor
 from mialeak._fields import is_number
 from mialeak._report.text import printable
 from mialeak.mechanisms import CellMechanism, Round, Suppress
 from mialeak.releases._people import People, Where, conditions_in_words, is_quantity
-from mialeak.releases._plan import PublishedTable
 
-__all__ = ["Output", "acro_outputs", "as_protection", "mean_output", "table_output"]
+__all__ = ["Output", "as_protection", "mean_output", "table_output"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -259,85 +258,3 @@ def mean_output(
         weights=weights,
         asymptotic=kind == "estimate",
     )
-
-
-# ---- tables of ACRO ----
-
-#: What ACRO calls the totals of a table, where nobody has such a value.
-_TOTALS = ("All", "Total")
-
-
-def acro_outputs(people: People, table: PublishedTable, where: Any, before: int) -> list[Output]:
-    """A table as ACRO published it, and its totals where they are published for themselves."""
-    limits, parts = Where.of(people, where), list(zip(*table.counts, strict=True))
-    names, words = [], []
-    for name, values in zip(table.columns, parts, strict=True):
-        levels = list(dict.fromkeys(values))
-        names.append(_column_of(people, levels, names) if name is None else _named(people, name))
-        words.append({_word(value): value for value in people.column(names[-1]).values})
-    cells: dict[tuple[Any, ...], dict[tuple[Any, ...], float | None]] = {}
-    for labels, count in table.counts.items():
-        total = [
-            (label in _TOTALS or not label) and label not in known
-            for label, known in zip(labels, words, strict=True)
-        ]
-        kept = tuple(name for name, summed in zip(names, total, strict=True) if not summed)
-        values = tuple(
-            known.get(label, label)
-            for label, known, summed in zip(labels, words, total, strict=True)
-            if not summed
-        )
-        cells.setdefault(kept, {})[values] = count
-    whole = cells.pop(tuple(names), {})
-    outputs = []
-    for kept, counts in [(tuple(names), whole), *cells.items()]:
-        if kept and (kept == tuple(names) or not _are_sums(counts, whole, names, kept)):
-            shown = {name: [cell[k] for cell in counts] for k, name in enumerate(kept)}
-            column = max(("n", *map(str, kept)), key=len) + "_"  # none of their names
-            shown[column] = list(counts.values())
-            number = before + len(outputs) + 1
-            outputs.append(table_output(people, number, kept, limits, None, shown))
-    return outputs
-
-
-def _are_sums(
-    totals: Mapping[Any, float | None],
-    cells: Mapping[tuple[Any, ...], float | None],
-    names: Sequence[Any],
-    kept: Sequence[Any],
-) -> bool:
-    """Whether totals are the sums of the cells that are shown, and so nothing new."""
-    sums: dict[Any, float] = {}
-    for cell, count in cells.items():
-        label = tuple(cell[names.index(name)] for name in kept)
-        sums[label] = sums.get(label, 0.0) + (count or 0.0)
-    return all(count is None or sums.get(label, 0.0) == count for label, count in totals.items())
-
-
-def _word(value: Any) -> str:
-    """A value as a file has it."""
-    return "" if value is None else str(value)
-
-
-def _named(people: People, name: str) -> Any:
-    """The column of the people that a file calls `name`."""
-    same = [each for each in people.names if str(each) == name]
-    if not same:
-        remedy = "Pass the people that the outputs were made from"
-        invalid("people", f"have the column {name!r} of the table", remedy=remedy)
-    return same[0]
-
-
-def _column_of(people: People, levels: Sequence[str], taken: Sequence[Any]) -> Any:
-    """The only column of the people that has all these values, beside totals."""
-    fitting = []
-    for each in people.names:
-        words = set(map(_word, people.column(each).values)) if each not in taken else set()
-        if words and all(level in words or level in _TOTALS for level in levels):
-            fitting.append(each)
-    if len(fitting) != 1:
-        having = f"{listed(fitting)} have them" if fitting else "none has them"
-        rule = f"have one column with the values {listed(levels)} of the table; {having}"
-        remedy = "ACRO does not write its name. Pass people without further columns of these values"
-        invalid("people", rule, remedy=remedy)
-    return fitting[0]

@@ -1,9 +1,7 @@
-"""A release as a file: people, outputs and limits of a gate in TOML, and the results of ACRO."""
+"""A release as a file: the people, the outputs and the limits of a gate, in TOML."""
 
 from __future__ import annotations
 
-import csv
-import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +10,10 @@ from typing import Any
 
 from mialeak._arrays import invalid
 from mialeak._columns import near
-from mialeak._fields import is_number
 from mialeak._io import read_table
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 
-__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "PublishedTable", "read_acro", "read_plan"]
+__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "inside_folder", "read_plan"]
 
 #: The first key of a plan.
 PLAN_SCHEMA = "mialeak.release-plan/1"
@@ -91,7 +88,7 @@ def read_plan(path: Any) -> Plan:
     markers = content.get("missing", [])
 
     def file(name: Any, where: str) -> Path:
-        files.append(_inside(path, name, where))
+        files.append(inside_folder(path, name, where))
         return files[-1]
 
     def table(name: Any, where: str) -> Any:
@@ -173,7 +170,7 @@ def _limits(content: Any, name: str) -> dict[str, float]:
     return content
 
 
-def _inside(path: Path, name: Any, where: str) -> Path:
+def inside_folder(path: Path, name: Any, where: str) -> Path:
     """A file that a plan names: in the folder of the plan, or below it."""
     if not isinstance(name, str):
         invalid(f"{where} of {path.name}", "be the name of a file", value=name)
@@ -195,94 +192,3 @@ def _known(content: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 def _require(content: Mapping[str, Any], key: str, kind: type, where: str) -> None:
     if not isinstance(content.get(key), kind):
         invalid(f"{key} of {where}", "be the name of a file", value=content.get(key))
-
-
-# ---- the results of ACRO ----
-
-
-@dataclass(frozen=True)
-class PublishedTable:
-    """A table of counts of another tool: its columns, and the counts with None where one is hidden.
-
-    `columns` has a name for each part of a cell, None where the tool does not write it.
-    """
-
-    name: str
-    columns: tuple[str | None, ...]
-    counts: Mapping[tuple[str, ...], float | None]
-
-
-def read_acro(
-    path: Any, people: Sequence[Any]
-) -> tuple[list[PublishedTable], list[str], list[Path]]:
-    """The tables of counts among the outputs in a ``results.json`` of ACRO.
-
-    With them the names and kinds of the outputs that are none, and the files.  `people` are the
-    columns of the people: names of an index are known by them.
-
-    Raises
-    ------
-    ValueError
-        If the file is none of ACRO, from its version 0.4 on, or names a file outside its folder.
-    """
-    path = Path(path)
-    if path.is_dir():
-        path = path / "results.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        invalid(str(path), f"be JSON ({error})")
-    results = content.get("results") if isinstance(content, dict) else None
-    if not isinstance(results, dict) or "version" not in content:
-        invalid(str(path), "be the results.json that ACRO writes, from version 0.4 on")
-    tables, others, files = [], [], [path]
-    for name, output in results.items():
-        kind = str(output.get("properties", {}).get("method") or output.get("type"))
-        tabular = [
-            _inside(path, each["name"], f"a file of {name}")
-            for each in output.get("files", [])
-            if str(each["name"]).endswith(".csv")
-        ]
-        read = (
-            [_counts_of(file, people) for file in tabular] if output.get("type") == "table" else []
-        )
-        if not read or any(each is None for each in read):
-            others.append(f"{name} ({kind})")
-            continue
-        files += tabular
-        for each in read:
-            assert each is not None
-            tables.append(PublishedTable(name.strip(), *each))
-    return tables, others, files
-
-
-def _counts_of(
-    file: Path, people: Sequence[Any]
-) -> tuple[tuple[str | None, ...], dict[tuple[str, ...], float | None]] | None:
-    """The columns and counts of a cross-tabulation; None if it holds other values than counts.
-
-    pandas writes one line of headers, the names of the index and the values of a column without its
-    name; or a line for each of several columns, with their names, and one for the index.
-    """
-    with file.open(newline="", encoding="utf-8") as handle:
-        lines = [line for line in csv.reader(handle) if line]
-    heads = next((k for k, line in enumerate(lines) if k and line[0] and not any(line[1:])), None)
-    if not lines:
-        return None
-    if heads is None:
-        known = [name in map(str, people) for name in lines[0]]
-        width = max(1, known.index(False) if False in known else len(known) - 1)
-        names: tuple[str | None, ...] = (*lines[0][:width], None)
-        labels, body = [lines[0][width:]], lines[1:]
-    else:
-        width = 1
-        names = (lines[heads][0], *(line[0] for line in lines[:heads]))
-        labels, body = [line[width:] for line in lines[:heads]], lines[heads + 1 :]
-    counts: dict[tuple[str, ...], float | None] = {}
-    for line in body:
-        for place, text in enumerate(line[width:]):
-            count = float(text) if is_number(text) else None
-            if (count is None and text) or (count is not None and count != int(count)):
-                return None
-            counts[(*line[:width], *(each[place] for each in labels))] = count
-    return names, counts

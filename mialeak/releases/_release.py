@@ -12,16 +12,16 @@ from mialeak._arrays import as_choice, as_count, invalid, unsupported
 from mialeak._blocks import progress_bar
 from mialeak._columns import choose_columns, near
 from mialeak.estimators import InfluenceFunctions, influence_of
+from mialeak.releases._acro import acro_outputs, read_acro
 from mialeak.releases._analysis import Analysis, codes_of, joined
 from mialeak.releases._outputs import (
     Output,
-    acro_outputs,
     as_protection,
     mean_output,
     table_output,
 )
 from mialeak.releases._people import People, Where
-from mialeak.releases._plan import Plan, read_acro, read_plan
+from mialeak.releases._plan import Plan, read_plan
 from mialeak.releases._report import OutputCost, ReleaseReport, cost_between, report_of
 
 __all__ = ["Release"]
@@ -237,8 +237,8 @@ class Release:
             If the file is none of ACRO, has no such output, no column of the people or several have
             the values of a table, or a table differs from the people.
         """
-        tables, others, _ = read_acro(results, self._names)
-        known = [*(each.name for each in tables), *(each.partition(" (")[0] for each in others)]
+        tables, others = read_acro(results, self._names)
+        known = [*(each.name for each in tables), *others]
         chosen = known if outputs is None else list(outputs)
         for name in chosen:
             if name not in known:
@@ -255,7 +255,8 @@ class Release:
                     raise type(error)(f"{each.name} of ACRO: {error}") from error
         for output in added:
             self._add(output)
-        self._unread += [each for each in others if each.partition(" (")[0] in chosen]
+        self._unread += [f"{name} ({kind})" for name, kind in others.items() if name in chosen]
+        self._reports.clear()
 
     def add_estimate(self, fitted: Any, X: Any = None, y: Any = None) -> None:
         """Add an estimate that was fitted to all people, by its influence functions.
