@@ -12,11 +12,11 @@ v         ``A' w``: what a person of each cell adds to T
 T         the weighted sum of the published counts, modulo M
 ========  ====================================================================================
 
-The attacker sees the pair (c, T).  For n independent people the weights that best separate the target
-from a random person are ``G^-1 a_k`` with ``G = A diag(p) A'``: the asymptotic score of a released
-mean.  Here they are rounded to whole numbers, so that T has a law on M residues, and c beside T
-shows the empty cells that no linear score sees.  With f the transform of v's law over the cells in
-c, g that over all others ::
+The attacker sees the pair (c, T).  For n independent people the weights that best separate the
+target from a random person are ``G^-1 a_k`` with ``G = A diag(p) A'``: the asymptotic score of a
+released mean.  Here they are rounded to whole numbers, so that T has a law on M residues, and c
+beside T shows the empty cells that no linear score sees.  With f the transform of v's law over the
+cells in c, g that over all others ::
 
     c = a without the target    C(n, a)     f^a     g^(n-a)
     c = a with it               C(n-1, a-1) f^(a-1) g^(n-a) times that of one person of cell k

@@ -97,11 +97,11 @@ def read_plan(path: Any) -> Plan:
     threshold = content.get("threshold", 10)
     if type(threshold) is not int or threshold < 1:
         invalid(f"threshold of {path.name}", "be a whole number of at least 1", value=threshold)
-    register = content.get("population")
+    register, named = content.get("population"), (None, "independent")
     return Plan(
         path=path,
         people=table(content["people"], "people"),
-        population=None if register is None else table(register, "population"),
+        population=table(register, "population") if register not in named else register,
         na=content.get("na", "error"),
         missing=markers,
         threshold=threshold,

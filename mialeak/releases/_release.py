@@ -70,8 +70,10 @@ class Release:
     count leaks that is published or follows from published ones; both are exact leakages of one
     count [AGP25]_.  They agree for a cell that is *determined*, whose count is a combination of
     the published numbers: the leakage is then exact.  It is exact, too, for so few people and
-    cells that all populations can be gone through.  Between the two ends stands the limit for many
-    people in every cell, that of a released mean [AB25]_.
+    cells that all populations can be gone through, and for tables whose columns make a tree, if
+    the columns are independent given those that tables share: the likelihood ratio is the product
+    of the counts of the target's cells in the tables over those in the shared columns.  Between
+    the two ends stands the limit for many people in every cell, that of a released mean [AB25]_.
 
     Which cells are determined is decided modulo a prime and proved in exact integers.  The number
     of people is taken to be known.  Cells that nobody of the population has are known to be empty;
