@@ -168,7 +168,7 @@ def checked(people, outputs):
     follows = determined(people, outputs)
     for most in (_enumeration._MOST_POPULATIONS, 0):
         with mock.patch.object(_enumeration, "_MOST_POPULATIONS", most):
-            report = release_of(people, outputs).leakage()
+            report = release_of(people, outputs).leakage(attacks=100)
         exact = report.exact[report.row_cells]
         low, high = report.row_leakage.lower, report.row_leakage.upper
         value = report.value[report.row_cells]

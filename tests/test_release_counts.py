@@ -15,6 +15,7 @@ from mialeak import Release
 from mialeak.mechanisms import Round, Suppress
 from mialeak.releases import Recovered, _design
 from mialeak.releases._design import Design
+from mialeak.releases._explanations import count_range
 from mialeak.releases._modular import PRIME, fractions_modulo
 
 # --- rank against fractions -----------------------------------------------------------------------
@@ -43,6 +44,26 @@ def test_determined_cells_agree_with_the_rank_of_fractions(most_rows):
                 assert np.array_equal(total, unit[0])
                 follows += 1
     assert follows > 50
+
+
+def test_factors_of_other_cells_are_not_taken_over():
+    """Too many rows for the rank: the first design has the same rows, but more cells."""
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        cells, rows = int(rng.integers(4, 9)), int(rng.integers(2, 5))
+        matrix = np.vstack([np.ones(cells, int), rng.integers(0, 2, (rows, cells))])
+        more = np.zeros((int(rng.integers(1, 5)), cells), int)
+        for row in more:
+            row[rng.integers(0, cells, int(rng.integers(1, 3)))] = 1
+        people, both = rng.integers(1, 1000, cells), np.vstack([matrix, more])
+        with mock.patch.object(_design, "MOST_ROWS", len(matrix)):
+            first = Design.of(sparse.csr_matrix(matrix), people)
+            design = Design.of(sparse.csr_matrix(both), people, first)
+        units = np.eye(cells, dtype=int)
+        truth = [rank(np.vstack([both, units[[k]]])) == rank(both) for k in range(cells)]
+        assert np.all(design.determined <= truth)
+        if design.complete:
+            assert np.array_equal(design.determined, truth)
 
 
 def test_a_combination_of_many_blocks_is_proved():
@@ -201,3 +222,34 @@ def test_rounded_counts_are_narrowed_by_exact_ones():
     assert (one.low, one.high) == (12, 12)
     assert (zero.shown_low, zero.shown_high) == (3, 7)
     assert zero.low == zero.high == 7
+
+
+def test_a_range_of_large_counts_holds_every_table_that_fits():
+    """A solver stops at a gap of 1e-4 by default: here 3 below a count of 68,070."""
+    matrix = np.array(
+        [
+            [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+            [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1],
+            [1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+            [1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1],
+            [0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1],
+            [0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1],
+        ]
+    )
+    low = np.array([997598, 539082, 68067, 745593, 302182, 330942])
+    high = np.array([997598, 539086, 68070, 745595, 302187, 330942])
+    table = np.array([68070, 382894, 7551, 0, 0, 0, 208140, 244452, 1, 0, 86490])
+    assert np.all((low <= matrix @ table) & (matrix @ table <= high))
+    ends = count_range(sparse.csr_matrix(matrix), low, high, np.array([0]))
+    assert ends[0] <= table[0] <= ends[1]
+
+
+@pytest.mark.parametrize("counts", [[30, None, None], ["30", "", ""]], ids=["missing", "empty"])
+def test_what_a_protection_hides_is_no_gap_in_what_was_published(counts):
+    """Two hidden counts of at most 2 that sum to 4, in the table as it was published."""
+    release = Release({"k": ["a"] * 30 + ["b"] * 2 + ["c"] * 2})
+    release.add_table(["k"], protect=Suppress(3), published={"k": list("abc"), "n": counts})
+    cells = release.leakage().recovered
+    assert [(each.shown_low, each.shown_high, each.low, each.high) for each in cells] == [
+        (0, 2, 2, 2)
+    ] * 2

@@ -10,11 +10,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from release_truth import checked, compositions, drawn, release_of
+from release_truth import checked, compositions, drawn, rank, release_of
 
 from mialeak import Release, atom_leakage, table_leakage
 from mialeak.datasets import load_adult
-from mialeak.estimators import mean_influence
+from mialeak.estimators import mean_influence, quantile_influence
 from mialeak.mechanisms import Geometric
 from mialeak.releases import (
     Determined,
@@ -395,3 +395,95 @@ def test_a_random_protection_has_bounds():
     assert math.isclose(report.low[report.row_cells[2]], truth, rel_tol=1e-12)
     assert report.kind == "bound"
     assert report.average.low < report.average.high
+
+
+# --- groups that a further output splits ----------------------------------------------------------
+
+
+def test_a_further_table_does_not_hide_a_group():
+    """Three bands of age give 60 to 64; a table of jobs splits these two people."""
+    people = {"age": [25] * 30 + [50] * 30 + [62] * 2 + [70] * 30, "job": list("pq" * 46)}
+    people["all"] = ["x"] * 92
+    release = Release(people)
+    for ends in ((20, 39), (40, 59), (20, 64)):
+        release.add_table(["all"], where={"age": {"min": ends[0], "max": ends[1]}})
+    release.add_table(["job"])
+    (group,) = release.leakage().determined
+    assert (group.people, group.rows, group.terms, group.by_design) == (2, (60, 61), 3, True)
+    assert group.group == "age = 62"
+    people = {
+        "sex": list("f" * 30 + "m" * 30),
+        "smokes": [0] * 55 + [1] * 5,
+        "job": list("pq" * 30),
+    }
+    release = Release(people)
+    for name in people:
+        release.add_table([name])
+    assert [g.group for g in release.leakage(threshold=40).determined] == ["sex = m, smokes = 0"]
+
+
+def test_every_small_group_of_a_few_columns_is_found():
+    """By the rank of fractions, for every pair of columns, with a third that splits all groups."""
+    rng, followed = np.random.default_rng(6), 0
+    for _ in range(25):
+        people = {name: rng.integers(0, 3, 40).tolist() for name in "ab"}
+        people["c"] = [k % 5 for k in range(40)]
+        outputs = [(["a"], None), (["b"], None), (["c"], None)]
+        outputs += [(["a"], {"b": [0, 1]}), (["b"], {"a": [int(rng.integers(3)), 2]})]
+        release = Release(people)
+        for by, where in outputs:
+            release.add_table(by, where=where)
+        report = release.leakage(threshold=40)
+        pairs = list(itertools.product(range(3), repeat=2))
+        matrix = [[1] * 9]
+        for by, where in outputs:
+            if by != ["c"]:
+                inside = [
+                    all({"a": a, "b": b}[x] in taken for x, taken in (where or {}).items())
+                    for a, b in pairs
+                ]
+                matrix += [
+                    [
+                        int(cell["ab".index(by[0])] == k and taken)
+                        for cell, taken in zip(pairs, inside, strict=True)
+                    ]
+                    for k in range(3)
+                ]
+        occurs = [cell in set(zip(people["a"], people["b"], strict=True)) for cell in pairs]
+        shown = [[x for x, here in zip(row, occurs, strict=True) if here] for row in matrix]
+        reported = {each.rows for each in report.determined}
+        for a, b in itertools.compress(pairs, occurs):
+            unit = [int(cell == (a, b)) for cell in itertools.compress(pairs, occurs)]
+            rows = {k for k in range(40) if (people["a"][k], people["b"][k]) == (a, b)}
+            if unit not in shown and rank([*shown, unit]) == rank(shown):
+                followed += 1
+                assert tuple(sorted(rows)) in reported
+    assert followed > 20
+
+
+def test_the_sums_of_influence_are_no_exact_answer():
+    """The median of five numbers, by all samples: two values of influence, five of the median."""
+    values = [0, 1, 2, 3, 10]
+    samples = Counter(sorted(s)[2] for s in itertools.product(values, repeat=5))
+    release = Release({"x": values})
+    release.add_estimate(quantile_influence(np.array(values, float), 0.5, density=[0.1]))
+    report = release.leakage()
+    assert report.kind == "bound"
+    assert report.n_determined == 0
+    assert not report.exact.any()
+    for row, target in enumerate(values):
+        with_target = Counter(sorted([*s, target])[2] for s in itertools.product(values, repeat=4))
+        truth = sum(abs(samples[x] / 5**5 - with_target[x] / 5**4) for x in values) / 2
+        assert report.row_leakage.lower[row] <= truth <= report.row_leakage.upper[row]
+
+
+def test_costs_count_groups_that_the_report_does_not_hold():
+    """60 wards: an age limit gives a person in each, a second one another person in each."""
+    rows = range(1800)
+    people = {"ward": [k // 30 for k in rows], "old": [k % 30 == 0 for k in rows]}
+    people["young"] = [k % 30 == 1 for k in rows]
+    release = Release(people)
+    release.add_table(["ward"])
+    release.add_table(["ward"], where={"old": False})
+    assert release.cost_of(["ward"], where={"young": False}).determined == 60
+    assert [each.determined for each in release.contributions()] == [60, 60]

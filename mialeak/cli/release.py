@@ -35,6 +35,9 @@ PLAN is a TOML file that names the table of the people and lists the outputs:
   [[outputs]]
   mean = ["income"]
 
+  [[outputs]]
+  acro = "outputs/results.json"
+
   [limits]
   determined = 0
 
@@ -75,6 +78,14 @@ def add_parser(commands: Any) -> None:
         help="also report what each output adds to the others: each is left out once",
     )
     add(
+        "--attacks",
+        type=_options.whole(0),
+        default=0,
+        metavar="K",
+        help="compute an attack on all published counts for the K cells of people at most risk; "
+        "it raises the lower ends (default: 0)",
+    )
+    add(
         "--max-determined",
         type=_options.whole(0),
         metavar="K",
@@ -110,6 +121,7 @@ def run(options: argparse.Namespace) -> int:
     report = release.leakage(
         threshold=plan.threshold,
         confidence=options.confidence,
+        attacks=options.attacks,
         progress=_output.shows_progress(),
     )
     costs = release.contributions(threshold=plan.threshold) if options.contributions else None

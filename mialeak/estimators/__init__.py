@@ -5,12 +5,15 @@ each row by that row's influence over n.  What is known of released means then h
 leakage score of every row, the trade-off curve, the covariance score of a release.
 """
 
-from mialeak.estimators._descriptive import mean_influence, quantile_influence, variance_influence
-from mialeak.estimators._equations import z_estimator
+from mialeak.estimators._descriptive import (
+    joint_influence,
+    mean_influence,
+    quantile_influence,
+    variance_influence,
+)
 from mialeak.estimators._fitted import influence_of
 from mialeak.estimators._influence import InfluenceFunctions
-from mialeak.estimators._joint import joint_influence
-from mialeak.estimators._regression import least_squares_influence, logistic_influence
+from mialeak.estimators._regression import least_squares_influence, logistic_influence, z_estimator
 
 __all__ = [
     "InfluenceFunctions",

@@ -10,9 +10,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid, require
-from mialeak.estimators._equations import linear_influence
 from mialeak.estimators._influence import InfluenceFunctions
-from mialeak.estimators._regression import as_regression, logistic_terms, squares_influence
+from mialeak.estimators._regression import (
+    as_regression,
+    linear_influence,
+    logistic_terms,
+    squares_influence,
+)
 
 __all__ = ["influence_of"]
 

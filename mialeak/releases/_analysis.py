@@ -124,6 +124,7 @@ class Analysis:
         self.design, self.published = self._design(
             self._always, None if before is None else before.design
         )
+        self._basis = self.design.basis
         self.shown, self.shown_published = self.design, self.published
         if not all(self._always):
             self.shown, self.shown_published = self._design(
@@ -188,7 +189,7 @@ class Analysis:
             return whole, whole, whole, np.ones(mass.size, np.bool_)
         counted = self.leakage_of(mass)
         high, exact = counted, self.design.determined.copy()
-        if any(each.asymptotic for each in self.outputs):  # may tell those in one cell apart
+        if any(each.asymptotic for each in self.outputs):  # may separate those of one cell
             high = self.leakage_of(np.ones_like(mass))
             exact &= mass == 1
         low = np.where(self.design.determined, counted, 0.0)
@@ -288,9 +289,9 @@ class Analysis:
         ``erf(sqrt(m / 8))`` with ``m = (a_k' G^-1 a_k - 1) / n``, G the weighted Gram matrix of
         the rows: the leakage score of the mean of what a person adds to the published numbers.
         """
+        if not self.design.complete or self._basis.size > MOST_ROWS:
+            return np.zeros(self.atoms.first.size)
         matrix = self._real_rows()
-        if matrix.shape[0] > MOST_ROWS:
-            return np.zeros(matrix.shape[1])
         mass = self.atoms.mass / self.atoms.mass.sum()
         scale = np.sqrt(matrix.multiply(matrix) @ mass)
         scale[scale == 0.0] = 1.0
@@ -305,6 +306,10 @@ class Analysis:
         """``a_k' G^-1 a_k`` of every cell; of the rows of the previous analysis it is known."""
         before = self._previous
         known = None if before is None else before._inverse
+        if before is not None and not np.array_equal(
+            before._basis, self._basis[: len(before._basis)]
+        ):
+            known = None
         if before is None or known is None or self._sums_reals():
             gram = (matrix.multiply(mass) @ matrix.T).toarray()
             self._inverse = _inverse(gram)
@@ -335,7 +340,7 @@ class Analysis:
                 if output.scaled(name) is None:
                     inside = self.cells[number] >= 0
                     more.append(np.where(inside, values[self.atoms.first], 0.0))
-        matrix = self.design.matrix.astype(np.float64)
+        matrix = self.design.matrix[self._basis].astype(np.float64)
         return sparse.vstack([matrix, sparse.csr_matrix(np.array(more))]) if more else matrix
 
     # --- groups ---
@@ -359,8 +364,12 @@ class Analysis:
 
 def _inverse(gram: FloatArray) -> FloatArray:
     """The inverse of a Gram matrix of rows of variance 1, which may depend on each other."""
+    if not gram.size:
+        return gram
     gram[np.diag_indices(len(gram))] += _RIDGE
-    factor = linalg.lapack.dpotrf(gram, lower=1)[0]
+    factor, failed = linalg.lapack.dpotrf(gram, lower=1)
+    if failed:  # of rows that depend on each other, or sums that do
+        return np.asarray(linalg.pinvh(gram, rtol=1e-9))
     inverse = linalg.lapack.dpotri(factor, lower=1)[0]
     return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 

@@ -12,11 +12,11 @@ v         ``A' w``: what a person of each cell adds to T
 T         the weighted sum of the published counts, modulo M
 ========  ====================================================================================
 
-The attacker sees the pair (c, T).  For n independent people the weights that tell the target from a
-random person best are ``G^-1 a_k`` with ``G = A diag(p) A'``: the asymptotic score of a released
-mean.  Here they are rounded to whole numbers, so that T has a law on M residues, and c beside T
-shows the empty cells that no linear score sees.  With f the transform of v's law over the cells in
-c, g that over all others ::
+The attacker sees the pair (c, T).  For n independent people the weights that best separate the
+target from a random person are ``G^-1 a_k`` with ``G = A diag(p) A'``: the asymptotic score of a
+released mean.  Here they are rounded to whole numbers, so that T has a law on M residues, and c
+beside T shows the empty cells that no linear score sees.  With f the transform of v's law over the
+cells in c, g that over all others ::
 
     c = a without the target    C(n, a)     f^a     g^(n-a)
     c = a with it               C(n-1, a-1) f^(a-1) g^(n-a) times that of one person of cell k
@@ -47,7 +47,7 @@ ComplexArray = npt.NDArray[np.complex128]
 #: Steps of a weight to one standard deviation of v, and standard deviations of T in M residues.
 #: Rounding costs 1 % of the score, and T wraps around with probability 1e-4.
 _STEPS, _SPREAD = 10.0, 8.0
-#: Largest number of residues, for which the steps are coarser; values of c that are told apart.
+#: Largest number of residues, for which the steps are coarser; values of c that are separate.
 _MOST_RESIDUES, _MOST_VALUES = 1 << 17, 96
 #: Share of a row's variance that is added to it, so that dependent rows have weights.
 _RIDGE = 1e-9

@@ -112,6 +112,14 @@ class Design:
         short = self._short(group)
         return short if short is not None else self._long(group)
 
+    @property
+    def basis(self) -> IntArray:
+        """Rows of which all others are combinations; all rows where the rank is not known."""
+        core = self._whole_core
+        if core is None:
+            return np.arange(self.matrix.shape[0])
+        return core.rows[core.factors.basis]
+
     def keys_of(self, groups: Any) -> IntArray:
         """The sum of the keys of each group, a row of a sparse matrix each."""
         with np.errstate(over="ignore"):
@@ -291,7 +299,9 @@ class _Core:
         self, rng: np.random.Generator, known: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.bool_]:
         """Cells where a random null vector of A is 0, and whose combination is proved or known."""
-        if self.factors.rank == self.cells.size:  # so many rows are independent, over Q as well
+        if (
+            self.factors.basis.size == self.cells.size
+        ):  # so many rows are independent, over Q as well
             return np.ones_like(known)
         proved = known.copy()
         for place in np.flatnonzero((self._null_vector(rng) == 0) & ~known).tolist():

@@ -268,8 +268,8 @@ def _tree_leakage(
     if beyond_enumeration(len(chances), n):
         return 0, None
     vectors = _all_counts(len(chances), n)
-    logs = special.xlogy(vectors, chances) - special.gammaln(vectors + 1.0)
-    weight = np.exp(logs.sum(axis=1) + special.gammaln(n + 1.0))
+    log = special.gammaln(np.arange(n + 1) + 1.0)  # of factorials
+    weight = np.exp((special.xlogy(vectors, chances) - log[vectors]).sum(axis=1) + log[n])
     sums = len(vectors)
     vectors, weight = vectors[weight > _NEGLIGIBLE], weight[weight > _NEGLIGIBLE]
     counts = {frozenset[Any](): np.full(weight.size, n)}
@@ -288,19 +288,19 @@ def _tree_leakage(
             thinned.append((counts[base], min(1.0, of_clique / share_of[base])))
     while len(thinned) > 1:
         base, rate = thinned.pop()
-        repeats = base + 1
+        # Beyond this a binomial has less than `_NEGLIGIBLE` on each side (Bernstein).
+        reach = 34.0 + 10.2 * np.sqrt(base * rate * (1.0 - rate))
+        least = np.maximum(np.floor(base * rate - reach), 0.0).astype(np.int64)
+        repeats = np.minimum(np.ceil(base * rate + reach).astype(np.int64), base) - least + 1
         if repeats.sum() > _MOST_STATES:
             return 0, None
         sums += int(repeats.sum())
         row = np.repeat(np.arange(base.size), repeats)
-        count = np.arange(row.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        chance = weight[row] * np.exp(
-            special.gammaln(base[row] + 1.0)
-            - special.gammaln(count + 1.0)
-            - special.gammaln(base[row] - count + 1.0)
-            + special.xlogy(count, rate)
-            + special.xlog1py(base[row] - count, -rate)
-        )
+        count = np.arange(row.size) - np.repeat(np.cumsum(repeats) - repeats - least, repeats)
+        both = base[row]
+        logs = log[both] - log[count] - log[both - count]
+        logs += special.xlogy(count, rate) + special.xlog1py(both - count, -rate)
+        chance = weight[row] * np.exp(logs)
         taken = chance > _NEGLIGIBLE
         row, weight = row[taken], chance[taken]
         factor = factor[row] * count[taken]

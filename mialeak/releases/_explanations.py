@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -172,12 +172,12 @@ def determined_groups(
         for scope, cell in reversed([] if place is None else sources[place][-_MOST_SOURCES:]):
             every.append((scope.design.combination(np.array([cell])), scope.published))
         follows = [
-            _determined(analysis, _terms(combination, published), members)
+            _terms(combination, published)
             for combination, published in every
             if combination is not None
         ]
         if follows:
-            named[group] = min(follows, key=lambda each: (each.terms, not each.by_design))
+            named[group] = _determined(analysis, min(follows, key=_plainness(analysis)), members)
     order = [*named, *(group for group in range(groups.shape[0]) if group not in named)]
     return tuple(named.values()), analysis.marks_of(groups)[order]
 
@@ -210,6 +210,17 @@ def _terms(combination: Combination, published: Sequence[Published | None]) -> T
     """What is added first, then what is taken away; the number of people last of each."""
     order = sorted(combination.items(), key=lambda term: (term[1] < 0, term[0] == 0, term[0]))
     return [(published[row], weight) for row, weight in order]
+
+
+def _plainness(analysis: Analysis) -> Callable[[Terms], tuple[int, ...]]:
+    """By what the best explanation is chosen: fewest terms, and tables that describe the group."""
+
+    def order(terms: Terms) -> tuple[int, ...]:
+        others = any(each is None for each, _ in terms)  # the number of people
+        by_design = _by_design(analysis, terms) is not None
+        return len(terms), not by_design, others, -len(_columns(analysis, terms))
+
+    return order
 
 
 def _determined(analysis: Analysis, terms: Terms, group: IntArray) -> Determined:

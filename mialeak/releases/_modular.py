@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,10 +95,10 @@ class Factors:
         ]
         return Factors(len(matrix) + size, blocks + last)
 
-    @property
-    def rank(self) -> int:
-        """Rows of a basis."""
-        return sum(rows.size for rows, _, _, _ in self.blocks)
+    @functools.cached_property
+    def basis(self) -> IntArray:
+        """Rows that are independent: each of those that do not depend on the rows before."""
+        return np.concatenate([np.zeros(0, np.int64), *(rows for rows, _, _, _ in self.blocks)])
 
     def solve(self, right: IntArray) -> IntArray:
         """The solution that is 0 in the rows that take no part."""

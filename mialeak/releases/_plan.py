@@ -13,7 +13,7 @@ from mialeak._columns import near
 from mialeak._io import read_table
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 
-__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "read_plan"]
+__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "inside_folder", "read_plan"]
 
 #: The first key of a plan.
 PLAN_SCHEMA = "mialeak.release-plan/1"
@@ -23,6 +23,7 @@ _LIMITS = ("determined", "max_leakage", "max_row_leakage")
 _OUTPUT_KEYS = {
     "table": ("table", "where", "protect", "published"),
     "mean": ("mean", "where"),
+    "acro": ("acro", "outputs", "where"),
 }
 _PROTECTIONS: dict[str, tuple[Callable[[Any], CellMechanism], type]] = {
     "round": (Round, int),
@@ -34,10 +35,13 @@ _PROTECTIONS: dict[str, tuple[Callable[[Any], CellMechanism], type]] = {
 
 @dataclass(frozen=True)
 class PlannedOutput:
-    """An output of a plan: "table" or "mean", and the arguments of the method that adds it."""
+    """An output of a plan: "table", "mean" or "acro", and arguments of the method that adds it.
+
+    `columns` is the file of the results of ACRO.
+    """
 
     kind: str
-    columns: Sequence[str]
+    columns: Sequence[str] | Path
     arguments: Mapping[str, Any]
 
 
@@ -83,30 +87,36 @@ def read_plan(path: Any) -> Plan:
     files: list[Path] = []
     markers = content.get("missing", [])
 
+    def file(name: Any, where: str) -> Path:
+        files.append(inside_folder(path, name, where))
+        return files[-1]
+
     def table(name: Any, where: str) -> Any:
-        file = _inside(path, name, where)
-        files.append(file)
-        return read_table(file, missing=markers)
+        return read_table(file(name, where), missing=markers)
 
     threshold = content.get("threshold", 10)
     if type(threshold) is not int or threshold < 1:
         invalid(f"threshold of {path.name}", "be a whole number of at least 1", value=threshold)
-    register = content.get("population")
+    register, named = content.get("population"), (None, "independent")
     return Plan(
         path=path,
         people=table(content["people"], "people"),
-        population=None if register is None else table(register, "population"),
+        population=table(register, "population") if register not in named else register,
         na=content.get("na", "error"),
         missing=markers,
         threshold=threshold,
         limits=limits,
-        outputs=[_output(each, k, path.name, table) for k, each in enumerate(outputs, 1)],
+        outputs=[_output(each, k, path.name, table, file) for k, each in enumerate(outputs, 1)],
         files=files,
     )
 
 
 def _output(
-    content: dict[str, Any], number: int, name: str, table: Callable[[Any, str], Any]
+    content: dict[str, Any],
+    number: int,
+    name: str,
+    table: Callable[[Any, str], Any],
+    file: Callable[[Any, str], Path],
 ) -> PlannedOutput:
     """Output `number` of the plan."""
     where = f"output {number} of {name}"
@@ -114,9 +124,13 @@ def _output(
     if len(kinds) != 1:
         every = tuple(dict.fromkeys(key for keys in _OUTPUT_KEYS.values() for key in keys))
         _known(content, every, where)
-        invalid(where, 'name its columns as table = ["a", "b"] or as mean = ["a"], one of them')
+        rule = 'name its columns as table = ["a", "b"] or as mean = ["a"], or a file as acro = "a"'
+        invalid(where, f"{rule}, one of them")
     kind = kinds[0]
     _known(content, _OUTPUT_KEYS[kind], where)
+    if kind == "acro":
+        arguments = {key: content[key] for key in ("outputs", "where") if key in content}
+        return PlannedOutput(kind, file(content[kind], f"acro in {where}"), arguments)
     columns = content[kind]
     columns = [columns] if isinstance(columns, str) else columns
     if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
@@ -156,7 +170,7 @@ def _limits(content: Any, name: str) -> dict[str, float]:
     return content
 
 
-def _inside(path: Path, name: Any, where: str) -> Path:
+def inside_folder(path: Path, name: Any, where: str) -> Path:
     """A file that a plan names: in the folder of the plan, or below it."""
     if not isinstance(name, str):
         invalid(f"{where} of {path.name}", "be the name of a file", value=name)

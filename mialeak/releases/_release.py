@@ -10,10 +10,16 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count, invalid, unsupported
 from mialeak._blocks import progress_bar
-from mialeak._columns import choose_columns
+from mialeak._columns import choose_columns, near
 from mialeak.estimators import InfluenceFunctions, influence_of
+from mialeak.releases._acro import acro_outputs, read_acro
 from mialeak.releases._analysis import Analysis, codes_of, joined
-from mialeak.releases._outputs import Output, as_protection, mean_output, table_output
+from mialeak.releases._outputs import (
+    Output,
+    as_protection,
+    mean_output,
+    table_output,
+)
 from mialeak.releases._people import People, Where
 from mialeak.releases._plan import Plan, read_plan
 from mialeak.releases._report import OutputCost, ReleaseReport, cost_between, report_of
@@ -64,8 +70,10 @@ class Release:
     count leaks that is published or follows from published ones; both are exact leakages of one
     count [AGP25]_.  They agree for a cell that is *determined*, whose count is a combination of
     the published numbers: the leakage is then exact.  It is exact, too, for so few people and
-    cells that all populations can be gone through.  Between the two ends stands the limit for many
-    people in every cell, that of a released mean [AB25]_.
+    cells that all populations can be gone through, and for tables whose columns make a tree, if
+    the columns are independent given those that tables share: the likelihood ratio is the product
+    of the counts of the target's cells in the tables over those in the shared columns.  Between
+    the two ends stands the limit for many people in every cell, that of a released mean [AB25]_.
 
     Which cells are determined is decided modulo a prime and proved in exact integers.  The number
     of people is taken to be known.  Cells that nobody of the population has are known to be empty;
@@ -109,6 +117,7 @@ class Release:
         self._names = self._people.names
         self._outputs: list[Output] = []
         self._plan: Plan | None = None
+        self._unread: list[str] = []
         self._key: IntArray = np.zeros(sum(self._people.sizes), np.int64)
         self._analysis: Analysis | None = None
         self._reports: dict[tuple[int, float, int], ReleaseReport] = {}
@@ -132,7 +141,11 @@ class Release:
         release = cls(plan.people, plan.population, na=plan.na)
         release._plan = plan
         for number, output in enumerate(plan.outputs, 1):
-            add = {"table": release.add_table, "mean": release.add_mean}[output.kind]
+            add = {
+                "table": release.add_table,
+                "mean": release.add_mean,
+                "acro": release.add_acro,
+            }[output.kind]
             try:
                 add(output.columns, **output.arguments)
             except (ValueError, TypeError) as error:
@@ -202,6 +215,50 @@ class Release:
         where = Where.of(self._people, where)
         number = len(self._outputs) + 1
         self._add(mean_output(self._people, number, "mean", where, weights))
+
+    def add_acro(self, results: Any, *, outputs: Any = None, where: Any = None) -> None:
+        """Add the tables of counts in the results of ACRO, as it published them.
+
+        Each is compared with the people, and its hidden counts are checked as those of
+        ``add_table(..., published=...)`` are.  Totals ("All") count as outputs where they are not
+        the sums of the counts that are shown.  Outputs that are no tables of counts (means,
+        regressions, plots) are not read; the report names them.
+
+        Parameters
+        ----------
+        results : str or Path
+            The ``results.json`` that ACRO's ``finalise`` writes from version 0.4 on, or its folder.
+        outputs : sequence of str, optional
+            Names of the outputs to be read; by default all.
+        where : mapping, optional
+            The sub-population that they were made of, as for :meth:`add_table`.
+
+        Raises
+        ------
+        ValueError
+            If the file is none of ACRO, has no such output, no column of the people or several have
+            the values of a table, or a table differs from the people.
+        """
+        tables, others = read_acro(results, self._names)
+        known = [*(each.name for each in tables), *others]
+        chosen = known if outputs is None else list(outputs)
+        for name in chosen:
+            if name not in known:
+                remedy = near(name, known).replace("The table has", "There are")
+                invalid("outputs", "be outputs of the results", value=name, remedy=remedy)
+        added = []
+        for each in tables:
+            if each.name in chosen:
+                try:
+                    added += acro_outputs(
+                        self._people, each, where, len(self._outputs) + len(added)
+                    )
+                except (ValueError, TypeError) as error:
+                    raise type(error)(f"{each.name} of ACRO: {error}") from error
+        for output in added:
+            self._add(output)
+        self._unread += [f"{name} ({kind})" for name, kind in others.items() if name in chosen]
+        self._reports.clear()
 
     def add_estimate(self, fitted: Any, X: Any = None, y: Any = None) -> None:
         """Add an estimate that was fitted to all people, by its influence functions.
@@ -349,7 +406,7 @@ class Release:
             if analysis is None or analysis.outputs != tuple(outputs):
                 analysis = Analysis(self._people, outputs, key, analysis)
             done(1)
-            report = report_of(analysis, threshold, confidence, attacks)
+            report = report_of(analysis, threshold, confidence, attacks, self._unread)
             done(1)
         if outputs is self._outputs:
             self._analysis = analysis

@@ -313,7 +313,7 @@ class ReleaseReport(Result):
 
 
 def report_of(
-    analysis: Analysis, threshold: int, confidence: float, attacks: int = 0
+    analysis: Analysis, threshold: int, confidence: float, attacks: int, unread: Sequence[str]
 ) -> ReleaseReport:
     """The report on the outputs of an analysis."""
     low, value, high, exact = analysis.bounds
@@ -353,7 +353,7 @@ def report_of(
         high=high,
         exact=exact,
         joint=joint,
-        caveats=tuple(_caveats(analysis, complete, kind, attacks)),
+        caveats=(*_caveats(analysis, complete, kind, attacks), *_not_read(unread)),
         _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
@@ -418,6 +418,12 @@ def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> lis
             "those that no combination recovers are not all computed."
         )
     return sentences
+
+
+def _not_read(unread: Sequence[str]) -> list[str]:
+    if not unread:
+        return []
+    return [f"Not read, and not counted in any leakage: {', '.join(unread)} of ACRO's results."]
 
 
 def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:

@@ -3,7 +3,7 @@
 The count of a group may follow from a few outputs although every cell of the finest table is open:
 a further table splits the group, and none of the parts follows.  So the outputs are looked at by
 sets of columns, *scopes*, one after the other: every output whose sub-population is limited by
-columns of the scope is summed over its other columns, people whom these totals do not tell apart
+columns of the scope is summed over its other columns, people whom these totals do not separate
 are one cell, and the cells whose count is determined are the groups of the scope.
 """
 
@@ -94,7 +94,7 @@ class Scope:
     Attributes
     ----------
     design : Design
-        Totals by cells that these do not tell apart.
+        Totals by cells that these do not separate.
     published : list of Published
         What the rows of the design are.
     of_atom : (atoms,) int64
