@@ -176,22 +176,23 @@ static void transition_ratios(size_t rows, size_t columns, int ploidy, double m,
 
 /*
  * One step of a forward recursion along a line of the complex plane, of nodes t = start + k step:
- *   after[k][first[r] + i] = sum over r of before[r][k] weight[r][i] e^(i t phase[r][i]).
+ *   after[k][first[r] + i] = sum over r of before[r][k] weight[r][i] e^(it (ratio[r][i] - centre)).
  *
- * weight, phase: rows x width, width a multiple of MIAL_LANE, 0 where a row has fewer entries;
+ * weight, ratio: rows x width, width a multiple of MIAL_LANE, 0 where a row has fewer entries;
  * first[r] + width <= padded; before: rows x 2 nodes, real parts first; after: nodes x 2 x padded.
- * Assumed: |t phase| below 2^22.
+ * Assumed: |t (ratio - centre)| below 2^22.
  * Each entry is a phasor that rotates from node to node: fourteen operations per node and entry.
- * Same as: e = weight * np.exp(1j * t * phase); after = (before[:, :, None] * e[:, None]).sum(axis=0)
+ * Same as: e = weight * np.exp(1j * t * (ratio - centre)); after = (before[:, :, None] * e[:, None]).sum(axis=0)
  */
 static void transfer_step(size_t rows, size_t width, const int64_t *first, const double *weight,
-                          const double *phase, double start, double step, size_t nodes,
-                          const double *before, size_t padded, double *after) {
+                          const double *ratio, double centre, double start, double step,
+                          size_t nodes, const double *before, size_t padded, double *after) {
     memset(after, 0, 2 * nodes * padded * sizeof *after);
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < width; i += MIAL_LANES) {
-            vd w = load(weight + r * width + i), x = load(phase + r * width + i), sine, cosine;
-            if (!any(lt(all(0.0), w)))
+            vd w = load(weight + r * width + i), sine, cosine;
+            vd x = load(ratio + r * width + i) - centre;
+            if (!any(~eq(w, all(0.0))))
                 continue;
             sine_cosine(phase_of(x, step), &sine, &cosine);
             for (size_t begin = 0; begin < nodes; begin += CHAIN_NODES) {

@@ -150,9 +150,9 @@ typedef struct {
       (size_t rows, size_t columns, int ploidy, double m, const double *counts,                    \
        const double *after_zero, const double *after_one, double *out))                            \
     X(void, transfer_step,                                                                         \
-      (size_t rows, size_t width, const int64_t *first, const double *weight, const double *phase, \
-       double start, double step, size_t nodes, const double *before, size_t padded,               \
-       double *after))                                                                             \
+      (size_t rows, size_t width, const int64_t *first, const double *weight, const double *ratio, \
+       double centre, double start, double step, size_t nodes, const double *before,               \
+       size_t padded, double *after))                                                              \
     /* moments.h */                                                                                \
     X(void, moment_sums,                                                                           \
       (size_t tiles, const int64_t *first, const double *weight, const double *ratio,              \

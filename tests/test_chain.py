@@ -9,6 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from mialeak import exact_mean_tradeoff
+from mialeak.exact._chains import ChainMoments
+from mialeak.exact._moments import RatioMoments
 from mialeak.laws import Bernoulli, Chain, Genotype
 from mialeak.reference import chains as twins
 from mialeak.scores import bernoulli_score, genotype_score, likelihood_ratio_score
@@ -294,3 +297,82 @@ def test_bad_targets_and_releases_are_named(target, release, words):
     law = Chain(0.5, [0.0, 0.2], [1.0, 0.7])
     with pytest.raises(ValueError, match=f"(?s){words}"):
         likelihood_ratio_score(release, target, law, 10)
+
+
+def ratios_of(chain, columns, ploidy, n, z):
+    """Probabilities out and in by likelihood ratio, and P(ratio = 0) out; all in fractions."""
+    out, inside = worlds(chain, columns, ploidy, n)
+    atoms = {}
+    for c, chance in out.items():
+        ratio = inside[z].get(c, Fraction(0)) / chance
+        before = atoms.get(ratio, (0, 0))
+        atoms[ratio] = before[0] + chance, before[1] + inside[z].get(c, 0)
+    return atoms
+
+
+SMALL = [
+    (CHAINS[0], 5, 1, 3),
+    (CHAINS[1], 4, 1, 5),
+    (CHAINS[2], 5, 1, 4),
+    (CHAINS[0], 3, 2, 3),
+    (CHAINS[1], 2, 2, 5),
+    (CHAINS[0], 1, 1, 5),
+]
+
+
+@pytest.mark.parametrize(("chain", "columns", "ploidy", "n"), SMALL)
+def test_curves_are_those_of_enumerated_tables_for_all_targets(chain, columns, ploidy, n):
+    law = law_of(chain, columns, ploidy)
+    rows = list(rows_of(chain, columns, ploidy))
+    for z in rows if len(rows) <= 16 else rows[:: len(rows) // 8]:
+        atoms = ratios_of(chain, columns, ploidy, n, z)
+        advantage = sum((i - o for o, i in atoms.values() if i > o), Fraction(0))
+        curve = exact_mean_tradeoff(np.array(z, float), law, n)
+        assert curve.method == "atoms" and curve.error < 1e-13
+        assert curve.advantage == pytest.approx(float(advantage), rel=1e-13)
+        if Fraction(0) in atoms:
+            assert curve.impossible == pytest.approx(float(atoms[Fraction(0)][0]), rel=1e-13)
+        fpr = power = Fraction(0)
+        for ratio in sorted(atoms, reverse=True)[:6]:
+            fpr, power = fpr + atoms[ratio][0], power + atoms[ratio][1]
+            assert curve.power(float(fpr)) == pytest.approx(float(power), rel=1e-12)
+        for epsilon in (0.3, 1.0):
+            gap = sum((max(i - Fraction(math.exp(epsilon)) * o, 0) for o, i in atoms.values()))
+            assert curve.delta(epsilon, direction="in") == pytest.approx(float(gap), rel=1e-12)
+
+
+def test_inversion_agrees_with_atoms():
+    """Where both are possible; the error states what the inversion omits."""
+    law = Chain.from_correlation([0.3, 0.4, 0.5, 0.45, 0.35, 0.4], 0.5)
+    z = np.array([0.0, 0, 1, 1, 0, 0])
+    atoms = exact_mean_tradeoff(z, law, 6, method="atoms")
+    assert atoms.method == "atoms"
+    moments = ChainMoments([(law, z)], RatioMoments([], None), 6)
+    for theta in (-0.4, 0.0, 0.5, 1.0, 2.5):
+        weights = atoms._law.atoms.out * np.exp(theta * atoms._law.atoms.ratio)
+        mass, ratio = weights.sum(), atoms._law.atoms.ratio
+        mean = weights @ ratio / mass
+        spread = math.sqrt(weights @ (ratio - mean) ** 2 / mass)
+        np.testing.assert_allclose(
+            moments.local(theta), (math.log(mass), mean, spread), rtol=1e-12, atol=1e-13
+        )
+        t = 0.3 + 1.7 * np.arange(70)
+        truth = np.exp(1j * np.multiply.outer(t, ratio - mean)) @ weights / mass
+        np.testing.assert_allclose(moments.wave(theta, 0.3, 1.7, 70), truth, atol=1e-13)
+
+
+@pytest.mark.parametrize("ploidy", [1, 2])
+def test_without_correlation_the_curve_is_that_of_independent_columns(ploidy):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 45)
+    z = rng.binomial(ploidy, p).astype(float)
+    linked = exact_mean_tradeoff(z, Chain(p[0], p[1:], p[1:], ploidy), 30)
+    apart = exact_mean_tradeoff(z, Bernoulli(p) if ploidy == 1 else Genotype(p), 30)
+    assert linked.method == apart.method == "inversion"
+    assert linked.advantage == pytest.approx(apart.advantage, abs=1e-12)
+    fpr = np.array([1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.9])
+    np.testing.assert_allclose(linked.power(fpr), apart.power(fpr), rtol=1e-12)
+    np.testing.assert_allclose(linked.auc, apart.auc, rtol=1e-12)
+    for direction in ("in", "out"):
+        delta = [curve.delta([0.0, 1.0, 3.0], direction=direction) for curve in (linked, apart)]
+        np.testing.assert_allclose(*delta, rtol=1e-11)

@@ -14,7 +14,8 @@ def transition_ratios(
 def transfer_step(
     first: npt.NDArray[np.int64],
     weight: npt.NDArray[np.float64],
-    phase: npt.NDArray[np.float64],
+    ratio: npt.NDArray[np.float64],
+    centre: float,
     start: float,
     step: float,
     before: npt.NDArray[np.float64],

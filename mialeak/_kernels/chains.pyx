@@ -23,10 +23,11 @@ def transition_ratios(int ploidy, double m, const double[:, ::1] counts,
 
 
 def transfer_step(const int64_t[::1] first, const double[:, ::1] weight,
-                  const double[:, ::1] phase, double start, double step,
+                  const double[:, ::1] ratio, double centre, double start, double step,
                   const double[:, :, ::1] before, double[:, :, ::1] after):
     """Into `after`, (nodes, 2, padded): the step of `before`, (rows, 2, nodes)."""
     with nogil:
         TABLE.transfer_step(<size_t>weight.shape[0], <size_t>weight.shape[1], &first[0],
-                            &weight[0, 0], &phase[0, 0], start, step, <size_t>before.shape[2],
-                            &before[0, 0, 0], <size_t>after.shape[2], &after[0, 0, 0])
+                            &weight[0, 0], &ratio[0, 0], centre, start, step,
+                            <size_t>before.shape[2], &before[0, 0, 0], <size_t>after.shape[2],
+                            &after[0, 0, 0])

@@ -102,8 +102,9 @@ cdef extern from "mialeak.h" nogil:
                                   const double *counts, const double *after_zero,
                                   const double *after_one, double *out) noexcept nogil
         void (*transfer_step)(size_t rows, size_t width, const int64_t *first, const double *weight,
-                              const double *phase, double start, double step, size_t nodes,
-                              const double *before, size_t padded, double *after) noexcept nogil
+                              const double *ratio, double centre, double start, double step,
+                              size_t nodes, const double *before, size_t padded,
+                              double *after) noexcept nogil
         void (*moment_sums)(size_t tiles, const int64_t *first, const double *weight,
                             const double *ratio, const double *lost, const double *copies,
                             double theta, double *scratch, double *tilted,

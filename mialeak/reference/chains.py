@@ -32,11 +32,11 @@ def transition_ratios(ploidy: int, m: int, counts: Any, after_zero: Any, after_o
 
 
 def transfer_step(
-    first: Any, weight: Any, phase: Any, t: Any, before: Any, padded: int
+    first: Any, weight: Any, ratio: Any, centre: float, t: Any, before: Any, padded: int
 ) -> Any:
     """The forward step at frequencies t of `before`, (rows, nodes), complex: (nodes, padded)."""
     after = np.zeros((len(t), padded), complex)
     for r, start in enumerate(first):
-        wave = weight[r] * np.exp(1j * np.multiply.outer(t, phase[r]))
+        wave = weight[r] * np.exp(1j * np.multiply.outer(t, ratio[r] - centre))
         after[:, start : start + weight.shape[1]] += before[r][:, None] * wave
     return after
