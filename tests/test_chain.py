@@ -247,7 +247,8 @@ class TestFit:
         np.testing.assert_allclose(fit.correlation, fit.chain_correlation, atol=0.02)
         copied = np.tile(rng.random((4000, 6)) < 0.3, 5).astype(float)
         fit = Chain.fit(copied[:, np.arange(30) * 6 % 30 + np.arange(30) // 5]).fitted
-        assert fit.rows == 4000 and fit.constant_columns == ()
+        assert fit.rows == 4000
+        assert fit.constant_columns == ()
         alternating = Chain.fit(np.tile(rng.random((500, 2)) < 0.3, 10).astype(float)).fitted
         assert alternating.correlation[1] == pytest.approx(1.0)
         assert alternating.chain_correlation[1] < 0.05
@@ -265,15 +266,30 @@ class TestFit:
     [
         (lambda: Chain([0.2, 0.3], [0.1], [0.2]), "start must be one number.*from_correlation"),
         (lambda: Chain(1.5, [0.1], [0.2]), r"start must be between 0 and 1; got .*1\.5"),
-        (lambda: Chain(0.5, [0.1, 1.5], [0.2, 0.2]), r"after_zero must be .*got after_zero\[1\] = 1\.5"),
-        (lambda: Chain(0.5, [0.1, 0.2], [0.2, np.nan]), r"after_one must be finite.*after_one\[1\]"),
+        (
+            lambda: Chain(0.5, [0.1, 1.5], [0.2, 0.2]),
+            r"after_zero must be .*got after_zero\[1\] = 1\.5",
+        ),
+        (
+            lambda: Chain(0.5, [0.1, 0.2], [0.2, np.nan]),
+            r"after_one must be finite.*after_one\[1\]",
+        ),
         (lambda: Chain(0.5, [0.1], [0.2, 0.2]), "after_one must have as many .* after_zero, 1"),
         (lambda: Chain(0.5, [0.1], [0.2], 3), "ploidy must be"),
-        (lambda: Chain.from_correlation([0.3, 0.6], 0.9), r"correlation must be between -0.80.* and 0.53.*correlation\[0\] = 0.9"),
+        (
+            lambda: Chain.from_correlation([0.3, 0.6], 0.9),
+            r"correlation must be between -0.80.* and 0.53.*correlation\[0\] = 0.9",
+        ),
         (lambda: Chain.from_correlation([0.3, 0.6], [0.1, 0.2]), "correlation must be a number or"),
         (lambda: Chain.fit([[0, 1]]), "rows must have at least 2 rows"),
-        (lambda: Chain.fit([[0, 1], [2, 1]]), r"rows must be 0 or 1; got rows\[1, 0\] = 2.0.*ploidy=2"),
-        (lambda: Chain.fit([[0, 1], [9, 1]], ploidy=2), r"rows must be 0, 1 or 2; got rows\[1, 0\] = 9.0.*missing"),
+        (
+            lambda: Chain.fit([[0, 1], [2, 1]]),
+            r"rows must be 0 or 1; got rows\[1, 0\] = 2.0.*ploidy=2",
+        ),
+        (
+            lambda: Chain.fit([[0, 1], [9, 1]], ploidy=2),
+            r"rows must be 0, 1 or 2; got rows\[1, 0\] = 9.0.*missing",
+        ),
         (lambda: Chain.fit(np.tile([[0, 1], [1, 0]], (500, 1)), ploidy=2), "hold no 2"),
         (lambda: Chain.fit([[0, 1], [1, 1]], smoothing=-1), "smoothing must be at least 0"),
     ],
@@ -287,9 +303,17 @@ def test_what_is_no_chain_is_refused(call, words):
     ("target", "release", "words"),
     [
         ([0, 2, 0], [0.5, 0.5, 0.5], r"target must be 0 or 1; got target\[1\] = 2"),
-        ([0, 1, 0], [0.5, 0.5, 0.5], r"target must be possible; got target\[1\] = 1.*after_zero\[0\] = 0.0 and"),
+        (
+            [0, 1, 0],
+            [0.5, 0.5, 0.5],
+            r"target must be possible; got target\[1\] = 1.*after_zero\[0\] = 0.0 and",
+        ),
         ([0, 0, 0], [0.5, 0.25, 0.5], "releases must be the mean of 10 rows.*rounded"),
-        ([0, 0, 0], [0.5, 0.6, 0.5], r"releases must be possible after the count.*releases\[1\] = 0.6"),
+        (
+            [0, 0, 0],
+            [0.5, 0.6, 0.5],
+            r"releases must be possible after the count.*releases\[1\] = 0.6",
+        ),
         ([0, 0], [0.5, 0.6, 0.5], "target must have 3 columns"),
     ],
 )
@@ -328,7 +352,8 @@ def test_curves_are_those_of_enumerated_tables_for_all_targets(chain, columns, p
         atoms = ratios_of(chain, columns, ploidy, n, z)
         advantage = sum((i - o for o, i in atoms.values() if i > o), Fraction(0))
         curve = exact_mean_tradeoff(np.array(z, float), law, n)
-        assert curve.method == "atoms" and curve.error < 1e-13
+        assert curve.method == "atoms"
+        assert curve.error < 1e-13
         assert curve.advantage == pytest.approx(float(advantage), rel=1e-13)
         if Fraction(0) in atoms:
             assert curve.impossible == pytest.approx(float(atoms[Fraction(0)][0]), rel=1e-13)

@@ -1,9 +1,9 @@
 """The law of the log likelihood ratio of a release of linked columns, by transfer matrices.
 
 The counts of a chain's columns are a Markov chain, and the log ratio is a sum over its steps.  So
-``M(s) = E e^(s l)`` is a product of matrices with the entries ``P(e | c) e^(s l(c, e))``, c and e the
-counts of two neighbours.  The matrices are banded: what is less likely than rounding is omitted, and
-the forward recursion along a line of the complex plane is one kernel call for each step.
+``M(s) = E e^(s l)`` is a product of matrices with the entries ``P(e | c) e^(s l(c, e))``, c and e
+the counts of two neighbours.  The matrices are banded: what is less likely than rounding is
+omitted, and the forward recursion along a line of the complex plane is one kernel call for each step.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class _Tilted(NamedTuple):
 
     sums: tuple[float, float, float]
     start: FloatArray
-    weights: list[FloatArray]
+    weights: list[FloatArray]  # of each step, equal ones shared, with the factor of each
+    factors: list[float]
     centres: list[float]  # of the first column and of each step: they sum to K'
     ahead: list[FloatArray]  # for each column, the mass of what follows
 
@@ -114,9 +115,7 @@ class ChainMoments:
         Rows of the release.
     """
 
-    def __init__(
-        self, chains: Sequence[tuple[Chain, FloatArray]], others: RatioMoments, rows: int
-    ):
+    def __init__(self, chains: Sequence[tuple[Chain, FloatArray]], others: RatioMoments, rows: int):
         self._chains, self._others, self._rows = chains, others, rows
         self.families, self.normal, self.workers = others.families, others.normal, others.workers
         self._most_theta = -1.0
@@ -257,6 +256,7 @@ def _forward(
         )
         size = tilted.ahead[j + 1].size
         before = np.ascontiguousarray(after[:, :, :size].transpose(2, 1, 0))
+        before *= tilted.factors[j]
     return before[:, 0].sum(axis=0) + 1j * before[:, 1].sum(axis=0), work
 
 
@@ -281,7 +281,7 @@ def _tilt(links: Links, theta: float) -> _Tilted:
     start = v
     log_mass, v1 = float(np.log(mass)) + shift, v * links.ratio
     v2, centre = v1 * links.ratio, float(v1.sum())
-    centres, scaled = [centre], []
+    centres, scaled, factors = [centre], [], list[float]()
     for step in links.steps:
         if id(step) not in weights:
             weights[id(step)] = _tilted_weight(step.weight, step.ratio, theta)
@@ -295,19 +295,19 @@ def _tilt(links: Links, theta: float) -> _Tilted:
         log_mass += float(np.log(mass)) + shift
         centres.append(float(v1.sum()) - centre)
         centre = float(v1.sum())
-        scaled.append(weight / mass)
+        scaled.append(weight)
+        factors.append(1.0 / mass)
     ahead = [np.ones(v.size)]
-    for step, weight in zip(reversed(links.steps), reversed(scaled), strict=True):
+    for j in reversed(range(len(links.steps))):
+        step, weight = links.steps[j], scaled[j]
         padded = np.append(ahead[0], np.zeros(step.padded - ahead[0].size))
         places = step.first[:, None] + np.arange(weight.shape[1])
-        ahead.insert(0, np.asarray(np.vecdot(weight, padded[places])))
+        ahead.insert(0, factors[j] * np.vecdot(weight, padded[places]))
     variance = max(float(v2.sum()) - centre * centre, 0.0)
-    return _Tilted((log_mass, centre, variance), start, scaled, centres, ahead)
+    return _Tilted((log_mass, centre, variance), start, scaled, factors, centres, ahead)
 
 
-def _tilted_weight(
-    weight: FloatArray, ratio: FloatArray, theta: float
-) -> tuple[FloatArray, float]:
+def _tilted_weight(weight: FloatArray, ratio: FloatArray, theta: float) -> tuple[FloatArray, float]:
     """``weight e^(theta ratio - shift)`` and the shift."""
     if theta == 0.0:
         return weight, 0.0
@@ -338,7 +338,9 @@ def _links(chain: Chain, target: FloatArray, rows: int, most_theta: float) -> Li
         depth = _DEPTH + min(_MOVED * most_theta / np.sqrt(size * share), _MOST_DEPTH)
         key = (float(a), float(b), z[j], z[j + 1], *ranges[j], *ranges[j + 1], depth)
         if key not in made:
-            made[key] = _step(float(a), float(b), size, k, (z[j], z[j + 1]), ranges[j : j + 2], depth)
+            made[key] = _step(
+                float(a), float(b), size, k, (z[j], z[j + 1]), ranges[j : j + 2], depth
+            )
             total += made[key].weight.size
         if total > _MOST_ENTRIES:
             remedy = 'method="sample" estimates the curve from drawn releases'
@@ -382,7 +384,7 @@ def _first_laws(
 def _windows(
     numbers: npt.NDArray[np.int64], p: float, depth: float
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Binomial probabilities of likely counts, a row for each number of draws, and where they begin."""
+    """Binomial probabilities of likely counts, a row for each number, and where they begin."""
     most = max(int(numbers.max(initial=0)), 0)
     reach = int(np.sqrt(2.0 * depth * most * p * (1.0 - p)) + _THIRD * depth) + 1
     first = np.maximum(np.floor(numbers * p).astype(np.int64) - reach, 0)
@@ -473,7 +475,9 @@ class ChainContourLaw(ContourLaw):
         if theta not in self._grown:
             step = _STEP / self.moments.spread
             first = self._worst - 0.5 * _NODES * step
-            sizes = [np.abs(self.moments.wave(x, first, step, _NODES)).max() for x in (theta, _LINE)]
+            sizes = [
+                np.abs(self.moments.wave(x, first, step, _NODES)).max() for x in (theta, _LINE)
+            ]
             self._grown[theta] = float(max(sizes[0] / max(sizes[1], 1e-300), 1.0))
         return self._grown[theta]
 

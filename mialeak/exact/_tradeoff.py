@@ -18,7 +18,15 @@ from mialeak._arrays import (
 )
 from mialeak._blocks import resolve_workers
 from mialeak._labels import require_same_columns
-from mialeak.exact._atoms import MOST_ATOMS, MOST_LARGE, MOST_SMALL, Atoms, Halves, atoms_of, halves_of
+from mialeak.exact._atoms import (
+    MOST_ATOMS,
+    MOST_LARGE,
+    MOST_SMALL,
+    Atoms,
+    Halves,
+    atoms_of,
+    halves_of,
+)
 from mialeak.exact._chains import (
     ChainContourLaw,
     ChainMoments,

@@ -17,8 +17,7 @@ from mialeak._counts import (
     require_possible_target,
     require_probability,
 )
-from mialeak._kernels import chains as kernels
-from mialeak._kernels import scores as sums
+from mialeak._kernels import chains as kernels, scores as sums
 from mialeak._labels import labels_of
 from mialeak._results import Kind, Result
 from mialeak.laws._base import Marginal, as_parameter, as_rows
@@ -368,9 +367,7 @@ class Chain(Marginal):
         states, columns = (ploidy + 1) ** 2, self.size - 1
         table = np.empty((states, len(counts), columns))
         if columns:
-            kernels.transition_ratios(
-                ploidy, size, counts, self.after_zero, self.after_one, table
-            )
+            kernels.transition_ratios(ploidy, size, counts, self.after_zero, self.after_one, table)
         z = targets.astype(np.intp)
         state = (ploidy + 1) * z[:, :-1] + z[:, 1:]
         ratios = np.empty((len(counts), len(targets), self.size))
@@ -509,7 +506,9 @@ def _require_values(data: FloatArray, ploidy: int) -> None:
         p = data.mean(axis=0) / 2.0
         twos = len(data) * float(p @ p)
         if twos > 30.0 and data.max() < 2.0:
-            rule = f"be genotypes; they hold no 2, where {twos:,.0f} are expected, as bits have none"
+            rule = (
+                f"be genotypes; they hold no 2, where {twos:,.0f} are expected, as bits have none"
+            )
             invalid("rows", rule, remedy="Leave out ploidy=2 for haplotypes")
 
 

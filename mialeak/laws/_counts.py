@@ -78,7 +78,9 @@ class _Probability(Marginal):
         draw_means(rng, binomial_draw(self._bits, p), np.zeros(p.size), np.ones(p.size), 1, out)
 
 
-def moments_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
+def moments_of_draws(
+    one: FloatArray, zero: FloatArray, draws: int
+) -> tuple[FloatArray, FloatArray]:
     """Skewness and excess kurtosis of Binomial(draws, one), zero = 1 - one; NaN if constant."""
     variance = one * zero
     with np.errstate(divide="ignore", invalid="ignore"):

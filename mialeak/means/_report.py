@@ -267,7 +267,8 @@ class MeanReport(Result):
     @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        release, found = self._release, []
+        release = self._release
+        found = list(release.notes)
         if self.names:
             plural = len(self.names) > 1
             found.append(
