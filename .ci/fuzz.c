@@ -22,7 +22,7 @@ static const struct {
     {"draws", try_draws},             {"draws", try_means},
     {"enumeration", try_vectors},     {"enumeration", try_sums}, {"enumeration", try_blur},
     {"coarsening", try_layer},        {"coarsening", try_path},
-    {"moments", try_waves},           {"checks", try_checks},
+    {"moments", try_waves},           {"checks", try_checks},      {"chains", try_chains},
 };
 
 enum { MOST = sizeof FAMILIES / sizeof *FAMILIES };

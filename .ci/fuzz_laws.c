@@ -403,3 +403,47 @@ void try_waves(const mial_kernels *const *tables, unsigned which, size_t count, 
     free(first_tilted);
     free_coordinates(&of);
 }
+
+/* ---- chains.h ---- */
+
+/* Ratios are finite and not negative, and a release has those that it has alone. */
+void try_chains(const mial_kernels *const *tables, unsigned which, size_t count, size_t distinct,
+                bytes *in) {
+    enum { MOST_HAPLOTYPES = 5000, STEPS = 11 };
+    int ploidy = 1 + (int)(which % 2);
+    size_t rows = count % 9, states = (size_t)((ploidy + 1) * (ploidy + 1)), cells = rows * STEPS;
+    double m = 2.0 + (double)(take(in, 2) % MOST_HAPLOTYPES), *first_out = NULL;
+    double *zero = numbers(in, STEPS, distinct), *one = numbers(in, STEPS, distinct);
+    double *counts = numbers(in, rows * (STEPS + 1), distinct);
+    for (size_t j = 0; j < STEPS; j++) { /* 0 and 1, or far enough from underflow, as in Python */
+        zero[j] = fabs(zero[j]) <= 1.0 && fabs(zero[j]) >= 0x1p-1000 ? fabs(zero[j]) : 0.5;
+        one[j] = fabs(one[j]) <= 1.0 && fabs(one[j]) >= 0x1p-1000 ? fabs(one[j]) : 0.25;
+    }
+    for (size_t i = 0; i < rows * (STEPS + 1); i++) {
+        double part = fabs(counts[i]) <= 1.0 ? fabs(counts[i]) : 0.5;
+        counts[i] = floor(part * m);
+    }
+    for (size_t t = 0; tables[t]; t++) {
+        double *out = ROOM(double, states * cells), *alone = ROOM(double, states * STEPS);
+        tables[t]->transition_ratios(rows, STEPS, ploidy, m, counts, zero, one, out);
+        for (size_t i = 0; i < states * cells; i++)
+            DEMAND(out[i] >= 0.0);
+        if (rows) {
+            const double *last = counts + (rows - 1) * (STEPS + 1);
+            tables[t]->transition_ratios(1, STEPS, ploidy, m, last, zero, one, alone);
+            for (size_t s = 0; s < states; s++)
+                demand_same(alone + s * STEPS, out + s * cells + cells - STEPS, STEPS);
+        }
+        if (t) {
+            demand_same(out, first_out, states * cells);
+            free(out);
+        } else {
+            first_out = out;
+        }
+        free(alone);
+    }
+    free(first_out);
+    free(counts);
+    free(one);
+    free(zero);
+}

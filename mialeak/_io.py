@@ -1,9 +1,9 @@
 """Files in, as the columns of a table; the state of an object out.
 
-Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS and SAS, packed by gzip or zstd or not, from a
-path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must be what its
-suffix or its caller states; a CSV has a header unless the caller denies it, is UTF-8 and keeps its
-values as written (:mod:`mialeak._csv`); only an empty field and what the caller names is
+Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS, SAS, VCF and PLINK .bed, packed by gzip or zstd
+or not, from a path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must
+be what its suffix or its caller states; a CSV has a header unless the caller denies it, is UTF-8
+and keeps its values as written (:mod:`mialeak._csv`); only an empty field and what the caller names is
 missing; a pickle is never read.  CSV goes through the standard library, so that it needs NumPy
 alone and an error can name the line; tables of many millions of rows are better kept in Parquet.
 
@@ -43,6 +43,7 @@ from mialeak._columns import (
     without_markers,
 )
 from mialeak._csv import check_index, csv_blocks, read_csv
+from mialeak._genetics import read_genetics
 from mialeak._opening import TableFile, table_file
 from mialeak._statistical_files import read_statistical
 
@@ -166,6 +167,10 @@ def read_table(
         if not whole and _is_large(file):
             return _large_csv(file, columns, text, markers)
         table: Any = read_csv(file, columns, **text)
+    elif file.format in ("vcf", "bed"):
+        if markers or header is not None or names is not None or delimiter is not None:
+            raise ValueError(f"{path} states what is missing and what it holds: leave out options")
+        return read_genetics(file, columns)
     elif header is not None or names is not None:
         raise ValueError(f"{path} names its columns itself: header and names are for a CSV")
     elif file.format in ("parquet", "arrow"):

@@ -33,6 +33,8 @@ FORMATS = {
     "sav": (".sav", ".zsav"),
     "sas7bdat": (".sas7bdat",),
     "xpt": (".xpt",),
+    "vcf": (".vcf",),
+    "bed": (".bed",),
 }
 _FORMAT_OF = {suffix: format for format, suffixes in FORMATS.items() for suffix in suffixes}
 

@@ -2,6 +2,7 @@
 #include "mialeak.h"
 
 #include "binomial.h"
+#include "chains.h"
 #include "checks.h"
 #include "coarsening.h"
 #include "covariance.h"

@@ -24,6 +24,7 @@ enum {
     MIAL_CELL_GROUP = 8,      /* cells of enumeration.h, offset and sums padded to whole groups */
     MIAL_MOST_CELLS = 64,     /* cells of enumeration.h */
     MIAL_MOST_WORDS = 65536,  /* words of an alias table: the other number of one has 16 bits */
+    MIAL_CHAIN_STATES = 10,   /* sums of chains.h: pairs of values of a person, one of them twice */
 };
 
 /*
@@ -144,6 +145,14 @@ typedef struct {
     X(void, cut_path,                                                                              \
       (size_t atoms, const double *cumulative, double n, double reward, double *cost,              \
        double *room, int32_t *last_cut))                                                           \
+    /* chains.h */                                                                                 \
+    X(void, transition_ratios,                                                                     \
+      (size_t rows, size_t columns, int ploidy, double m, const double *counts,                    \
+       const double *after_zero, const double *after_one, double *out))                            \
+    X(void, transfer_step,                                                                         \
+      (size_t rows, size_t width, const int64_t *first, const double *weight, const double *ratio, \
+       double centre, double start, double step, size_t nodes, const double *before,               \
+       size_t padded, double *after))                                                              \
     /* moments.h */                                                                                \
     X(void, moment_sums,                                                                           \
       (size_t tiles, const int64_t *first, const double *weight, const double *ratio,              \

@@ -14,13 +14,23 @@ import hashlib
 import numpy as np
 
 from mialeak import scores, special
-from mialeak._kernels import ufuncs
+from mialeak._kernels import chains, ufuncs
 from mialeak.discrete import atom_leakage, max_leakage, min_samples
+from mialeak.laws import Chain
 
-__all__ = ["PROMISED", "digest", "hypergeometric_digest", "inputs", "law", "rooms_digest"]
+__all__ = [
+    "PROMISED",
+    "chains_digest",
+    "digest",
+    "hypergeometric_digest",
+    "inputs",
+    "law",
+    "rooms_digest",
+]
 
 #: What each function returns, on every machine.
 PROMISED = {
+    "chains_digest": "44fa38f47b2328f735870c4d4eef05b573d9c58a5525be51603f428f594934d5",
     "digest": "0e33eae85bc2d171b864212d2d42c007426b98037a32bedefff1f42105a148c7",
     "hypergeometric_digest": "b523efff9a5472f429e2633cdb29581e59bfa195d706a7dd95c0112efb2d045b",
     "rooms_digest": "142d4cc459eee42393d6f4103587171582c31414579da2459446026c926a449e",
@@ -135,6 +145,26 @@ def hypergeometric_digest() -> str:
     names = ("hypergeom_sf", "hypergeom_excess")
     tails = [ufuncs.ufunc(name, "")(h, N, K, n) for name in names]
     return _hash([special.hypergeom_mad(N, K, n), special.hypergeom_logpmf(whole, N, K, n), *tails])
+
+
+def chains_digest() -> str:
+    """SHA-256 of scores of linked columns and of a forward step, at counts of any probability."""
+    columns, targets, n = 203, 9, 1000
+    raw = np.random.PCG64(SEED).random_raw((targets + 5) * columns) >> np.uint64(11)
+    unit = (raw * 2.0**-53).reshape(targets + 5, columns)
+    zero, one = unit[:2, 1:]
+    zero[:2], one[:2] = (2.0**-40, 0.5), (1 - 2.0**-40, 0.25)
+    parts = []
+    for ploidy in (1, 2):
+        law = Chain(0.5, zero, one, ploidy)
+        rows = np.floor((ploidy + 1) * unit[5:])
+        for counts in unit[2:4]:
+            release = np.floor((ploidy * n + 1) * counts) / n
+            parts.append(scores.likelihood_ratio_score(release, rows, law, n))
+    before, after = unit[5:9].reshape(2, 2, -1).copy(), np.empty((203, 2, 24))
+    weight, ratio = unit[9:11, :16].copy(), unit[11:13, :16].copy()
+    chains.transfer_step(np.array([3, 5]), weight, ratio, 0.3, 2.0, 0.7, before, after)
+    return _hash([*parts, after.ravel()])
 
 
 def _hash(parts: list[object]) -> str:

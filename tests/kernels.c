@@ -157,6 +157,22 @@ static void write_waves(const mial_kernels *kernels, const double *unit) {
     put(product, MIAL_NODE * NODES);
 }
 
+/* Ratios of transitions of haplotypes and of persons, and a step of a forward recursion. */
+static void write_chains(const mial_kernels *kernels, const double *unit) {
+    enum { ROWS = 5, STEPS = 39, STATES = 9, WIDTH = 16, NODES = 37, PADDED = WIDTH + 7 };
+    double counts[ROWS * (STEPS + 1)], out[STATES * ROWS * STEPS], after[2 * NODES * PADDED];
+    const int64_t first[ROWS] = {0, 3, 1, 7, 7};
+    for (int ploidy = 1; ploidy <= 2; ploidy++) {
+        for (int i = 0; i < ROWS * (STEPS + 1); i++)
+            counts[i] = floor(401.0 * unit[i]);
+        kernels->transition_ratios(ROWS, STEPS, ploidy, 400.0, counts, unit + 300, unit + 400, out);
+        put(out, (size_t)(ploidy == 1 ? 4 : STATES) * ROWS * STEPS);
+    }
+    kernels->transfer_step(ROWS, WIDTH, first, unit, unit + 100, 0.3, 3.0, 0.37, NODES, unit + 200,
+                           PADDED, after);
+    put(after, 2 * NODES * PADDED);
+}
+
 /* Samples without replacement of n rows, a share p of them marked, another share of them drawn, at up to
  * 20 standard deviations from the mean; excess and tail at half a count more. */
 static void write_without_replacement(const mial_kernels *kernels, size_t count, const double *n,
@@ -229,6 +245,7 @@ int main(int argc, char **argv) {
     write_enumeration(kernels, count, columns[2], out);
     write_cuts(kernels, columns[2], columns[3], out);
     write_waves(kernels, columns[2]);
+    write_chains(kernels, columns[2]);
     write_without_replacement(kernels, count, columns[1], columns[2], out);
     for (int j = 0; j < 6; j++)
         free(columns[j]);

@@ -16,6 +16,7 @@ cdef extern from "mialeak.h" nogil:
         MIAL_CELL_GROUP
         MIAL_MOST_CELLS
         MIAL_MOST_WORDS
+        MIAL_CHAIN_STATES
         MIAL_LANE
         MIAL_TILTED_SHIFT
         MIAL_TILTED_TOTAL
@@ -97,6 +98,13 @@ cdef extern from "mialeak.h" nogil:
                           double *after, int32_t *last_cut) noexcept nogil
         void (*cut_path)(size_t atoms, const double *cumulative, double n, double reward,
                          double *cost, double *room, int32_t *last_cut) noexcept nogil
+        void (*transition_ratios)(size_t rows, size_t columns, int ploidy, double m,
+                                  const double *counts, const double *after_zero,
+                                  const double *after_one, double *out) noexcept nogil
+        void (*transfer_step)(size_t rows, size_t width, const int64_t *first, const double *weight,
+                              const double *ratio, double centre, double start, double step,
+                              size_t nodes, const double *before, size_t padded,
+                              double *after) noexcept nogil
         void (*moment_sums)(size_t tiles, const int64_t *first, const double *weight,
                             const double *ratio, const double *lost, const double *copies,
                             double theta, double *scratch, double *tilted,

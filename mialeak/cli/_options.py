@@ -114,13 +114,13 @@ def add_table_options(add: Any, examples: Any) -> None:
         metavar="FILE",
         help=".csv or .tsv with the names of its columns in line 1, .parquet or a folder of such "
         "files, .arrow, .feather, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, each also .gz or .zst; "
-        "- is standard input",
+        ".vcf, .vcf.gz, PLINK .bed; - is standard input",
     )
     add(
         "--format",
         metavar="F",
         help="what FILE holds, whatever its name: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
-        "sas7bdat or xpt, also with .gz or .zst (default: by the suffix; csv for -)",
+        "sas7bdat or xpt, also with .gz or .zst, or vcf or bed (default: by the suffix; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add(

@@ -14,6 +14,7 @@ from mialeak._arrays import (
     as_count,
     as_floats,
     as_probability,
+    as_share,
     invalid,
     plain,
     unsupported,
@@ -24,9 +25,9 @@ from mialeak._results import Bounds, Kind
 from mialeak.exact._enclosure import TailEnclosure, enclosed_power
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw, RatioLoss
-from mialeak.tradeoff import SubsampledTradeOff, TradeOff
+from mialeak.tradeoff import EmpiricalTradeOff, SubsampledTradeOff, TradeOff
 
-__all__ = ["ExactTradeOff"]
+__all__ = ["ExactTradeOff", "SampledTradeOff"]
 
 World = Literal["out", "in"]
 
@@ -285,7 +286,7 @@ class ExactTradeOff(TradeOff):
 
     @property
     def _rounding(self) -> float:
-        coordinates = sum(float(f.copies.sum()) for f in self._moments.families) + 1.0
+        coordinates = self._moments.coordinates + 1.0
         return 4e-16 * float(np.sqrt(coordinates)) + 3e-17 * coordinates
 
     @staticmethod
@@ -388,3 +389,73 @@ class ExactTradeOff(TradeOff):
 def _least(values: FloatArray, where: Any) -> float:
     """The smallest of the selected values, at most 1."""
     return float(np.min(values, where=where, initial=1.0))
+
+
+class SampledTradeOff(EmpiricalTradeOff):
+    """The trade-off of drawn releases, from their exact log likelihood ratios: an estimate.
+
+    Made by :func:`exact_mean_tradeoff` with ``method="sample"``.
+
+    Parameters
+    ----------
+    in_scores, out_scores : array_like
+        Exact log likelihood ratios of releases drawn in the two worlds.
+
+    See Also
+    --------
+    exact_mean_tradeoff : the curve without a sampling error, where it can be computed.
+
+    Notes
+    -----
+    With the two worlds equally likely, the advantage is the mean of ``|tanh(l/2)|``: unbiased, and
+    of less variance than the difference of two shares.  Power and fpr are those of
+    :class:`~mialeak.EmpiricalTradeOff`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak import exact_mean_tradeoff
+    >>> from mialeak.laws import Chain
+    >>> law = Chain.from_correlation(np.full(60, 0.3), 0.9)
+    >>> curve = exact_mean_tradeoff(np.zeros(60), law, 50, method="sample", draws=2000, rng=0)
+    >>> print(f"{curve.advantage:.3f} {curve.kind}")
+    0.129 estimate
+    >>> curve.advantage_interval()
+    Bounds(lower=0.124781, upper=0.133593, kind='estimate')
+    """
+
+    @property
+    def advantage(self) -> float:
+        """Mean of ``|tanh(l/2)|`` over both worlds."""
+        return self._moments()[0]
+
+    def advantage_interval(self, confidence: float = 0.95) -> Bounds:
+        """Interval of the advantage by the normal law of its mean.
+
+        Parameters
+        ----------
+        confidence : float, optional
+            Nominal coverage; at 95 % between 94 and 96 % of 1,000 intervals of 1,000 draws held the
+            exact advantage.
+
+        Returns
+        -------
+        Bounds
+            Of the kind "estimate".
+        """
+        from scipy.special import ndtri
+
+        mean, error = self._moments()
+        reach = float(ndtri(0.5 + 0.5 * as_share(confidence, "confidence"))) * error
+        return Bounds(max(mean - reach, 0.0), min(mean + reach, 1.0), kind="estimate")
+
+    def _moments(self) -> tuple[float, float]:
+        """Mean and standard error, of two worlds of equal weight."""
+        size = np.abs(np.tanh(0.5 * self.roc.threshold[1:]))
+        mean, variance = 0.0, 0.0
+        for counts, number in ((self._hits, self.n_in), (self._false, self.n_out)):
+            weight = np.diff(counts) / number
+            centre = float(weight @ size)
+            mean += 0.5 * centre
+            variance += 0.25 * float(weight @ (size - centre) ** 2) / number
+        return mean, float(np.sqrt(variance))

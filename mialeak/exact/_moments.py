@@ -51,6 +51,16 @@ class RatioMoments:
         self._kept: list[tuple[PackedOutcomes, float, FloatArray, Sums]] = []
 
     @property
+    def coordinates(self) -> float:
+        """Number of coordinates on a lattice, for rounding errors."""
+        return sum(float(f.copies.sum()) for f in self.families)
+
+    @property
+    def lost(self) -> float:
+        """P(l = -inf): 1 - mass, accurate where the mass is nearly 1."""
+        return -float(np.expm1(min(self.local(0.0)[0], 0.0)))
+
+    @property
     def support(self) -> tuple[float, float]:
         """Smallest and largest finite log ratio."""
         low = sum(float(f.copies @ f.least) for f in self.families)

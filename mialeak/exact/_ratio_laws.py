@@ -141,8 +141,7 @@ class ContourLaw(RatioLaw):
 
     def __init__(self, moments: RatioMoments, recurrences: Recurrences, strip: tuple[float, float]):
         self.moments, self.recurrences = moments, recurrences
-        # 1 - mass, accurate where the mass is nearly 1.
-        self.lost = -float(np.expm1(min(moments.local(0.0)[0], 0.0)))
+        self.lost = moments.lost
         self.worlds = TwoWorlds(
             moments,
             (self.lost, 0.0),
@@ -152,7 +151,7 @@ class ContourLaw(RatioLaw):
             omitted=recurrences.omitted,
             support=moments.support,
         )
-        self._coordinates = sum(float(f.copies.sum()) for f in moments.families) + 1.0
+        self._coordinates = moments.coordinates + 1.0
         self._grown: dict[float, float] = {}
 
     @property

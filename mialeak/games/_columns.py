@@ -12,7 +12,7 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import row_blocks
 from mialeak._kernels import draws as kernels
 from mialeak._numerics.draws import TILE, Draw, binomial_draw, draw_means, lattice_draw
-from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
+from mialeak.laws import Bernoulli, Chain, Genotype, Joint, Lattice, Marginal, Normal, Presence
 
 __all__ = ["Block", "Columns", "columns_of", "laws_of"]
 
@@ -211,6 +211,43 @@ class _Normal:
         out[...] = self._mean + self._std * rows**-0.5 * rng.standard_normal(out.shape)
 
 
+class _Linked:
+    """Columns of a chain: counts are drawn column by column, given those of the column before."""
+
+    quick = False
+
+    def __init__(self, law: Chain, rows: int):
+        self.size, self._law, self._rows = law.size, law, rows
+
+    def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether each entry of a target is possible after the one before."""
+        chances = np.zeros(self.size)
+        if np.isin(target, np.arange(self._law.ploidy + 1.0)).all():
+            chances = self._law._chances(target)
+        return np.asarray(chances > 0.0)
+
+    def values(self, column: int) -> str:
+        """The values of a chain, as text for an error."""
+        values = "0, 1" if self._law.ploidy == 1 else "0, 1, 2"
+        return f"{values}, if possible after the value of the column before"
+
+    def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
+        """Draw the sums of all rows but one, and add the target or a fresh row."""
+        law, rounds, out = self._law, block.order.size, block.out
+        sums = law._draw_counts(rng, self._rows - 1, rounds).T.astype(np.float64)
+        sums[:out] += law._draw_counts(rng, 1, out).T
+        if block.targets is not None:
+            block.targets[block.order] = law._draw_counts(rng, 1, rounds).T
+            sums[out:] += block.targets[block.order[out:]]
+        elif target is not None:
+            sums[out:] += target
+        block.releases[block.order] = sums / self._rows
+
+    def means(self, rng: np.random.Generator, rows: int, out: FloatArray) -> None:
+        """Draw means of `rows` fresh rows."""
+        out[...] = self._law._draw_counts(rng, rows, len(out)).T / rows
+
+
 def laws_of(law: Marginal) -> list[Marginal]:
     """The parts of `law`, joint laws expanded."""
     if isinstance(law, Joint):
@@ -222,6 +259,8 @@ def columns_of(law: Marginal, rows: int, announced: set[int]) -> Columns:
     """The columns of one law, in a game of releases with `rows` rows."""
     if isinstance(law, Normal):
         return _Normal(law, rows)
+    if isinstance(law, Chain):
+        return _Linked(law, rows)
     if isinstance(law, Lattice):
         numbers, chances = law.steps, law.probabilities
 
@@ -237,7 +276,7 @@ def columns_of(law: Marginal, rows: int, announced: set[int]) -> Columns:
         p, draws, decimals = law.mean, 1, None
         chances = np.stack([1.0 - p, p], axis=1)
     else:
-        kinds = "Bernoulli, Genotype, Presence, Lattice and Normal"
+        kinds = "Bernoulli, Chain, Genotype, Presence, Lattice and Normal"
         invalid("marginals", f"be laws of the kinds {kinds}, not {type(law)}", error=TypeError)
     numbers = np.broadcast_to(np.arange(draws + 1), chances.shape)
 

@@ -5,12 +5,15 @@ columns of all parts in turn.
 """
 
 from mialeak.laws._base import Joint, Marginal, as_joint
+from mialeak.laws._chain import Chain, ChainFit
 from mialeak.laws._counts import Bernoulli, Genotype, Presence
 from mialeak.laws._lattice import Lattice
 from mialeak.laws._normal import Normal
 
 __all__ = [
     "Bernoulli",
+    "Chain",
+    "ChainFit",
     "Genotype",
     "Joint",
     "Lattice",

@@ -40,7 +40,7 @@ class _Given:
 
 
 class Marginal(ABC):
-    """Base class: laws of coordinates of a row, independent of each other and of other rows.
+    """Base class: laws of coordinates of a row, each by itself; only those of Chain are linked.
 
     Attributes
     ----------
@@ -131,6 +131,11 @@ class Marginal(ABC):
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         """Log ratios for :class:`Releases` with finite rows (t, d) and checked arguments."""
 
+    def _scores(self, releases: Any, targets: FloatArray, n: int) -> FloatArray:
+        """Sums of the log ratios over the columns for each of several targets, shape (T, t)."""
+        scores = [self._log_ratio(releases, target, n).sum(axis=1) for target in targets]
+        return np.stack(scores, axis=1)
+
     @abstractmethod
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         """Fill `out`, shape (rows, d), with fresh rows."""
@@ -190,6 +195,14 @@ class Joint(Marginal):
             ratios.append(part._log_ratio(releases.columns(place), target[place], n))
             start += part.size
         return np.concatenate(ratios, axis=1)
+
+    def _scores(self, releases: Any, targets: FloatArray, n: int) -> FloatArray:
+        total, start = np.zeros((len(releases.rows), len(targets))), 0
+        for part in self.parts:
+            place = slice(start, start + part.size)
+            total += part._scores(releases.columns(place), targets[:, place], n)
+            start += part.size
+        return total
 
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         start = 0

@@ -31,6 +31,7 @@ __all__ = [
     "Bernoulli",
     "Genotype",
     "Presence",
+    "moments_of_draws",
 ]
 
 #: With so many 2 expected among genotypes there is one.
@@ -66,19 +67,21 @@ class _Probability(Marginal):
     @property
     def skewness(self) -> FloatArray:  # type: ignore[override]
         """Standardised third cumulant."""
-        return _shape_of_draws(*self._chances, self._bits)[0]
+        return moments_of_draws(*self._chances, self._bits)[0]
 
     @property
     def excess_kurtosis(self) -> FloatArray:  # type: ignore[override]
         """Standardised fourth cumulant."""
-        return _shape_of_draws(*self._chances, self._bits)[1]
+        return moments_of_draws(*self._chances, self._bits)[1]
 
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         p = self._chances[0]
         draw_means(rng, binomial_draw(self._bits, p), np.zeros(p.size), np.ones(p.size), 1, out)
 
 
-def _shape_of_draws(one: FloatArray, zero: FloatArray, draws: int) -> tuple[FloatArray, FloatArray]:
+def moments_of_draws(
+    one: FloatArray, zero: FloatArray, draws: int
+) -> tuple[FloatArray, FloatArray]:
     """Skewness and excess kurtosis of Binomial(draws, one), zero = 1 - one; NaN if constant."""
     variance = one * zero
     with np.errstate(divide="ignore", invalid="ignore"):

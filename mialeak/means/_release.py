@@ -90,6 +90,8 @@ class Release:
         Values of columns that describe a row and are not published.
     cautions : sequence of str
         Why the table is probably not what was meant.
+    notes : sequence of str
+        What was omitted of a file of genotypes.
     """
 
     columns: Sequence[Column]
@@ -99,6 +101,7 @@ class Release:
     names: tuple[Any, ...] = ()
     labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     cautions: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
     @property
     def rows(self) -> int:
@@ -387,7 +390,8 @@ def release_of(
     }
     dropped = missing.size - places.size
     cautions += cautions_of_matrix(matrix)
-    return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions)
+    notes = getattr(table, "notes", ())
+    return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
 
 
 @dataclass(frozen=True)

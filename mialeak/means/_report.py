@@ -284,7 +284,8 @@ class MeanReport(Result):
     @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        release, warnings = self._release, []
+        release = self._release
+        warnings = list(release.notes)
         if self.names:
             plural = len(self.names) > 1
             warnings.append(

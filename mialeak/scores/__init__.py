@@ -5,7 +5,7 @@ of blocks, and returns a score for each release.  Larger scores mean more likely
 """
 
 from mialeak.scores._edgeworth import edgeworth_score
-from mialeak.scores._exact import bernoulli_score, genotype_score
+from mialeak.scores._exact import bernoulli_score, genotype_score, likelihood_ratio_score
 from mialeak.scores._linear import covariance_score, scalar_product_score
 from mialeak.scores._transformed import glir_score, mixture_score
 
@@ -15,6 +15,7 @@ __all__ = [
     "edgeworth_score",
     "genotype_score",
     "glir_score",
+    "likelihood_ratio_score",
     "mixture_score",
     "scalar_product_score",
 ]

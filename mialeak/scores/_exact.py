@@ -1,4 +1,4 @@
-"""Exact scores of means of bits and of genotypes, whose laws are on a lattice."""
+"""Exact scores of released means: of bits and genotypes by a kernel each, and of any law."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count, invalid
+from mialeak._arrays import FloatArray, as_count, as_floats, invalid
 from mialeak._counts import (
     MOST_ROWS,
     as_column_probabilities,
@@ -21,11 +21,11 @@ from mialeak._counts import (
 )
 from mialeak._kernels import scores as kernels
 from mialeak._labels import require_same_columns
-from mialeak.laws import Genotype
+from mialeak.laws import Genotype, as_joint
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import Piece, in_unit_of, map_releases, padded
 
-__all__ = ["bernoulli_score", "genotype_score"]
+__all__ = ["bernoulli_score", "genotype_score", "likelihood_ratio_score"]
 
 #: u, v, w of a factor that is 1 for every release, and of two such factors.
 _ONE = np.array([[1.0], [0.0], [1.0]])
@@ -237,3 +237,76 @@ def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArra
     factors[:] = (draws * _OF_DRAWS + _ADDED).take(target.astype(np.intp), axis=1)
     chance = np.abs(factors[2::3] - p)
     factors[2::3] = 1.0 / ((draws - _BEFORE) * chance)
+
+
+def likelihood_ratio_score(
+    releases: Any, target: Any, marginals: Any, n: int
+) -> float | FloatArray:
+    """Exact log likelihood ratio of the mean of rows of any law, linked columns included.
+
+    Parameters
+    ----------
+    releases : array_like, shape (T, d) or (d,), or iterator of such blocks
+        Released means of n rows.
+    target : array_like, shape (d,) or (t, d)
+        The row whose membership is in question, or several.
+    marginals : Marginal or list of Marginal
+        The law of the rows: :class:`~mialeak.laws.Chain`, another law, or a list of laws of
+        consecutive columns, such as a chain for each chromosome.
+    n : int
+        Rows of the release, the target included; at least 2.
+
+    Returns
+    -------
+    float or ndarray, shape (T,), (t,) or (T, t)
+        A score for each release and target: larger means more likely in; -inf means that the
+        release is impossible with the target.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, or a target or a release is impossible; the message states where.
+
+    See Also
+    --------
+    bernoulli_score, genotype_score : faster, for independent columns.
+    mialeak.exact_mean_tradeoff : what the score achieves.
+
+    Notes
+    -----
+    The sum of ``log_likelihood_ratio`` of the law over the columns.  The score is most powerful at
+    every false-positive rate.  If columns are linked, a score that takes them as independent can
+    be far from it: of 200 haplotypes and 400 columns of frequency .3 with correlations of .95 the
+    best attack has an advantage of .55, and that score .15 at its best threshold.
+
+    **Accuracy.**  Of a chain, a relative error of about 1e-14 for each column; the same bits on
+    every processor.
+
+    **Cost.**  Of a chain, 0.1 to 1 us for each column of a release, and 10 ns for each further
+    target: 1,000 columns and 1,000 targets take 0.3 s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mialeak.laws import Chain
+    >>> from mialeak.scores import likelihood_ratio_score
+    >>> law = Chain.from_correlation([0.3] * 4, 0.9)
+    >>> targets = [[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 1, 0]]
+    >>> np.round(likelihood_ratio_score([0.4, 0.4, 0.4, 0.4], targets, law, 10), 2)
+    array([ 0.39, -0.1 , -4.02])
+    """
+    law = as_joint(marginals)
+    require_same_columns(marginals=law, target=target, releases=releases)
+    rows = as_floats(target, "target", finite=True)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != law.size or not rows.size:
+        rule = f"have {law.size} columns (its last axis), and be one row or a matrix of them"
+        invalid("target", f"{rule}; its shape is {rows.shape}")
+    n = as_count(n, "n", least=2)
+    targets = np.atleast_2d(rows)
+
+    def score(piece: Piece) -> FloatArray:
+        piece.require(np.isfinite(piece.rows), "be finite")
+        scores = law._scores(piece, targets, n)
+        return scores if rows.ndim == 2 else scores[:, 0]
+
+    return map_releases(releases, law.size, in_unit_of(law.mean, score))

@@ -50,9 +50,13 @@ _FLOAT32 = np.dtype(np.float32)
 class Piece:
     """Consecutive rows of the releases (float64 or float32, C-contiguous) and their position."""
 
-    def __init__(self, rows: npt.NDArray[Any], start: int, single: bool):
+    def __init__(self, rows: npt.NDArray[Any], start: int, single: bool, first: int = 0):
         self.rows = rows
-        self._start, self._single = start, single
+        self._start, self._single, self._first = start, single, first
+
+    def columns(self, place: slice) -> Piece:
+        """The same rows in a range of columns."""
+        return Piece(self.rows[:, place], self._start, self._single, self._first + place.start)
 
     def require(self, good: npt.NDArray[np.bool_], rule: str, remedy: str = "") -> None:
         """Raise for the first release where `good`, shape (t, d), is false."""
@@ -62,7 +66,8 @@ class Piece:
 
     def refuse(self, row: int, column: int, rule: str, remedy: str = "") -> None:
         """Raise for the entry at (row, column) of the piece."""
-        index = (column,) if self._single else (self._start + row, column)
+        shown = self._first + column
+        index = (shown,) if self._single else (self._start + row, shown)
         invalid("releases", rule, index=index, value=self.rows[row, column], remedy=remedy)
 
 

@@ -1,0 +1,229 @@
+"""Genotypes as geneticists store them: VCF through cyvcf2, PLINK .bed through bed-reader.
+
+A table has a row for each person, the column "sample" of their identifiers, and a column for each
+biallelic site of an autosome: the copies of the alternate allele (VCF) or of A1 (PLINK), 0, 1 or 2,
+NaN where a genotype is missing.  Sites of another kind are omitted, and counted in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import choose_columns
+from mialeak._opening import TableFile
+
+__all__ = ["GenotypeTable", "read_genetics"]
+
+#: How a VCF and a PLINK file (site by site) begin, the mark of a BGZF block, and how BGZF ends.
+_VCF, _BED = b"##fileformat=VCF", b"\x6c\x1b\x01"
+_BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+#: Chromosomes of which a person has one copy or two, by name or by PLINK's number.
+_SEX = re.compile(
+    r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*)", re.IGNORECASE
+)
+#: Code of a missing genotype of bed-reader, and sites read at once.
+_NO_GENOTYPE, _SITES = -127, 4096
+#: So many sites are named in a note.
+_NAMED = 3
+
+Counts = npt.NDArray[np.int8]
+
+
+class GenotypeTable(dict[str, Any]):
+    """Columns of a table, with what was omitted of the file.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        Sentences for a report.
+    """
+
+    notes: tuple[str, ...] = ()
+
+
+def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
+    """The genotypes of a file, with the chosen columns.
+
+    Raises
+    ------
+    ImportError
+        If the extra ``mialeak[genetics]`` is not installed.
+    OSError
+        If the file, or a PLINK .bim or .fam beside it, cannot be opened.
+    ValueError
+        If the file is damaged, persons occur twice, or no site is usable.
+    """
+    omitted: Counter[str] = Counter()
+    sites = _vcf_sites if file.format == "vcf" else _bed_sites
+    people, found = sites(file, omitted)
+    twice = [name for name, times in Counter(people).items() if times > 1]
+    if twice:
+        raise ValueError(f"{file} must name each person once; it names {listed(twice)} twice")
+    table = GenotypeTable(sample=np.array(people, dtype=object))
+    missing: dict[str, int] = {}
+    constant = 0
+    for name, place, counts in found:
+        key = name if name and name not in table else place
+        if key in table:
+            raise ValueError(f"{file} must hold each site once; it holds {key!r} twice")
+        absent = counts < 0
+        if absent.any():
+            missing[key] = int(np.count_nonzero(absent))
+            table[key] = np.where(absent, np.nan, counts)
+        else:
+            table[key] = counts
+        present = counts[~absent]
+        constant += present.size == 0 or int(np.ptp(present)) == 0
+    if len(table) == 1:
+        why = "; ".join(f"{count:,} {kind}" for kind, count in omitted.items()) or "it has no site"
+        raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
+    notes = tuple(_notes(len(table) - 1, len(people), omitted, missing, constant))
+    chosen = GenotypeTable((name, table[name]) for name in choose_columns(list(table), columns))
+    chosen.notes = notes
+    return chosen
+
+
+def _notes(
+    sites: int, people: int, omitted: Counter[str], missing: dict[str, int], constant: int
+) -> Iterator[str]:
+    """What a report states about the file."""
+    if omitted:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in omitted.items())
+        total = sum(omitted.values())
+        yield (
+            f"Sites of the file: {sites:,} used, {total:,} omitted ({kinds}). If the omitted ones "
+            "are published too, the release leaks more."
+        )
+    if missing:
+        most = sorted(missing, key=lambda name: -missing[name])[:_NAMED]
+        named = ", ".join(f"{name} {missing[name]:,}" for name in most)
+        yield (
+            f"Missing genotypes: {sum(missing.values()):,} in {len(missing):,} of {sites:,} sites, "
+            f"of {people:,} people each; most in {named}."
+        )
+    if constant:
+        yield f"Monomorphic sites: {constant:,}, which leak nothing beside the others."
+
+
+def _autosomal(chromosome: str) -> bool:
+    return _SEX.fullmatch(str(chromosome)) is None
+
+
+def _vcf_sites(
+    file: TableFile, omitted: Counter[str]
+) -> tuple[list[str], Iterator[tuple[str, str, Counts]]]:
+    """The samples of a VCF, and name, place and counts of each usable site."""
+    if file.path is None or file.packed == ".zst":
+        raise ValueError(f"{file} must be a .vcf or .vcf.gz file: cyvcf2 reads no other source")
+    file.check_head(_VCF)
+    _require_whole(file, file.path)
+    try:
+        from cyvcf2 import VCF
+    except ImportError as error:
+        _name_extra(file, "cyvcf2", error)
+    try:
+        reader = VCF(str(file.path), gts012=True)
+    except Exception as error:  # cyvcf2 raises bare Exception
+        file.damaged("VCF", error)
+    if not reader.samples:
+        raise ValueError(
+            f"{file} must hold genotypes of people; it has sites only, without samples"
+        )
+
+    def sites() -> Iterator[tuple[str, str, Counts]]:
+        for site in reader:
+            kind = None
+            if not _autosomal(site.CHROM):
+                kind = "on X, Y or the mitochondrion"
+            elif len(site.ALT) != 1:
+                kind = "multi-allelic" if site.ALT else "without an alternate allele"
+            elif "GT" not in site.FORMAT:
+                kind = "without genotypes (GT)"
+            alleles = None if kind else site.genotype.array()[:, :-1]
+            if alleles is not None and (alleles.shape[1] != 2 or (alleles == -2).any()):
+                kind = "not diploid in all people"
+            if kind or alleles is None:
+                omitted[str(kind)] += 1
+                continue
+            counts = np.where((alleles < 0).any(axis=1), -1, alleles.sum(axis=1)).astype(np.int8)
+            place = f"{site.CHROM}:{site.POS}:{site.REF}:{site.ALT[0]}"
+            yield site.ID or place, place, counts
+
+    return list(reader.samples), sites()
+
+
+def _require_whole(file: TableFile, path: Path) -> None:
+    """Refuse a file that was cut: htslib reads what there is."""
+    with path.open("rb") as raw:
+        head = raw.read(18)
+        raw.seek(max(path.stat().st_size - 28, 0))
+        end = raw.read()
+    if file.packed and head[12:16] == _BGZF:
+        if _BGZF_END not in end:
+            file.damaged("VCF", "it ends before its end mark")
+        return
+    last = b""
+    with file.open() as opened:
+        if file.is_plain:
+            opened.seek(-1, 2)
+        while chunk := opened.read(1 << 20):
+            last = chunk
+    if not last.endswith(b"\n"):
+        file.damaged("VCF", "it ends within a line")
+
+
+def _bed_sites(
+    file: TableFile, omitted: Counter[str]
+) -> tuple[list[str], Iterator[tuple[str, str, Counts]]]:
+    """The people of a .fam, and name, place and counts of A1 of each usable site."""
+    if file.path is None or file.packed:
+        raise ValueError(f"{file} must be a .bed file that is not packed, .bim and .fam beside it")
+    file.check_head(_BED)
+    for suffix in (".bim", ".fam"):
+        beside = file.path.with_suffix(suffix)
+        if not beside.exists():
+            raise FileNotFoundError(f"{beside} must be beside {file}, as PLINK writes it")
+    try:
+        from bed_reader import open_bed
+    except ImportError as error:
+        _name_extra(file, "bed-reader", error)
+    try:
+        reader = open_bed(file.path)
+        size = 3 + -(-reader.iid_count // 4) * reader.sid_count
+        families, people = reader.fid.tolist(), reader.iid.tolist()
+    except ValueError as error:
+        file.damaged("PLINK", error)
+    if file.path.stat().st_size != size:
+        numbers = f"{reader.iid_count:,} people and {reader.sid_count:,} sites"
+        file.damaged("PLINK", f".fam and .bim have {numbers}, which take {size:,} bytes")
+    if len(set(people)) < len(people):
+        people = [f"{family}:{name}" for family, name in zip(families, people, strict=True)]
+
+    def sites() -> Iterator[tuple[str, str, Counts]]:
+        described = (reader.sid, reader.chromosome, reader.bp_position, reader.allele_1)
+        names, chromosomes, positions, first = (each.tolist() for each in described)
+        second = reader.allele_2.tolist()
+        for start in range(0, reader.sid_count, _SITES):
+            block = np.s_[start : min(start + _SITES, reader.sid_count)]
+            matrix = reader.read(index=np.s_[:, block], dtype="int8", num_threads=1)
+            for j, counts in enumerate(matrix.T, start):
+                if not _autosomal(chromosomes[j]):
+                    omitted["on X, Y or the mitochondrion"] += 1
+                    continue
+                place = f"{chromosomes[j]}:{positions[j]}:{second[j]}:{first[j]}"
+                name = "" if names[j] == "." else names[j]
+                yield name, place, np.where(counts == _NO_GENOTYPE, np.int8(-1), counts)
+
+    return people, sites()
+
+
+def _name_extra(file: TableFile, package: str, error: ImportError) -> Any:
+    raise ImportError(f'{file} takes {package} to read: pip install "mialeak[genetics]"') from error

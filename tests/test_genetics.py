@@ -1,0 +1,168 @@
+"""VCF and PLINK files: the same answer as from a CSV, and what is not a usable site."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from mialeak import mean_leakage
+from mialeak._io import read_table
+from mialeak.cli import main
+from mialeak.datasets import load_genotypes
+
+cyvcf2 = pytest.importorskip("cyvcf2")
+bed_reader = pytest.importorskip("bed_reader")
+
+HEAD = (
+    "##fileformat=VCFv4.2\n"
+    '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">\n'
+    '##FORMAT=<ID=DP,Number=1,Type=Integer,Description="Depth">\n'
+)
+COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
+PEOPLE = 120
+
+
+def write_vcf(path, people, lines):
+    chromosomes = sorted({line[0] for line in lines})
+    text = HEAD + "".join(f"##contig=<ID={name}>\n" for name in chromosomes)
+    text += "\t".join([*COLUMNS, *people]) + "\n"
+    for chrom, pos, name, ref, alt, form, calls in lines:
+        text += "\t".join([chrom, str(pos), name, ref, alt, *"...", form, *calls]) + "\n"
+    path.write_text(text)
+    return path
+
+
+def calls_of(counts):
+    return np.array(["0/0", "0|1", "1/1"])[counts]
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    """The same 120 people as VCF, packed VCF, PLINK and CSV."""
+    folder, data = tmp_path_factory.mktemp("cohort"), load_genotypes()
+    counts, people = data.counts[:PEOPLE], data.columns["sample"][:PEOPLE].tolist()
+    sites = list(
+        zip(
+            data.chromosomes.astype(str).tolist(),
+            data.positions.tolist(),
+            data.snps.tolist(),
+            data.reference_alleles.tolist(),
+            data.alternate_alleles.tolist(),
+            strict=True,
+        )
+    )
+    lines = [(*site, "GT", calls_of(c)) for site, c in zip(sites, counts.T, strict=True)]
+    write_vcf(folder / "cohort.vcf", people, lines)
+    packed = gzip.compress((folder / "cohort.vcf").read_bytes())
+    (folder / "cohort.vcf.gz").write_bytes(packed)
+    bed_reader.to_bed(
+        folder / "cohort.bed",
+        counts.astype(float),
+        properties={
+            "iid": people,
+            "sid": data.snps,
+            "chromosome": data.chromosomes.astype(str),
+            "bp_position": data.positions,
+            "allele_1": data.alternate_alleles,
+            "allele_2": data.reference_alleles,
+        },
+    )
+    rows = [",".join(["sample", *data.snps.tolist()])]
+    rows += [
+        ",".join([name, *map(str, c)]) for name, c in zip(people, counts.tolist(), strict=True)
+    ]
+    (folder / "cohort.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("suffix", ["vcf", "vcf.gz", "bed"])
+def test_every_file_of_the_same_people_gives_the_same_answer(cohort, suffix):
+    truth = mean_leakage(cohort / "cohort.csv")
+    report = mean_leakage(cohort / f"cohort.{suffix}")
+    np.testing.assert_array_equal(report.leakage, truth.leakage)
+    assert report.to_dict() == truth.to_dict()
+    assert report.warnings == truth.warnings
+
+
+def test_the_shell_reads_them(cohort, capsys):
+    answers = []
+    for suffix in ("vcf.gz", "bed", "csv"):
+        assert main(["mean", str(cohort / f"cohort.{suffix}"), "--exact", "--json"]) == 0
+        content = json.loads(capsys.readouterr().out)
+        answers.append({k: v for k, v in content.items() if k not in {"inputs", "command"}})
+    assert answers[0]["exact"] == answers[1]["exact"] == answers[2]["exact"]
+    assert answers[0]["columns"] == answers[2]["columns"]
+
+
+LINES = [
+    ("1", 10, "rs1", "A", "G", "GT", ["0/0", "0/1", "1/1", "0/1"]),
+    ("1", 20, ".", "A", "G", "GT:DP", ["0/0:3", "./.:0", "1|1:9", "0|1:2"]),
+    ("1", 30, "rs3", "A", "G,T", "GT", ["0/0", "0/2", "1/1", "0/1"]),
+    ("1", 40, "rs4", "A", "G", "DP", ["3", "4", "5", "6"]),
+    ("chr2", 50, "rs5", "A", "G", "GT", ["0/0", "1", "1/1", "0/1"]),
+    ("chrX", 60, "rs6", "A", "G", "GT", ["0", "1", "1", "0/1"]),
+    ("MT", 70, "rs7", "A", "G", "GT", ["0", "1", "1", "0"]),
+    ("2", 80, "rs8", "A", ".", "GT", ["0/0", "0/0", "0/0", "0/0"]),
+    ("2", 90, "rs9", "A", "G", "GT", ["0/0", "0/0", "0/0", "0/0"]),
+    ("2", 95, "rs1", "C", "G", "GT", ["0/.", "1/1", "1/0", "0/0"]),
+]
+
+
+def test_sites_of_another_kind_are_omitted_and_counted(tmp_path):
+    path = write_vcf(tmp_path / "odd.vcf", "abcd", LINES)
+    table = read_table(path)
+    assert list(table) == ["sample", "rs1", "1:20:A:G", "rs9", "2:95:C:G"]
+    assert table["rs1"].tolist() == [0, 1, 2, 1]
+    np.testing.assert_array_equal(table["1:20:A:G"], [0, np.nan, 2, 1])
+    np.testing.assert_array_equal(table["2:95:C:G"], [np.nan, 2, 1, 0])
+    omitted, missing, constant = table.notes
+    assert "4 used, 6 omitted (1 multi-allelic, 1 without genotypes (GT), 1 not diploid" in omitted
+    assert "2 on X, Y or the mitochondrion, 1 without an alternate allele" in omitted
+    assert "Missing genotypes: 2 in 2 of 4 sites, of 4 people each; most in 1:20:A:G 1" in missing
+    assert constant == "Monomorphic sites: 1, which leak nothing beside the others."
+    report = mean_leakage(path, na="drop", exclude=["1:20:A:G"])
+    assert report.warnings[: len(table.notes)] == list(table.notes)
+    with pytest.raises(ValueError, match="missing"):
+        mean_leakage(path)
+
+
+def test_missing_genotypes_of_plink_are_missing(tmp_path):
+    counts = np.array([[0, 1, np.nan], [2, 1, 1], [0, 0, 2], [1, 2, 1]])
+    properties = {"chromosome": ["1", "23", "3"], "sid": ["a", "b", "."], "bp_position": [1, 2, 3]}
+    properties |= {"allele_1": list("AAA"), "allele_2": list("CCC")}
+    bed_reader.to_bed(tmp_path / "x.bed", counts, properties=properties)
+    table = read_table(tmp_path / "x.bed")
+    assert list(table) == ["sample", "a", "3:3:C:A"]
+    np.testing.assert_array_equal(table["3:3:C:A"], counts[:, 2])
+    assert "1 omitted (1 on X, Y or the mitochondrion)" in table.notes[0]
+
+
+def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):
+    def refused(path, words, error=ValueError):
+        with pytest.raises(error, match=words):
+            mean_leakage(path)
+
+    refused(write_vcf(tmp_path / "t.vcf", "abca", LINES), "damaged VCF file")
+    people = {"iid": ["p", "q", "p"], "fid": ["0", "0", "0"]}
+    bed_reader.to_bed(tmp_path / "t.bed", np.eye(3), properties=people)
+    refused(tmp_path / "t.bed", "each person once; it names '0:p' twice")
+    refused(write_vcf(tmp_path / "x.vcf", "abcd", LINES[5:7]), "biallelic sites of autosomes")
+    whole = (cohort / "cohort.vcf").read_bytes()
+    (tmp_path / "cut.vcf").write_bytes(whole[:-700])
+    refused(tmp_path / "cut.vcf", "damaged VCF file .it ends within a line")
+    (tmp_path / "cut.vcf.gz").write_bytes((cohort / "cohort.vcf.gz").read_bytes()[:-900])
+    refused(tmp_path / "cut.vcf.gz", "damaged")
+    (tmp_path / "text.vcf").write_text("a,b\n1,2\n")
+    refused(tmp_path / "text.vcf", "not the .vcf file its name says")
+    shutil.copy(cohort / "cohort.bed", tmp_path / "alone.bed")
+    refused(tmp_path / "alone.bed", "alone.bim must be beside", FileNotFoundError)
+    for suffix in ("bed", "bim", "fam"):
+        shutil.copy(cohort / f"cohort.{suffix}", tmp_path / f"b.{suffix}")
+    (tmp_path / "b.bed").write_bytes((cohort / "cohort.bed").read_bytes()[:-5])
+    refused(tmp_path / "b.bed", "damaged PLINK file .*120 people and 127 sites")
+    with pytest.raises(ValueError, match="leave out options"):
+        read_table(cohort / "cohort.vcf", missing=["-9"])
