@@ -258,30 +258,24 @@ typedef struct {
     vi folded;  /* p > 1/2: small is n q */
 } law;
 
-INLINE law law_of(vd n, vd p) {
-    law at = {n, p, 1.0 - p, {p, p}, lt(all(0.5), p)};
-    at.small = two_product(n, pick(at.folded, at.q, p));
-    /* Below this the exact product underflows; the error is then 2^-53 of the argument of a
-     * logarithm, the same on all instruction sets. */
-    at.small.low = pick(lt(at.small.high, all(0x1p-900)), all(0.0), at.small.low);
-    return at;
+/* n p exactly.  Below 2^-900 the second word underflows; the error is then 2^-53 of the mean, the same
+ * on all instruction sets. */
+INLINE pair product_of(vd n, vd p) {
+    pair mean = two_product(n, p);
+    mean.low = pick(lt(mean.high, all(0x1p-900)), all(0.0), mean.low);
+    return mean;
 }
 
-/* -x where the mask is set, else x */
-INLINE vd negate(vi mask, vd x) { return as_double(as_bits(x) ^ (mask & INT64_MIN)); }
+INLINE law law_of(vd n, vd p) {
+    law at = {n, p, 1.0 - p, {p, p}, lt(all(0.5), p)};
+    at.small = product_of(n, pick(at.folded, at.q, p));
+    return at;
+}
 
 /* whole - b, accurate also under cancellation */
 INLINE pair whole_less(vd whole, pair b) {
     pair sum = two_sum(whole, -b.high);
     return quick_sum(sum.high, sum.low - b.low);
-}
-
-/* x - n p */
-INLINE pair above_mean(law at, vd x) {
-    pair mirrored = two_sum(at.n, -x);
-    pair side = {pick(at.folded, mirrored.high, x), as_double(at.folded & as_bits(mirrored.low))};
-    pair distance = pair_subtract(side, at.small);
-    return (pair){negate(at.folded, distance.high), negate(at.folded, distance.low)};
 }
 
 /* Whole e with 2^e mean/k in [2/3, 3/2], for normal positive k >= 2^-63 mean.  The bits of a double are

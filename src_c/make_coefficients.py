@@ -212,6 +212,13 @@ def main():
         [0] + [stirling(mp.mpf(x)) for x in range(1, 17)],
     )
 
+    show("FACTORIAL", "0! to 128!, and 0", [*map(mp.factorial, range(129)), 0])
+    show(
+        "FACTORIAL_INVERSE",
+        "1/(x - 1)! of x = 0 to 129",
+        [0, *(1 / mp.factorial(x) for x in range(129))],
+    )
+
     c, error = fit(lambda y: exp_tail(-y), 0, mp.mpf("1.4"), 12)
     show("MISSING_TAIL", f"(exp(-y) - 1 + y)/y^2, y in [0, 1.4]; error {mp.nstr(error, 2)}", c)
     print("#define MISSING_END 1.4")

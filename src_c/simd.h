@@ -25,6 +25,15 @@
 #define PREFETCH(address) ((void)(address))
 #endif
 
+/* Before a loop of few and constant steps. */
+#if defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define UNROLLED _Pragma("GCC unroll 32")
+#else
+#define UNROLLED
+#endif
+
 #if MIAL_LANES > 1
 
 typedef double vd __attribute__((vector_size(8 * MIAL_LANES)));

@@ -67,7 +67,7 @@ def smoothed(d: arb, terms: int, p: arb, given: list[float]) -> arb:
 
 
 def tails_at(c: float, n: int, p: float) -> tuple[arb, arb, arb]:
-    """E(B - c)+, E(c - B)+ and P(B > c) for 1 <= c < n."""
+    """E(B - c)+, E(c - B)+ and P(B > c) for 0 <= c < n."""
     exact, cut, j = rational(p), rational(c), math.floor(c)
     above = cut - exact * n
     with precision(BITS):

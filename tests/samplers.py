@@ -208,6 +208,12 @@ def count_seam(value: float) -> Sampler:
     return sampler
 
 
+def small_mean_seam(rng: np.random.Generator, size: int) -> Columns:
+    """Pairs (n, p) with n up to 130 and n p on both sides of 1.4."""
+    n = rng.integers(3, 131, size).astype(float)
+    return _clipped(n, _around(1.4, rng, size) / n)
+
+
 def half_seam(rng: np.random.Generator, size: int) -> Columns:
     """Pairs (n, p) with p around one half, where the smaller of p and 1-p changes."""
     return _clipped(_counts(rng, size), _around(0.5, rng, size))
@@ -316,8 +322,10 @@ MAD_SEAMS = {
     "larger mean at 2^19": larger_mean_seam(2.0**19),
 }
 
+_TAIL_SEAMS = {**_LAW_SEAMS, "n at 128": count_seam(128), "n up to 130, n p = 1.4": small_mean_seam}
+
 EXCESS_SEAMS = {
-    **{name: _with_cuts(draw, _excess_is_normal) for name, draw in _LAW_SEAMS.items()},
+    **{name: _with_cuts(draw, _excess_is_normal) for name, draw in _TAIL_SEAMS.items()},
     "c at the mean": _mean_cut(_excess_is_normal),
     "c an integer": _integer_cut(_excess_is_normal),
     "c at 0 and 1": _first_cell(_excess_is_normal),
@@ -326,7 +334,7 @@ EXCESS_SEAMS = {
 }
 
 SHORTFALL_SEAMS = {
-    **{name: _with_cuts(draw, _shortfall_is_normal) for name, draw in _LAW_SEAMS.items()},
+    **{name: _with_cuts(draw, _shortfall_is_normal) for name, draw in _TAIL_SEAMS.items()},
     "c at the mean": _mean_cut(_shortfall_is_normal),
     "c an integer": _integer_cut(_shortfall_is_normal),
     "c at 0 and 1": _first_cell(_shortfall_is_normal),

@@ -29,7 +29,7 @@ LEAST = 1e-290
 
 
 def points(count: int, seed: int) -> list[np.ndarray]:
-    """Columns c, n, p with 1 <= c < n."""
+    """Columns c, n, p with 0 <= c < n, and n p not so small that the truth cancels where c < 1."""
     rng = np.random.default_rng(seed)
     draws = [samplers.excess, samplers.shortfall]
     draws += [*samplers.EXCESS_SEAMS.values(), *samplers.SHORTFALL_SEAMS.values()]
@@ -38,7 +38,7 @@ def points(count: int, seed: int) -> list[np.ndarray]:
         # The samplers once more than each seam twice over: inside as often as at a seam.
         for draw in draws[:2] * 8 + draws[2:]:
             c, n, p = draw(rng, count // 40 + 1)
-            inside = (c >= 1) & (c < n)
+            inside = (c < n) & ((c >= 1) | (n * p > 1e-9))
             parts = zip(columns, (c, n, p), strict=True)
             columns = [np.append(column, more[inside]) for column, more in parts]
     kept = rng.permutation(columns[0].size)[:count]

@@ -103,15 +103,23 @@ def log_of(p: FloatArray, q: FloatArray) -> FloatArray:
         return np.where(p < 0.5, np.log(p), np.log1p(-q))
 
 
+def _distinct(*columns: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+    """The distinct rows of the columns in lexicographic order, and how often each occurs."""
+    order = np.lexsort(columns[::-1])
+    columns = tuple(column[order] for column in columns)
+    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    first = np.flatnonzero(np.concatenate([[True], changes]))
+    copies = np.diff(first, append=order.size).astype(np.float64)
+    return [column[first] for column in columns], copies
+
+
 class _Bits(CoordinateFamily):
     """Bits: the count is of rows with the rarer value of the target's column."""
 
     smooth = True
 
     def __init__(self, p_target: FloatArray, other: FloatArray, n: int):
-        pairs, copies = np.unique(np.stack([p_target, other], axis=1), axis=0, return_counts=True)
-        p_target, other = pairs.T
-        self.copies = copies.astype(np.float64)
+        (p_target, other), self.copies = _distinct(p_target, other)
         self._n = float(n)
         self._p_target = p_target
         self._flipped = p_target > 0.5  # count the rows with the other value
@@ -149,9 +157,8 @@ class _Genotypes(CoordinateFamily):
             np.where(turned, p, q),
             np.where(turned, 2.0 - target, target),
         )
-        rows, copies = np.unique(np.stack([p, q, target], axis=1), axis=0, return_counts=True)
-        self._p, self._q, self._target = p, q, target = rows.T
-        self.copies = copies.astype(np.float64)
+        (p, q, target), self.copies = _distinct(p, q, target)
+        self._p, self._q, self._target = p, q, target
         self._draws = 2.0 * n
         self.centre, self.spread = 2.0 * n * p, np.sqrt(2.0 * n * p * q)
         self.last = np.full(p.shape, 2.0 * n)
@@ -353,18 +360,17 @@ def _rounded(p: FloatArray, target: FloatArray, n: int, decimals: int) -> Coordi
     cell, remainder = np.divmod(k * ten, n)
     cell += (2 * remainder > n) | ((2 * remainder == n) & (cell % 2 == 1))
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
-    pairs, copies = np.unique(np.stack([p, target], axis=1), axis=0, return_counts=True)
+    (p, target), copies = _distinct(p, target)
     laws = []
-    for share, z in pairs.tolist():
+    for share, z in zip(p.tolist(), target.tolist(), strict=True):
         out = np.exp(binom_logpmf(k, 2 * n, share))
         inside = np.exp(binom_logpmf(k - int(z), 2 * n - 2, share))
         inside[(k < z) | (k - z > 2 * n - 2)] = 0.0
         laws.append((np.add.reduceat(out, starts), np.add.reduceat(inside, starts)))
-    share, z = pairs.T
     p_target = np.where(
-        z == 1.0, 2.0 * share * (1.0 - share), np.where(z == 2.0, share, 1.0 - share) ** 2
+        target == 1.0, 2.0 * p * (1.0 - p), np.where(target == 2.0, p, 1.0 - p) ** 2
     )
-    return _Listed(laws, copies.astype(np.float64), p_target)
+    return _Listed(laws, copies, p_target)
 
 
 def _lattice(part: Lattice, target: FloatArray, n: int) -> CoordinateFamily:
