@@ -117,6 +117,7 @@ CLEAN = [
     "_numerics",
     "_results",
     "auditing",
+    "covariance",
     "estimators",
     "exact",
     "games",

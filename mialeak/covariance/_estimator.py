@@ -73,7 +73,7 @@ class StreamingCovariance(Scoring):
     Raises
     ------
     ValueError
-        For a parameter out of range, told when rows are first learnt, as scikit-learn does.
+        For a parameter out of range, reported when rows are first learnt, as scikit-learn does.
 
     See Also
     --------

@@ -54,7 +54,7 @@ def as_rows(values: Any, name: str = "X") -> Rows:
 
 
 def _array_of(values: Any) -> Any:
-    """Its array, where that works; if not, as_floats says why."""
+    """Its array, where that works; if not, as_floats words the error."""
     try:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError):
@@ -91,11 +91,11 @@ def check_width(rows: Rows, columns: int, name: str = "X") -> None:
         )
 
 
-def check_names(found: Any, known: Any, what: str = "X") -> None:
+def check_names(given: Any, known: Any, what: str = "X") -> None:
     """Refuse columns of other names than those before, where both have names."""
-    if found is None or known is None or np.array_equal(found, known):
+    if given is None or known is None or np.array_equal(given, known):
         return
-    here, there = list(found), list(known)
+    here, there = list(given), list(known)
     rule = f"have the columns that the rows before had ({len(there)}, in their order)"
     for place, (one, other) in enumerate(zip(here, there, strict=False)):
         if one != other:

@@ -118,16 +118,16 @@ def _add(recipe: Recipe, moments: Moments, rows: Rows) -> bool:
     """
     if recipe.structure == "low-rank" or not 0 < moments.n < len(rows):
         return moments.absorb(rows)
-    own = replace(recipe, tails=moments.tails).fresh(rows.shape[1])
-    if not own.absorb(rows) or not _near(moments, own):
+    fresh = replace(recipe, tails=moments.tails).fresh(rows.shape[1])
+    if not fresh.absorb(rows) or not _near(moments, fresh):
         return False
-    moments.merge(own)
+    moments.merge(fresh)
     return True
 
 
 def _near(one: Moments, other: Moments) -> bool:
     """Whether powers of what lies between the two means are finite."""
-    gap = mean_difference((one.centre, one.rest), (other.centre, other.rest))
+    gap = mean_difference((one.centre, one.low), (other.centre, other.low))
     with np.errstate(over="ignore"):
         return bool(np.isfinite((other.n * (gap @ gap)) ** (2 if one.tails else 1)))
 
@@ -180,22 +180,22 @@ def _full(moments: Full) -> Full:
     if moments.tails:
         third, fourth = moments.tails_about(-mean)
         twin.third, twin.fourth = third, np.asarray(fourth)
-    twin.own()
+    twin.make_writable()
     twin.products = blas.dsyr(moments.n, mean, a=twin.products, lower=1, overwrite_a=1)
-    twin.centre, twin.rest, twin.lost = np.zeros_like(mean), np.zeros_like(mean), 0
+    twin.centre, twin.low, twin.lost = np.zeros_like(mean), np.zeros_like(mean), 0
     return twin
 
 
 def _diagonal(moments: Diagonal) -> Diagonal:
     twin, mean = moments.copy(), _mean(moments, 2 if moments.tails else 1)
     move_powers(twin.powers, moments.n, -mean)
-    twin.centre, twin.rest = np.zeros_like(mean), np.zeros_like(mean)
+    twin.centre, twin.low = np.zeros_like(mean), np.zeros_like(mean)
     return twin
 
 
 def _mean(moments: Full | Diagonal, power: int) -> FloatArray:
     """The mean, if its powers can be summed."""
-    mean = moments.centre + moments.rest
+    mean = moments.centre + moments.low
     with np.errstate(over="ignore"):
         if not np.isfinite((moments.n * (mean @ mean)) ** power):
             rule = "be False: the mean is too large for its powers to be summed"

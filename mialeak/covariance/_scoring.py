@@ -50,8 +50,8 @@ class Scoring(Parameters):
         """Where deviations are taken from, and its low word."""
         moments = self._seen().moments
         if self.assume_centered:
-            return np.zeros_like(moments.centre), np.zeros_like(moments.rest)
-        return moments.centre, moments.rest
+            return np.zeros_like(moments.centre), np.zeros_like(moments.low)
+        return moments.centre, moments.low
 
     def mahalanobis(self, X: Any) -> FloatArray:
         """Squared Mahalanobis distances of rows from the mean.
@@ -197,18 +197,18 @@ class Scoring(Parameters):
             return _sources.map_lazy(copy.copy(self), array, whiten)
         factor, rows = self.whitening_, _input.as_rows(X)
         learnt.check(rows, names, "X")
-        centre, rest = self._centre()
+        centre, low = self._centre()
         out = np.empty(rows.shape if whiten else len(rows))
         with np.errstate(over="ignore", invalid="ignore"):
             for start, piece in _input.pieces(rows):
                 if whiten:
-                    found = factor.whiten(centred(piece, centre, rest))
+                    values = factor.whiten(centred(piece, centre, low))
                 else:
-                    found = factor.distances(piece, centre, rest)
-                if not np.isfinite(found).all():
+                    values = factor.distances(piece, centre, low)
+                if not np.isfinite(values).all():
                     good = _learning.require_finite(piece, start, self.missing == "drop")
-                    found[~good] = np.nan
-                out[start : start + len(piece)] = found
+                    values[~good] = np.nan
+                out[start : start + len(piece)] = values
         return out
 
     def _seen(self) -> Learnt:

@@ -120,7 +120,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def learn_lazy(recipe: Recipe, X: Any, names: Any) -> Learnt:
-    """The rows of all chunks, by whatever scheduler Dask is told to use."""
+    """The rows of all chunks, by whatever scheduler Dask is set to."""
     from dask.delayed import delayed
 
     array = by_rows(X, sizes=True)
