@@ -375,7 +375,9 @@ class LowRankFactor:
             w = np.array(seen[near], order="F")
             self._triangle.solve_back(w)
             outside = deviations[near] - w @ self._rows
-            remaining[near] = squared_norms(outside) + (self._ridge / self._share) * squared_norms(w)
+            remaining[near] = squared_norms(outside) + (self._ridge / self._share) * squared_norms(
+                w
+            )
         return np.asarray(remaining / self._ridge)
 
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:

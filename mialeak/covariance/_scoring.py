@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid
-from mialeak.covariance import _input, _learning, _sources
+from mialeak.covariance import _learning, _sources
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._learning import Learnt, about_zero
 from mialeak.covariance._moments import centred
@@ -190,17 +190,17 @@ class Scoring(Parameters):
         return float(square if squared else np.sqrt(square))
 
     def _score(self, X: Any, whiten: bool) -> Any:
-        learnt, names = self._seen(), _input.column_names(X)
+        learnt, names = self._seen(), _learning.column_names(X)
         if _sources.is_lazy(X):
             array = _sources.by_rows(X)
             learnt.check(array, names, "X")
             return _sources.map_lazy(copy.copy(self), array, whiten)
-        factor, rows = self.whitening_, _input.as_rows(X)
+        factor, rows = self.whitening_, _learning.as_rows(X)
         learnt.check(rows, names, "X")
         centre, low = self._centre()
         out = np.empty(rows.shape if whiten else len(rows))
         with np.errstate(over="ignore", invalid="ignore"):
-            for start, piece in _input.pieces(rows):
+            for start, piece in _learning.pieces(rows):
                 if whiten:
                     values = factor.whiten(centred(piece, centre, low))
                 else:

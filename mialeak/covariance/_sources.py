@@ -16,8 +16,14 @@ import numpy as np
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import map_blocks, one_blas_thread
 from mialeak._io import read_blocks, read_state, write_state
-from mialeak.covariance._input import check_names, check_width
-from mialeak.covariance._learning import Learnt, Recipe, join, learn_blocks
+from mialeak.covariance._learning import (
+    Learnt,
+    Recipe,
+    check_names,
+    check_width,
+    join,
+    learn_blocks,
+)
 from mialeak.covariance._moments import moments_of
 
 __all__ = [
