@@ -127,6 +127,7 @@ CLEAN = [
     "_statistical_files",
     "auditing",
     "cli",
+    "covariance",
     "discrete",
     "estimators",
     "exact",

@@ -189,7 +189,7 @@ structures = st.sampled_from(["full", "diagonal", "block", "low-rank", "none"])
     structures | anything,
     st.fixed_dictionaries({}, optional={"columns": anything, "tails": anything,
                                         "names": anything, "dropped": anything}),
-    st.dictionaries(st.sampled_from(["n", "centre", "rest", "products"]), anything),
+    st.dictionaries(st.sampled_from(["n", "centre", "low", "products"]), anything),
 )  # fmt: skip
 @example({"blocks": None}, "full", {"columns": 3, "tails": False, "names": None, "dropped": 0},
          {"n": 5})  # fmt: skip

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from mialeak.auditing import shadow_audit
 from mialeak.auditing._shadow import _hommel
@@ -177,6 +177,107 @@ def test_the_share_of_false_families_is_that_of_the_exact_law():
     place = np.clip(np.searchsorted(near, p_values), 1, near.size - 1)
     gap = np.minimum(np.abs(near[place] - p_values), np.abs(near[place - 1] - p_values))
     assert (gap <= 1e-12 * p_values).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.6])
+def test_rank_pairs_are_those_of_integrals_over_both_beta_laws(epsilon):
+    """P(V <= e^epsilon U), its Sidak share, and the least over ranks and tails."""
+    members = coins(30, 25, 12)
+    scores = np.random.default_rng(12).normal(size=members.shape) + 1.2 * members
+    result = quiet(scores, members, claimed_epsilon=epsilon, method="rank-pairs")
+    for i in range(0, 25, 4):
+        into, out = np.sort(scores[members[:, i], i]), np.sort(scores[~members[:, i], i])
+        want = 1.0
+        for hits, marks in ((into, out), (-out, -into)):
+            marks = np.sort(marks)
+            ranks = [r for r in (1, 3, 9, 27) if r <= max(len(marks) // 2, 1)]
+            weights = 0.5 ** np.arange(len(ranks)) + 1 / 32
+            for rank, weight in zip(ranks, weights / weights.sum(), strict=True):
+                k = int((hits > marks[-rank]).sum())
+                if not k:
+                    continue
+                u = stats.beta(rank, len(marks) - rank + 1)
+                v = stats.beta(k, len(hits) - k + 1)
+                grid = np.linspace(0.0, 1.0, 200_001)
+                below = v.cdf(np.minimum(np.exp(epsilon) * grid, 1.0))
+                p = integrate.trapezoid(below * u.pdf(grid), grid)
+                want = min(want, 1 - (1 - p) ** (2 / weight))
+        assert result.p_values[i] == pytest.approx(want, rel=1e-6)
+
+
+def test_the_bound_of_rank_pairs_is_where_the_p_value_crosses_the_level():
+    members = coins(60, 30, 13)
+    scores = np.random.default_rng(13).normal(size=members.shape) + 4.0 * members
+    for method in ("rank-pairs", "both"):
+        result = shadow_audit(scores, members, method=method)
+        bounds = result.epsilon_lower
+        assert 0.0 < bounds.max() <= result.provable_epsilon
+        for i in (0, 11, 23):
+            below, above = (
+                shadow_audit(scores, members, claimed_epsilon=e, method=method).p_values[i]
+                for e in (bounds[i], bounds[i] + 0.01)
+            )
+            assert below <= 0.05 / 30 < above
+        parts = [shadow_audit(scores, members, method=one) for one in ("guesses", "rank-pairs")]
+        least = np.min([part.p_values for part in parts], axis=0)
+        if method == "both":
+            np.testing.assert_allclose(result.p_values, np.minimum(2 * least, 1), rtol=1e-12)
+    perfect = shadow_audit(1.0 * members + scores.clip(0, 0.5) * 0.1, members, method="rank-pairs")
+    assert perfect.epsilon_lower.max() == perfect.provable_epsilon
+
+
+def test_rank_pairs_prove_what_a_part_of_the_models_remembers():
+    members = coins(256, 120, 14)
+    rng = np.random.default_rng(114)
+    remembers = members & (rng.random(members.shape) < 0.4) & (np.arange(120) < 20)
+    scores = rng.normal(size=members.shape) + 6.0 * remembers
+    guesses, pairs = (
+        shadow_audit(scores, members, claimed_epsilon=1.0, method=method).proved
+        for method in ("guesses", "rank-pairs")
+    )
+    assert guesses.sum() <= 4
+    assert pairs[:20].sum() >= 18
+    assert not pairs[20:].any()
+
+
+@pytest.mark.parametrize("draw", [coins, half])
+def test_equal_scores_of_an_example_prove_nothing_of_it(draw):
+    scores = np.random.default_rng(20).normal(size=(24, 12))
+    scores[:, :9] = 7.0
+    for seed in range(20):
+        p_values = quiet(scores, draw(24, 12, seed)).p_values
+        assert p_values[:9] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_families_of_nulls_of_rank_pairs():
+    """Scores with ties, whole columns of them among these; 200 draws of the coins."""
+    rng = np.random.default_rng(15)
+    scores = np.rint(2 * rng.normal(size=(24, 30))) + 10 * rng.normal(size=(1, 30))
+    scores[:, :3] = 7.0
+    claims = np.zeros(3)
+    for seed in range(200):
+        result = quiet(scores, coins(24, 30, seed), method="rank-pairs")
+        assert not result.epsilon_lower[:3].any()
+        claims += [result.proved.any(), result.discoveries.any(), result.epsilon_lower.any()]
+    assert 0 < claims.max() <= 200 * 0.05 + 4 * np.sqrt(200 * 0.05 * 0.95)
+
+
+def test_discoveries_of_rank_pairs_take_any_dependence():
+    members = coins(64, 60, 16)
+    scores = np.random.default_rng(16).normal(size=(64, 60)) + members * np.linspace(0, 4, 60)
+    result = shadow_audit(scores, members, method="rank-pairs")
+    adjusted = stats.false_discovery_control(result.p_values, method="by")
+    np.testing.assert_array_equal(result.discoveries, adjusted <= 0.05)
+    assert result.at_least == result.proved.sum() > 0
+
+
+def test_rank_pairs_ask_for_coins():
+    members = half(30, 40, 17)
+    scores = np.random.default_rng(17).normal(size=members.shape)
+    with pytest.raises(ValueError, match="not available with each example in half of the models"):
+        shadow_audit(scores, members, method="both")
+    with pytest.raises(ValueError, match='method must be "guesses", "rank-pairs" or "both"'):
+        shadow_audit(scores, coins(30, 40), method="pairs")
 
 
 def test_randomised_response_is_seldom_bounded_above_its_epsilon():

@@ -34,7 +34,15 @@ from mialeak._arrays import FloatArray
 from mialeak._numerics.order import IntArray, Order
 from mialeak._results import Direction
 
-__all__ = ["ADVANTAGE", "GAUSSIAN", "Curves", "PairTest", "Pairs", "indistinguishable"]
+__all__ = [
+    "ADVANTAGE",
+    "GAUSSIAN",
+    "Curves",
+    "PairTest",
+    "Pairs",
+    "indistinguishable",
+    "pair_shares",
+]
 
 #: Ratio of the ranks of one tail, and the floor of the weights 2**-j.  Of 90 settings this one has
 #: the best mean and worst share of an oracle's bound on nine laws.
@@ -55,8 +63,8 @@ class Curves(NamedTuple):
     """A family of null curves h that increase with the parameter."""
 
     #: h(u) and its inverse, at a parameter.
-    forward: Callable[[FloatArray, float], FloatArray]
-    backward: Callable[[FloatArray, float], FloatArray]
+    forward: Callable[[FloatArray, Any], FloatArray]
+    backward: Callable[[FloatArray, Any], FloatArray]
     #: Derivative of the scale on which the parameter is a shift: shows which variable is narrow.
     scale: Callable[[FloatArray], FloatArray]
     #: h(0): V below it is certainly below the curve.
@@ -107,22 +115,25 @@ class Pairs:
         share = -np.expm1(np.log1p(-min(alpha, _ALMOST_ONE)) / len(tails))
         parts = []
         for is_top in tails:
-            ranks = _ranks(n_out if is_top else n_in)
+            ranks, shares = pair_shares(n_out if is_top else n_in)
             counts = order.hits(ranks) if is_top else order.rejections(ranks)
             if order.is_constant:
                 counts = np.zeros_like(counts)
             sizes = (n_in, n_out) if is_top else (n_out, n_in)
             full = (np.full(ranks.size, value) for value in (*sizes, is_top))
             n_hits, n_ranks, top = full
-            parts.append((counts, ranks, n_hits, n_ranks, _levels(ranks.size, share), top))
+            # With independent tests, P(at least one p-value below its level) = share.
+            levels = -np.expm1(np.log1p(-share) * shares)
+            parts.append((counts, ranks, n_hits, n_ranks, levels, top))
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _select(self, chosen: npt.NDArray[np.bool_]) -> Pairs:
+    def select(self, chosen: npt.NDArray[Any]) -> Pairs:
+        """Those of a mask or of indices."""
         return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def tail(self, is_top: bool) -> Pairs:
         """The pairs of one tail, at their levels."""
-        return self._select(self.is_top == is_top)
+        return self.select(self.is_top == is_top)
 
     def bound(self, curves: Curves, high: float) -> float:
         """The least upper bound of the parameters that at least one pair rejects, or 0.
@@ -131,7 +142,7 @@ class Pairs:
         """
         from scipy.optimize import brentq
 
-        pairs = self._select(self.hits > 0)
+        pairs = self.select(self.hits > 0)
         test, log_levels = PairTest.of(pairs, curves), np.log(pairs.levels)
 
         def evidence(parameter: float, which: npt.NDArray[np.intp]) -> FloatArray:
@@ -185,8 +196,8 @@ class PairTest:
         nodes, weights = _nodes(*outer, start, below)
         return cls(curves, over_v, below, nodes, weights, *inner)
 
-    def p_values(self, parameter: float, which: npt.NDArray[np.intp]) -> FloatArray:
-        """P-values of the selected pairs at a parameter."""
+    def p_values(self, parameter: Any, which: npt.NDArray[np.intp]) -> FloatArray:
+        """P-values of the selected pairs at a parameter, or at one each (as a column)."""
         x, over_v = self.nodes[which], self.over_v[which]
         curves = self.curves.backward(x, parameter), self.curves.forward(x, parameter)
         inner = betainc(
@@ -197,19 +208,13 @@ class PairTest:
         return p
 
 
-def _ranks(size: int) -> IntArray:
-    """Ranks 1, 3, 9, ... up to half of `size`."""
+def pair_shares(size: int) -> tuple[IntArray, FloatArray]:
+    """Ranks 1, 3, 9, ... up to half of `size`, and their shares of log(1 - alpha) for a tail."""
     ranks = [1]
     while ranks[-1] * _RATIO <= size // 2:
         ranks.append(ranks[-1] * _RATIO)
-    return np.array(ranks)
-
-
-def _levels(count: int, alpha: float) -> FloatArray:
-    """Sidak levels: with independent tests, P(at least one p-value below its level) = alpha."""
-    weights = 0.5 ** np.arange(count) + _FLOOR
-    levels: FloatArray = -np.expm1(np.log1p(-alpha) * weights / weights.sum())
-    return levels
+    weights = 0.5 ** np.arange(len(ranks)) + _FLOOR
+    return np.array(ranks), np.asarray(weights / weights.sum())
 
 
 def _spread(count: FloatArray, size: FloatArray, curves: Curves) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import resolve_workers
-from mialeak.covariance import _input, _learning, _sources
+from mialeak.covariance import _learning, _sources
 from mialeak.covariance._learning import Learnt, join
 from mialeak.covariance._parameters import Once
 from mialeak.covariance._scoring import Scoring
@@ -73,7 +73,7 @@ class StreamingCovariance(Scoring):
     Raises
     ------
     ValueError
-        For a parameter out of range, told when rows are first learnt, as scikit-learn does.
+        For a parameter out of range, reported when rows are first learnt, as scikit-learn does.
 
     See Also
     --------
@@ -184,12 +184,12 @@ class StreamingCovariance(Scoring):
         recipe = _learning.Recipe(structure, tails, blocks, drop)
         learnt: Learnt | None
         if _sources.is_lazy(X):
-            learnt = join(known, _sources.learn_lazy(recipe, X, _input.column_names(X)))
+            learnt = join(known, _sources.learn_lazy(recipe, X, _learning.column_names(X)))
         elif (paths := _sources.paths_of(X)) is not None:
             learnt = join(known, _sources.learn_files(recipe, paths, workers))
         else:
             sole = not hasattr(X, "__next__")
-            pairs = ((_input.column_names(block), block) for block in ((X,) if sole else X))
+            pairs = ((_learning.column_names(block), block) for block in ((X,) if sole else X))
             learnt = _learning.learn_blocks(recipe, pairs, known, sole=sole)
         if learnt is None:
             invalid("X", "have at least one block of rows; it was empty")

@@ -40,7 +40,7 @@ _CANCELLED = 2.0**-10
 
 
 class Factor(Whitening, Protocol):
-    """A covariance C that can be solved with, or says that it cannot."""
+    """A covariance C that can be solved with, or refuses."""
 
     @property
     def log_determinant(self) -> float:
@@ -54,8 +54,8 @@ class Factor(Whitening, Protocol):
     def condition(self) -> float:
         """Condition number, estimated."""
 
-    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
+    def distances(self, rows: Rows, centre: FloatArray, low: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + low``."""
 
     def weights(self, deviation: FloatArray) -> FloatArray:
         """``C^-1 v`` of one v, or of each row v."""
@@ -81,7 +81,7 @@ class Singular:
             f"{self._remedy}"
         )
 
-    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
+    def distances(self, rows: Rows, centre: FloatArray, low: FloatArray) -> FloatArray:
         """Refuse."""
         self._refuse()
 
@@ -173,9 +173,9 @@ class FullFactor:
         self.condition, self.shrinkage = condition, shrinkage
         self.log_determinant = 2.0 * float(np.log(np.diagonal(lower)).sum())
 
-    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
-        return self.squared(centred(rows, centre, rest))
+    def distances(self, rows: Rows, centre: FloatArray, low: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + low``."""
+        return self.squared(centred(rows, centre, low))
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` of each row v."""
@@ -262,10 +262,10 @@ class DiagonalFactor(Diagonal):
         self.shrinkage = shrinkage
         self.log_determinant = float(np.log(variances).sum())
 
-    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``, by a kernel."""
+    def distances(self, rows: Rows, centre: FloatArray, low: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + low``, by a kernel."""
         out = np.empty(len(rows))
-        kernels.row_norms(rows, centre, rest, self._weights, out)
+        kernels.row_norms(rows, centre, low, self._weights, out)
         return out
 
     def weights(self, deviation: FloatArray) -> FloatArray:
@@ -299,11 +299,11 @@ class BlocksFactor:
         self.log_determinant = sum(part.log_determinant for part in parts)
         self.shrinkage: float | FloatArray = np.array([part.shrinkage for part in parts])
 
-    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
+    def distances(self, rows: Rows, centre: FloatArray, low: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + low``."""
         total = np.zeros(len(rows))
         for part, at in zip(self._parts, self._places, strict=True):
-            total += part.distances(rows[:, at], centre[at], rest[at])
+            total += part.distances(rows[:, at], centre[at], low[at])
         return total
 
     def squared(self, deviations: FloatArray) -> FloatArray:
@@ -360,23 +360,25 @@ class LowRankFactor:
         """Condition number of the covariance itself."""
         return 1.0 + self._share * float(self._spectrum[0][-1]) / self._ridge
 
-    def distances(self, rows: Rows, centre: FloatArray, rest: FloatArray) -> FloatArray:
-        """``v^T C^-1 v`` of each row, v its deviation from ``centre + rest``."""
-        return self.squared(centred(rows, centre, rest))
+    def distances(self, rows: Rows, centre: FloatArray, low: FloatArray) -> FloatArray:
+        """``v^T C^-1 v`` of each row, v its deviation from ``centre + low``."""
+        return self.squared(centred(rows, centre, low))
 
     def squared(self, deviations: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` of each row v."""
         whole = squared_norms(deviations)
         seen = self._seen(deviations)
         self._triangle.solve(seen)
-        left = whole - squared_norms(seen)
-        near = left < _CANCELLED * whole
+        remaining = whole - squared_norms(seen)
+        near = remaining < _CANCELLED * whole
         if near.any():
             w = np.array(seen[near], order="F")
             self._triangle.solve_back(w)
             outside = deviations[near] - w @ self._rows
-            left[near] = squared_norms(outside) + (self._ridge / self._share) * squared_norms(w)
-        return np.asarray(left / self._ridge)
+            remaining[near] = squared_norms(outside) + (self._ridge / self._share) * squared_norms(
+                w
+            )
+        return np.asarray(remaining / self._ridge)
 
     def inner(self, one: FloatArray, other: FloatArray) -> FloatArray:
         """``a^T C^-1 b`` of each pair of rows."""

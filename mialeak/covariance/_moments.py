@@ -1,6 +1,6 @@
 """Sums over rows that are taken once, a block at a time, and can be added up: the four structures.
 
-All are kept about the mean so far, ``centre + rest``, which starts at that of the first rows.  A
+All are kept about the mean so far, ``centre + low``, which starts at that of the first rows.  A
 block's deviations v from it give ``sum v`` and ``sum v v^T``; with the new number n of rows, the
 mean moves by ``step = sum v / n`` and the sum of products about it is the old one plus ``sum v
 v^T`` less ``n step step^T``.  What cancels there is at most 1 + n/m times what is left, m being the
@@ -63,8 +63,8 @@ class Moments(Protocol):
         """High word of their mean."""
 
     @property
-    def rest(self) -> FloatArray:
-        """Low word of their mean, which is ``centre + rest``."""
+    def low(self) -> FloatArray:
+        """Low word of their mean, which is ``centre + low``."""
 
     @property
     def tails(self) -> bool:
@@ -103,12 +103,12 @@ def moments_of(
 
 
 def centred(
-    rows: Rows, centre: FloatArray, rest: FloatArray, sums: FloatArray | None = None
+    rows: Rows, centre: FloatArray, low: FloatArray, sums: FloatArray | None = None
 ) -> FloatArray:
-    """``(rows - centre) - rest`` in Fortran order; its powers are added to `sums`, (2, d)."""
+    """``(rows - centre) - low`` in Fortran order; its powers are added to `sums`, (2, d)."""
     out = np.empty(rows.shape, order="F")
     kernels.centre_rows(
-        rows, centre, rest, out, np.zeros((2, centre.size)) if sums is None else sums
+        rows, centre, low, out, np.zeros((2, centre.size)) if sums is None else sums
     )
     return out
 
@@ -125,8 +125,8 @@ class _Kept:
 
     n = 0
     centre: FloatArray
-    rest: FloatArray
-    _arrays: tuple[str, ...] = ("centre", "rest")
+    low: FloatArray
+    _arrays: tuple[str, ...] = ("centre", "low")
 
     def copy(self) -> Self:
         twin = copy.copy(self)
@@ -149,17 +149,17 @@ class _Kept:
     def _start(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """The mean so far; before there is one, that of the first rows, which is exact if equal."""
         if self.n:
-            return self.centre, self.rest
+            return self.centre, self.low
         first, sums = rows[0].astype(np.float64), np.zeros((2, rows.shape[1]))
-        kernels.column_powers(rows[:_FIRST], first, self.rest, sums)
-        return first + sums[0] / min(len(rows), _FIRST), self.rest
+        kernels.column_powers(rows[:_FIRST], first, self.low, sums)
+        return first + sums[0] / min(len(rows), _FIRST), self.low
 
     def _weight(self, other: Any) -> tuple[int, FloatArray]:
         """Rows of both, and from one mean to the other."""
-        n, mean = self.n + other.n, (self.centre, self.rest)
+        n, mean = self.n + other.n, (self.centre, self.low)
         if n > MAX_COUNT:
             invalid("other", f"leave at most 2**53 rows in all; they are {n}")
-        return n, mean_difference(mean, (other.centre, other.rest))
+        return n, mean_difference(mean, (other.centre, other.low))
 
 
 class Full(_Kept):
@@ -169,15 +169,15 @@ class Full(_Kept):
     lost = 1
 
     def __init__(self, columns: int, tails: bool):
-        self.centre, self.rest = np.zeros(columns), np.zeros(columns)
+        self.centre, self.low = np.zeros(columns), np.zeros(columns)
         self.products: FloatArray = np.zeros((columns, columns), order="F")
         self.tails = tails
         if tails:
             self.third: FloatArray = np.zeros(columns)
             self.fourth: FloatArray = np.zeros(())
-            self._arrays = ("centre", "rest", "products", "third", "fourth")
+            self._arrays = ("centre", "low", "products", "third", "fourth")
         else:
-            self._arrays = ("centre", "rest", "products")
+            self._arrays = ("centre", "low", "products")
 
     def absorb(self, rows: Rows) -> bool:
         """Add some rows; False, and nothing changed, if their squares are not finite."""
@@ -199,11 +199,11 @@ class Full(_Kept):
 
     def add(self, rows: Rows, v: FloatArray, total: FloatArray) -> None:
         """Add rows, given their deviations and the sum of those."""
-        centre, rest = self._start(rows)
+        centre, low = self._start(rows)
         n = self.n + len(v)
         step = total / n
         spread = float(np.trace(self.products)) if self.tails else 0.0
-        self.own()
+        self.make_writable()
         self.products = blas.dsyrk(
             1.0, v, beta=1.0, c=self.products, trans=1, lower=1, overwrite_c=1
         )
@@ -216,11 +216,11 @@ class Full(_Kept):
             self.fourth = np.asarray(self.fourth + more - 4 * (step @ third) - 3 * n * length**2)
             self.third = third - 2 * turned + (2 * n * length - spread) * step
         self.products = blas.dsyr(-n, step, a=self.products, lower=1, overwrite_a=1)
-        self.centre, self.rest = add_to_mean(centre, rest, step)
+        self.centre, self.low = add_to_mean(centre, low, step)
         self.n = n
 
-    def own(self) -> None:
-        """BLAS writes where it is told to, in Fortran order: not to a memory map opened to read."""
+    def make_writable(self) -> None:
+        """Copy sums that BLAS cannot write into: in C order, or of a memory map opened to read."""
         self.products = np.require(self.products, np.float64, ["F", "A", "W"])
 
     def merge(self, other: Full) -> None:
@@ -230,11 +230,11 @@ class Full(_Kept):
             one = self.tails_about(gap * (other.n / n))
             two = other.tails_about(gap * (-self.n / n))
             self.third, self.fourth = one[0] + two[0], np.asarray(one[1] + two[1])
-        self.own()
+        self.make_writable()
         self.products += other.products
         weight = self.n * (other.n / n)
         self.products = blas.dsyr(weight, gap, a=self.products, lower=1, overwrite_a=1)
-        self.centre, self.rest = add_to_mean(self.centre, self.rest, gap * (other.n / n))
+        self.centre, self.low = add_to_mean(self.centre, self.low, gap * (other.n / n))
         self.n = n
 
     def tails_about(self, step: FloatArray) -> tuple[FloatArray, float]:
@@ -254,25 +254,25 @@ class Diagonal(_Kept):
     """Column by column, in one fused pass of a kernel over the rows."""
 
     def __init__(self, columns: int, tails: bool):
-        self.centre, self.rest = np.zeros(columns), np.zeros(columns)
+        self.centre, self.low = np.zeros(columns), np.zeros(columns)
         self.powers = np.zeros((4 if tails else 2, columns))  # the first stays 0: about the mean
         self.tails = tails
-        self._arrays = ("centre", "rest", "powers")
+        self._arrays = ("centre", "low", "powers")
 
     def absorb(self, rows: Rows) -> bool:
         """Add some rows; False, and nothing changed, if their squares are not finite."""
         if not len(rows):
             return True
-        centre, rest = self._start(rows)
+        centre, low = self._start(rows)
         sums = self.powers.copy()
-        kernels.column_powers(rows, centre, rest, sums)
+        kernels.column_powers(rows, centre, low, sums)
         if not np.isfinite(sums).all():
             return False
         n = self.n + len(rows)
         step = sums[0] / n
         move_powers(sums, n, step)
         self.powers, self.n = sums, n
-        self.centre, self.rest = add_to_mean(centre, rest, step)
+        self.centre, self.low = add_to_mean(centre, low, step)
         return True
 
     def merge(self, other: Diagonal) -> None:
@@ -284,7 +284,7 @@ class Diagonal(_Kept):
         move_powers(two, other.n, gap * (-self.n / n))
         self.powers, self.n = one + two, n
         self.powers[0] = 0.0
-        self.centre, self.rest = add_to_mean(self.centre, self.rest, step)
+        self.centre, self.low = add_to_mean(self.centre, self.low, step)
 
     def variances(self) -> FloatArray:
         """Variance of each column, with 1/n."""
@@ -323,9 +323,9 @@ class Blocks:
         return np.concatenate([part.centre for part in self.parts])
 
     @property
-    def rest(self) -> FloatArray:
+    def low(self) -> FloatArray:
         """What they leave out."""
-        return np.concatenate([part.rest for part in self.parts])
+        return np.concatenate([part.low for part in self.parts])
 
     def absorb(self, rows: Rows) -> bool:
         """Add some rows; False, and nothing changed, if their squares are not finite."""
@@ -391,9 +391,9 @@ class References:
         return self.columns.centre
 
     @property
-    def rest(self) -> FloatArray:
+    def low(self) -> FloatArray:
         """What they leave out."""
-        return self.columns.rest
+        return self.columns.low
 
     @property
     def rows(self) -> Rows:
@@ -407,12 +407,12 @@ class References:
         columns = self.columns.copy()
         if not columns.absorb(rows):
             return False
-        self._require_few(columns.n, "X")
+        self._require_wide(columns.n, "X")
         self.columns = columns
         self._rows.append(np.array(rows, order="C"))
         return True
 
-    def _require_few(self, n: int, name: str) -> None:
+    def _require_wide(self, n: int, name: str) -> None:
         if n >= self.centre.size:
             invalid(
                 name,
@@ -423,7 +423,7 @@ class References:
 
     def merge(self, other: References) -> None:
         """Stack the rows of `other` below one's own."""
-        self._require_few(self.n + other.n, "other")
+        self._require_wide(self.n + other.n, "other")
         self.columns.merge(other.columns)
         self._rows.append(other.rows)
 

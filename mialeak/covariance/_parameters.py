@@ -1,4 +1,4 @@
-"""Parameters and the rest of what scikit-learn asks of an estimator, without importing it."""
+"""Parameters and all else that scikit-learn asks of an estimator, without importing it."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid
-from mialeak.covariance import _input, _learning, _sources
+from mialeak.covariance import _learning, _sources
 from mialeak.covariance._factors import Factor
 from mialeak.covariance._learning import Learnt, about_zero
 from mialeak.covariance._moments import centred
@@ -50,8 +50,8 @@ class Scoring(Parameters):
         """Where deviations are taken from, and its low word."""
         moments = self._seen().moments
         if self.assume_centered:
-            return np.zeros_like(moments.centre), np.zeros_like(moments.rest)
-        return moments.centre, moments.rest
+            return np.zeros_like(moments.centre), np.zeros_like(moments.low)
+        return moments.centre, moments.low
 
     def mahalanobis(self, X: Any) -> FloatArray:
         """Squared Mahalanobis distances of rows from the mean.
@@ -190,25 +190,25 @@ class Scoring(Parameters):
         return float(square if squared else np.sqrt(square))
 
     def _score(self, X: Any, whiten: bool) -> Any:
-        learnt, names = self._seen(), _input.column_names(X)
+        learnt, names = self._seen(), _learning.column_names(X)
         if _sources.is_lazy(X):
             array = _sources.by_rows(X)
             learnt.check(array, names, "X")
             return _sources.map_lazy(copy.copy(self), array, whiten)
-        factor, rows = self.whitening_, _input.as_rows(X)
+        factor, rows = self.whitening_, _learning.as_rows(X)
         learnt.check(rows, names, "X")
-        centre, rest = self._centre()
+        centre, low = self._centre()
         out = np.empty(rows.shape if whiten else len(rows))
         with np.errstate(over="ignore", invalid="ignore"):
-            for start, piece in _input.pieces(rows):
+            for start, piece in _learning.pieces(rows):
                 if whiten:
-                    found = factor.whiten(centred(piece, centre, rest))
+                    values = factor.whiten(centred(piece, centre, low))
                 else:
-                    found = factor.distances(piece, centre, rest)
-                if not np.isfinite(found).all():
+                    values = factor.distances(piece, centre, low)
+                if not np.isfinite(values).all():
                     good = _learning.require_finite(piece, start, self.missing == "drop")
-                    found[~good] = np.nan
-                out[start : start + len(piece)] = found
+                    values[~good] = np.nan
+                out[start : start + len(piece)] = values
         return out
 
     def _seen(self) -> Learnt:

@@ -115,12 +115,12 @@ def _squares(lower: FloatArray) -> float:
 
 
 def _low_rank(moments: References, rule: Any, ridge: float) -> Factor:
-    rows = centred(moments.rows, moments.centre, moments.rest)
+    rows = centred(moments.rows, moments.centre, moments.low)
     r, d = rows.shape
     gram = blas.dsyrk(1.0, rows, lower=1)
     share = float(rule or 0.0) if not isinstance(rule, str) else 0.0
     if isinstance(rule, str):
-        norms = np.diagonal(gram) / r  # X X^T/r has the spectrum of S, and zeros for the rest
+        norms = np.diagonal(gram) / r  # X X^T/r has the spectrum of S, and zeros for all others
         off = 2.0 * (_squares(gram) / r**2 - float(norms @ norms))
         scales = _scales(r, norms, off, d, float(r**2 * (norms @ norms)))
         share = intensity(rule, scales)
@@ -142,7 +142,7 @@ def covariance(moments: Moments, shrinkage: Any, ridge: float) -> FloatArray:
     variances = moments.variances()
     added = shrinkage * variances.mean() + ridge
     if isinstance(moments, References):
-        rows = centred(moments.rows, moments.centre, moments.rest)
+        rows = centred(moments.rows, moments.centre, moments.low)
         matrix = rows.T @ (rows * ((1.0 - shrinkage) / len(rows)))
         matrix[np.diag_indices_from(matrix)] += added
         return np.asarray(matrix)

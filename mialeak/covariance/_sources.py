@@ -16,8 +16,14 @@ import numpy as np
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import map_blocks, one_blas_thread
 from mialeak._io import read_blocks, read_state, write_state
-from mialeak.covariance._input import check_names, check_width
-from mialeak.covariance._learning import Learnt, Recipe, join, learn_blocks
+from mialeak.covariance._learning import (
+    Learnt,
+    Recipe,
+    check_names,
+    check_width,
+    join,
+    learn_blocks,
+)
 from mialeak.covariance._moments import moments_of
 
 __all__ = [
@@ -120,7 +126,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def learn_lazy(recipe: Recipe, X: Any, names: Any) -> Learnt:
-    """The rows of all chunks, by whatever scheduler Dask is told to use."""
+    """The rows of all chunks, by whatever scheduler Dask is set to."""
     from dask.delayed import delayed
 
     array = by_rows(X, sizes=True)

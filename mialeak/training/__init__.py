@@ -8,12 +8,13 @@ and an audit of DP-SGD in one run.
 
 from mialeak.training._attack import CovarianceAttack
 from mialeak.training._audit import DPSGDAudit, dp_sgd_audit
-from mialeak.training._canaries import Canaries, select_canaries
-from mialeak.training._craft import (
+from mialeak.training._canaries import (
+    Canaries,
     blank_canaries,
     canife_loss,
     dirac_canary,
     mislabelled_canaries,
+    select_canaries,
 )
 from mialeak.training._gradients import LayerGradients, batch_gradient
 

@@ -176,7 +176,7 @@ def require_clipped(mean_square: float, clip_norm: float) -> None:
 def mean_square(reference: StreamingCovariance) -> float:
     """Mean square of the norms of the gradients that a covariance was fitted to."""
     moments = reference._seen().moments
-    centre = moments.centre + moments.rest
+    centre = moments.centre + moments.low
     return float(centre @ centre + moments.variances().sum())
 
 
