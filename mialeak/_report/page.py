@@ -107,7 +107,7 @@ def pictures_of(figure: Figure, alts: Sequence[str]) -> list[Picture]:
 
 def render_page(
     document: Document,
-    origin: Origin,
+    origin: Origin | None = None,
     *,
     title: str,
     verdict: str = "",
@@ -121,7 +121,8 @@ def render_page(
     Parameters
     ----------
     document : Document
-    origin : Origin
+    origin : Origin, optional
+        What the report was made from, if the shell made it.
     title : str
         What was asked, for the head of the page.
     verdict : str

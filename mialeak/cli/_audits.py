@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Any
 from mialeak.cli import _output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.figure import Figure
-
     from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
     from mialeak.auditing import ShadowAudit
@@ -152,7 +148,6 @@ def give_audit(
     content: dict[str, Any],
     limit: float | None,
     over: bool,
-    draw: Callable[[], Figure] | None = None,
     **more: Any,
 ) -> int:
     """Write and print an audit: what all of them have in common."""
@@ -161,12 +156,7 @@ def give_audit(
         options,
         document,
         content=content | {"limit": limits},
-        draw=draw,
         title=f"What the scores in {Path(options.inside).name} prove",
-        alts=(
-            "Measured power by false-positive rate, and a band in which the whole true curve lies.",
-            "Histograms of the scores in and out.",
-        ),
         inputs=[path for path in (options.inside, options.outside) if path is not None],
         over=over,
         **more,

@@ -15,16 +15,14 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from mialeak._report.document import Document
+    from mialeak._report.report import Panel
 
 __all__ = [
     "LONGEST",
@@ -36,7 +34,6 @@ __all__ = [
     "in_shell",
     "judge",
     "one_line",
-    "panels",
     "print_json",
     "shortened",
     "shows_progress",
@@ -52,8 +49,7 @@ _CAUTIONED = (
     "above. Cure them, or pass --accept-cautions if none of them applies."
 )
 
-#: Inches of a panel, and dots an inch.
-_PANEL = (5.6, 4.8)
+#: Dots an inch of a picture.
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
@@ -105,9 +101,8 @@ def give(
     *,
     schema: str,
     content: dict[str, Any],
-    draw: Callable[[], Figure] | None,
     title: str,
-    alts: Sequence[str],
+    panels: Sequence[Panel] = (),
     inputs: Sequence[str | Path] = (),
     verdict: str = "",
     over: bool = False,
@@ -124,12 +119,10 @@ def give(
         The answer for people.
     schema, content : str, dict
         The answer for programs, and the name of its schema.
-    draw : callable or None
-        Makes the picture, if there is one.
     title : str
         Of the page.
-    alts : sequence of str
-        What the panels of the picture show, for those who cannot see them.
+    panels : sequence of Panel
+        Those of the picture, if there is one.
     inputs : sequence of path
         The files that the answer rests on.
     verdict : str
@@ -159,7 +152,9 @@ def give(
     if "caveats" in content:
         content["caveats"] = [in_shell(each) for each in content["caveats"]]
     if options.plot or options.html:
-        figure = draw() if draw else None
+        from mialeak._report.report import drawn
+
+        figure = drawn(panels) if panels else None
         if options.plot and figure:
             figure.savefig(options.plot, dpi=_DOTS)
         if options.html:
@@ -171,7 +166,7 @@ def give(
                 title=title,
                 verdict=verdict,
                 within=not (over or undecided),
-                pictures=pictures_of(figure, alts) if figure else [],
+                pictures=pictures_of(figure, [each.alt for each in panels]) if figure else [],
                 source=source,
                 compared=compared or WORLDS,
             )
@@ -209,14 +204,6 @@ def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:
 def shows_progress() -> bool:
     """Whether somebody sees a progress bar: stderr is a terminal, and tqdm is installed."""
     return sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
-
-
-def panels(count: int) -> tuple[Figure, list[Axes]]:
-    """A figure without a screen, with `count` axes beside each other."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(count * _PANEL[0], _PANEL[1]), layout="constrained")
-    return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
 
 def print_json(schema: str, content: dict[str, Any]) -> None:

@@ -13,10 +13,11 @@ from mialeak.cli import _options, _output
 from mialeak.cli._audits import give_audit, run_shadow, run_stream
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
+    from mialeak._report.report import Panel
     from mialeak.auditing import AuditResult, Interval, OneRunResult
 
 __all__ = ["add_parser", "run"]
@@ -200,11 +201,11 @@ def run(options: argparse.Namespace) -> int:
     common["higher_is_member"] = not options.lower_is_member
     result: AuditResult | OneRunResult
     if options.one_run:
-        result, draw = one_run_audit(*scores, **common), None
+        result, panels = one_run_audit(*scores, **common), []
         document = _one_run_document(result)
     else:
         result = separate = audit(*scores, **common)
-        document, draw = _document(result), lambda: _figure(separate)
+        document, panels = _document(result), _panels(separate)
     limit = options.max_epsilon
     over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
     undecided = limit is not None and result.provable_epsilon <= limit
@@ -226,7 +227,7 @@ def run(options: argparse.Namespace) -> int:
         limit=limit,
         over=over,
         undecided=undecided or result.verdict == "not testable",
-        draw=draw,
+        panels=panels,
     )
 
 
@@ -432,10 +433,17 @@ def _one_run_document(result: OneRunResult) -> Document:
     return Document(lead, [Section("The run", [notes])])
 
 
-def _figure(result: AuditResult) -> Figure:
-    figure, axes = _output.panels(2)
-    from mialeak.plotting import AuditDisplay
+def _panels(result: AuditResult) -> list[Panel]:
+    """The measured curve, and the scores of both worlds."""
+    from mialeak._report.report import Panel
 
-    AuditDisplay.from_result(result, ax=axes[0])
-    AuditDisplay.from_result(result, ax=axes[1], kind="scores")
-    return figure
+    def draw(ax: Axes, kind: Any) -> None:
+        from mialeak.plotting import AuditDisplay
+
+        AuditDisplay.from_result(result, ax=ax, kind=kind)
+
+    curve = "Measured power by false-positive rate, and a band in which the whole true curve lies."
+    return [
+        Panel(curve, lambda ax: draw(ax, "curve")),
+        Panel("Histograms of the scores in and out.", lambda ax: draw(ax, "scores")),
+    ]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from mialeak._report.document import Document
+    from mialeak._report.report import Panel
     from mialeak.tradeoff import TradeOff
 
 __all__ = ["add_parser", "run"]
@@ -120,12 +121,8 @@ def run(options: argparse.Namespace) -> int:
         _document(content, options),
         schema="mialeak.curve/2",
         content=content,
-        draw=lambda: _figure(curve, options),
         title=f"What {_name(options).replace('A Gaussian', 'a Gaussian', 1)} leaks",
-        alts=[
-            f"Power of the best attack by false-positive rate, on {scale} axes."
-            for scale in ("logarithmic", "linear")
-        ],
+        panels=_panels(curve, options),
     )
 
 
@@ -213,13 +210,21 @@ def _name(options: argparse.Namespace) -> str:
     return f"{options.steps:,} Gaussian releases with mu = {options.mu:g} each{rate}"
 
 
-def _figure(curve: TradeOff, options: argparse.Namespace) -> Figure:
-    figure, axes = _output.panels(2)
-    from mialeak.plotting import TradeOffDisplay
+def _panels(curve: TradeOff, options: argparse.Namespace) -> list[Panel]:
+    """The curve on logarithmic axes, which show the tails, and on linear ones."""
+    from mialeak._report.report import Panel
 
     name = f"mu = {options.mu:g}" + (f", rate {options.rate:g}" if options.rate != 1.0 else "")
     if options.steps != 1:
         name += f", {options.steps:,} times"
-    TradeOffDisplay.from_tradeoff(curve, ax=axes[0], name=name)
-    TradeOffDisplay.from_tradeoff(curve, ax=axes[1], name=name, scale="linear")
-    return figure
+
+    def draw(ax: Axes, scale: Any) -> None:
+        from mialeak.plotting import TradeOffDisplay
+
+        TradeOffDisplay.from_tradeoff(curve, ax=ax, name=name, scale=scale)
+
+    alt = "Power of the best attack by false-positive rate, on {} axes."
+    return [
+        Panel(alt.format("logarithmic"), lambda ax: draw(ax, "log")),
+        Panel(alt.format("linear"), lambda ax: draw(ax, "linear")),
+    ]

@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from mialeak.means import MeanReport
 
 __all__ = ["add_parser", "run"]
 
 #: What describes the people of an example.
 _LABELS = ("sample", "population", "superpopulation")
-
-#: Points of a picture's curve.
-_GRID = 24
 
 _DESCRIPTION = """\
 How much does publishing the means of a table's columns leak about each of its
@@ -131,9 +126,8 @@ def run(options: argparse.Namespace) -> int:
         text,
         schema="mialeak.mean/2",
         content=content,
-        draw=lambda: _figure(report, options),
+        panels=report.panels(leakage=options.target),
         title=f"What publishing means of {options.example or inputs[0].name} leaks",
-        alts=("Leakage of each row, riskiest first.", "Leakage by noise on the means."),
         inputs=inputs,
         verdict=verdict,
         over=over,
@@ -187,28 +181,3 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
         na=options.na,
     )
     return report, [file, *inputs], origin
-
-
-def _figure(report: MeanReport, options: argparse.Namespace) -> Figure:
-    """Left the rows with and without noise, right the effect of noise."""
-    figure, (of_rows, of_noise) = _output.panels(2)
-    import numpy as np
-
-    from mialeak._report.text import at_least
-    from mialeak.plotting import LeakageDisplay
-
-    target = options.target
-    needed = report.noise_needed(target)["riskiest"]
-    stds = {"without noise": 0.0, f"noise {report.noise_std:.3g}": report.noise_std}
-    stds[f"noise {at_least(needed, 3)}, as needed"] = needed
-    for name, std in stds.items():
-        if std or name == "without noise":
-            LeakageDisplay.from_rows(report.leakage_with(std), ax=of_rows, name=name)
-    span = report.sampling_error * np.array([0.1, 10.0])
-    grid = np.geomspace(span[0], max(span[1], 2.0 * needed), _GRID)
-    leakage = [report.leakage_with(std) for std in grid]
-    for name, summary in (("riskiest row", np.max), ("average", np.mean)):
-        values = [float(summary(each)) for each in leakage]
-        LeakageDisplay.from_noise(grid, values, ax=of_noise, name=name, limit=target)
-    of_noise.set_xlabel("Noise on each mean (standard deviations of its column)")
-    return figure

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from mialeak.releases import ReleaseReport
 
 __all__ = ["add_parser", "run"]
@@ -142,12 +140,8 @@ def run(options: argparse.Namespace) -> int:
         report.document(top=options.top, show_rows=options.show_rows, contributions=costs or ()),
         schema="mialeak.release/1",
         content=content,
-        draw=lambda: _figure(report),
         title=f"What the outputs of {plan.path.name} leak together",
-        alts=(
-            "Which output uses which column; outputs that determine a small group are marked.",
-            "Lower and upper end of the leakage of each row, riskiest first.",
-        ),
+        panels=report.panels(),
         inputs=[plan.path, *plan.files],
         verdict=verdict,
         over=over,
@@ -187,30 +181,3 @@ def _verdict(
         "over": over,
     }
     return over, "\n".join(sentences), content
-
-
-def _figure(report: ReleaseReport) -> Figure:
-    """Left the outputs by the columns that they use, right the leakage of the rows, both ends."""
-    figure, (design, rows) = _output.panels(2)
-    from mialeak.plotting import LeakageDisplay
-
-    names = list(dict.fromkeys(name for _, by, limits in report.design for name in (*by, *limits)))
-    taking = {output for group in report.determined for output in group.outputs}
-    marks: dict[str, tuple[str, str, list[tuple[int, int]]]]
-    marks = {"columns": ("s", "tab:blue", []), "limits of the people": ("o", "tab:orange", [])}
-    for place, (_, by, limits) in enumerate(report.design):
-        for mark, used in zip(marks.values(), (by, limits), strict=True):
-            mark[2].extend((names.index(name), place) for name in used)
-    for label, (shape, colour, points) in marks.items():
-        if points:
-            design.plot(*zip(*points, strict=True), shape, color=colour, label=label, alpha=0.8)
-    for place, (name, _, _) in enumerate(report.design):
-        if name in taking:
-            design.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
-    design.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
-    design.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
-    design.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
-    design.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
-    design.legend(loc="best", fontsize="small")
-    LeakageDisplay.from_rows(report.row_leakage, ax=rows, name="all outputs together")
-    return figure

@@ -12,34 +12,14 @@ from mialeak.cli import _options, _output, _protections
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.figure import Figure
-
-    from mialeak.tables import PopulationReport, TableReport
+    from mialeak.tables import TableReport
 
 __all__ = ["add_parser", "run"]
 
 #: The tables that ship with mialeak, and the columns of each that an outsider may know.
 _EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
 
-#: Points of a picture's curve.
-_GRID = 30
-
-#: Rows above which a picture shows every second one, every third one, ...
-_DRAWN = 10_000_000
-
 _RISKIEST = "leakage of the riskiest row"
-
-#: Protections that a picture compares at most.
-_MOST_BARS = 4
-
-#: What the pictures show, for those who cannot see them.
-_ALTS = ("Leakage of each row, riskiest first.", "Leakage by size of the release.")
-_PERSONS_ALTS = ("Leakage of each person, riskiest first.",)
-_PROTECTED_ALTS = ("Share of the people by leakage, unprotected and protected.",)
-_PLAN_ALTS = (
-    "Share of the people by leakage, before and after recoding.",
-    "Leakage by information lost.",
-)
 
 #: What the numbers compare where the register is at hand.
 _SAMPLED = (
@@ -264,9 +244,8 @@ def run(options: argparse.Namespace) -> int:
         document,
         schema="mialeak.table/2",
         content=content,
-        draw=lambda: _figure(report, options, plan),
+        panels=[*report.panels(leakage=options.target), *(plan.panels() if plan else ())],
         title=f"What publishing counts of {options.example or file.name} leaks",
-        alts=_alts(report, plan),
         inputs=[file, *inputs],
         verdict=verdict,
         over=over,
@@ -407,86 +386,3 @@ def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
         return list(dict.fromkeys([*wanted, *heeded]))
 
     return columns
-
-
-def _figure(report: TableReport, options: argparse.Namespace, plan: Any) -> Figure:
-    """The leakage of the rows, that of other sizes, and what protections and a plan bring."""
-    figure, (of_rows, *more) = _output.panels(len(_alts(report, plan)))
-    import numpy as np
-
-    from mialeak._results import Bounds
-    from mialeak.plotting import LeakageDisplay
-    from mialeak.tables import estimate_max_leakage
-
-    if report.persons is not None:
-        ends = report.persons.person_leakage
-        LeakageDisplay.from_rows(ends, ax=of_rows, name="persons, upper end")
-        of_rows.set_xlabel("Share of the persons, riskiest first")
-        return figure
-    of_sizes, *more = more
-    if more:
-        _draw_changes(report, plan, more)
-    if report.population is not None:
-        _draw_population(report.population, of_rows, of_sizes)
-        return figure
-    margins = report.margins
-    leakage = report.cell_leakage if margins is None else margins.cell_leakage
-    drawn = np.maximum(1, report.cell_counts // max(1, report.rows // _DRAWN))
-    ends = Bounds(np.repeat(leakage.lower, drawn), np.repeat(leakage.upper, drawn))
-    name = "joint counts" if margins is None else "margins"
-    LeakageDisplay.from_rows(ends, ax=of_rows, name=f"{name}, upper end")
-    largest = 100 * report.n if report.people is None else report.people - 1
-    grid = np.geomspace(max(2.0, report.n / 100), min(100 * report.n, largest), _GRID)
-    sizes = np.unique(grid.astype(np.int64)).tolist()
-    known = {"confidence": options.confidence, "population": report.people}
-    estimates = [estimate_max_leakage(report.cell_counts, n, **known) for n in sizes]
-    LeakageDisplay.from_sizes(
-        sizes, estimates, ax=of_sizes, name="joint counts", limit=options.target
-    )
-    if margins is not None:
-        average = [margins.average_at(n) for n in sizes]
-        name = "margins, own frequencies"
-        LeakageDisplay.from_sizes(sizes, average, ax=of_sizes, name=name, limit=options.target)
-    return figure
-
-
-def _alts(report: TableReport, plan: Any) -> tuple[str, ...]:
-    """What the pictures of a report show."""
-    if report.persons is not None:
-        return _PERSONS_ALTS
-    protected = _PROTECTED_ALTS if report.protections else ()
-    return (*_ALTS, *protected, *(_PLAN_ALTS if plan is not None else ()))
-
-
-def _draw_changes(report: TableReport, plan: Any, axes: list[Any]) -> None:
-    """The people by leakage before and after protections, and a recoding; what that costs."""
-    from mialeak.plotting import ChangeDisplay
-
-    if report.protections:
-        compared = report.protections[: _MOST_BARS + 1]
-        leakage = {
-            table.protection if k else "as it is": (table.cell_leakage, report.cell_counts)
-            for k, table in enumerate(compared)
-        }
-        ChangeDisplay.from_classes(leakage, ax=axes[0])
-    if plan is not None:
-        before_and_after = {"as it is": plan.cells_before, "recoded": plan.cells_after}
-        ChangeDisplay.from_classes(before_and_after, ax=axes[-2])
-        ChangeDisplay.from_plan(plan, ax=axes[-1])
-
-
-def _draw_population(population: PopulationReport, of_rows: Any, of_sizes: Any) -> None:
-    """Left the leakage of the rows, right that of samples of other sizes."""
-    import numpy as np
-
-    from mialeak.discrete import max_leakage
-    from mialeak.plotting import LeakageDisplay
-
-    drawn = np.maximum(1, population.cell_counts // max(1, population.rows // _DRAWN))
-    rows = np.repeat(population.cell_leakage, drawn)
-    LeakageDisplay.from_rows(rows, ax=of_rows, name="joint counts, exact")
-    half = np.geomspace(1.0, population.people / 2.0, _GRID).astype(np.int64)
-    sizes = np.unique([half, population.people - half])  # n and N - n leak the same
-    leakage = np.asarray(max_leakage(population.register, sizes)).tolist()
-    name = "simple random samples" if population.strata else "samples of the register"
-    LeakageDisplay.from_sizes(sizes.tolist(), leakage, ax=of_sizes, name=name)

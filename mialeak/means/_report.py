@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,13 @@ import numpy as np
 from scipy import optimize
 
 from mialeak._arrays import FloatArray, as_count, as_share, listed
-from mialeak._report.document import Document, as_text
-from mialeak._results import Kind, Result
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Kind
 from mialeak.means._cautions import noise_cautions
 from mialeak.means._register import InRegister
 from mialeak.means._release import Column, Release
-from mialeak.means._report_document import document
+from mialeak.means._report_document import document, panels
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -36,10 +38,11 @@ _RARE = 10
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MeanReport(Result):
+class MeanReport(Report):
     """How much publishing the means of a table leaks about each of its rows.
 
-    ``print(report)`` writes it out for people, :meth:`to_dict` for machines.
+    ``print(report)`` writes it out for people, :meth:`to_dict` for machines; a notebook shows it,
+    :meth:`plot` draws it, :meth:`to_html` writes a page, :meth:`to_frame` lists the rows.
 
     Attributes
     ----------
@@ -80,6 +83,8 @@ class MeanReport(Result):
     _summaries: dict[float, tuple[float, float]] = field(default_factory=dict, repr=False)
     _exact_rows: dict[int, ExactRows] = field(default_factory=dict, repr=False)
     kind: Kind = "asymptotic"
+
+    _title = "What publishing these means leaks"
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -363,8 +368,10 @@ class MeanReport(Result):
             )
         return caveats
 
-    def text(self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False) -> str:
-        """The report for people, as ``print(report)`` shows it.
+    def document(
+        self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False
+    ) -> Document:
+        """The content of the report, without a layout.
 
         Parameters
         ----------
@@ -376,13 +383,20 @@ class MeanReport(Result):
             Whether to show the labels of these rows and the columns in which they are furthest from
             the mean, with the values, which are those of persons.
         """
-        return as_text(self.document(leakage=leakage, top=top, show_rows=show_rows))
-
-    def document(
-        self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False
-    ) -> Document:
-        """The content of :meth:`text`, without a layout."""
         return document(self, self._release, leakage=leakage, top=top, show_rows=show_rows)
+
+    def panels(self, *, leakage: float = 0.01) -> Sequence[Panel]:
+        """What :meth:`plot` draws, with a line at a `leakage`."""
+        return panels(self, leakage)
+
+    def _table(self) -> dict[str, Any]:
+        """The rows that are not dropped: their place in the table, labels, score and leakage."""
+        places = self._release.places
+        labels = {
+            name: [values[place] for place in places.tolist()]
+            for name, values in self._release.labels.items()
+        }
+        return {"row": places, **labels, "score": self.scores, "leakage": self.leakage}
 
     def to_dict(
         self, *, leakage: float = 0.01, top: int = 20, show_rows: bool = False
@@ -427,9 +441,6 @@ class MeanReport(Result):
             f"free_columns={self.free_columns}, covariance={self.covariance!r}, "
             f"noise_std={self.noise_std:g}, rate={self.rate:g})"
         )
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def _named(names: Any) -> str:

@@ -1,22 +1,29 @@
-"""The content of the report on the means of a table."""
+"""The content and the picture of the report on the means of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.report import Panel
 from mialeak._report.text import at_least, number, percent, printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from mialeak.means._release import Column, Release
     from mialeak.means._report import MeanReport
 
-__all__ = ["document"]
+__all__ = ["document", "panels"]
 
 #: Names of columns listed of each kind.
 _NAMED = 12
+#: Points of a curve.
+_GRID = 24
 
 
 def document(
@@ -141,3 +148,38 @@ def _person(row: dict[str, Any]) -> list[str]:
         for x in row["furthest"]
     )
     return [*map(printable, row["labels"].values()), ", ".join(furthest)]
+
+
+# --- picture ----------------------------------------------------------------------------------
+
+
+def panels(report: MeanReport, leakage: float) -> list[Panel]:
+    """The rows without noise, with the noise at hand and with that needed; the effect of noise."""
+    return [
+        Panel("Leakage of each row, riskiest first.", lambda ax: _draw_rows(report, leakage, ax)),
+        Panel("Leakage by noise on the means.", lambda ax: _draw_noise(report, leakage, ax)),
+    ]
+
+
+def _draw_rows(report: MeanReport, leakage: float, ax: Axes) -> None:
+    from mialeak.plotting import LeakageDisplay
+
+    needed = report.noise_needed(leakage)["riskiest"]
+    stds = {"without noise": 0.0, f"noise {report.noise_std:.3g}": report.noise_std}
+    stds[f"noise {at_least(needed, 3)}, as needed"] = needed
+    for name, std in stds.items():
+        if std or name == "without noise":
+            LeakageDisplay.from_rows(report.leakage_with(std), ax=ax, name=name)
+
+
+def _draw_noise(report: MeanReport, leakage: float, ax: Axes) -> None:
+    from mialeak.plotting import LeakageDisplay
+
+    needed = report.noise_needed(leakage)["riskiest"]
+    span = report.sampling_error * np.array([0.1, 10.0])
+    grid = np.geomspace(span[0], max(span[1], 2.0 * needed), _GRID)
+    rows = [report.leakage_with(std) for std in grid]
+    for name, summary in (("riskiest row", np.max), ("average", np.mean)):
+        values = [float(summary(each)) for each in rows]
+        LeakageDisplay.from_noise(grid, values, ax=ax, name=name, limit=leakage)
+    ax.set_xlabel("Noise on each mean (standard deviations of its column)")

@@ -1,4 +1,4 @@
-"""The report of a release as a document."""
+"""The report of a release: its document and its picture."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.report import Panel
 from mialeak._report.text import accuracy, number, percent, printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from mialeak.releases._explanations import Determined, Recovered
     from mialeak.releases._report import OutputCost, ReleaseLeakage, ReleaseReport
 
-__all__ = ["document"]
+__all__ = ["document", "panels"]
 
 
 def document(
@@ -135,3 +138,43 @@ def _riskiest(report: ReleaseReport, top: int, show_rows: bool) -> Section:
     ]
     title = f"Rows most at risk ({len(rows):,} of {report.rows:,}; row 0 is the first)"
     return Section(title, [Table(header, body, left=len(names) + 1)])
+
+
+# --- picture ----------------------------------------------------------------------------------
+
+
+def panels(report: ReleaseReport) -> list[Panel]:
+    """The outputs by the columns that they use, and the leakage of the rows, both ends."""
+    design = "Which output uses which column; outputs that determine a small group are marked."
+    rows = "Lower and upper end of the leakage of each row, riskiest first."
+    return [
+        Panel(design, lambda ax: _draw_design(report, ax)),
+        Panel(rows, lambda ax: _draw_rows(report, ax)),
+    ]
+
+
+def _draw_design(report: ReleaseReport, ax: Axes) -> None:
+    names = list(dict.fromkeys(name for _, by, limits in report.design for name in (*by, *limits)))
+    taking = {output for group in report.determined for output in group.outputs}
+    marks: dict[str, tuple[str, str, list[tuple[int, int]]]]
+    marks = {"columns": ("s", "tab:blue", []), "limits of the people": ("o", "tab:orange", [])}
+    for place, (_, by, limits) in enumerate(report.design):
+        for mark, used in zip(marks.values(), (by, limits), strict=True):
+            mark[2].extend((names.index(name), place) for name in used)
+    for label, (shape, colour, points) in marks.items():
+        if points:
+            ax.plot(*zip(*points, strict=True), shape, color=colour, label=label, alpha=0.8)
+    for place, (name, _, _) in enumerate(report.design):
+        if name in taking:
+            ax.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
+    ax.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
+    ax.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
+    ax.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
+    ax.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
+    ax.legend(loc="best", fontsize="small")
+
+
+def _draw_rows(report: ReleaseReport, ax: Axes) -> None:
+    from mialeak.plotting import LeakageDisplay
+
+    LeakageDisplay.from_rows(report.row_leakage, ax=ax, name="all outputs together")

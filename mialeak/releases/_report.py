@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
-from mialeak._report.document import Document, as_text
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.releases._analysis import Analysis
 from mialeak.releases._design import MOST_ROWS
-from mialeak.releases._document import document
+from mialeak.releases._document import document, panels
 from mialeak.releases._explanations import (
     Determined,
     Recovered,
@@ -137,7 +138,7 @@ class OutputCost(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ReleaseReport(Result):
+class ReleaseReport(Report):
     """What several outputs of the same people leak together.
 
     Attributes
@@ -214,6 +215,8 @@ class ReleaseReport(Result):
     _columns: tuple[Column, ...] = field(repr=False)
     kind: Kind = "bound"
 
+    _title = "What these outputs leak together"
+
     @property
     def average(self) -> ReleaseLeakage:
         """Leakage of a random row."""
@@ -270,9 +273,14 @@ class ReleaseReport(Result):
         """The report as a document: the answer, the outputs, what is determined, rows at risk."""
         return document(self, top=top, show_rows=show_rows, contributions=contributions)
 
-    def text(self, *, top: int = 10, show_rows: bool = False) -> str:
-        """The report as text: at most `top` rows at risk, with their values if `show_rows`."""
-        return as_text(self.document(top=top, show_rows=show_rows))
+    def panels(self) -> Sequence[Panel]:
+        """What :meth:`plot` draws."""
+        return panels(self)
+
+    def _table(self) -> dict[str, Any]:
+        """The rows: both ends of their leakage, the limit for many people, and their kind."""
+        low, value, high = (end[self.row_cells] for end in (self.low, self.value, self.high))
+        return {"low": low, "value": value, "high": high, "exact": self.exact[self.row_cells]}
 
     def to_dict(self, *, top: int | None = 10, show_rows: bool = False) -> dict[str, Any]:
         """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
@@ -292,9 +300,6 @@ class ReleaseReport(Result):
             "riskiest": rows,
             "caveats": list(self.caveats),
         }
-
-    def __str__(self) -> str:
-        return self.text()
 
     def __repr__(self) -> str:
         average, count = self.average, len(self.outputs)

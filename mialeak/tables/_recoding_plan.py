@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,17 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_float, as_share, invalid
 from mialeak._blocks import progress_bar
 from mialeak._columns import near
-from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._report.document import Document, Notes, Pairs, Section, Table
+from mialeak._report.report import Panel, Report
 from mialeak._report.text import number, printable
-from mialeak._results import Estimate, Kind, Result
+from mialeak._results import Estimate, Kind
 from mialeak.tables._leakage import table_leakage
 from mialeak.tables._recoding import Recoding
 from mialeak.tables._recoding_search import MOST_LEAKAGES, RecodingSearch
 from mialeak.tables._report import TableReport
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["RecodingPlan", "plan_recoding"]
 
@@ -31,7 +35,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RecodingPlan(Result):
+class RecodingPlan(Report):
     """The cheapest recoding found that leaks at most what is allowed.
 
     Attributes
@@ -84,6 +88,8 @@ class RecodingPlan(Result):
     kind: Kind = "estimate"
     _values: dict[Any, list[Any]] = field(default_factory=dict)
     _people: tuple[tuple[FloatArray, IntArray], ...] = ()
+
+    _title = "The cheapest recoding of a table"
 
     @property
     def cells_before(self) -> tuple[FloatArray, IntArray]:
@@ -141,9 +147,33 @@ class RecodingPlan(Result):
             f"{self.after.value:.4g}, lost={self.lost:.3g} of {self.total:.3g} bits)"
         )
 
-    def __str__(self) -> str:
+    def document(self) -> Document:
+        """The content of the plan, without a layout."""
         answer = f"Recoded, the counts leak {number(self.after.value)} ({_span(self.after)})."
-        return as_text(Document(answer, [self.section()]))
+        return Document(answer, [self.section()])
+
+    def panels(self) -> list[Panel]:
+        """What :meth:`plot` draws: the people by leakage before and after, and the price."""
+        classes = "Share of the people by leakage, before and after recoding."
+        return [
+            Panel(classes, self._draw_classes),
+            Panel("Leakage by information lost.", self._draw_curve),
+        ]
+
+    def _draw_classes(self, ax: Axes) -> None:
+        from mialeak.plotting import ChangeDisplay
+
+        both = {"as it is": self.cells_before, "recoded": self.cells_after}
+        ChangeDisplay.from_classes(both, ax=ax)
+
+    def _draw_curve(self, ax: Axes) -> None:
+        from mialeak.plotting import ChangeDisplay
+
+        ChangeDisplay.from_plan(self, ax=ax)
+
+    def _table(self) -> dict[str, Any]:
+        """The least leakage for each loss of information, in bits a row."""
+        return {"lost": self.curve_lost, "leakage": self.curve_leakage}
 
 
 def _span(estimate: Estimate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,9 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, unsupported
 from mialeak._columns import Factor
-from mialeak._report.document import Document, as_text
-from mialeak._results import Bounds, Estimate, Kind, Result
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Bounds, Estimate, Kind
 from mialeak.discrete import min_samples
 from mialeak.tables._by_column import ColumnEffect, SecretReport, column_effects, is_shown
 from mialeak.tables._cells import of_rows
@@ -28,6 +30,7 @@ from mialeak.tables._estimate import (
 from mialeak.tables._margin_report import document_of_margins
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import PersonsReport, document_of_persons
+from mialeak.tables._pictures import panels_of
 from mialeak.tables._protections import ProtectedTable, Protections, protected_tables
 from mialeak.tables._recoding import Recoding
 from mialeak.tables._register_report import PanelReport, PopulationReport, document_of_population
@@ -44,10 +47,11 @@ _CLASSES = (1, 2, 3, 5, 10, 100)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TableReport(Result):
+class TableReport(Report):
     """How much publishing the counts of a table leaks about its rows.
 
-    ``print(report)`` writes it out for people, :meth:`to_dict` for machines.
+    ``print(report)`` writes it out for people, :meth:`to_dict` for machines; a notebook shows it,
+    :meth:`plot` draws it, :meth:`to_html` writes a page, :meth:`to_frame` lists the cells.
 
     Attributes
     ----------
@@ -132,6 +136,8 @@ class TableReport(Result):
     _cell_values: tuple[Factor, ...] = field(repr=False)
     kind: Kind = "estimate"
     _protect: Protections = field(default=Protections({}), repr=False)
+
+    _title = "What publishing these counts leaks"
 
     @property
     def plug_in(self) -> float:
@@ -320,8 +326,10 @@ class TableReport(Result):
             rough=population > TESTED_RATIO * self.rows,
         )
 
-    def text(self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False) -> str:
-        """The report for people, as ``print(report)`` shows it.
+    def document(
+        self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False
+    ) -> Document:
+        """The content of the report, without a layout.
 
         Parameters
         ----------
@@ -332,12 +340,6 @@ class TableReport(Result):
         show_rows : bool
             Whether to show the values of these rows, which are those of persons.
         """
-        return as_text(self.document(leakage=leakage, top=top, show_rows=show_rows))
-
-    def document(
-        self, *, leakage: float = 0.01, top: int = 10, show_rows: bool = False
-    ) -> Document:
-        """What :meth:`text` states, apart from how it looks."""
         if self.population is not None:
             return document_of_population(self, self.population, top=top, show_rows=show_rows)
         if self.persons is not None:
@@ -349,6 +351,23 @@ class TableReport(Result):
             self, self.margins, leakage=leakage, top=top, show_rows=show_rows
         )
         return replace(margins, cautions=self.cautions)
+
+    def panels(self, *, leakage: float = 0.01) -> Sequence[Panel]:
+        """What :meth:`plot` draws, with a line at a `leakage`."""
+        return panels_of(self, leakage)
+
+    def _table(self) -> dict[str, Any]:
+        """The cells: their values, rows, and the range of their leakage."""
+        values = {
+            str(name): [factor.value(code) for code in factor.codes.tolist()]
+            for name, factor in zip(self.columns, self._cell_values, strict=True)
+        }
+        cells = {**values, "rows": self.cell_counts}
+        if self.population is not None:
+            people = {"people": self.population.cell_people}
+            return {**cells, **people, "leakage": self.population.cell_leakage}
+        low, high = self._cell_range
+        return {**cells, "leakage_low": low, "leakage_high": high}
 
     def to_dict(self, *, top: int | None = 10, show_rows: bool = False) -> dict[str, Any]:
         """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays.
@@ -401,6 +420,3 @@ class TableReport(Result):
             f"plug_in={self.plug_in:.4g}, rows={self.rows}, n={self.n}, n_cells={self.n_cells}, "
             f"columns={self.columns!r})"
         )
-
-    def __str__(self) -> str:
-        return self.text()

@@ -1,0 +1,164 @@
+"""The base of reports: one document, which is text, a page, or what a notebook shows.
+
+A report writes its :class:`~mialeak._report.document.Document` and lists its panels; all other
+forms follow from these two.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._results import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Panel", "Report", "drawn"]
+
+#: Inches of a panel.
+_WIDTH, _HEIGHT = 5.6, 4.8
+
+
+class Panel(NamedTuple):
+    """A part of a picture: what it shows in words, and a function that draws it."""
+
+    alt: str
+    draw: Callable[[Axes], None]
+
+
+def drawn(panels: Sequence[Panel]) -> Figure:
+    """The panels beside each other, on a figure that no window shows."""
+    from matplotlib.figure import Figure
+
+    size = (len(panels) * _WIDTH, _HEIGHT)
+    figure = Figure(figsize=size, layout="constrained")
+    for panel, ax in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+        panel.draw(ax)
+    return figure
+
+
+class Report(Result, ABC):
+    """A result that people read.
+
+    ``print`` shows it as text, a notebook as a short page; :meth:`plot` draws it, :meth:`to_html`
+    writes one page that needs no network, :meth:`to_frame` returns its main table.
+    """
+
+    #: Head of the page.
+    _title: str
+
+    @abstractmethod
+    def document(self) -> Document:
+        """The content of the report, without a layout."""
+
+    @abstractmethod
+    def panels(self) -> Sequence[Panel]:
+        """What :meth:`plot` draws."""
+
+    @abstractmethod
+    def _table(self) -> dict[str, Any]:
+        """The columns of :meth:`to_frame`."""
+
+    def text(self, **options: Any) -> str:
+        """The report as text, as ``print(report)`` shows it.
+
+        Parameters
+        ----------
+        **options
+            Those of `document`.
+        """
+        return as_text(self.document(**options))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return fragment(self.document())
+
+    def plot(self, **options: Any) -> Figure:
+        """The picture of the report.
+
+        Parameters
+        ----------
+        **options
+            Those of `panels`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Nothing of pyplot is touched: a notebook shows it, ``savefig`` writes it.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        return drawn(self.panels(**options))
+
+    def to_html(self, path: str | PathLike[str], **options: Any) -> None:
+        """Write the report with its picture as one page that needs no network.
+
+        Parameters
+        ----------
+        path : str or path
+            A file; one that exists is replaced.
+        **options
+            Those of `document`.
+
+        Raises
+        ------
+        ImportError
+            If Jinja2 or matplotlib is not installed.
+        """
+        from mialeak._report.page import pictures_of, render_page
+
+        panels = self.panels()
+        pictures = pictures_of(drawn(panels), [panel.alt for panel in panels])
+        page = render_page(self.document(**options), title=self._title, pictures=pictures)
+        Path(path).write_text(page, encoding="utf-8")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The main table of the report as a data frame of pandas.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._table())
+
+
+def fragment(document: Document) -> str:
+    """The answer and its cautions as HTML, with the sections folded below."""
+    cautions = "".join(f"<p><strong>Caution:</strong> {escape(c)}</p>" for c in document.cautions)
+    sections = "".join(_folded(section) for section in document.sections)
+    return f"<div>{cautions}<p><strong>{escape(document.answer)}</strong></p>{sections}</div>"
+
+
+def _folded(section: Section) -> str:
+    parts = "".join(map(_part, section.parts))
+    return f"<details><summary>{escape(section.title)}</summary>{parts}</details>"
+
+
+def _part(part: Pairs | Table | Notes) -> str:
+    if isinstance(part, Notes):
+        return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in part.lines)}</ul>"
+    if isinstance(part, Pairs):
+        rows, head = [_row("td", pair) for pair in part.rows], ""
+    else:
+        rows, head = [_row("td", row) for row in part.rows], _row("th", part.header)
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
