@@ -246,7 +246,7 @@ class Release:
             if name not in known:
                 remedy = near(name, known).replace("The table has", "There are")
                 invalid("outputs", "be outputs of the results", value=name, remedy=remedy)
-        added = []
+        added: list[Output] = []
         for each in tables:
             if each.name in chosen:
                 try:
