@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,13 +141,13 @@ class Release:
         release = cls(plan.people, plan.population, na=plan.na)
         release._plan = plan
         for number, output in enumerate(plan.outputs, 1):
-            add = {
+            methods: dict[str, Callable[..., None]] = {
                 "table": release.add_table,
                 "mean": release.add_mean,
                 "acro": release.add_acro,
-            }[output.kind]
+            }
             try:
-                add(output.columns, **output.arguments)
+                methods[output.kind](output.columns, **output.arguments)
             except (ValueError, TypeError) as error:
                 raise type(error)(f"output {number} of {plan.path.name}: {error}") from error
         return release
