@@ -32,6 +32,8 @@ releases do not ship it, and it knows no delta (no entry for the Gaussian mechan
 Privacy Meter 1.0.1, which states no epsilon (its one-run audit is in no release); LeakPro 0.0.1, an
 empty package; OpenDP 0.16.0, which makes mechanisms and audits none; PrivacyGuard of Meta and
 DP-Auditorium of Google, which are not on the package index (`privacy-guard` there masks data).
+`epsilon_from_gdp` and `epsilon_one_run_fdp` ("one-run, f-DP") assume a Gaussian curve, which the
+other laws do not have. The peers' entries but f-DP's are of an earlier run on the same laws.
 """
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from mialeak.auditing import audit, audit_power, one_run_audit
+from mialeak.auditing import AuditStream, audit, audit_power, one_run_audit
 from mialeak.tradeoff import GaussianTradeOff
 
 
@@ -52,3 +55,41 @@ def test_bad_input_is_named(change, message):
 def test_a_number_is_no_curve():
     with pytest.raises(TypeError, match="tradeoff must be a TradeOff, not float"):
         audit_power(1.0, 2.0)
+
+
+def test_the_table_of_claims_that_are_not_testable():
+    """A perfect attack; of one run with the median distance of the coins' number from half."""
+    page = Path(__file__).parents[1] / "docs" / "guide" / "audits.md"
+    lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
+    rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in lines}
+    sizes = [int(cell.replace(",", "")) for cell in rows["scores"]]
+
+    def row(name):
+        (cells,) = (cells for start, cells in rows.items() if start.startswith(name))
+        pairs = zip(sizes, cells, strict=True)
+        return [(size, float(cell)) for size, cell in pairs if cell.strip()]
+
+    for name, delta in (
+        ("canaries of one run, delta = 0", 0.0),
+        ("canaries of one run, delta = 1e-5", 1e-5),
+    ):
+        for size, stated in row(name)[:6]:
+            away = np.arange(size // 2)
+            within = stats.binom.cdf(size // 2 + away, size, 0.5)
+            within -= stats.binom.cdf(size // 2 - away - 1, size, 0.5)
+            members = size // 2 - int(np.argmax(within >= 0.5))  # more or fewer prove less
+            member = np.random.default_rng(size).permutation(np.arange(size) < members)
+            proved = one_run_audit(member + np.arange(size) / (2 * size), member, delta=delta)
+            assert proved.epsilon_lower == pytest.approx(stated, abs=0.0051)
+    for size, stated in row("separate runs"):
+        perfect = audit(np.arange(size) + size, np.arange(size), delta=1e-5, fpr=())
+        assert perfect.epsilon_lower == pytest.approx(stated, abs=0.0051)
+    for size, stated in row("shadow models"):
+        share = (0.05 / 1000) ** (1 / size)
+        assert np.log(share / (1 - share)) == pytest.approx(stated, abs=0.011)
+    for size, stated in row("canaries of a stream")[:4]:
+        stream = AuditStream()
+        member = np.random.default_rng(0).integers(0, 2, size)
+        for flag in member.tolist():
+            stream.update(2.0 * flag - 1.0, flag)
+        assert stream.epsilon_lower == pytest.approx(stated, abs=0.15)

@@ -122,6 +122,13 @@ class TestBound:
         assert result.epsilon_lower == pytest.approx(low, abs=1e-7)
         assert result.epsilon_lower < 2
 
+    def test_a_column_is_taken_as_audit_takes_it(self):
+        scores, member = responses(np.random.default_rng(3), 200, 2.0)
+        want = one_run_audit(scores, member).epsilon_lower
+        assert one_run_audit(scores[:, None], member[:, None]).epsilon_lower == want > 0
+        with pytest.raises(ValueError, match="scores must have 1 dimension"):
+            one_run_audit(scores.reshape(100, 2), member)
+
     def test_several_choices_share_the_error(self):
         scores, member = responses(np.random.default_rng(1), 400, 2.0)
         choices = [(200, 200), (40, 0), (0, 40)]

@@ -10,6 +10,7 @@ import pytest
 
 from mialeak import Release
 from mialeak.cli import main
+from mialeak.datasets import load_adult
 from mialeak.estimators import mean_influence
 from mialeak.mechanisms import Mode, Round, Suppress
 
@@ -92,6 +93,61 @@ def test_the_mended_release_is_within_the_limit(folder, capsys):
     out = capsys.readouterr().out
     assert "follow from the outputs, 0, is within the limit 0." in out
     assert "is within the limit 1." in out
+
+
+MORNING = (
+    HEAD
+    + """threshold = 10
+[limits]
+determined = 0
+"""
+    + "".join(
+        f"[[outputs]]\n{line}\n"
+        for line in (
+            'table = ["education", "sex"]',
+            'table = ["race", "sex"]',
+            'table = ["marital_status"]',
+            'table = ["occupation", "sex"]',
+            'table = ["workclass"]',
+            'table = ["relationship", "sex"]',
+            'mean = ["hours_per_week"]',
+            'table = ["race"]\nwhere = { sex = "Female" }',
+            'table = ["occupation"]\nwhere = { age = { max = 64 } }',
+            'table = ["occupation"]\nwhere = { age = { max = LIMIT } }',
+        )
+    )
+)
+
+
+def test_a_morning_of_ten_outputs_of_which_one_is_dangerous(tmp_path, capsys):
+    """Found, named by its explanation and by what each output adds, and mended by one age limit."""
+    adult = load_adult().columns
+    text = "\n".join(
+        [",".join(adult), *map(",".join, zip(*map(words, adult.values()), strict=True))]
+    )
+    (tmp_path / "people.csv").write_text(text + "\n", encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(MORNING.replace("LIMIT", "65"), encoding="utf-8")
+    assert main(["release", str(plan), "--contributions", "--json"]) == 2
+    report = json.loads(capsys.readouterr().out)
+    rows = [k for k, age in enumerate(adult["age"]) if age == 65]
+    for group in report["determined"]:
+        if "age = 65" in group["group"]:
+            assert set(group["rows"]) <= set(rows)
+            assert group["outputs"] == ["table 9", "table 10"]
+    first = report["determined"][0]
+    assert first["group"] == "occupation = Tech-support, age = 65"
+    assert first["people"] == 1
+    assert [each["determined"] for each in report["contributions"]][:3] == [0, 0, 0]
+    most = max(report["contributions"], key=lambda each: each["determined"])
+    assert most["output"] == "table 10: occupation, where age <= 65"
+    plan.write_text(MORNING.replace("LIMIT", "64"), encoding="utf-8")
+    assert main(["release", str(plan)]) == 0
+    assert "0, is within the limit 0." in capsys.readouterr().out
+
+
+def words(column):
+    return [str(value) for value in column]
 
 
 def test_limits_of_the_options_replace_those_of_the_plan(folder, capsys):

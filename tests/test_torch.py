@@ -307,6 +307,12 @@ def test_losses_of_more_than_one_number_are_refused():
     message = "loss must return one number for a batch; its shape is (1,)"
     refused(message, per_sample_gradients, model, each, x, y)
     refused(message, layer_gradients, model, each, x, y)
+    message = r"loss must be a function .*; CrossEntropyLoss is a class\. Pass CrossEntropyLoss\(\)"
+    for function in (per_sample_gradients, layer_gradients):
+        with pytest.raises(TypeError, match=message):
+            function(
+                torch.nn.Linear(2, 3), torch.nn.CrossEntropyLoss, torch.ones(4, 2), torch.ones(4)
+            )
 
 
 def test_frozen_models_have_gradients_all_the_same():

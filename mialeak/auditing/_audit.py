@@ -319,7 +319,7 @@ def audit(
     error of one seed has the law Beta(50, 950), 5% give or take 0.7, and that of all seeds is 5%.
 
     **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms; areas, band and measured
-    curve are found when asked for.  Beyond a confidence of 0.98 "calibrated" takes 20/(1 -
+    curve are computed when asked for.  Beyond a confidence of 0.98 "calibrated" takes 20/(1 -
     confidence) draws: 0.3 s and 30 MB at 0.999, 3 s and 270 MB at 0.9999.
 
     Examples

@@ -167,11 +167,12 @@ def one_run_audit(
     Parameters
     ----------
     scores : (m,) array_like
-        One score for each canary; they may be infinite, and need not be independent.  **They may
-        depend on the coins through what this one run released only.**  Scores pooled from several
-        models, each calibrated on the others (leave-one-out LiRA), depend on the coins of all of
-        them: at a nominal 5 % these gave 17 false claims in 100 where nothing leaked.  Scores of
-        one model, calibrated on models that saw no coin of this run, are admissible.
+        One score for each canary, or a single column of them; they may be infinite, and need not be
+        independent.  **They may depend on the coins through what this one run released only.**
+        Scores pooled from several models, each calibrated on the others (leave-one-out LiRA),
+        depend on the coins of all of them: at a nominal 5 % these gave 17 false claims in 100 where
+        nothing leaked.  Scores of one model, calibrated on models that saw no coin of this run, are
+        admissible.
     member : (m,) array_like
         1 (or True) for canaries that were in the training data, 0 for those left out.  **Each must
         have been put in or left out by a fair coin of its own**, independent of everything else.
@@ -402,8 +403,7 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
 
 
 def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
-    values = as_floats(scores, "scores", ndim=1)
-    flags = as_floats(member, "member", ndim=1)
+    values, flags = _flat(scores, "scores"), _flat(member, "member")
     if flags.size != values.size:
         invalid("member", f"have one flag for each score; it has {flags.size} for {values.size}")
     values = as_scores(values, "scores")
@@ -416,6 +416,14 @@ def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
     coins = flags.astype(np.int64)
     require_fair_coins(coins, values)
     return values, coins
+
+
+def _flat(values: Any, name: str) -> FloatArray:
+    """One axis; a single row or column is one."""
+    array = as_floats(values, name)
+    if array.ndim == 2 and 1 in array.shape:
+        return array.ravel()
+    return as_floats(array, name, ndim=1)
 
 
 def choices_of(guesses: Any, size: int, delta: float, error: float) -> Choices:

@@ -106,7 +106,7 @@ def audit_power(
     -----
     Scores with the given curve are drawn from uniform numbers, U out and the false-positive rate at
     which the power is V in, and audited.  The size is doubled until the power is reached, and then
-    found between the last two by halving, to 10%.  The power grows with the size, up to what
+    bracketed between the last two by halving, to 10%.  The power grows with the size, up to what
     simulation adds.
 
     **Cost.**  Five to ten sizes; for each audit simulated 10 ms of "runs", 1 to 4 of "one-run".

@@ -271,7 +271,7 @@ class _Guesses:
     def p_values(self, epsilon: float) -> FloatArray:
         """Of the claim, for each example."""
         grid = np.array([epsilon])
-        return _tails(self._weights, self._models, grid, self._design)[0][self._totals]
+        return np.asarray(_tails(self._weights, self._models, grid, self._design)[0][self._totals])
 
     def bounds(self, grid: FloatArray, level: float) -> FloatArray:
         """The largest epsilon of the grid that an example refutes at this level; 0 for none."""

@@ -134,7 +134,7 @@ def _hits(values: FloatArray, coins: BoolArray) -> IntArray:
 
 
 def _ranks(models: int) -> IntArray:
-    """Ranks of an example with all models in the smaller world's place."""
+    """Ranks of a world of all models: those of any example are among these."""
     return np.asarray(pair_shares(models)[0])
 
 

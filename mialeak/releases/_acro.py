@@ -116,7 +116,8 @@ def _counts_of(
 def acro_outputs(people: People, table: PublishedTable, where: Any, before: int) -> list[Output]:
     """A table as ACRO published it, and its totals where they are published for themselves."""
     limits, parts = Where.of(people, where), list(zip(*table.counts, strict=True))
-    names, words = [], []
+    names: list[Any] = []
+    words: list[dict[str, Any]] = []
     for name, values in zip(table.columns, parts, strict=True):
         levels = list(dict.fromkeys(values))
         names.append(_column_of(people, levels, names) if name is None else _named(people, name))
@@ -135,7 +136,7 @@ def acro_outputs(people: People, table: PublishedTable, where: Any, before: int)
         )
         cells.setdefault(kept, {})[values] = count
     whole = cells.pop(tuple(names), {})
-    outputs = []
+    outputs: list[Output] = []
     for kept, counts in [(tuple(names), whole), *cells.items()]:
         if kept and (kept == tuple(names) or not _are_sums(counts, whole, names, kept)):
             shown = {name: [cell[k] for cell in counts] for k, name in enumerate(kept)}

@@ -25,7 +25,7 @@ from mialeak.releases._enumeration import (
 )
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People
-from mialeak.releases._scopes import Published, Rows, Scope, groups_of
+from mialeak.releases._scopes import Groups, Published, Rows, groups_of
 
 __all__ = ["Analysis", "Atoms", "codes_of", "joined"]
 
@@ -149,12 +149,15 @@ class Analysis:
         return Design.of(rows.matrix(), self._weights, previous), rows.published
 
     @functools.cached_property
-    def groups(self) -> tuple[list[list[tuple[Scope, int]]], Any, bool]:
+    def groups(self) -> Groups:
         """Groups that follow from the outputs that are published as they are, by scopes."""
-        return groups_of(self, self._always)
+        before = self._previous
+        if before is None:
+            return groups_of(self, self._always)
+        return groups_of(self, self._always, before.groups, len(before.outputs))
 
     @functools.cached_property
-    def shown_groups(self) -> tuple[list[list[tuple[Scope, int]]], Any, bool]:
+    def shown_groups(self) -> Groups:
         """Groups that follow from what is shown of all outputs, by scopes."""
         if all(self._always):
             return self.groups
@@ -203,7 +206,7 @@ class Analysis:
             else:
                 continue
             low = np.maximum(low, leaks[cells + 1])
-        groups = self.groups[1]
+        groups = self.groups.matrix
         leaks = np.repeat(self.leakage_of(groups @ mass), np.diff(groups.indptr))
         np.maximum.at(low, groups.indices, leaks)
         low = np.minimum(low, high)

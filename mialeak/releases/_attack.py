@@ -153,8 +153,9 @@ def pair_advantage(
     def term(count: int) -> ComplexArray:
         """``C(n-1, a-1) f^(a-1) g^(n-a)``, of absolute values and angles."""
         log = math.lgamma(n) - math.lgamma(count) - math.lgamma(n - count + 1)
-        log = log + special.xlogy(count - 1, np.abs(f)) + special.xlogy(n - count, np.abs(g))
-        return np.exp(log) * np.exp(1j * ((count - 1) * np.angle(f) + (n - count) * np.angle(g)))
+        logs = log + special.xlogy(count - 1, np.abs(f)) + special.xlogy(n - count, np.abs(g))
+        turn = (count - 1) * np.angle(f) + (n - count) * np.angle(g)
+        return np.asarray(np.exp(logs) * np.exp(1j * turn))
 
     # A ratio where g is no number of use: its powers from the 8th on are 0 there.
     steps = n - last >= 8

@@ -238,7 +238,7 @@ def decomposable_leakage(
     leakage = np.empty(first.size)
     for cell in range(first.size):
         kinds, place = np.unique(bits @ (on_grid == of_cell[:, [cell]]), return_inverse=True)
-        chances = np.bincount(place.reshape(-1), joint)
+        chances = np.asarray(np.bincount(place.reshape(-1), joint), np.float64)
         shares = of_clique[:, cell], of_set[:, cell]
         key = (*kinds.tolist(), *np.concatenate([chances, *shares]).tolist())
         if key not in known:
@@ -287,17 +287,17 @@ def _tree_leakage(
         else:
             thinned.append((counts[base], min(1.0, of_clique / share_of[base])))
     while len(thinned) > 1:
-        base, rate = thinned.pop()
+        counted, rate = thinned.pop()
         # Beyond this a binomial has less than `_NEGLIGIBLE` on each side (Bernstein).
-        reach = 34.0 + 10.2 * np.sqrt(base * rate * (1.0 - rate))
-        least = np.maximum(np.floor(base * rate - reach), 0.0).astype(np.int64)
-        repeats = np.minimum(np.ceil(base * rate + reach).astype(np.int64), base) - least + 1
+        reach = 34.0 + 10.2 * np.sqrt(counted * rate * (1.0 - rate))
+        least = np.maximum(np.floor(counted * rate - reach), 0.0).astype(np.int64)
+        repeats = np.minimum(np.ceil(counted * rate + reach).astype(np.int64), counted) - least + 1
         if repeats.sum() > _MOST_STATES:
             return 0, None
         sums += int(repeats.sum())
-        row = np.repeat(np.arange(base.size), repeats)
+        row = np.repeat(np.arange(counted.size), repeats)
         count = np.arange(row.size) - np.repeat(np.cumsum(repeats) - repeats - least, repeats)
-        both = base[row]
+        both = counted[row]
         logs = log[both] - log[count] - log[both - count]
         logs += special.xlogy(count, rate) + special.xlog1py(both - count, -rate)
         chance = weight[row] * np.exp(logs)
@@ -307,14 +307,14 @@ def _tree_leakage(
         thinned = [(each[row], other) for each, other in thinned]
     if not thinned:
         return sums, float(weight @ np.maximum(1.0 - factor, 0.0))
-    base, rate = thinned[0]
-    most = np.full(base.size, n + 1.0)  # the largest count for which LR is below 1
+    counted, rate = thinned[0]
+    most = np.full(counted.size, n + 1.0)  # the largest count for which LR is below 1
     np.divide(1.0, factor, out=most, where=factor > 0.0)
-    most = np.minimum(np.ceil(most) - 1.0, base)
-    below = special.bdtr(most, base, rate)
+    most = np.minimum(np.ceil(most) - 1.0, counted)
+    below = special.bdtr(most, counted, rate)
     mean = (
-        base
+        counted
         * rate
-        * np.where(most >= 1.0, special.bdtr(most - 1.0, np.maximum(base - 1, 0), rate), 0.0)
+        * np.where(most >= 1.0, special.bdtr(most - 1.0, np.maximum(counted - 1, 0), rate), 0.0)
     )
     return sums, float(weight @ np.maximum(below - factor * mean, 0.0))

@@ -153,7 +153,7 @@ def determined_groups(
         for output, cells in zip(analysis.outputs, analysis.cells, strict=True)
         for cell in np.flatnonzero(~output.exact & (output.low < output.high)).tolist()
     ]
-    sources, others, _ = analysis.shown_groups
+    others = analysis.shown_groups.matrix
     people = others @ counts
     small = np.flatnonzero((people > 0) & (people < threshold))
     source = dict(zip(design.keys_of(others[small]).tolist(), small.tolist(), strict=True))
@@ -164,7 +164,7 @@ def determined_groups(
         marks = [design.keys[group].sum() for group in hidden]
     groups = groups[~np.isin(keys, [*shown.tolist(), *marks])]
     groups = groups[np.lexsort((np.diff(groups.indptr), groups @ counts))]
-    named: dict[int, Determined] = {}
+    sources, named = analysis.shown_groups.sources, dict[int, Determined]()
     for group in range(min(most, groups.shape[0])):
         members = np.sort(groups[[group]].indices).astype(np.int64)
         place = source.get(int(design.keys_of(groups[[group]])[0]))

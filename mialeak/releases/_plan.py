@@ -129,8 +129,8 @@ def _output(
     kind = kinds[0]
     _known(content, _OUTPUT_KEYS[kind], where)
     if kind == "acro":
-        arguments = {key: content[key] for key in ("outputs", "where") if key in content}
-        return PlannedOutput(kind, file(content[kind], f"acro in {where}"), arguments)
+        given = {key: value for key, value in content.items() if key != kind}
+        return PlannedOutput(kind, file(content[kind], f"acro in {where}"), given)
     columns = content[kind]
     columns = [columns] if isinstance(columns, str) else columns
     if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):

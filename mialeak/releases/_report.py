@@ -412,7 +412,7 @@ def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> lis
             "There are too many published counts for the rank of the design: determined groups are "
             "those that follow from one count after the other, and the limit is not computed."
         )
-    if not analysis.shown_groups[2]:
+    if not analysis.shown_groups.complete:
         sentences.append(
             "Groups that follow only by many columns at once, or by columns of many values, are "
             "not all looked at."

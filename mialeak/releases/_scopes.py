@@ -24,7 +24,7 @@ from mialeak.releases._outputs import Output
 if TYPE_CHECKING:
     from mialeak.releases._analysis import Analysis
 
-__all__ = ["Published", "Rows", "Scope", "groups_of", "scopes_of"]
+__all__ = ["Groups", "Published", "Rows", "groups_of"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -109,6 +109,28 @@ class Scope:
     groups: IntArray
 
 
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of people that follow from the outputs, by scopes: each once.
+
+    Attributes
+    ----------
+    sources : list of lists
+        For each group the scopes that have it, and its cell in each; those of fewest columns first.
+    matrix : (groups, atoms) sparse int64
+        The cells of the finest table in each group.
+    complete : bool
+        Whether all scopes were looked at.
+    empty : set of frozenset
+        Scopes without a group.
+    """
+
+    sources: list[list[tuple[Scope, int]]]
+    matrix: Any
+    complete: bool
+    empty: set[frozenset[Any]]
+
+
 def scopes_of(outputs: Sequence[Output]) -> tuple[list[frozenset[Any]], bool]:
     """The scopes of the outputs, those of fewest columns first; and whether these are all.
 
@@ -133,22 +155,32 @@ def scopes_of(outputs: Sequence[Output]) -> tuple[list[frozenset[Any]], bool]:
 
 
 def groups_of(
-    analysis: Analysis, taken: Sequence[bool]
-) -> tuple[list[list[tuple[Scope, int]]], Any, bool]:
-    """Groups that follow from the outputs taken, by scopes: each once, with its scopes and cells.
+    analysis: Analysis, taken: Sequence[bool], previous: Groups | None = None, before: int = 0
+) -> Groups:
+    """Groups that follow from the outputs taken.
 
-    With them a sparse matrix of the atoms of each, and whether all scopes were looked at.
+    `previous` has those of the first outputs, `before` in number: a scope without groups has none
+    if the other outputs add nothing to it.
     """
     outputs = [each for each, chosen in zip(analysis.outputs, taken, strict=True) if chosen]
     names, complete = scopes_of(outputs)
+    size = int(np.count_nonzero(taken[:before]))
+    known = set() if previous is None else previous.empty
+    empty = {
+        each
+        for each in names
+        if each in known and not _extended(each, outputs[:size], outputs[size:])
+    }
     sources: dict[int, list[tuple[Scope, int]]] = {}
     members = [np.zeros(0, np.int64)]
     keys = np.random.default_rng(7).integers(-(2**62), 2**62, analysis.atoms.first.size)
     for columns in names:
-        scope = _scope(analysis, taken, columns)
+        scope = None if columns in empty else _scope(analysis, taken, columns)
         if scope is None:
-            complete = False
+            complete &= columns in empty
             continue
+        if not scope.groups.size:
+            empty.add(columns)
         order = np.argsort(scope.of_atom, kind="stable") if scope.groups.size else scope.groups
         ends = np.searchsorted(scope.of_atom[order], [scope.groups, scope.groups + 1])
         for cell, first, last in zip(scope.groups.tolist(), *ends.tolist(), strict=True):
@@ -162,7 +194,20 @@ def groups_of(
     index = np.concatenate(members)
     shape = (len(sources), analysis.atoms.first.size)
     matrix = sparse.csr_matrix((np.ones(index.size, np.int64), index, ends), shape=shape)
-    return list(sources.values()), matrix, complete
+    return Groups(list(sources.values()), matrix, complete, empty)
+
+
+def _extended(columns: frozenset[Any], first: Sequence[Output], more: Sequence[Output]) -> bool:
+    """Whether further outputs may have totals by these columns that the first ones have not."""
+    wholes = [frozenset(x.columns) for x in first if x.exact.all() and not x.where.masks]
+    for output in more:
+        kept = columns & frozenset(output.columns)
+        if output.where.masks or output.weights:
+            if columns.issuperset(output.where.masks):
+                return True
+        elif kept and not any(kept <= whole for whole in wholes):
+            return True
+    return False
 
 
 def _scope(analysis: Analysis, taken: Sequence[bool], columns: frozenset[Any]) -> Scope | None:

@@ -59,7 +59,9 @@ class DPSGDAudit(Result):
         training returned a :class:`CovarianceAttack` with known rows and "every-step", and the
         clipped canaries are orthogonal, of one length and the same at each step, as
         :func:`dirac_canary` makes them: no canary then changes another's score.  It holds together
-        with `bound`, each with half of the error.
+        with `bound`, each with half of the error: at a confidence of 95 % a correct training is
+        refuted by mu with probability 2.5 % (which its noise spends in full: give or take 0.5 for
+        the fixed seed of :func:`mialeak.auditing.audit`), and by either with 5 % at most.
     accountant_epsilon : float or None
         The epsilon at delta that follows from the noise multiplier, sampling rate and steps of such
         an attack: what an accountant states.  Exact for "every-step", an upper bound by numerical

@@ -265,6 +265,8 @@ def _is_same(gradients: Any, others: list[LayerGradients]) -> bool:
     """Whether factors are those of which products were made."""
     layers = _layers(gradients) if is_factors(gradients) else []
     return len(layers) == len(others) and all(
-        np.array_equal(one.errors, two.errors) and np.array_equal(one.inputs, two.inputs)
+        one.bias == two.bias
+        and np.array_equal(one.errors, two.errors)
+        and np.array_equal(one.inputs, two.inputs)
         for one, two in zip(layers, others, strict=True)
     )

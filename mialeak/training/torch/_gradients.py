@@ -341,6 +341,9 @@ def _refuse_weighted_means(loss: Any, y: Any) -> None:
     import torch
 
     nn = torch.nn
+    if isinstance(loss, type):
+        rule = f"be a function of output and target; {loss.__name__} is a class"
+        invalid("loss", rule, remedy=f"Pass {loss.__name__}()", error=TypeError)
     if isinstance(loss, partial):
         is_mean_of_classes = loss.func in (nn.functional.cross_entropy, nn.functional.nll_loss)
         settings = loss.keywords
