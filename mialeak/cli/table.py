@@ -223,11 +223,7 @@ def run(options: argparse.Namespace) -> int:
         recode=recode,
         **asked,
     )
-    if options.certificate is not None:
-        from mialeak.certificates import certify
-
-        options.typed["report"] = "--certificate"
-        certify(report, inputs=[file, *inputs]).save(options.certificate)
+    _certify(report, [file, *inputs], options)
     over, verdict, limit = _verdict(report, options)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
@@ -252,6 +248,15 @@ def run(options: argparse.Namespace) -> int:
         source=origin,
         compared=_SAMPLED if has_people else (),
     )
+
+
+def _certify(report: TableReport, inputs: list[Path], options: argparse.Namespace) -> None:
+    """Write the certificate, if it is asked for."""
+    if options.certificate is not None:
+        from mialeak.certificates import certify
+
+        options.typed["report"] = "--certificate"
+        certify(report, inputs=inputs).save(options.certificate)
 
 
 def _named(text: str | None, option: str) -> list[str] | None:
