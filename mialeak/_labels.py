@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mialeak._arrays import invalid
 
 __all__ = [
@@ -34,6 +36,8 @@ def labels_of(values: Any) -> tuple[Any, ...] | None:
     estimator ``feature_names_in_``, and a law the names of its parameters; the name of a column
     without one is None.
     """
+    if type(values) is np.ndarray:
+        return None
     if hasattr(values, "iloc"):
         return tuple(values.index if values.ndim == 1 else values.columns)
     if hasattr(values, "feature_names_in_"):

@@ -85,7 +85,7 @@ def pack(
         Threads that compute outcomes; the bits are the same for any number.
     """
     pieces = [_family_tiles(family, most_theta, most_t, wider, workers) for family in families]
-    if len(pieces) == 1:  # such as a large number of columns: not copied
+    if len(pieces) == 1:  # may be of a million columns: not copied
         return pieces[0]
     rows = np.concatenate([np.diff(piece.first) for piece in pieces])
     whole = all(piece.most_t == np.inf for piece in pieces)
