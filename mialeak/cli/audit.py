@@ -48,15 +48,14 @@ is refuted, 0 if it is not refuted, and 3 if it is not testable, because even a
 perfect attack could not refute it with so few scores.
 
 Flags in place of scores, scores that occur several times, coins that were not
-fair, and scores that point the other way (a forgotten sign) are errors.  So are
+fair, and scores that point the other way (a forgotten sign) are errors; so are
 losses, by the name of their column or file, without --lower-is-member.
 """
 
 _EPILOG = """\
 Examples:
   mialeak audit in.npy out.npy --delta 1e-5 --max-epsilon 4 --html report.html
-  mialeak audit scores.csv member.csv --one-run --claimed-epsilon 2
-  mialeak audit canaries.csv --one-run --member in_data --lower-is-member
+  mialeak audit canaries.csv --one-run --member in_data --claimed-epsilon 2
   mialeak audit --shadow scores.npy members.npy
   mialeak audit --stream scores.csv member.csv --max-epsilon 2
 """
