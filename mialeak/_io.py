@@ -1,10 +1,10 @@
 """Files in, as the columns of a table; the state of an object out.
 
 Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS, SAS, VCF and PLINK .bed, packed by gzip or zstd
-or not, from a path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must be what its
-suffix or its caller says; a CSV has a header unless the caller says otherwise, is UTF-8 and keeps
-its values as written (:mod:`mialeak._csv`); only an empty field and what the caller names is
-missing; a pickle is never read.  CSV goes through the standard library, so that it needs NumPy
+or not, from a path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must
+be what its suffix or its caller says; a CSV has a header unless the caller says otherwise, is UTF-8
+and keeps its values as written (:mod:`mialeak._csv`); only an empty field and what the caller names
+is missing; a pickle is never read.  CSV goes through the standard library, so that it needs NumPy
 alone and an error can name the line; tables of many millions of rows are better kept in Parquet.
 
 A state is an npz archive of plain arrays and a header in JSON that says whose it is, and in which

@@ -118,7 +118,7 @@ def add_table_options(add: Any, examples: Any) -> None:
         "--format",
         metavar="F",
         help="what FILE holds, whatever its name: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
-        "sas7bdat or xpt, also with .gz or .zst, or vcf or bed (default: as the name says; csv for -)",
+        "sas7bdat or xpt, also with .gz or .zst, vcf or bed (default: as the name says; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add(
