@@ -120,7 +120,7 @@ class ChainMoments(RatioMoments):
         self.spread = self.local(0.0)[2]
 
     @cached_property
-    def lost(self) -> float:  # type: ignore[override]
+    def lost(self) -> float:
         """P(l = -inf), accurate where it is small."""
         kept = sum(float(np.log1p(-self._lost(links))) for links in self.links)
         return -float(np.expm1(kept + min(super().local(0.0)[0], 0.0)))

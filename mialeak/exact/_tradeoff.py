@@ -210,14 +210,14 @@ def exact_mean_tradeoff(
     >>> print(f"{mean_tradeoff(easy, p, p * (1 - p), n=1000).advantage:.12f}")
     0.863390090666
 
-    Linked columns leak less here than independent ones:
+    About this target linked columns leak less than independent ones:
 
     >>> from mialeak.laws import Chain
     >>> for correlation in (0.0, 0.9):
     ...     law = Chain.from_correlation(np.full(60, 0.3), correlation)
     ...     print(f"{exact_mean_tradeoff(np.zeros(60), law, n=50).advantage:.6f}")
-    0.256906
-    0.131052
+    0.282015
+    0.080224
     """
     law = as_joint(marginals)
     require_same_columns(marginals=law, target=target)
