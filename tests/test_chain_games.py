@@ -99,3 +99,15 @@ def test_chains_beside_each_other_are_the_composition_of_their_curves():
     assert (bounds.lower <= power).all()
     assert (power <= bounds.upper).all()
     assert (bounds.width < 0.06).all()
+
+
+def test_columns_that_copy_the_one_before_add_nothing():
+    p = np.linspace(0.2, 0.6, 24)
+    base = Chain.from_correlation(p, 0.4)
+    zero, one = np.zeros(47), np.ones(47)
+    zero[1::2], one[1::2] = base.after_zero, base.after_one
+    z = base.draw(1, rng=1)[0]
+    single = exact_mean_tradeoff(z, base, 20)
+    twice = exact_mean_tradeoff(np.repeat(z, 2), Chain(base.start, zero, one), 20)
+    assert twice.advantage == pytest.approx(single.advantage, abs=1e-13)
+    assert twice.power(1e-6) == pytest.approx(single.power(1e-6), rel=1e-12)
