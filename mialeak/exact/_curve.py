@@ -331,7 +331,8 @@ class ExactTradeOff(TradeOff):
                 remedy = f"The counts in use have all but {max(self._law.missing):.1g}"
                 unsupported("The exact curve", "for releases so unlikely", why, remedy)
             case = "for so few columns, or values so unlikely"
-            remedy = 'Without normal or linked columns method="halves" is exact; enclosure() holds the power'
+            remedy = 'Without normal or linked columns method="halves" is exact; '
+            remedy += "enclosure() holds the power"
             unsupported("The exact curve", case, f"the error is {error:.1g} here", remedy)
         self._law.note(out, inside)
         return answer
