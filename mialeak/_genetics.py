@@ -64,9 +64,7 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
     omitted: Counter[str] = Counter()
     sites = _vcf_sites if file.format == "vcf" else _bed_sites
     people, found = sites(file, omitted)
-    twice = [name for name, times in Counter(people).items() if times > 1]
-    if twice:
-        raise ValueError(f"{file} must name each person once; it names {listed(twice)} twice")
+    _require_once(file, people)
     table = GenotypeTable(sample=np.array(people, dtype=object))
     missing: dict[str, int] = {}
     constant = 0
@@ -129,14 +127,13 @@ def _vcf_sites(
         from cyvcf2 import VCF
     except ImportError as error:
         _name_extra(file, "cyvcf2", error)
-    try:
-        reader = VCF(str(file.path), gts012=True)
-    except Exception as error:  # cyvcf2 raises bare Exception
-        file.damaged("VCF", error)
-    if not reader.samples:
+    people = _samples(file)
+    if not people:
         raise ValueError(
             f"{file} must hold genotypes of people; it has sites only, without samples"
         )
+    _require_once(file, people)
+    reader = VCF(str(file.path), gts012=True)
 
     def sites() -> Iterator[tuple[str, str, Counts]]:
         for site in reader:
@@ -157,7 +154,24 @@ def _vcf_sites(
             place = f"{site.CHROM}:{site.POS}:{site.REF}:{site.ALT[0]}"
             yield site.ID or place, place, counts
 
-    return list(reader.samples), sites()
+    return people, sites()
+
+
+def _samples(file: TableFile) -> list[str]:
+    """The names in the last line of the header of a VCF."""
+    with file.open() as opened:
+        for line in opened:
+            if line.startswith(b"#CHROM"):
+                return line.decode(errors="replace").rstrip("\r\n").split("\t")[9:]
+            if not line.startswith(b"#"):
+                break
+    return file.damaged("VCF", "its header has no line that begins with #CHROM")
+
+
+def _require_once(file: TableFile, people: list[str]) -> None:
+    twice = [name for name, times in Counter(people).items() if times > 1]
+    if twice:
+        raise ValueError(f"{file} must name each person once; it names {listed(twice)} twice")
 
 
 def _require_whole(file: TableFile, path: Path) -> None:

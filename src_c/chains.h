@@ -3,7 +3,8 @@
  *
  * Of m rows c have a one in a column; e of them have a one in the next.  With a = P(1 | 0) and
  * b = P(1 | 1), e is Binomial(c, b) + Binomial(m - c, a), and given c and e the number i of rows
- * with a one in both has Fisher's non-central hypergeometric law, of odds b (1 - a)/(a (1 - b)).
+ * with a one in both has Fisher's non-central law of a table with these margins, of odds
+ * b (1 - a)/(a (1 - b)).
  *
  * Symbols: m, c, e, i, a, b as above; z and z' the values of the target in the two columns.
  */

@@ -286,7 +286,9 @@ def test_bad_arguments_are_refused_in_one_voice(arguments, error, message):
 def test_bad_options_are_refused_in_one_voice():
     with pytest.raises(ValueError, match="sampling_rate must draw an integer number of rows"):
         exact_mean_tradeoff([1.0, 0.0], LAW, 10, sampling_rate=0.25)
-    with pytest.raises(ValueError, match='method must be "auto", "atoms", "halves" or "inv'):
+    with pytest.raises(
+        ValueError, match='method must be "auto", "atoms", "halves", "inversion" or'
+    ):
         exact_mean_tradeoff([1.0, 0.0], LAW, 10, method="fft")
     many = Bernoulli(np.linspace(0.2, 0.8, 100))
     with pytest.raises(ValueError, match='method="atoms" is not available for this law: it has'):

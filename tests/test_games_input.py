@@ -119,7 +119,7 @@ class _Other(Bernoulli.__mro__[2]):
     [
         (0.5, r"marginals must be a law or a list of laws"),
         ([0.5], r"marginals must hold laws only; got marginals\[0\] = 0\.5"),
-        (_Other(), r"marginals must be laws of the kinds Bernoulli, Genotype, Presence, Lattice"),
+        (_Other(), r"marginals must be laws of the kinds Bernoulli, Chain, Genotype, Presence"),
     ],
 )
 def test_what_is_no_law_is_refused(marginals, message):

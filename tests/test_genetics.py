@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):
         with pytest.raises(error, match=words):
             mean_leakage(path)
 
-    refused(write_vcf(tmp_path / "t.vcf", "abca", LINES), "damaged VCF file")
+    refused(write_vcf(tmp_path / "t.vcf", "abca", LINES), "each person once; it names 'a' twice")
     people = {"iid": ["p", "q", "p"], "fid": ["0", "0", "0"]}
     bed_reader.to_bed(tmp_path / "t.bed", np.eye(3), properties=people)
     refused(tmp_path / "t.bed", "each person once; it names '0:p' twice")

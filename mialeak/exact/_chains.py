@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +21,10 @@ from mialeak._blocks import map_blocks
 from mialeak._kernels import chains as kernels
 from mialeak.exact._atoms import MOST_ATOMS, Atoms
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._ratio_laws import ContourLaw
-from mialeak.exact._recurrences import Recurrences
 from mialeak.laws import Chain
 from mialeak.special import binom_logpmf
 
-__all__ = ["ChainContourLaw", "ChainMoments", "chain_atoms", "find_chain_recurrences"]
+__all__ = ["ChainMoments", "chain_atoms"]
 
 ComplexArray = npt.NDArray[np.complex128]
 
@@ -48,16 +47,8 @@ _NODES, _CHECK = 32, 4
 _DEAD = 1e-21
 #: Entries of all matrices that are stored: 1.2 GB with their ratios and tilted weights.
 _MOST_ENTRIES = 5e7
-#: Entries times nodes of the search for recurrences; what is larger is sampled in blocks of nodes.
-_WORK, _SAMPLES = 4e9, 24
-#: First frequency and step of the search, and half the width of a recurrence, in units of one over
-#: the standard deviation; its line, and moduli that are kept.  A recurrence is a normal curve of
-#: standard deviation 1 in this unit, or a wider one.
-_START, _STEP, _WIDTH, _LINE, _SMALL = 9.0, 1.2, 8.4, 0.5, 1e-18
 #: Log ratios of one count that differ by less than this, relative to the largest, are equal.
 _SAME = 4e-14
-#: Periods of the slowest count that the search covers.
-_PERIODS = 2.5
 
 
 @dataclass(frozen=True)
@@ -102,8 +93,8 @@ class _Tilted(NamedTuple):
     ahead: list[FloatArray]  # for each column, the mass of what follows
 
 
-class ChainMoments:
-    """``M(s)`` of the columns of several chains, and of other columns beside them.
+class ChainMoments(RatioMoments):
+    """``M(s)`` of the columns of several chains, and of independent columns beside them.
 
     Parameters
     ----------
@@ -116,33 +107,32 @@ class ChainMoments:
     """
 
     def __init__(self, chains: Sequence[tuple[Chain, FloatArray]], others: RatioMoments, rows: int):
-        self._chains, self._others, self._rows = chains, others, rows
-        self.families, self.normal, self.workers = others.families, others.normal, others.workers
+        super().__init__(others.families, others.normal, others.workers)
+        self._chains, self._rows = chains, rows
         self._most_theta = -1.0
-        self._kept: list[tuple[float, list[_Tilted]]] = []
+        self._tilted_links: list[tuple[float, list[_Tilted]]] = []
         self._known: dict[float, tuple[float, float, float]] = {}
         self._tables(1.0)
         self.spread = self.local(0.0)[2]
         self._tables(_TILT / self.spread + 1.0 if self.spread > 0.0 else 1.0)
         self._known.clear()
         self.spread = self.local(0.0)[2]
+
+    @cached_property
+    def lost(self) -> float:
+        """P(l = -inf), accurate where it is small."""
         kept = sum(float(np.log1p(-self._lost(links))) for links in self.links)
-        self.lost = -float(np.expm1(kept + min(others.local(0.0)[0], 0.0)))
+        return -float(np.expm1(kept + min(super().local(0.0)[0], 0.0)))
 
     @property
     def coordinates(self) -> float:
         """Number of columns, for rounding errors."""
-        return self._others.coordinates + sum(float(chain.size) for chain, _ in self._chains)
-
-    @property
-    def pole(self) -> float:
-        """The largest theta below 0 at which ``M`` is infinite."""
-        return self._others.pole
+        return super().coordinates + sum(float(chain.size) for chain, _ in self._chains)
 
     @property
     def support(self) -> tuple[float, float]:
         """Interval that holds all finite log ratios."""
-        return -np.inf, self._others.support[1] + self._highest
+        return -np.inf, super().support[1] + self._highest
 
     @property
     def _highest(self) -> float:
@@ -154,13 +144,13 @@ class ChainMoments:
         """The epsilon at delta = 0, from outcomes of any positive probability."""
         if direction == "out":  # a column without the target's value
             varied = any(((chain.p > 0.0) & (chain.p < 1.0)).any() for chain, _ in self._chains)
-            return np.inf if varied else self._others.last(direction)
+            return np.inf if varied else super().last(direction)
         single = [z[(chain.p > 0.0) & (chain.p < 1.0)] == 1.0 for chain, z in self._chains]
         both = [chain.ploidy == 2 for chain, _ in self._chains]
         if any(one.any() and two for one, two in zip(single, both, strict=True)):
             why = "a release of equal rows does not show the phase of its genotypes"
             unsupported("epsilon at delta = 0", "for genotypes with one copy", why, "Pass a delta")
-        return self._others.last(direction) + self._highest
+        return super().last(direction) + self._highest
 
     def column_moments(self, theta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of no coordinate: what follows from independent ones does not hold."""
@@ -169,8 +159,8 @@ class ChainMoments:
     def local(self, theta: float) -> tuple[float, float, float]:
         """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""
         if theta not in self._known:
-            sums = np.sum([tilted.sums for tilted in self._tilted(theta)], axis=0)
-            k, first, deviation = self._others.local(theta)
+            sums = np.sum([tilted.sums for tilted in self._tilted_by(theta)], axis=0)
+            k, first, deviation = super().local(theta)
             second = float(np.sqrt(sums[2] + deviation**2))
             self._known[theta] = float(sums[0]) + k, float(sums[1]) + first, second
         return self._known[theta]
@@ -183,9 +173,9 @@ class ChainMoments:
         self, theta: float, start: float, step: float, count: int
     ) -> tuple[ComplexArray, float]:
         """The wave, and the number of entries times nodes that it took."""
-        values, total = self._others.wave(theta, start, step, count), 0.0
+        values, total = super().wave(theta, start, step, count), 0.0
         blocks = [slice(first, min(first + _NODES, count)) for first in range(0, count, _NODES)]
-        for links, tilted in zip(self.links, self._tilted(theta), strict=True):
+        for links, tilted in zip(self.links, self._tilted_by(theta), strict=True):
 
             def forward(
                 block: slice, links: Links = links, tilted: _Tilted = tilted
@@ -205,18 +195,18 @@ class ChainMoments:
 
     def _tables(self, most_theta: float) -> None:
         """Make the tables for |theta| up to `most_theta`."""
-        self._most_theta, self._kept = most_theta, []
+        self._most_theta, self._tilted_links = most_theta, []
         self.links = [_links(chain, z, self._rows, most_theta) for chain, z in self._chains]
 
-    def _tilted(self, theta: float) -> list[_Tilted]:
+    def _tilted_by(self, theta: float) -> list[_Tilted]:
         """The chains tilted by theta, from tables that are wide enough."""
-        for at, tilted in self._kept:
+        for at, tilted in self._tilted_links:
             if at == theta:
                 return tilted
         if abs(theta) > self._most_theta:
             self._tables(2.0 * abs(theta))
         made = [_tilt(links, theta) for links in self.links]
-        self._kept = [*self._kept[-1:], (theta, made)]
+        self._tilted_links = [*self._tilted_links[-1:], (theta, made)]
         return made
 
     def _lost(self, links: Links) -> float:
@@ -456,79 +446,6 @@ def _step(
         lost,
         table.shape[1] + width,
     )
-
-
-class ChainContourLaw(ContourLaw):
-    """The law by inversion, with omitted recurrences measured where they are largest."""
-
-    def __init__(
-        self,
-        moments: ChainMoments,
-        recurrences: Recurrences,
-        strip: tuple[float, float],
-        worst: float,
-    ):
-        super().__init__(moments, recurrences, strip)
-        self._worst = worst
-
-    def _growth(self, theta: float) -> float:
-        if theta not in self._grown:
-            step = _STEP / self.moments.spread
-            first = self._worst - 0.5 * _NODES * step
-            sizes = [
-                np.abs(self.moments.wave(x, first, step, _NODES)).max() for x in (theta, _LINE)
-            ]
-            self._grown[theta] = float(max(sizes[0] / max(sizes[1], 1e-300), 1.0))
-        return self._grown[theta]
-
-
-def find_chain_recurrences(moments: ChainMoments) -> tuple[Recurrences, float]:
-    """Frequencies beyond the first range at which |M| is not negligible, and the worst omitted one.
-
-    |M| is evaluated at every node up to `_PERIODS` periods of the slowest count, while the work
-    lasts; from there on in `_SAMPLES` blocks of nodes at equal distances.  What is omitted is
-    estimated from the mean modulus of the last third of the nodes, or of the samples, as if it
-    lasted for two more ranges of the same length.
-    """
-    if not moments.spread > 0.0:
-        return Recurrences(np.inf, [], np.inf), 0.0
-    step = _STEP / moments.spread
-    first = int(_START / _STEP)
-    last = int(_PERIODS * 2.0 * np.pi * moments.slowest / step) + 3 * first
-    blocks, spent = list(range(first, last, _NODES)), 0.0
-    sizes: list[FloatArray] = []
-    while len(sizes) < len(blocks) and spent < _WORK:
-        values, work = moments.measured_wave(_LINE, blocks[len(sizes)] * step, step, _NODES)
-        sizes.append(np.abs(values))
-        spent += work
-    nodes = first + np.arange(_NODES * len(sizes))
-    size = np.concatenate(sizes)
-    windows = _windows_of(nodes[size > _SMALL], step)
-    later = blocks[len(sizes) :]
-    if later:
-        places = np.unique(np.linspace(0, len(later) - 1, _SAMPLES).astype(int))
-        at = [later[place] for place in places]
-        waves = [moments.measured_wave(_LINE, block * step, step, _NODES)[0] for block in at]
-        size = np.concatenate([np.abs(wave) for wave in waves])
-        nodes = np.concatenate([block + np.arange(_NODES) for block in at])
-        length = float(np.log(last / later[0]) + np.log(3.0))
-    else:
-        third = -(-size.size // 3)
-        size, nodes, length = size[-third:], nodes[-third:], float(np.log(3.0))
-    omitted = float(size.mean()) * length / np.pi
-    worst = float(nodes[size.argmax()] * step)
-    return Recurrences(first * step, windows, omitted), worst
-
-
-def _windows_of(nodes: npt.NDArray[np.int64], step: float) -> list[tuple[float, float]]:
-    """Intervals around nodes, those that overlap as one."""
-    reach = _WIDTH / _STEP
-    if not nodes.size:
-        return []
-    starts = np.flatnonzero(np.diff(nodes, prepend=-np.inf) > 2.0 * reach)
-    ends = np.append(starts[1:], nodes.size) - 1
-    pairs = zip(nodes[starts].tolist(), nodes[ends].tolist(), strict=True)
-    return [((low - reach) * step, (high + reach) * step) for low, high in pairs]
 
 
 def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, float] | None:

@@ -19,7 +19,7 @@ from mialeak._numerics.inversion import TwoWorlds, beyond
 from mialeak._numerics.losses import Loss
 from mialeak.exact._atoms import MOST_ATOMS, MOST_SMALL, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._recurrences import Recurrences, growth
+from mialeak.exact._recurrences import Recurrences, growth, growth_at
 from mialeak.tradeoff import PiecewiseTradeOff
 
 __all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw", "RatioLoss"]
@@ -167,7 +167,10 @@ class ContourLaw(RatioLaw):
 
     def _growth(self, theta: float) -> float:
         if theta not in self._grown:
-            self._grown[theta] = growth(self.moments, theta)
+            worst = self.recurrences.worst
+            self._grown[theta] = (
+                growth_at(self.moments, theta, worst) if worst else growth(self.moments, theta)
+            )
         return self._grown[theta]
 
     def log_tails(self, x: FloatArray, world: int) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,15 @@ from mialeak._kernels.moments import LANES
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import PackedOutcomes
 
-__all__ = ["DAMPED", "Recurrences", "find_recurrences", "first_damping", "growth"]
+__all__ = [
+    "DAMPED",
+    "Recurrences",
+    "find_linked_recurrences",
+    "find_recurrences",
+    "first_damping",
+    "growth",
+    "growth_at",
+]
 
 #: Recurrences damped below e^-DAMPED are ignored.
 DAMPED = 45.0
@@ -57,17 +65,41 @@ _GAP = 16
 _LARGE = 700.0
 #: Largest phase that the kernel evaluates to the last digit.
 _MOST_PHASE = 4e6
+#: Linked columns: first frequency and step of the search, and half the width of a recurrence, in
+#: units of one over the standard deviation.  A recurrence is a normal curve of standard deviation 1
+#: in this unit, or a wider one.
+_FIRST, _COARSE, _WIDTH = 9.0, 1.2, 8.4
+#: Periods of the slowest count that it covers; nodes of a block; entries times nodes, after which
+#: blocks are sampled, and the number of samples.
+_PERIODS, _BLOCK, _MOST_WORK, _SAMPLES = 2.5, 32, 4e9, 24
 
 
 class Recurrences(NamedTuple):
     """Start of the search, the intervals of t with recurrences, and the size of the omitted ones.
 
     `omitted` is relative to a tail; it is inf if the law is nearly one atom and has no inversion.
+    `worst` is the frequency of the largest one, of linked columns.
     """
 
     start: float
     windows: list[tuple[float, float]]
     omitted: float
+    worst: float = 0.0
+
+
+class Linked(Protocol):
+    """The moment function of linked columns, and how slowly it changes."""
+
+    spread: float
+
+    @property
+    def slowest(self) -> float:
+        """Changes of l by one count are at least one over this, up to a factor."""
+
+    def measured_wave(
+        self, theta: float, start: float, step: float, count: int
+    ) -> tuple[npt.NDArray[np.complex128], float]:
+        """The wave, and its work."""
 
 
 def find_recurrences(moments: RatioMoments) -> Recurrences:
@@ -134,6 +166,63 @@ def _search(moments: RatioMoments, most: int) -> Recurrences:
         if omitted < _ENOUGH:
             return Recurrences(start, _merged(windows, step), omitted)
         begin = end
+
+
+def find_linked_recurrences(moments: Linked) -> Recurrences:
+    """Recurrences of linked columns, by a search along the whole line.
+
+    |M| is evaluated at every node up to `_PERIODS` periods of the slowest count, while the work
+    lasts; from there on in `_SAMPLES` blocks of nodes at equal distances.  What is omitted is
+    estimated from the mean modulus of the last third of the nodes, or of the samples, as if it
+    lasted for two more ranges of the same length.
+    """
+    if not moments.spread > 0.0:
+        return Recurrences(np.inf, [], np.inf)
+    step = _COARSE / moments.spread
+    first = int(_FIRST / _COARSE)
+    last = int(_PERIODS * 2.0 * np.pi * moments.slowest / step) + 3 * first
+    blocks, spent = list(range(first, last, _BLOCK)), 0.0
+    sizes: list[FloatArray] = []
+    while len(sizes) < len(blocks) and spent < _MOST_WORK:
+        values, work = moments.measured_wave(_TILT, blocks[len(sizes)] * step, step, _BLOCK)
+        sizes.append(np.abs(values))
+        spent += work
+    nodes = first + np.arange(_BLOCK * len(sizes))
+    size = np.concatenate(sizes)
+    windows = _windows_of(nodes[size > _SMALL], step)
+    later = blocks[len(sizes) :]
+    if later:
+        places = np.unique(np.linspace(0, len(later) - 1, _SAMPLES).astype(int))
+        at = [later[place] for place in places]
+        waves = [moments.measured_wave(_TILT, block * step, step, _BLOCK)[0] for block in at]
+        size = np.concatenate([np.abs(wave) for wave in waves])
+        nodes = np.concatenate([block + np.arange(_BLOCK) for block in at])
+        length = float(np.log(last / later[0]) + np.log(3.0))
+    else:
+        third = -(-size.size // 3)
+        size, nodes, length = size[-third:], nodes[-third:], float(np.log(3.0))
+    omitted = float(size.mean()) * length / np.pi
+    worst = float(nodes[size.argmax()] * step)
+    return Recurrences(first * step, windows, omitted, worst)
+
+
+def _windows_of(nodes: npt.NDArray[np.int64], step: float) -> list[tuple[float, float]]:
+    """Intervals around nodes, those that overlap as one."""
+    reach = _WIDTH / _COARSE
+    if not nodes.size:
+        return []
+    starts = np.flatnonzero(np.diff(nodes, prepend=-np.inf) > 2.0 * reach)
+    ends = np.append(starts[1:], nodes.size) - 1
+    pairs = zip(nodes[starts].tolist(), nodes[ends].tolist(), strict=True)
+    return [((low - reach) * step, (high + reach) * step) for low, high in pairs]
+
+
+def growth_at(moments: RatioMoments, theta: float, worst: float) -> float:
+    """Ratio of |M| near the frequency `worst` on the line at theta to that on the search's line."""
+    step = _COARSE / moments.spread
+    first = worst - 0.5 * _BLOCK * step
+    sizes = [np.abs(moments.wave(x, first, step, _BLOCK)).max() for x in (theta, _TILT)]
+    return float(max(sizes[0] / max(sizes[1], 1e-300), 1.0))
 
 
 def growth(moments: RatioMoments, theta: float) -> float:

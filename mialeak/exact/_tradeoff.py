@@ -27,18 +27,18 @@ from mialeak.exact._atoms import (
     atoms_of,
     halves_of,
 )
-from mialeak.exact._chains import (
-    ChainContourLaw,
-    ChainMoments,
-    chain_atoms,
-    find_chain_recurrences,
-)
+from mialeak.exact._chains import ChainMoments, chain_atoms
 from mialeak.exact._coordinates import CoordinateFamily, families_of, log_of
 from mialeak.exact._curve import ExactTradeOff, SampledTradeOff
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import pack
 from mialeak.exact._ratio_laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
-from mialeak.exact._recurrences import DAMPED, find_recurrences, first_damping
+from mialeak.exact._recurrences import (
+    DAMPED,
+    find_linked_recurrences,
+    find_recurrences,
+    first_damping,
+)
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Chain, Joint, Marginal, as_joint
 from mialeak.scores import likelihood_ratio_score
@@ -210,14 +210,14 @@ def exact_mean_tradeoff(
     >>> print(f"{mean_tradeoff(easy, p, p * (1 - p), n=1000).advantage:.12f}")
     0.863390090666
 
-    Linked columns leak less here than independent ones:
+    About this target linked columns leak less than independent ones:
 
     >>> from mialeak.laws import Chain
     >>> for correlation in (0.0, 0.9):
     ...     law = Chain.from_correlation(np.full(60, 0.3), correlation)
     ...     print(f"{exact_mean_tradeoff(np.zeros(60), law, n=50).advantage:.6f}")
-    0.256906
-    0.131052
+    0.282015
+    0.080224
     """
     law = as_joint(marginals)
     require_same_columns(marginals=law, target=target)
@@ -305,14 +305,13 @@ def _linked_tradeoff(
     moments = ChainMoments(chains, others, rows)
     if atoms is not None:
         return ExactTradeOff(AtomLaw(*atoms), moments, rows, rows / n)
-    recurrences, worst = find_chain_recurrences(moments)
+    recurrences = find_linked_recurrences(moments)
     if recurrences.omitted > _OMITTED:
         why = f"its moment function does not fall off, the error is {recurrences.omitted:.1g}"
         remedy = 'method="sample" estimates the curve from drawn releases'
         unsupported("The exact curve", "for so few linked columns", why, remedy)
     strip = (moments.pole, np.inf)
-    law = ChainContourLaw(moments, recurrences, strip, worst)
-    return ExactTradeOff(law, moments, rows, rows / n)
+    return ExactTradeOff(ContourLaw(moments, recurrences, strip), moments, rows, rows / n)
 
 
 def _product(parts: list[tuple[Atoms, float] | None]) -> tuple[Atoms, float] | None:

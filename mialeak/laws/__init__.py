@@ -5,7 +5,8 @@ columns of all parts in turn.
 """
 
 from mialeak.laws._base import Joint, Marginal, as_joint
-from mialeak.laws._chain import Chain, ChainFit
+from mialeak.laws._chain import Chain
+from mialeak.laws._chain_fit import ChainFit
 from mialeak.laws._counts import Bernoulli, Genotype, Presence
 from mialeak.laws._lattice import Lattice
 from mialeak.laws._normal import Normal

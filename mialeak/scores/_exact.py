@@ -293,7 +293,7 @@ def likelihood_ratio_score(
     >>> law = Chain.from_correlation([0.3] * 4, 0.9)
     >>> targets = [[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 1, 0]]
     >>> np.round(likelihood_ratio_score([0.4, 0.4, 0.4, 0.4], targets, law, 10), 2)
-    array([ 0.39, -0.1 , -4.02])
+    array([ 0.46, -0.09, -4.22])
     """
     law = as_joint(marginals)
     require_same_columns(marginals=law, target=target, releases=releases)

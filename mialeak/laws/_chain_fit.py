@@ -1,0 +1,134 @@
+"""Estimates of a chain of linked columns from rows, and what a chain of first order misses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, first_index, invalid
+from mialeak._counts import MISSING
+from mialeak._results import Kind, Result
+
+__all__ = [
+    "LAGS",
+    "ChainFit",
+    "mean_square",
+    "pairs_of_bits",
+    "pairs_of_genotypes",
+    "require_values",
+]
+
+#: Distances in columns at which a fit compares correlations.
+LAGS = (1, 2, 5, 10, 20)
+#: The expectation-maximisation of pairs of columns ends at this change, or after so many steps.
+_CHANGE, _STEPS = 1e-12, 2000
+
+
+@dataclass(frozen=True, repr=False)
+class ChainFit(Result):
+    """What :meth:`Chain.fit` used, and what a chain of first order misses of the rows.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the fit.
+    smoothing : float
+        Haplotypes of independent columns that were added to each pair of columns.
+    constant_columns : tuple of int
+        Columns with one value in all rows.
+    least_haplotypes : float
+        The smallest number of haplotypes from which a transition probability was estimated.
+    lags : tuple of int
+        Distances in columns.
+    correlation : tuple of float
+        Mean squared correlation (r^2) of the rows, of columns at these distances.
+    chain_correlation : tuple of float
+        The same of the chain.  Where it is much below the first, beyond the 1/rows that chance
+        adds, the columns are no chain of first order, and an attacker who knows their law can do
+        better than the chain states.
+    kind : str
+        "estimate".
+
+    Examples
+    --------
+    >>> from mialeak.laws import Chain
+    >>> rows = Chain(0.3, [0.1] * 20, [0.8] * 20).draw(2000, rng=0)
+    >>> fit = Chain.fit(rows).fitted
+    >>> fit.lags[:2], [round(r, 2) for r in fit.correlation[:2]]
+    ((1, 2), [0.49, 0.24])
+    >>> [round(r, 2) for r in fit.chain_correlation[:2]]
+    [0.5, 0.25]
+    """
+
+    rows: int
+    smoothing: float
+    constant_columns: tuple[int, ...]
+    least_haplotypes: float
+    lags: tuple[int, ...]
+    correlation: tuple[float, ...]
+    chain_correlation: tuple[float, ...]
+    kind: Kind = "estimate"
+
+
+def require_values(data: FloatArray, ploidy: int) -> None:
+    """Refuse what is no haplotype, or no genotype."""
+    good = np.isin(data, np.arange(ploidy + 1.0))
+    if not good.all():
+        row, column = first_index(~good)
+        value, remedy = float(data[row, column]), ""
+        if ploidy == 1 and value == 2.0:
+            remedy = "Pass ploidy=2 for genotypes"
+        elif value in MISSING:
+            remedy = "If it marks a missing genotype, leave out its row"
+        rule = "be 0 or 1" if ploidy == 1 else "be 0, 1 or 2"
+        invalid("rows", rule, index=(row, column), value=value, remedy=remedy)
+    if ploidy == 2:
+        p = data.mean(axis=0) / 2.0
+        twos = len(data) * float(p @ p)
+        if twos > 30.0 and data.max() < 2.0:
+            rule = (
+                f"be genotypes; they hold no 2, where {twos:,.0f} are expected, as bits have none"
+            )
+            invalid("rows", rule, remedy="Leave out ploidy=2 for haplotypes")
+
+
+def pairs_of_bits(data: FloatArray, added: FloatArray) -> FloatArray:
+    """Numbers of the pairs 00, 01, 10, 11 of neighbours, plus `added`; shape (4, d - 1)."""
+    here, there = data[:, :-1], data[:, 1:]
+    both = np.vecdot(here.T, there.T)
+    one, other = here.sum(axis=0) - both, there.sum(axis=0) - both
+    return np.asarray(np.stack([len(data) - one - other - both, other, one, both]) + added)
+
+
+def pairs_of_genotypes(data: FloatArray, added: FloatArray) -> FloatArray:
+    """The same of the two haplotypes of each row, whose phase is unknown, by EM."""
+    here, there = data[:, :-1], data[:, 1:]
+    tables = [[np.sum((here == x) & (there == y), axis=0) for y in range(3)] for x in range(3)]
+    (n00, n01, n02), (n10, n11, n12), (n20, n21, n22) = tables
+    sure = added + np.stack(
+        [
+            2.0 * n00 + n01 + n10,
+            2.0 * n02 + n01 + n12,
+            2.0 * n20 + n10 + n21,
+            2.0 * n22 + n21 + n12,
+        ]
+    )
+    aligned = np.full(sure.shape[1], 0.5)
+    for _ in range(_STEPS):
+        pairs = sure + n11 * np.stack([aligned, 1.0 - aligned, 1.0 - aligned, aligned])
+        same, other = pairs[0] * pairs[3], pairs[1] * pairs[2]
+        with np.errstate(invalid="ignore"):
+            new = np.where(same + other > 0.0, same / (same + other), 0.5)
+        change, aligned = float(np.max(np.abs(new - aligned), initial=0.0)), new
+        if change < _CHANGE:
+            break
+    return np.asarray(sure + n11 * np.stack([aligned, 1.0 - aligned, 1.0 - aligned, aligned]))
+
+
+def mean_square(data: FloatArray, lag: int) -> float:
+    """Mean squared correlation of columns of data `lag` apart; 0 beside a constant one."""
+    centred = data - data.mean(axis=0)
+    norm = np.sqrt(np.vecdot(centred.T, centred.T))
+    centred /= np.where(norm > 0.0, norm, 1.0)
+    return float(np.mean(np.vecdot(centred[:, :-lag].T, centred[:, lag:].T) ** 2))

@@ -1,0 +1,113 @@
+"""Linked columns, drawn: games and sampled curves against enumeration and exact curves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from test_chain import CHAINS, law_of, worlds
+
+from mialeak import compose, exact_mean_tradeoff
+from mialeak.exact import SampledTradeOff
+from mialeak.games import AverageTargetGame, FixedTargetGame
+from mialeak.laws import Chain, Genotype
+from mialeak.scores import likelihood_ratio_score
+
+
+@pytest.mark.parametrize("ploidy", [1, 2])
+def test_games_draw_the_enumerated_counts_in_both_worlds(ploidy):
+    columns, n, rounds = 3, 3, 40_000
+    law = law_of(CHAINS[0], columns, ploidy)
+    out, inside = worlds(CHAINS[0], columns, ploidy, n)
+    z = (1, 0, ploidy)
+    played = FixedTargetGame(z, law, n).play(rounds, rng=8)
+    for member, truth in ((False, out), (True, inside[z])):
+        counts = np.rint(n * played.releases[played.member == member]).astype(int)
+        drawn, times = np.unique(counts, axis=0, return_counts=True)
+        seen = dict(zip(map(tuple, drawn.tolist()), times.tolist(), strict=True))
+        assert set(seen) <= {c for c, chance in truth.items() if chance}
+        likely = {c: float(x) * len(counts) for c, x in truth.items() if x * len(counts) > 8}
+        square = sum((seen.get(c, 0) - mean) ** 2 / mean for c, mean in likely.items())
+        assert abs(square - len(likely)) < 6.0 * math.sqrt(2.0 * len(likely))
+    average = AverageTargetGame(law, n).play(2000, rng=8)
+    fresh = average.targets.mean(axis=0)
+    np.testing.assert_allclose(fresh, law.mean, atol=0.06)
+    assert FixedTargetGame(z, law, n, n_reference=5).play(9, rng=1).references.shape == (9, 3)
+    with pytest.raises(ValueError, match="target must be a value that a row can have"):
+        FixedTargetGame([0.5, 0, 0], law, n)
+
+
+def test_sampled_curves_agree_with_exact_ones():
+    """Within five standard errors, also for a chain beside other columns and a part of the rows."""
+    chain = Chain.from_correlation(np.linspace(0.2, 0.5, 20), 0.6)
+    law = [chain, Genotype(np.linspace(0.1, 0.6, 25)), Chain(0.4, [0.3] * 8, [0.9] * 8, 2)]
+    z = np.concatenate([part.draw(1, rng=5)[0] for part in law])
+    for rate in (1.0, 0.5):
+        exact = exact_mean_tradeoff(z, law, 40, sampling_rate=rate)
+        assert exact.method == "inversion"
+        assert exact.error < 1e-10
+        drawn = exact_mean_tradeoff(
+            z, law, 40, sampling_rate=rate, method="sample", draws=20_000, rng=6
+        )
+        assert isinstance(drawn, SampledTradeOff)
+        assert drawn.kind == "estimate"
+        wide = drawn.advantage_interval(1.0 - 1e-6)
+        assert wide.lower <= exact.advantage <= wide.upper
+        assert wide.upper - wide.lower < 0.03
+        fpr = np.array([0.01, 0.1, 0.5])
+        np.testing.assert_allclose(drawn.power(fpr), exact.power(fpr), atol=0.025)
+        np.testing.assert_allclose(drawn.auc, exact.auc, atol=0.02)
+
+
+def test_intervals_of_sampled_curves_hold_the_advantage():
+    law = Chain.from_correlation(np.full(6, 0.3), 0.8)
+    z = np.zeros(6)
+    exact = exact_mean_tradeoff(z, law, 5, method="atoms").advantage
+    held = 0
+    for seed in range(150):
+        curve = exact_mean_tradeoff(z, law, 5, method="sample", draws=300, rng=seed)
+        interval = curve.advantage_interval()
+        assert interval.kind == "estimate"
+        held += interval.lower <= exact <= interval.upper
+    assert 132 <= held <= 150  # 95 % of 150, within four standard errors
+
+
+def test_games_lie_within_the_band_of_the_exact_curve():
+    """Power at thresholds of the exact law, 200,000 rounds, within five standard errors."""
+    law = Chain.from_correlation(np.full(24, 0.3), 0.7)
+    z, n, rounds = law.draw(1, rng=3)[0], 25, 200_000
+    curve = exact_mean_tradeoff(z, law, n)
+    score = lambda releases: likelihood_ratio_score(releases, z, law, n)  # noqa: E731
+    played = FixedTargetGame(z, law, n).play(rounds, score=score, rng=9)
+    for threshold in (-1.0, -0.3, 0.0, 0.2, 0.7, 1.5):
+        for world, scores in (("out", played.out_scores), ("in", played.in_scores)):
+            truth = curve.sf(threshold, world)
+            seen = float(np.mean(scores > threshold))
+            assert abs(seen - truth) < 5.0 * math.sqrt(truth * (1 - truth) / scores.size)
+
+
+def test_chains_beside_each_other_are_the_composition_of_their_curves():
+    first = Chain.from_correlation(np.full(40, 0.3), 0.5)
+    second = Chain.from_correlation(np.full(30, 0.4), 0.7)
+    rows = [law.draw(1, rng=k)[0] for k, law in enumerate((first, second))]
+    apart = [exact_mean_tradeoff(z, law, 20) for z, law in zip(rows, (first, second), strict=True)]
+    both = exact_mean_tradeoff(np.concatenate(rows), [first, second], 20)
+    assert compose(*apart).advantage == pytest.approx(both.advantage, abs=1e-12)
+    bounds = apart[0].enclosure([0.01, 0.3], reach=100.0)
+    power = apart[0].power([0.01, 0.3])
+    assert (bounds.lower <= power).all()
+    assert (power <= bounds.upper).all()
+    assert (bounds.width < 0.06).all()
+
+
+def test_columns_that_copy_the_one_before_add_nothing():
+    p = np.linspace(0.2, 0.6, 24)
+    base = Chain.from_correlation(p, 0.4)
+    zero, one = np.zeros(47), np.ones(47)
+    zero[1::2], one[1::2] = base.after_zero, base.after_one
+    z = base.draw(1, rng=1)[0]
+    single = exact_mean_tradeoff(z, base, 20)
+    twice = exact_mean_tradeoff(np.repeat(z, 2), Chain(base.start, zero, one), 20)
+    assert twice.advantage == pytest.approx(single.advantage, abs=1e-13)
+    assert twice.power(1e-6) == pytest.approx(single.power(1e-6), rel=1e-12)
