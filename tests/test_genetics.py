@@ -157,7 +157,7 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):
     (tmp_path / "cut.vcf.gz").write_bytes((cohort / "cohort.vcf.gz").read_bytes()[:-900])
     refused(tmp_path / "cut.vcf.gz", "damaged")
     (tmp_path / "text.vcf").write_text("a,b\n1,2\n")
-    refused(tmp_path / "text.vcf", "not the .vcf file its name says")
+    refused(tmp_path / "text.vcf", "not the .vcf file that its name states")
     shutil.copy(cohort / "cohort.bed", tmp_path / "alone.bed")
     refused(tmp_path / "alone.bed", "alone.bim must be beside", FileNotFoundError)
     for suffix in ("bed", "bim", "fam"):

@@ -20,8 +20,8 @@ Exits with 0 if the certificate holds and with 2 if it does not; with 1 if the
 file is no certificate, or was changed.
 
 Examples:
-  mialeak table --example adult --certificate adult.json
   mialeak verify adult.json
+  mialeak verify report.json microdata.csv
 """
 
 

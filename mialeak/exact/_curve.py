@@ -401,6 +401,8 @@ class SampledTradeOff(EmpiricalTradeOff):
     ----------
     in_scores, out_scores : array_like
         Exact log likelihood ratios of releases drawn in the two worlds.
+    allow_reversed : bool, default False
+        As for :class:`~mialeak.EmpiricalTradeOff`; exact ratios are never reversed.
 
     See Also
     --------
