@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +26,9 @@ Local = tuple[float, float, float]
 _BLOCK = 1 << 20
 #: Phases below this have the series of sin(y) - y.
 _SMALL_PHASE = 0.1
+#: A mean of waves whose real part is further below 1 is computed from its modulus, not the distance
+#: of its square from 1: that has the rounding error of 1.
+_NEAR_ONE = -0.5
 #: K below this is computed as log1p of a sum of small terms.
 _SMALL_K = 0.5
 #: A sum over a grid of z leaves out terms below e^-_DEEP relative to the largest.
@@ -38,8 +40,8 @@ _STEP = 0.25
 _BAND, _WIDER = 18.0, 1.25
 #: The grid has no z below this: a tail there has a probability below 1e-1000.
 _LOWEST = -70.0
-#: Largest number of points of the grid.
-_MOST_POINTS = 1 << 14
+#: Largest number of points of the grid, and number of grids that are stored.
+_MOST_POINTS, _GRIDS = 1 << 14, 8
 #: Frequencies, in units of one over the standard deviation, at which a smooth law is looked at for
 #: its largest modulus beyond a frequency.
 _PROBES = np.geomspace(1.0, 8.0, 33)
@@ -134,7 +136,7 @@ class SampledNormalLoss(Loss):
         self.support = float(np.log1p(-rate)), np.inf
         # The singularities of l are at a distance of pi / mu from the real line.
         self._step = 2.0 * np.pi**2 / (mu * _DEEP)
-        self._grid = lru_cache(maxsize=8)(self._make_grid)
+        self._grids: dict[tuple[float, float], tuple[FloatArray, FloatArray]] = {}
 
     def local(self, theta: float) -> Local:
         log_p, ratio = self._grid(theta, 0.0)
@@ -151,6 +153,15 @@ class SampledNormalLoss(Loss):
     def ceiling(self, theta: float, t: float) -> float:
         # The density of l is smooth and has one mode: its transform falls off without a return.
         return float(np.exp(np.max(self.log_wave(theta, t * _PROBES).real)))
+
+    def _grid(self, theta: float, t: float) -> tuple[FloatArray, FloatArray]:
+        """The grid of :meth:`_make_grid`, one of the last few."""
+        made = self._grids.get((theta, t))
+        if made is None:
+            made = self._make_grid(theta, t)
+            # A new dict: another thread may be reading the old one.
+            self._grids = {**dict(list(self._grids.items())[1 - _GRIDS :]), (theta, t): made}
+        return made
 
     def _make_grid(self, theta: float, t: float) -> tuple[FloatArray, FloatArray]:
         """Log weights of the points of z that matter at theta, and their log ratios."""
@@ -172,7 +183,7 @@ class SampledNormalLoss(Loss):
         return np.log(step / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, self._ratio(z)[0]
 
     def _ratio(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """L at z, and the posterior share of the second normal, l' / mu."""
+        """l at z, and the posterior share of the second normal, l' / mu."""
         growth = self.mu * (z - 0.5 * self.mu)
         with np.errstate(over="ignore"):
             near = np.log1p(self.rate * np.expm1(np.minimum(growth, 500.0)))
@@ -270,6 +281,8 @@ def _log_wave(weights: FloatArray, centred: FloatArray, t: FloatArray) -> Comple
         imaginary = np.where(small, series, 2.0 * half * below - phase) @ weights
         # The phases average 0, but for rounding.
         with np.errstate(divide="ignore"):
-            modulus = 0.5 * np.log1p(np.maximum(2.0 * real + real * real + imaginary**2, -1.0))
+            near = 0.5 * np.log1p(np.maximum(2.0 * real + real * real + imaginary**2, -1.0))
+            far = np.log(np.hypot(1.0 + real, imaginary))
+        modulus = np.where(real > _NEAR_ONE, near, far)
         result[start : start + rows] = modulus + 1j * np.arctan2(imaginary, 1.0 + real)
     return result

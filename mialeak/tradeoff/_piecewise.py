@@ -269,6 +269,12 @@ class PiecewiseTradeOff(TradeOff):
     def _composable(self) -> TradeOff:
         return self
 
+    @property
+    def _reveals_all(self) -> bool:
+        """Whether no outcome is possible in both worlds."""
+        p_out, p_in, _ = self._outcomes
+        return not np.any((p_out > 0.0) & (p_in > 0.0))
+
     def _loss(self) -> Loss:
         p_out, p_in, log_ratio = self._outcomes
         finite = np.isfinite(log_ratio) & (p_out > 0.0)

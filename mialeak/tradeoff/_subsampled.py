@@ -125,8 +125,9 @@ class SubsampledTradeOff(TradeOff):
         require_scalar(self.rate, "rate")
         base, rate = self.base._composable(), float(self.rate)
         if isinstance(base, GaussianTradeOff):
-            nothing = rate == 0.0 or base.mu == 0.0
-            return GaussianTradeOff(0.0, kind=self.kind) if nothing else _whole(base, rate)
+            if rate == 0.0 or base.mu == 0.0:
+                return GaussianTradeOff(0.0, kind=self.kind)
+            return base if rate == 1.0 else SubsampledTradeOff(base, rate)
         if isinstance(base, PiecewiseTradeOff):
             return base.subsample(rate)
         return super()._composable()
@@ -210,10 +211,6 @@ class SubsampledTradeOff(TradeOff):
                 tolerance=_ROUNDING,
             )
         return np.where(solve, root, high)
-
-
-def _whole(base: TradeOff, rate: float) -> TradeOff:
-    return base if rate == 1.0 else SubsampledTradeOff(base, rate)
 
 
 def _share(inner: FloatArray, rate: FloatArray) -> FloatArray:
