@@ -183,7 +183,7 @@ class SampledNormalLoss(Loss):
         return np.log(step / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, self._ratio(z)[0]
 
     def _ratio(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """l at z, and the posterior share of the second normal, l' / mu."""
+        """The log ratio at z, and the posterior share of the second normal, l' / mu."""
         growth = self.mu * (z - 0.5 * self.mu)
         with np.errstate(over="ignore"):
             near = np.log1p(self.rate * np.expm1(np.minimum(growth, 500.0)))

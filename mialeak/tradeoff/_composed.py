@@ -263,10 +263,10 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     Notes
     -----
     The log likelihood ratio of independent releases is the sum of theirs, so that the moment
-    function is a product, ``M(s) = prod_j M_j(s)^m_j``.  With the contour through the saddle point
-    c, ::
+    function is a product, ``M(s) = prod_j M_j(s)^m_j``.  With a contour s = c + it, c > 1, through
+    the saddle point, ::
 
-        delta(eps), "in" = (1/pi) Re int_0^oo M(s) e^(-(s - 1) eps) / (s (s - 1)) dt,   s = c + it, c > 1
+        delta(eps), "in" = (1/pi) Re int_0^oo M(s) e^(-(s - 1) eps) / (s (s - 1)) dt
 
     and likewise the tails in both worlds, hence power and fpr.  What holds with probability 1 in
     one world and 0 in the other is kept apart.  Gaussian curves merge (the squares of mu add);
