@@ -17,6 +17,7 @@ from mialeak.means import GaussianMeanTradeOff
 from mialeak.tradeoff import (
     EmpiricalTradeOff,
     GaussianTradeOff,
+    LaplaceTradeOff,
     PiecewiseTradeOff,
     SubsampledTradeOff,
     TradeOff,
@@ -28,6 +29,7 @@ CURVES = [
     SubsampledTradeOff(GaussianTradeOff(3.0), [[0.1], [0.5]]),
     PiecewiseTradeOff([0.25], [0.75], kind="bound"),
     EmpiricalTradeOff([3, 2, 2], [2, 1, 0]),
+    LaplaceTradeOff([0.5, 0.0, np.inf]),
 ]
 METHODS = {"power": "fpr", "fnr": "fpr", "fpr": "power", "epsilon": "delta"}
 

@@ -7,14 +7,17 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from mialeak._arrays import (
     FloatArray,
+    as_count,
     as_floats,
     as_probabilities,
     as_probability,
     first_index,
     invalid,
+    require,
     unsupported,
 )
 from mialeak._numerics.corners import (
@@ -155,6 +158,82 @@ class PiecewiseTradeOff(TradeOff):
         with np.errstate(divide="ignore"):
             log_ratio = np.log(p_in) - np.log(p_out)
         return cls._of(corners_of_atoms(p_out, p_in, log_ratio), kind)
+
+    @classmethod
+    def from_epsilon(
+        cls, epsilon: Any, delta: Any = 0.0, *, kind: Kind = "exact"
+    ) -> PiecewiseTradeOff:
+        """The curve of randomised response, the largest with (epsilon, delta)-differential privacy.
+
+        It is also that of two-sided geometric noise, ``alpha = e^-epsilon``, on one count.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0; may be inf.
+        delta : float
+            In [0, 1]: the probability of an answer that only one world makes possible.
+        kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
+            As for the class: "bound" for a mechanism of which only epsilon and delta are known.
+
+        Returns
+        -------
+        PiecewiseTradeOff
+
+        Examples
+        --------
+        Twenty answers to questions, each with epsilon 0.1:
+
+        >>> from mialeak.tradeoff import PiecewiseTradeOff, compose
+        >>> curve = compose(PiecewiseTradeOff.from_epsilon(0.1), counts=20)
+        >>> f"{curve.epsilon(1e-6):.4f} {curve.epsilon(0.0):.4f}"
+        '1.7886 2.0000'
+        """
+        x, share = as_floats(epsilon, "epsilon"), as_probability(delta, "delta")
+        for value, name in ((x, "epsilon"), (share, "delta")):
+            if value.ndim:
+                invalid(name, f"be one number; its shape is {value.shape}")
+        require(x >= 0.0, x, "epsilon", "be at least 0")
+        kept, lost = 1.0 - float(share), float(share)
+        less = kept * float(special.expit(-x))
+        more = kept * float(special.expit(x))
+        p_out, p_in = np.array([0.0, less, more, lost]), np.array([lost, more, less, 0.0])
+        ratio = np.array([np.inf, float(x), -float(x), -np.inf])
+        possible = (p_out > 0.0) | (p_in > 0.0)
+        return cls._of(corners_of_atoms(p_out[possible], p_in[possible], ratio[possible]), kind)
+
+    @classmethod
+    def from_noise(cls, p: Any, shift: int = 1, *, kind: Kind = "exact") -> PiecewiseTradeOff:
+        """The curve of noise on the integers, added to two counts that differ by `shift`.
+
+        Parameters
+        ----------
+        p : (K,) array_like
+            Probabilities of the noise on K consecutive integers, of the sum 1.
+        shift : int
+            At least 1.
+        kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
+            As for the class.
+
+        Returns
+        -------
+        PiecewiseTradeOff
+
+        Examples
+        --------
+        The discrete Gaussian of scale 3:
+
+        >>> import numpy as np
+        >>> from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff
+        >>> p = np.exp(-0.5 * (np.arange(-120, 121) / 3.0) ** 2)
+        >>> curve = PiecewiseTradeOff.from_noise(p / p.sum())
+        >>> f"{curve.delta(0.5):.6f} {GaussianTradeOff(1 / 3).delta(0.5):.6f}"
+        '0.011916 0.012418'
+        """
+        p = as_probabilities(p, "p", ndim=1)
+        shift = as_count(shift, "shift", least=1)
+        nothing = np.zeros(shift)
+        return cls.from_laws(np.append(p, nothing), np.append(nothing, p), kind=kind)
 
     @classmethod
     def _of(cls, corners: Corners, kind: Kind) -> PiecewiseTradeOff:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid
-from mialeak._numerics.losses import Loss, SampledNormalLoss
+from mialeak._numerics.losses import Loss, SampledLoss, SampledNormalLoss
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar
 from mialeak.tradeoff._gaussian import GaussianTradeOff
+from mialeak.tradeoff._laplace import LaplaceTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["SubsampledTradeOff"]
@@ -130,10 +131,14 @@ class SubsampledTradeOff(TradeOff):
             return base if rate == 1.0 else SubsampledTradeOff(base, rate)
         if isinstance(base, PiecewiseTradeOff):
             return base.subsample(rate)
+        if isinstance(base, LaplaceTradeOff):
+            return base if rate == 1.0 else SubsampledTradeOff(base, rate)
         return super()._composable()
 
     def _loss(self) -> Loss:
-        return SampledNormalLoss(float(self.base.mu), float(self.rate))  # type: ignore[attr-defined]
+        if isinstance(self.base, GaussianTradeOff):
+            return SampledNormalLoss(float(self.base.mu), float(self.rate))
+        return SampledLoss(self.base._loss(), float(self.rate))
 
     def _power(self, fpr: FloatArray) -> FloatArray:
         return np.asarray(self.rate * self.base._power(fpr) + (1.0 - self.rate) * fpr)
