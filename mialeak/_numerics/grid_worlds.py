@@ -41,6 +41,8 @@ _WIDE, _HEAVY = 1e-5, 4.0
 _MOST_TILT, _HALVINGS = 1e5, 60
 #: A value between bounds that are relatively wider than this is refused.
 _REFUSED = 0.1
+#: Relative distance of a threshold from the largest ratio that is rounding.
+_SAME = 1e-12
 #: Log of the ratio of a delta to the one that is looked for: near enough.
 _CLOSE = 1e-14
 #: Thresholds at which bounds of the power are computed.
@@ -95,7 +97,7 @@ class GridWorlds:
         The saddle is no good tilt where the tail of l is heavier than an exponential one.
         """
         x, sign = (epsilon, 1.0) if direction == "in" else (-epsilon, -1.0)
-        if (self._loss.support[direction == "in"] - x) * sign <= 0.0:
+        if (self._loss.support[direction == "in"] - x) * sign <= _SAME * (1.0 + abs(x)):
             return 0.0, 0.0, 0.0
         grid = self._grid_at(x, direction)
         low, value, high = self._bounds(grid, x, direction)
