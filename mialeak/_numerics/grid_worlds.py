@@ -3,9 +3,9 @@
 **The lower bound.**  The sum of the split ratios is ``l + e``, with ``E[exp(e) | l] = 1`` under
 *out* and e a sum of m independent errors on intervals of length h.  Let ``v = m h^2/4`` and Q be
 the normal tail.  By Hoeffding's inequality e adds to delta, for a ratio at a distance d of the
-threshold x, at most ``e^x psi(d)``, ``psi(d) = min(sqrt(v)/2, sqrt(2 pi v) Q(d / sqrt v))``.  Only l + e is
-known: it is within 2 sqrt(v) of l with a probability of at least ``1 - 2/e^2``.  Hence, y over the
-grid, ::
+threshold x, at most ``e^x psi(d)``, ``psi(d) = min(sqrt(v)/2, sqrt(2 pi v) Q(d / sqrt v))``.  Only
+l + e is known: it is within 2 sqrt(v) of l with a probability of at least ``1 - 2/e^2``.  Hence, y
+over the grid, ::
 
     delta >= upper - e^x sum of p_out(y) psi((|y - x| - 2 sqrt v)+) / (1 - 2/e^2)
 
