@@ -78,8 +78,12 @@ class GridWorlds:
         place, worst = int(np.argmax(width)), float(np.max(width, initial=0.0))
         if worst > _REFUSED:
             ends = f"{low.flat[place]:.3g} and {high.flat[place]:.3g}"
-            why = f"a grid of {self._size:,} nodes puts it between {ends}"
-            unsupported("The probability", "so far in the tail", why, error=ArithmeticError)
+            why = (
+                "its likelihood ratio is nearly discrete, or of a wide range: a grid of "
+                f"{self._size:,} nodes puts a probability between {ends}"
+            )
+            remedy = "State its enclosure in place of a number"
+            unsupported("The composition", "at this point", why, remedy, error=ArithmeticError)
         self.error = max(self.error, worst)
 
     def bounds(self, epsilon: FloatArray, direction: str) -> FloatArray:
@@ -141,7 +145,8 @@ class GridWorlds:
         least = most - self._gap(grid, x, sign)
         slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
         low, high = max(least - slack, 0.0), most + slack
-        middle = middle if low <= middle <= high else 0.5 * (low + high)
+        # At an atom the value is above the upper bound, which is exact there.
+        middle = min(max(middle, low), high) if np.isfinite(middle) else 0.5 * (low + high)
         scale = float(np.exp(grid.log_mass + weight * x))
         return low * scale, middle * scale, high * scale
 

@@ -22,6 +22,7 @@ __all__ = [
     "ComposedLoss",
     "LaplaceLoss",
     "Loss",
+    "MirroredLoss",
     "NormalLoss",
     "Recurrences",
     "SampledLoss",
@@ -102,7 +103,8 @@ class Loss(ABC):
 
         Relatively accurate for small t: it is multiplied by the number of releases.
         """
-        raise NotImplementedError
+        why = "its moment function does not fall off"
+        unsupported("An inversion", "of this ratio", why, error=ArithmeticError)
 
     def ceiling(self, theta: float, t: float) -> float:
         """``|M(theta + iu)| / M(theta)`` is at most this for all u >= t."""
@@ -205,6 +207,40 @@ class SampledLoss(Loss):
     def points(self, theta: float, cuts: Cuts) -> Points:
         log_p, ratio = self.base.points(theta, _cuts_below(cuts, self.rate))
         return log_p, _sampled(ratio, self.rate)
+
+
+class MirroredLoss(Loss):
+    """The positive ratios of a release, their negatives with the worlds exchanged, and 0.
+
+    `centre` is the probability of 0, the same in both worlds.
+    """
+
+    inverts = False
+
+    def __init__(self, one: Loss, centre: float):
+        self.one, self.centre = one, centre
+        high = one.support[1]
+        self.support = -high, high
+        positive = one.atoms[one.atoms > 0.0]
+        self.atoms = np.concatenate([positive, -positive, [0.0]])
+        self._known: dict[float, Local] = {}
+
+    def local(self, theta: float) -> Local:
+        return _local_of(self, theta, self._known)
+
+    def points(self, theta: float, cuts: Cuts) -> Points:
+        def with_zero(low: float, high: float) -> FloatArray:
+            inside = cuts(low, high)
+            return np.union1d(inside, 0.0) if low < 0.0 < high else inside
+
+        log_p, ratio = self.one.points(theta, with_zero)
+        # Mirrored, e^(theta l) p is e^((1 - theta) l) p.
+        other_p, other = self.one.points(1.0 - theta, with_zero)
+        positive, mirrored = ratio > 0.0, other > 0.0
+        log_p = np.concatenate(
+            [log_p[positive], (other_p + other)[mirrored], [np.log(self.centre)]]
+        )
+        return log_p, np.concatenate([ratio[positive], -other[mirrored], [0.0]])
 
 
 class SampledNormalLoss(Loss):

@@ -288,8 +288,8 @@ class ComposedTradeOff(TradeOff):
         """Epsilons on the grid: of the lower bound (0), the value (1) or the upper bound (2)."""
         starts = [None] * delta.size if start is None else start.ravel().tolist()
         pairs = zip(delta.ravel().tolist(), starts, strict=True)
-        found = [self._grid.epsilon(one, direction, which, first) for one, first in pairs]
-        return np.array(found).reshape(delta.shape)
+        ends = [self._grid.epsilon(one, direction, which, first) for one, first in pairs]
+        return np.array(ends).reshape(delta.shape)
 
     def _delta_bounds(self, epsilon: FloatArray, direction: str) -> FloatArray:
         lost = self._losses.lost[direction == "in"]
