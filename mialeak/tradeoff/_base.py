@@ -337,7 +337,8 @@ class TradeOff(Result, ABC):
         Returns
         -------
         dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
-            Pessimistic: its deltas are upper bounds.  Its losses of a removed row are those of
+            Pessimistic: its deltas are upper bounds, but for the rounding of differences of deltas,
+            1e-15 over the interval.  Its losses of a removed row are those of
             direction "in", of an added row those of "out".
 
         Raises

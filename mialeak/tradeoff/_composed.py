@@ -161,7 +161,7 @@ class ComposedTradeOff(TradeOff):
         >>> from mialeak import GaussianTradeOff, compose
         >>> curve = compose(GaussianTradeOff(1.0).subsample(0.01), counts=1000)
         >>> bounds = curve.enclosure(delta=1e-5)
-        >>> bounds.lower < curve.epsilon(1e-5) < bounds.upper
+        >>> bool(bounds.lower < curve.epsilon(1e-5) < bounds.upper)
         True
         >>> f"{bounds.upper:.3f}, width {bounds.width:.0e}"
         '1.828, width 3e-04'
