@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar, NoReturn, get_args
 
 import numpy as np
@@ -353,12 +354,13 @@ class TradeOff(Result, ABC):
         By the deltas at multiples of the interval (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi,
         2022); losses with a probability below 1e-15 become infinite.
         """
-        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-
+        pld = import_module("dp_accounting.pld.privacy_loss_distribution")
+        pld_pmf = import_module("dp_accounting.pld.pld_pmf")
         step = float(as_floats(interval, "interval"))
         if not 0.0 < step < np.inf:
             invalid("interval", "be above 0", value=step)
         ends = {}
+        side: Direction
         for side in ("in", "out"):
             lost = float(np.asarray(self.delta(np.inf, direction=side)))
             ends[side] = np.ceil(
@@ -370,7 +372,8 @@ class TradeOff(Result, ABC):
             )
             invalid("interval", rule, value=step)
         masses = []
-        for side, other in (("in", "out"), ("out", "in")):
+        sides: tuple[tuple[Direction, Direction], ...] = (("in", "out"), ("out", "in"))
+        for side, other in sides:
             places = np.arange(-ends[other], ends[side] + 1.0).astype(np.int64)
             epsilon = step * places
             positive = np.asarray(self.delta(np.maximum(epsilon, 0.0), direction=side))
@@ -378,7 +381,7 @@ class TradeOff(Result, ABC):
             below = np.exp(np.minimum(epsilon, 0.0)) * mirrored - np.expm1(np.minimum(epsilon, 0.0))
             deltas = np.minimum.accumulate(np.where(epsilon >= 0.0, positive, below))
             masses.append(pld_pmf.create_pmf_pessimistic_connect_dots(step, places, deltas))
-        return privacy_loss_distribution.PrivacyLossDistribution(*masses)
+        return pld.PrivacyLossDistribution(*masses)
 
     def _composable(self) -> TradeOff:
         """The curve whose likelihood ratio is composed, with scalar parameters."""
