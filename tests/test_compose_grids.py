@@ -376,3 +376,27 @@ def test_epsilons_and_noises_of_several_releases_are_those_of_their_composition(
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_discrete_gaussians_of_different_scales_to_1e_35():
+    scales, count, epsilon = (2.0, 3.3), 2, 10.2
+    laws = []
+    for scale in scales:
+        k = np.arange(-40 * 4, 40 * 4 + 1)
+        p = np.exp(-0.5 * (k / scale) ** 2)
+        laws.append((p / p.sum(), k))
+    curve = compose(*(PiecewiseTradeOff.from_noise(p) for p, _ in laws), counts=count)
+    # In each kind the noises add up: a double sum of positive terms over both sums.
+    parts = []
+    for (p, k), scale in zip(laws, scales, strict=True):
+        total = np.convolve(p, p)
+        place = 2 * k[0] + np.arange(total.size)
+        parts.append((total, (place - 0.5 * count) / scale**2))
+    ratio = np.add.outer(parts[0][1], parts[1][1])
+    weight = np.multiply.outer(parts[0][0], parts[1][0])
+    beyond = ratio > epsilon
+    truth = float(np.sum(weight[beyond] * np.exp(epsilon) * np.expm1(ratio[beyond] - epsilon)))
+    assert 1e-37 < truth < 1e-33
+    assert curve.delta(epsilon) == pytest.approx(truth, rel=1e-10)
+    bounds = curve.enclosure(epsilon=epsilon)
+    assert bounds.lower <= truth <= bounds.upper < truth * (1 + 1e-4)

@@ -30,8 +30,8 @@ from mialeak._numerics.losses import ComposedLoss
 
 __all__ = ["GridWorlds"]
 
-#: Nodes of a grid.
-_SIZE = 1 << 18
+#: Nodes of a grid, and number of grids that are stored: 12 MB each.
+_SIZE, _KEPT = 1 << 18, 8
 #: A grid is used for thresholds up to so many standard deviations from its mean.
 _NEAR = 1.5
 #: Bounds that are relatively wider than this are compared with those of other grids, if the tail is
@@ -388,5 +388,7 @@ class GridWorlds:
 
     def _make(self, theta: float) -> Grid:
         grid = grid_of(self._loss, theta, self._size)
-        self._grids = (*self._grids, grid)
+        self._grids = (*self._grids[1 - _KEPT :], grid)
+        kept = [each.theta for each in self._grids]
+        self._tables = {key: each for key, each in self._tables.items() if key[0] in kept}
         return grid
