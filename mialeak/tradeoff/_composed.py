@@ -389,8 +389,8 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     moment, 1e-17.  On a grid 1e-8 and often 1e-12, between bounds that `error` and `enclosure`
     state.
 
-    **Cost.**  10 to 40 ms for 10,000 steps of DP-SGD and any number of epsilons; a grid takes 0.1 s,
-    and an epsilon one to three of them; 1,000 different sampled releases take half a minute.
+    **Cost.**  10 to 40 ms for 10,000 steps of DP-SGD and any number of epsilons; a grid takes 0.1
+    s, and an epsilon one to three of them; 1,000 different sampled releases take half a minute.
 
     Examples
     --------

@@ -107,6 +107,9 @@ class SubsampledTradeOff(TradeOff):
             rule = f"be Gaussian or Laplace where symmetric, not {type(self.base).__name__}"
             invalid("base", rule, error=TypeError)
 
+    def __repr__(self) -> str:
+        return super().__repr__().replace(", symmetric=False", "")
+
     @property
     def _in_leads(self) -> bool:  # type: ignore[override]
         # x delta_f(log(1 + c/x)) = sup_S x (P_in - P_out)(S) - c P_out(S) grows with x; q <= rate.
