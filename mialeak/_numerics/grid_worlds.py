@@ -70,7 +70,7 @@ class GridWorlds:
         """The part of delta that is due to finite l; ArithmeticError where the bounds are wide."""
         low, value, high = self.bounds(epsilon, direction)
         self._require_narrow(low, high)
-        return value
+        return np.asarray(value)
 
     def _require_narrow(self, low: FloatArray, high: FloatArray) -> None:
         """Record the relative width of bounds, and refuse a value between wide ones."""
@@ -163,7 +163,7 @@ class GridWorlds:
         psi = deviation * np.minimum(0.5, np.sqrt(2.0 * np.pi) * special.ndtr(-away))
         tilt = np.exp(-grid.theta * y)
         near = float(np.maximum(grid.upper[first:last], 0.0) @ (psi * tilt))
-        return near / (1.0 - 2.0 * np.exp(-2.0)) * (1.0 + abs(deviation))
+        return float(near / (1.0 - 2.0 * np.exp(-2.0)) * (1.0 + deviation))
 
     def _table(self, grid: Grid, direction: str) -> tuple[FloatArray, FloatArray]:
         """Delta at each node, in units of the tilt there: of the upper law, and the value."""

@@ -10,6 +10,7 @@ Lagrange's weights: the errors of its sums of smooth functions are of the order 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def grid_of(loss: ComposedLoss, theta: float, size: int) -> Grid:
     offset = releases = 0
     reach = np.zeros(2)  # the smallest and the largest sum, in steps
     for part, m in loss.parts:
-        log_p, ratio = part.points(theta, lambda a, b, h=step: _cuts(a, b, h))
+        log_p, ratio = part.points(theta, partial(_cuts, step))
         split = _split(log_p + theta * ratio - part.local(theta)[0], ratio, theta, step)
         centre = int(np.rint(part.local(theta)[1] / step))
         pair = [_centred(masses, split.first - centre, size) for masses in split.masses]
@@ -173,8 +174,9 @@ def _split(log_weight: FloatArray, ratio: FloatArray, theta: float, step: float)
     count, cell = int(cell.max()) - first + 4, cell - first
     up = np.expm1(share * step) / np.expm1(step)
     down = np.exp(share * step) * np.expm1((1.0 - share) * step) / np.expm1(step)
-    upper = np.bincount(cell, weight * down * np.exp(-theta * step * share), count)
-    upper += np.bincount(cell + 1, weight * up * np.exp(theta * step * (1.0 - share)), count)
+    lower_share = weight * down * np.exp(-theta * step * share)
+    upper = np.asarray(np.bincount(cell, lower_share, count), np.float64)
+    upper = upper + np.bincount(cell + 1, weight * up * np.exp(theta * step * (1.0 - share)), count)
     value = np.zeros(count)
     for shift, part in enumerate(interpolation_weights(share)):
         value += np.bincount(cell - 1 + shift, weight * part, count)
@@ -193,7 +195,7 @@ def interpolation_weights(u: FloatArray) -> FloatArray:
     )
 
 
-def _cuts(low: float, high: float, step: float) -> FloatArray:
+def _cuts(step: float, low: float, high: float) -> FloatArray:
     """Multiples of the step in [low, high]."""
     return step * np.arange(np.ceil(low / step), np.floor(high / step) + 1.0)
 

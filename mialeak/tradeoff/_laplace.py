@@ -94,7 +94,7 @@ class LaplaceTradeOff(TradeOff):
 
     @property
     def _small(self) -> FloatArray:
-        return np.exp(-np.asarray(self.distance))
+        return np.asarray(np.exp(-np.asarray(self.distance)))
 
     def _errors(self, rate: FloatArray, complement: FloatArray) -> FloatArray:
         """The least rate of errors in one world for that in the other one."""
