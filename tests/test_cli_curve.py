@@ -256,7 +256,7 @@ def test_the_releases_of_a_plan_are_composed(tmp_path, capsys):
         ),
         (
             'worlds = "substitution"\n[[release]]\ndiscrete_gaussian = 0',
-            "discrete_gaussian of release 1 of plan.toml must be above 0 and at most 1e4",
+            "discrete_gaussian of release 1 of plan.toml must be above 0 and at most 10000",
         ),
         ("worlds = ", "plan.toml must be a plan in TOML"),
     ],

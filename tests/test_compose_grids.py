@@ -275,6 +275,21 @@ def test_randomised_response_and_noise_on_the_integers_have_their_curves():
             PiecewiseTradeOff.from_epsilon(*arguments)
 
 
+def test_tests_beside_what_only_one_world_makes_possible():
+    p_out, p_in = np.array([0.2, 0.5, 0.3, 0.0]), np.array([0.0, 0.6, 0.3, 0.1])
+    discrete = PiecewiseTradeOff.from_laws(p_out, p_in)
+    curve = compose(discrete, LaplaceTradeOff(0.4))
+    # Laplace noise in 2,000 cells: a curve below, by about the square of a cell.
+    edges = np.linspace(-0.4, 0.4, 2001)
+    cells_out = np.append(np.diff(-np.exp(-(edges + 0.4) / 2)) / 2, [0.5, np.exp(-0.4) / 2])
+    cells_in = np.append(np.diff(np.exp((edges - 0.4) / 2)) / 2, [0.5 * np.exp(-0.4), 0.5])
+    below = discrete.compose(PiecewiseTradeOff.from_laws(cells_out, cells_in))
+    fpr = np.array([0.0, 0.01, 0.1, 0.3, 0.6, 0.79, 0.9])
+    assert np.asarray(curve.power(fpr)) == pytest.approx(below.power(fpr), abs=3e-7)
+    assert np.asarray(curve.fnr(fpr)) == pytest.approx(below.fnr(fpr), abs=3e-7)
+    assert curve.auc == pytest.approx(below.auc, abs=3e-7)
+
+
 def test_what_has_no_enclosure_is_refused():
     curve = compose(GaussianTradeOff(1.0), LaplaceTradeOff(1.0))
     for arguments in ({}, {"epsilon": 1.0, "delta": 0.1}):

@@ -259,7 +259,7 @@ class GridWorlds:
             y = grid.node(np.arange(grid.value.size))
             with np.errstate(over="ignore"):
                 masses = np.exp(np.clip(grid.log_mass - grid.theta * y, -745.0, 700.0))
-            masses = np.maximum(grid.value, 0.0) * masses
+            masses = np.maximum(grid.upper, 0.0) * masses
             tail = np.cumsum(masses[::-1])[::-1]  # at each node, itself included
             i = int(np.searchsorted(-tail, -fpr))  # the first node whose tail is at most fpr
             i = int(np.clip(i, 1, tail.size - 1))
@@ -319,8 +319,8 @@ class GridWorlds:
             return float(0.5 * (1.0 - self.lost[0]) * (1.0 - self.lost[1]) + self._auc_lost())
         y = grid.node(np.arange(grid.value.size))
         out, inside = (
-            grid.value * np.exp(np.clip(grid.log_mass + power * y, -745.0, 700.0))
-            for power in (-0.5, 0.5)
+            grid.value * np.exp(np.clip(grid.log_mass + (power - grid.theta) * y, -745.0, 700.0))
+            for power in (0.0, 1.0)
         )
         below = np.cumsum(out) - 0.5 * out
         return float(inside @ below + self._auc_lost())
@@ -361,8 +361,12 @@ class GridWorlds:
 
     def _grid_with(self, theta: float) -> Grid:
         """A grid of about this tilt."""
+        spread = self._loss.local(theta)[2]
         for grid in self._grids:
-            if grid.theta == theta or 0.0 < grid.spread < 0.5 / (abs(grid.theta - theta) + 1e-300):
+            # The two laws are alike if the tilt between them changes little in either.
+            if abs(grid.theta - theta) * max(grid.spread, spread) < 0.5 * (grid.spread > 0.0):
+                return grid
+            if grid.theta == theta:
                 return grid
         return self._make(theta)
 

@@ -178,11 +178,16 @@ class LaplaceLoss(Loss):
         return _local_of(self, theta, self._known)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
-        epsilon = self.epsilon
-        # e^(theta l) is smooth on the scale of 1/theta
-        widest = _WIDEST / max(1.0, abs(theta))
-        breaks = np.concatenate([[-epsilon], cuts(-epsilon, epsilon), [epsilon]])
-        ratio, weight = _quadrature(breaks, widest)
+        return self.within(theta, abs(theta), cuts)
+
+    def within(self, theta: float, fastest: float, cuts: Cuts) -> Points:
+        """Points for weights that change at least as e^(theta l), and at most as e^(fastest l)."""
+        epsilon, fall = self.epsilon, theta - 0.5
+        reach = _DEEP / abs(fall) if fall else np.inf
+        low = max(-epsilon, epsilon - reach) if fall > 0.0 else -epsilon
+        high = min(epsilon, -epsilon + reach) if fall < 0.0 else epsilon
+        breaks = np.concatenate([[low], cuts(low, high), [high]])
+        ratio, weight = _quadrature(breaks, _WIDEST / max(1.0, fastest))
         log_p = np.log(0.25 * weight) - 0.5 * (ratio + epsilon)
         ends = np.log(0.5) - np.array([0.0, epsilon])
         return np.append(log_p, ends), np.append(ratio, self.atoms)
@@ -193,7 +198,7 @@ class SampledLoss(Loss):
 
     inverts = False
 
-    def __init__(self, base: Loss, rate: float):
+    def __init__(self, base: LaplaceLoss, rate: float):
         self.base, self.rate = base, rate
         self.lost = base.lost[0], rate * base.lost[1]
         low, high = (float(_sampled(np.array(end), rate)) for end in base.support)
@@ -205,7 +210,11 @@ class SampledLoss(Loss):
         return _local_of(self, theta, self._known)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
-        log_p, ratio = self.base.points(theta, _cuts_below(cuts, self.rate))
+        # The slope of the sampled ratio grows with the ratio of the whole release.
+        growth = self.rate * np.exp(np.array(self.base.support))
+        least, most = (growth / (1.0 - self.rate + growth)).tolist()
+        below = _cuts_below(cuts, self.rate)
+        log_p, ratio = self.base.within(theta * least, abs(theta) * most, below)
         return log_p, _sampled(ratio, self.rate)
 
 

@@ -80,7 +80,7 @@ _WORLDS = ("substitution", "add or remove")
 #: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
 _REACH = 40
 #: Largest scale of a discrete Gaussian.
-_SCALE_OF_COUNTS = ("be above 0 and at most 1e4", lambda x: 0.0 < x <= 1e4)
+_MOST_SCALE = 1e4
 
 
 def add_parser(commands: Any) -> None:
@@ -183,8 +183,8 @@ def _release(content: dict[str, Any], where: str) -> TradeOff:
     if kind == "epsilon":
         return PiecewiseTradeOff.from_epsilon(value, content.get("delta", 0.0))
     if kind == "discrete_gaussian":
-        rule, holds = _SCALE_OF_COUNTS
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not holds(value):
+        if not isinstance(value, (int, float)) or not 0.0 < value <= _MOST_SCALE:
+            rule = f"be above 0 and at most {_MOST_SCALE:g}"
             invalid(f"discrete_gaussian of {where}", rule, value=value)
         place = np.arange(-int(_REACH * value) - 1, int(_REACH * value) + 2)
         p = np.exp(-0.5 * (place / value) ** 2)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import integrate, special
 
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid, plain
-from mialeak._numerics.losses import Loss, MirroredLoss, SampledLoss, SampledNormalLoss
+from mialeak._numerics.losses import LaplaceLoss, Loss, MirroredLoss, SampledLoss, SampledNormalLoss
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar
@@ -186,7 +186,9 @@ class SubsampledTradeOff(TradeOff):
     def _one_loss(self) -> Loss:
         if isinstance(self.base, GaussianTradeOff):
             return SampledNormalLoss(float(self.base.mu), float(self.rate))
-        return SampledLoss(self.base._loss(), float(self.rate))
+        if isinstance(self.base, LaplaceTradeOff):
+            return SampledLoss(LaplaceLoss(float(self.base.distance)), float(self.rate))
+        return super()._loss()
 
     def _power(self, fpr: FloatArray) -> FloatArray:
         if not self.symmetric:
