@@ -6,11 +6,12 @@ import json
 import sys
 
 import mpmath
+import numpy as np
 import pytest
 
 import mialeak
 from mialeak.cli import main
-from mialeak.tradeoff import GaussianTradeOff
+from mialeak.tradeoff import GaussianTradeOff, LaplaceTradeOff, PiecewiseTradeOff, compose
 
 
 def refused(capsys, *arguments):
@@ -148,10 +149,10 @@ SEE = " (see mialeak curve --help)"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--mu must be given, or --dp-sgd, but not both"),
+        ([], "--mu must be given, or --dp-sgd, or --compose: one of the three"),
         (
             ["--mu", "1", "--dp-sgd", "sigma=1,rate=0.1,steps=5"],
-            "--mu must be given, or --dp-sgd, but not both",
+            "--mu must be given, or --dp-sgd, or --compose: one of the three",
         ),
         (
             ["--dp-sgd", "sigma=1,rate=0.1,steps=5", "--steps", "4"],
@@ -187,15 +188,83 @@ def test_errors_are_one_line_on_stderr_and_exit_with_1(capsys, arguments, messag
 
 
 def test_a_point_that_cannot_be_computed_is_one_line(capsys):
-    message = refused(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100", "--fpr", "0.1,1e-6")
-    assert message.startswith("--fpr 1e-06 has no answer: The composition is not available")
-    content = answer(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100")
-    assert "--fpr 1e-06" in content["not_computed"]
+    training = "sigma=2,rate=.001,steps=2"
+    message = refused(capsys, "--dp-sgd", training, "--epsilon", "0.1")
+    assert message.startswith("--epsilon 0.1 has no answer: The composition is not available at")
+    content = answer(capsys, "--dp-sgd", training)
+    assert "--epsilon 0.1" in content["not_computed"]
     rows = [row for answered in ("power", "delta", "epsilon") for row in content[answered]]
     assert len(rows) + len(content["not_computed"]) == 7 + 6 + 4
-    assert all(row["fpr"] > 1e-6 for row in content["power"])
+    assert all(row["epsilon"] > 0.1 for row in content["delta"])
+    assert answer(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100", "--fpr", "1e-6")["power"]
     message = refused(capsys, "--dp-sgd", "sigma=0.01,rate=.01,steps=1000")
     assert message.startswith("The composition is not available at this point: ")
+
+
+PLAN = """
+worlds = "add or remove"
+[[release]]
+gaussian = 1.0
+rate = 0.01
+times = 1000
+[[release]]
+laplace = 0.5
+[[release]]
+epsilon = 1.0
+delta = 1e-9
+[[release]]
+discrete_gaussian = 3.0
+times = 2
+"""
+
+
+def test_the_releases_of_a_plan_are_composed(tmp_path, capsys):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    p = np.exp(-0.5 * (np.arange(-121, 122) / 3.0) ** 2)
+    parts = [
+        GaussianTradeOff(1.0).subsample(0.01),
+        LaplaceTradeOff(0.5),
+        PiecewiseTradeOff.from_epsilon(1.0, 1e-9),
+        PiecewiseTradeOff.from_noise(p / p.sum()),
+    ]
+    curve = compose(*parts, counts=[1000, 1, 1, 2])
+    values = ("--fpr", "0.01", "--epsilon", "1", "--delta", "1e-6")
+    content = answer(capsys, "--compose", str(plan), *values)
+    assert content["power"][0]["power"] == pytest.approx(curve.power(0.01), rel=1e-9)
+    assert content["delta"][0]["delta"] == pytest.approx(curve.delta(1.0), rel=1e-9)
+    assert content["epsilon"][0]["epsilon"] == pytest.approx(curve.epsilon(1e-6), rel=1e-9)
+    assert (content["worlds"], content["steps"]) == ("add or remove", 1004)
+    assert main(["curve", "--compose", str(plan), *values]) == 0
+    assert "The 1,004 releases of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("worlds = 3", "worlds of plan.toml must be 'substitution' or 'add or remove'; got"),
+        ("[[release]]\ngaussian = 1", "worlds of plan.toml must be"),
+        ('worlds = "substitution"\nrelease = 1', "release of plan.toml must be tables, each below"),
+        ('worlds = "substitution"\n[[release]]\nmu = 1', "release 1 of plan.toml must have one of"),
+        (
+            'worlds = "substitution"\n[[release]]\ngaussian = 1\nsteps = 3',
+            "release 1 of plan.toml must have only gaussian, rate, times; got",
+        ),
+        (
+            'worlds = "substitution"\n[[release]]\ngaussian = 1\nworlds = "add or remove"',
+            "worlds of release 1 of plan.toml must be 'substitution'; got",
+        ),
+        (
+            'worlds = "substitution"\n[[release]]\ndiscrete_gaussian = 0',
+            "discrete_gaussian of release 1 of plan.toml must be above 0 and at most 10000",
+        ),
+        ("worlds = ", "plan.toml must be a plan in TOML"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused(tmp_path, capsys, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.toml").write_text(text)
+    assert message in refused(capsys, "--compose", "plan.toml")
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

@@ -105,6 +105,8 @@ PRIVATE = {
     "auditing.one_run_p_value",
     "guarantees.dp_leakage_bound",
     "mechanisms.Geometric",
+    "tradeoff.ComposedTradeOff.enclosure",
+    "tradeoff.PiecewiseTradeOff.from_epsilon",
     "tradeoff.TradeOff.delta",
 }
 GAMMA = (

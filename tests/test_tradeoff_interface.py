@@ -17,6 +17,7 @@ from mialeak.means import GaussianMeanTradeOff
 from mialeak.tradeoff import (
     EmpiricalTradeOff,
     GaussianTradeOff,
+    LaplaceTradeOff,
     PiecewiseTradeOff,
     SubsampledTradeOff,
     TradeOff,
@@ -28,6 +29,7 @@ CURVES = [
     SubsampledTradeOff(GaussianTradeOff(3.0), [[0.1], [0.5]]),
     PiecewiseTradeOff([0.25], [0.75], kind="bound"),
     EmpiricalTradeOff([3, 2, 2], [2, 1, 0]),
+    LaplaceTradeOff([0.5, 0.0, np.inf]),
 ]
 METHODS = {"power": "fpr", "fnr": "fpr", "fpr": "power", "epsilon": "delta"}
 
@@ -138,7 +140,8 @@ def test_a_curve_says_what_it_is():
         "SubsampledTradeOff(base=GaussianTradeOff(mu=1, kind='exact'), rate=0.1, kind='exact')"
     )
     assert repr(CURVES[3]) == "PiecewiseTradeOff(3 vertices, advantage=0.5, kind='bound')"
-    assert [curve.kind for curve in CURVES] == ["exact", "asymptotic", "exact", "bound", "estimate"]
+    kinds = ["exact", "asymptotic", "exact", "bound", "estimate", "exact"]
+    assert [curve.kind for curve in CURVES] == kinds
     assert PiecewiseTradeOff([0.25], [0.75]).to_dict() == {
         "type": "PiecewiseTradeOff",
         "fpr": [0.0, 0.25, 1.0],

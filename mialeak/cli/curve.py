@@ -39,6 +39,26 @@ the place of a fresh row.
 --dp-sgd gives the curve of a training: in each step every row is drawn with
 probability rate, and noise of sigma times the clipping norm is added.  Its
 worlds differ by one row, added or removed.
+
+--compose gives the curve of all releases of a plan together, a .toml file:
+
+  worlds = "add or remove"    # or "substitution"; of all releases
+
+  [[release]]
+  gaussian = 1.0              # mu: distance of the means over the noise
+  rate = 0.01                 # each row is drawn with this probability
+  times = 1000
+
+  [[release]]
+  laplace = 0.5               # distance of the values over the scale
+
+  [[release]]
+  epsilon = 1.0               # randomised response, geometric noise; or
+  delta = 1e-9                # all that is known of a release
+
+  [[release]]
+  discrete_gaussian = 3.0     # scale of the noise on a count
+  shift = 1                   # change of the count
 """
 
 _EPILOG = """\
@@ -47,7 +67,21 @@ Examples:
   mialeak curve --mu 1.5 --rate 0.1 --fpr 1e-6,1e-4 --delta 1e-5
   mialeak curve --mu 0.5 --plot curve.svg
   mialeak curve --dp-sgd sigma=1,rate=0.01,steps=10000 --delta 1e-5
+  mialeak curve --compose plan.toml --delta 1e-9
 """
+
+#: What a release of a plan may be, and which further values it may have.
+_KINDS = {
+    "gaussian": ("rate",),
+    "laplace": ("rate",),
+    "epsilon": ("delta",),
+    "discrete_gaussian": ("shift",),
+}
+_WORLDS = ("substitution", "add or remove")
+#: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
+_REACH = 40
+#: Largest scale of a discrete Gaussian.
+_MOST_SCALE = 1e4
 
 
 def add_parser(commands: Any) -> None:
@@ -75,6 +109,7 @@ def add_parser(commands: Any) -> None:
         metavar="sigma=S,rate=Q,steps=N",
         help="the curve of N steps of DP-SGD, in place of --mu, --rate and --steps",
     )
+    add("--compose", metavar="PLAN", help="the curve of all releases of this plan together")
     for name, answer, kind, values in _LADDERS:
         add(
             f"--{name}",
@@ -98,13 +133,82 @@ def _training(text: str) -> tuple[float, float, int]:
     return sigma, _options.number(_options.PART)(fields["rate"]), _options.whole(1)(fields["steps"])
 
 
+def _plan(path: str) -> tuple[list[TradeOff], list[int], str]:
+    """The curves of the releases of a plan, how often each is used, and their worlds."""
+    import tomllib
+    from pathlib import Path
+
+    from mialeak._arrays import invalid
+
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        invalid(str(file), f"be a plan in TOML ({error})")
+    releases = content.pop("release", None)
+    worlds = content.pop("worlds", None)
+    if worlds not in _WORLDS:
+        rule = f"be {_WORLDS[0]!r} or {_WORLDS[1]!r}"
+        invalid(f"worlds of {file.name}", rule, value=worlds)
+    if content:
+        invalid(file.name, "have only worlds and [[release]]", value=next(iter(content)))
+    if not isinstance(releases, list) or not all(isinstance(each, dict) for each in releases):
+        invalid(f"release of {file.name}", "be tables, each below a line [[release]]")
+    curves, counts = [], []
+    for number, each in enumerate(releases, 1):
+        where = f"release {number} of {file.name}"
+        if each.get("worlds", worlds) != worlds:
+            remedy = "Epsilons of different neighbours do not compose: restate one of them"
+            invalid(f"worlds of {where}", f"be {worlds!r}", value=each["worlds"], remedy=remedy)
+        curves.append(_release({k: v for k, v in each.items() if k != "worlds"}, where))
+        counts.append(each.get("times", 1))
+    return curves, counts, worlds
+
+
+def _release(content: dict[str, Any], where: str) -> TradeOff:
+    """The curve of one release of a plan."""
+    import numpy as np
+
+    from mialeak._arrays import invalid, listed
+    from mialeak.tradeoff import GaussianTradeOff, LaplaceTradeOff, PiecewiseTradeOff
+
+    kinds = [kind for kind in _KINDS if kind in content]
+    if len(kinds) != 1:
+        invalid(where, f"have one of {listed(_KINDS, show=str)}", value=listed(kinds, show=str))
+    kind = kinds[0]
+    unknown = sorted(set(content) - {kind, "times", *_KINDS[kind]})
+    if unknown:
+        known = listed([kind, *_KINDS[kind], "times"], show=str)
+        invalid(where, f"have only {known}", value=unknown[0])
+    value, rate = content[kind], content.get("rate", 1.0)
+    if kind == "epsilon":
+        return PiecewiseTradeOff.from_epsilon(value, content.get("delta", 0.0))
+    if kind == "discrete_gaussian":
+        if not isinstance(value, (int, float)) or not 0.0 < value <= _MOST_SCALE:
+            rule = f"be above 0 and at most {_MOST_SCALE:g}"
+            invalid(f"discrete_gaussian of {where}", rule, value=value)
+        place = np.arange(-int(_REACH * value) - 1, int(_REACH * value) + 2)
+        p = np.exp(-0.5 * (place / value) ** 2)
+        return PiecewiseTradeOff.from_noise(p / p.sum(), content.get("shift", 1))
+    curve = GaussianTradeOff(value) if kind == "gaussian" else LaplaceTradeOff(value)
+    return curve if rate == 1.0 else curve.subsample(rate)
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the power, the deltas and the epsilons of the curve."""
     from mialeak._arrays import invalid
     from mialeak.tradeoff import GaussianTradeOff, compose
 
-    if (options.mu is None) == (options.dp_sgd is None):
-        invalid("--mu", "be given, or --dp-sgd, but not both")
+    given = [options.mu is not None, options.dp_sgd is not None, options.compose is not None]
+    if sum(given) != 1:
+        invalid("--mu", "be given, or --dp-sgd, or --compose: one of the three")
+    options.worlds = _WORLDS[options.dp_sgd is not None]
+    if options.compose is not None:
+        if options.rate != 1.0 or options.steps != 1:
+            invalid("--compose", "have the rates and times in the plan: leave out --rate, --steps")
+        curves, counts, options.worlds = _plan(options.compose)
+        options.steps = sum(counts)
+        return _give(compose(*curves, counts=counts), options)
     if options.dp_sgd is not None:
         if options.rate != 1.0 or options.steps != 1:
             invalid("--dp-sgd", "have the rate and the steps in itself: leave out --rate, --steps")
@@ -115,6 +219,10 @@ def run(options: argparse.Namespace) -> int:
         curve = curve.subsample(options.rate)
     if options.steps != 1:
         curve = compose(curve, counts=options.steps)
+    return _give(curve, options)
+
+
+def _give(curve: TradeOff, options: argparse.Namespace) -> int:
     content = _content(curve, options)
     return _output.give(
         options,
@@ -132,7 +240,7 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "mu": options.mu,
         "rate": options.rate,
         "steps": options.steps,
-        "worlds": "substitution" if options.dp_sgd is None else "add or remove",
+        "worlds": options.worlds,
         "kind": curve.kind,
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
@@ -168,6 +276,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
 
     leakage = number(content["advantage"])
     verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
+    if options.compose is not None:
+        verb = "leak together"
     answer = (
         f"{_name(options)} {verb} {leakage}. The best attack can decide whether the target is "
         f"among the rows with {percent(content['accuracy'])} accuracy (guessing: 50%)."
@@ -178,7 +288,7 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     ]
     worlds = (
         "Epsilon and delta compare worlds with the same number of rows (substitution)."
-        if options.dp_sgd is None
+        if options.worlds == "substitution"
         else "Epsilon and delta compare worlds that differ by one row, added or removed."
     )
     notes = [worlds, *filter(None, [_epochs(options)])]
@@ -199,6 +309,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
 
 
 def _name(options: argparse.Namespace) -> str:
+    if options.compose is not None:
+        return f"The {options.steps:,} releases of {options.compose}"
     if options.dp_sgd is not None:
         sigma, drawn, steps = options.dp_sgd
         passes = steps * drawn
@@ -214,8 +326,11 @@ def _panels(curve: TradeOff, options: argparse.Namespace) -> list[Panel]:
     """The curve on logarithmic axes, which show the tails, and on linear ones."""
     from mialeak._report.report import Panel
 
-    name = f"mu = {options.mu:g}" + (f", rate {options.rate:g}" if options.rate != 1.0 else "")
-    if options.steps != 1:
+    name = "" if options.mu is None else f"mu = {options.mu:g}"
+    name += f", rate {options.rate:g}" if options.rate != 1.0 else ""
+    if options.compose is not None:
+        name = options.compose
+    elif options.steps != 1:
         name += f", {options.steps:,} times"
 
     def draw(ax: Axes, scale: Any) -> None:

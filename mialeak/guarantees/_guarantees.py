@@ -6,11 +6,22 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from scipy import special
+from scipy import optimize, special
 
-from mialeak._arrays import FloatArray, as_choice, as_floats, as_probability, plain, require
+from mialeak._arrays import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_floats,
+    as_probability,
+    invalid,
+    plain,
+    require,
+    require_within,
+    unsupported,
+)
 from mialeak._numerics.roots import increasing_root
-from mialeak.tradeoff import GaussianTradeOff
+from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, compose
 
 __all__ = [
     "at_least_zero",
@@ -30,6 +41,8 @@ _EVEN = 2.0 * np.arange(1, 10)
 _ODD = _EVEN - 1.0
 _COTH = special.bernoulli(18)[2::2] / special.factorial(_EVEN)
 _HALVED = _COTH / _EVEN
+#: Relative error of a search, and mu between which it looks for the noise of all steps.
+_SOLVED, _LEAST_MU, _MOST_MU = 1e-14, 1e-12, 1e3
 
 
 def dp_leakage_bound(
@@ -120,7 +133,12 @@ def dp_leakage_bound(
 
 
 def epsilon_for_leakage(
-    leakage: Any, *, delta: Any = 0.0, gamma: Any = 1.0, target: Target = "given"
+    leakage: Any,
+    *,
+    delta: Any = 0.0,
+    gamma: Any = 1.0,
+    target: Target = "given",
+    steps: int = 1,
 ) -> float | FloatArray:
     """The largest epsilon with which (epsilon, delta)-differential privacy ensures this leakage.
 
@@ -137,6 +155,9 @@ def epsilon_for_leakage(
     target : {"given", "random"}
         "given": the leakage about every given person is at most `leakage`.  "random": only that
         about a random person, on average; see :func:`dp_leakage_bound`.
+    steps : int
+        Number of independent releases that leak no more together, each with this epsilon and delta.
+        Above 1 all other arguments are numbers, and the target is "given".
 
     Returns
     -------
@@ -171,7 +192,14 @@ def epsilon_for_leakage(
     '0.200671 0.200653'
     >>> f"{epsilon_for_leakage(0.1, target='random'):.6f}"
     '0.401341'
+
+    Each of twelve releases, by their composition (see :func:`mialeak.compose`):
+
+    >>> f"{epsilon_for_leakage(0.1, steps=12):.6f}"
+    '0.074084'
     """
+    if as_count(steps, "steps", least=1) > 1:
+        return _epsilon_of_steps(leakage, delta, gamma, target, steps)
     share, deltas = as_probability(leakage, "leakage"), as_probability(delta, "delta")
     gamma = positive(gamma, "gamma")
     remedy = "No epsilon ensures less than delta"
@@ -195,14 +223,41 @@ def epsilon_for_leakage(
     return plain(np.where(deltas > 0.0, pair, average))
 
 
+def _epsilon_of_steps(leakage: Any, delta: Any, gamma: Any, target: str, steps: int) -> float:
+    """Epsilon of each of several releases, by the composition of randomised responses."""
+    share, lost = _number(leakage, "leakage"), _number(delta, "delta")
+    strike = abs(float(np.log(positive(_number(gamma, "gamma", np.inf), "gamma"))))
+    if target != "given":
+        why = "the bound on an average over targets is one of a single release"
+        unsupported("steps", 'with target="random"', why, 'Pass target="given"')
+    together = float(-np.expm1(steps * np.log1p(-lost))) if lost < 1.0 else 1.0
+    if share < together:
+        rule = f"be at least {together:.6g}, the delta of all {steps} releases"
+        invalid("leakage", rule, value=share)
+    if share in (0.0, 1.0):
+        return np.inf * share if share else 0.0
+
+    def excess(epsilon: float) -> float:
+        curve = compose(PiecewiseTradeOff.from_epsilon(epsilon, lost), counts=steps)
+        return float(curve.delta(strike)) - share
+
+    most = float(np.asarray(epsilon_for_leakage(share, delta=lost, gamma=gamma)))
+    return float(optimize.brentq(excess, 0.0, most, xtol=1e-300, rtol=_SOLVED))
+
+
 def noise_multiplier_for_leakage(
-    leakage: Any, *, gamma: Any = 1.0, steps: Any = 1
+    leakage: Any = None,
+    *,
+    gamma: Any = 1.0,
+    steps: Any = 1,
+    rate: float = 1.0,
+    attack: tuple[float, float] | None = None,
 ) -> float | FloatArray:
     """The noise multiplier with which noisy sums of clipped gradients leak no more than this.
 
     Parameters
     ----------
-    leakage : array_like
+    leakage : array_like, optional
         In [0, 1].
     gamma : array_like
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
@@ -210,6 +265,13 @@ def noise_multiplier_for_leakage(
         Positive and finite.
     steps : array_like
         Sums released: whole numbers, positive.
+
+    rate : float
+        Share of the rows in the batch of a step, drawn anew for each, in (0, 1].  Below 1 all other
+        arguments are numbers.
+    attack : (float, float), optional
+        In place of `leakage` and `gamma`: a false-positive rate, and the largest power that an
+        attack with this rate may have.
 
     Returns
     -------
@@ -220,8 +282,9 @@ def noise_multiplier_for_leakage(
     Raises
     ------
     ValueError
-        If leakage is outside [0, 1], gamma or steps not positive and finite, or
-        steps not whole.
+        If leakage is outside [0, 1], gamma or steps not positive and finite, steps not whole, rate
+        outside (0, 1], or the power of the attack below its false-positive rate; if `leakage` and
+        `attack` are both given, or neither.
 
     Notes
     -----
@@ -229,7 +292,9 @@ def noise_multiplier_for_leakage(
     together are mu-Gaussian between neighbours with ``mu = 2 sqrt(steps)/multiplier``.  By
     convexity the leakage is at most ``delta(|log gamma|)`` of that curve, at gamma = 1
     ``2 Phi(mu/2) - 1``.  It is reached if the target's gradient opposes all others; a sum made of a
-    random share of the rows leaks less.  Digits as those of the curve, 1e-14; 10 us an element.
+    random share of the rows leaks less: with `rate`, the steps are composed, each with the curve
+    ``GaussianTradeOff(2 / multiplier).subsample(rate, symmetric=True)``.
+    Digits as those of the curve, 1e-14, and 10 us an element; with `rate` 1e-6 and seconds.
 
     Examples
     --------
@@ -238,7 +303,16 @@ def noise_multiplier_for_leakage(
     '7.958'
     >>> f"{noise_multiplier_for_leakage(0.1, steps=100):.3f}"
     '79.579'
+
+    At a false-positive rate of 0.1 % no attack finds more than 1 % of the members:
+
+    >>> f"{noise_multiplier_for_leakage(attack=(0.001, 0.01), steps=100):.3f}"
+    '26.182'
     """
+    if (leakage is None) == (attack is None):
+        invalid("leakage", "be given, or attack, but not both")
+    if attack is not None or rate != 1.0:
+        return _noise_of_steps(leakage, gamma, steps, rate, attack)
     share, gamma = as_probability(leakage, "leakage"), positive(gamma, "gamma")
     count = positive(steps, "steps")
     require(count == np.rint(count), count, "steps", "be whole, a number of sums")
@@ -252,6 +326,40 @@ def noise_multiplier_for_leakage(
     with np.errstate(divide="ignore", over="ignore"):
         multiplier = 2.0 * np.sqrt(count) / mu
     return plain(np.where(share == 0.0, np.inf, np.where(share == 1.0, 0.0, multiplier)))
+
+
+def _noise_of_steps(
+    leakage: Any, gamma: Any, steps: Any, rate: Any, attack: tuple[float, float] | None
+) -> float:
+    """The noise multiplier of sampled steps, or for an attack, by search."""
+    count, share = as_count(steps, "steps", least=1), _number(rate, "rate")
+    if share == 0.0:
+        invalid("rate", "be above 0 and at most 1", value=share)
+    if attack is None:
+        most, strike = _number(leakage, "leakage"), abs(np.log(_number(gamma, "gamma", np.inf)))
+    else:
+        fpr, most = (_number(each, "attack") for each in attack)
+        if most < fpr:
+            invalid("attack", "have a power of at least its false-positive rate", value=most)
+    least = 0.0 if attack is None else fpr
+    if most in (least, 1.0):
+        return np.inf if most == least else 0.0
+
+    def excess(log_multiplier: float, drawn: float = share) -> float:
+        step = GaussianTradeOff(2.0 * np.exp(-log_multiplier)).subsample(drawn, symmetric=True)
+        curve = compose(step, counts=count)
+        reached = curve.delta(strike) if attack is None else curve.power(fpr)
+        return float(reached) - most
+
+    # With all rows in each step the leakage is larger: mu <= 100 at any strike of use.
+    ends = (np.log(2.0 * np.sqrt(count) / _MOST_MU), np.log(2.0 * np.sqrt(count) / _LEAST_MU))
+    high = float(optimize.brentq(excess, *ends, args=(1.0,), rtol=_SOLVED))
+    if share == 1.0:
+        return float(np.exp(high))
+    low = high
+    while excess(low) < 0.0:
+        low, high = low - 0.5, low
+    return float(np.exp(optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-9)))
 
 
 def mutual_information_bound(
@@ -353,6 +461,15 @@ def positive(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name)[()]  # a scalar is faster than an array of no axis
     require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
     return array
+
+
+def _number(value: Any, name: str, most: float = 1.0) -> float:
+    """`value` as one number in [0, most]."""
+    array = as_floats(value, name)
+    if array.ndim:
+        invalid(name, f"be one number where releases are composed; its shape is {array.shape}")
+    require_within(array, 0.0, most, name, f"be between 0 and {most:g}")
+    return float(array)
 
 
 def at_least_zero(values: Any, name: str) -> FloatArray:

@@ -8,6 +8,7 @@ from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._composed import ComposedTradeOff, compose
 from mialeak.tradeoff._empirical import EmpiricalTradeOff
 from mialeak.tradeoff._gaussian import GaussianTradeOff
+from mialeak.tradeoff._laplace import LaplaceTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 from mialeak.tradeoff._subsampled import SubsampledTradeOff
 
@@ -15,6 +16,7 @@ __all__ = [
     "ComposedTradeOff",
     "EmpiricalTradeOff",
     "GaussianTradeOff",
+    "LaplaceTradeOff",
     "PiecewiseTradeOff",
     "SubsampledTradeOff",
     "TradeOff",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar, NoReturn, get_args
 
 import numpy as np
@@ -24,6 +25,9 @@ from mialeak._results import Direction, Kind, Result
 
 __all__ = ["TradeOff", "require_scalar", "weakest"]
 
+
+#: Largest number of losses of a privacy loss distribution.
+_MOST_LOSSES = 1 << 22
 
 #: Kinds from the strongest claim to the weakest; a result from several has the weakest kind.
 _STRENGTH: tuple[Kind, ...] = ("exact", "bound", "asymptotic", "estimate")
@@ -75,7 +79,7 @@ class TradeOff(Result, ABC):
 
     #: Constructor of the curve of a subsample; set by the module of :class:`SubsampledTradeOff`,
     #: which imports this class.
-    _subsampled: ClassVar[Callable[[TradeOff, Any], TradeOff]]
+    _subsampled: ClassVar[Callable[..., TradeOff]]
     #: :func:`compose`, set likewise.
     _composed: ClassVar[Callable[..., TradeOff]]
 
@@ -272,7 +276,7 @@ class TradeOff(Result, ABC):
     def auc(self) -> float | FloatArray:
         """Area under the curve of power against fpr."""
 
-    def subsample(self, rate: Any) -> TradeOff:
+    def subsample(self, rate: Any, *, symmetric: bool = False) -> TradeOff:
         """The curve of a release of a random share `rate` of the rows, drawn together.
 
         `self` is the curve of the release of the drawn rows if the target is one of them; see
@@ -282,6 +286,8 @@ class TradeOff(Result, ABC):
         ----------
         rate : array_like
             In [0, 1].
+        symmetric : bool
+            For differential privacy with batches of a fixed size; see :class:`SubsampledTradeOff`.
 
         Returns
         -------
@@ -292,7 +298,7 @@ class TradeOff(Result, ABC):
         ValueError
             If a rate is outside [0, 1].
         """
-        return type(self)._subsampled(self, rate)
+        return type(self)._subsampled(self, rate, symmetric=symmetric)
 
     def compose(self, other: TradeOff) -> TradeOff:
         """The curve of this release and an independent second one together.
@@ -320,6 +326,62 @@ class TradeOff(Result, ABC):
         if not isinstance(other, TradeOff):
             invalid("other", f"be a TradeOff, not {type(other).__name__}", error=TypeError)
         return type(self)._composed(self, other)
+
+    def to_pld(self, interval: float = 1e-4) -> Any:
+        """A privacy loss distribution of dp-accounting whose curve is nowhere below this one.
+
+        Parameters
+        ----------
+        interval : float
+            Distance of its losses, above 0.
+
+        Returns
+        -------
+        dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+            Pessimistic: its deltas are upper bounds, but for the rounding of differences of deltas,
+            1e-15 over the interval.  Its losses of a removed row are those of
+            direction "in", of an added row those of "out".
+
+        Raises
+        ------
+        ImportError
+            If the package dp-accounting is not installed.
+        ValueError
+            If the interval is not positive, or so small that there are more than 4,194,304 losses.
+
+        Notes
+        -----
+        By the deltas at multiples of the interval (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi,
+        2022); losses with a probability below 1e-15 become infinite.
+        """
+        pld = import_module("dp_accounting.pld.privacy_loss_distribution")
+        pld_pmf = import_module("dp_accounting.pld.pld_pmf")
+        step = float(as_floats(interval, "interval"))
+        if not 0.0 < step < np.inf:
+            invalid("interval", "be above 0", value=step)
+        ends = {}
+        side: Direction
+        for side in ("in", "out"):
+            lost = float(np.asarray(self.delta(np.inf, direction=side)))
+            ends[side] = np.ceil(
+                float(np.asarray(self.epsilon(lost + 1e-15, direction=side))) / step
+            )
+        if ends["in"] + ends["out"] > _MOST_LOSSES:
+            rule = (
+                f"be at least {(ends['in'] + ends['out']) * step / _MOST_LOSSES:.3g} for this curve"
+            )
+            invalid("interval", rule, value=step)
+        masses = []
+        sides: tuple[tuple[Direction, Direction], ...] = (("in", "out"), ("out", "in"))
+        for side, other in sides:
+            places = np.arange(-ends[other], ends[side] + 1.0).astype(np.int64)
+            epsilon = step * places
+            positive = np.asarray(self.delta(np.maximum(epsilon, 0.0), direction=side))
+            mirrored = np.asarray(self.delta(np.maximum(-epsilon, 0.0), direction=other))
+            below = np.exp(np.minimum(epsilon, 0.0)) * mirrored - np.expm1(np.minimum(epsilon, 0.0))
+            deltas = np.minimum.accumulate(np.where(epsilon >= 0.0, positive, below))
+            masses.append(pld_pmf.create_pmf_pessimistic_connect_dots(step, places, deltas))
+        return pld.PrivacyLossDistribution(*masses)
 
     def _composable(self) -> TradeOff:
         """The curve whose likelihood ratio is composed, with scalar parameters."""

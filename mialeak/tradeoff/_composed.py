@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_counts, invalid, unsupported
+from mialeak._arrays import (
+    FloatArray,
+    as_choice,
+    as_counts,
+    as_floats,
+    as_probability,
+    invalid,
+    plain,
+    require,
+)
+from mialeak._numerics.grid_worlds import GridWorlds
 from mialeak._numerics.inversion import TwoWorlds
-from mialeak._numerics.losses import ComposedLoss
+from mialeak._numerics.losses import AtomLoss, ComposedLoss
 from mialeak._numerics.roots import least_epsilon
-from mialeak._results import Kind
+from mialeak._results import Bounds, Direction, Kind
 from mialeak.tradeoff._base import TradeOff, weakest
 from mialeak.tradeoff._gaussian import GaussianTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["ComposedTradeOff", "compose"]
 
-Method = Literal["closed form", "atoms", "inversion"]
+Method = Literal["closed form", "atoms", "inversion", "grid"]
+Answer = TypeVar("Answer")
 
 #: The integrand is negligible below this share of its largest value.
 _NEGLIGIBLE = 1e-18
@@ -73,32 +83,105 @@ class ComposedTradeOff(TradeOff):
 
     @property
     def method(self) -> Method:
-        """Method of computation: "closed form", "atoms" or "inversion"."""
-        if self._whole is None:
-            return "inversion"
-        return "atoms" if isinstance(self._whole, PiecewiseTradeOff) else "closed form"
+        """Method of computation: "closed form", "atoms", "inversion" or "grid"."""
+        if self._whole is not None:
+            return "atoms" if isinstance(self._whole, PiecewiseTradeOff) else "closed form"
+        parts = [part for part, _ in self._losses.parts]
+        listed = all(isinstance(part, AtomLoss) for part in parts)
+        return "inversion" if all(part.inverts for part in parts) and not listed else "grid"
 
     @property
     def error(self) -> float:
         """Estimated error of the results so far, relative.
 
         For the inversion: wrap-around, trapezoid rule and the rounding of the moment function.  A
-        threshold deep in a tail multiplies it by the slope of the curve there.
+        threshold deep in a tail multiplies it by the slope of the curve there.  For grids, which
+        also answer where the inversion does not, a bound: the width of the enclosures so far.
         """
         releases = float(sum(self.counts))
         if self._whole is not None:
             return float(64.0 * _EPS * np.sqrt(releases))
-        loss = self._losses
-        off = abs(loss.local(1.0)[0] - float(np.log1p(-loss.lost[1])))
-        return float(self._worlds.inversion.error + off + 64.0 * _EPS * np.sqrt(len(self.counts)))
+        error = 64.0 * _EPS * np.sqrt(len(self.counts))
+        if "_grid" in self.__dict__:
+            error += self._grid.error
+        if self.method == "inversion":
+            loss = self._losses
+            off = abs(loss.local(1.0)[0] - float(np.log1p(-loss.lost[1])))
+            error += self._worlds.inversion.error + off
+        return float(error)
 
     @property
     def auc(self) -> float:
         """Area under the curve of power against fpr."""
         if self._whole is not None:
             return float(self._whole.auc)
-        with _resolved():
-            return self._worlds.auc
+        return self._first(lambda: self._worlds.auc, lambda: self._grid.auc)
+
+    def enclosure(
+        self,
+        fpr: Any = None,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        direction: Direction = "both",
+    ) -> Bounds:
+        """Bounds of the power, of delta or of epsilon.
+
+        Parameters
+        ----------
+        fpr : array_like, optional
+            The bounds are those of the power at this false-positive rate.
+        epsilon, delta : array_like, optional
+            In place of `fpr`: the bounds of delta at this epsilon, or of epsilon at this delta.
+        direction : {"both", "in", "out"}
+            As for :meth:`TradeOff.delta`.
+
+        Returns
+        -------
+        Bounds
+            Rigorous except for rounding, for which several hundred units in the last place are
+            added on either side.
+
+        Raises
+        ------
+        ValueError
+            If not exactly one of `fpr`, `epsilon` and `delta` is given, or outside its range; if a
+            factor is an exact mean of many columns.
+
+        Notes
+        -----
+        The log likelihood ratios are rounded to a grid in such a way that they remain those of two
+        laws, whose curve is nowhere below the true one; what the rounding adds is bounded by
+        Hoeffding's inequality.  For m releases and a grid of step h the width of delta is about m
+        h^2 times the density of the ratio at epsilon; h is the range of the ratio divided by 2^18.
+        0.1 s for each of a dozen tilts.
+
+        Examples
+        --------
+        >>> from mialeak import GaussianTradeOff, compose
+        >>> curve = compose(GaussianTradeOff(1.0).subsample(0.01), counts=1000)
+        >>> bounds = curve.enclosure(delta=1e-5)
+        >>> bool(bounds.lower < curve.epsilon(1e-5) < bounds.upper)
+        True
+        >>> f"{bounds.upper:.3f}, width {bounds.width:.0e}"
+        '1.828, width 3e-04'
+        """
+        given = [value is not None for value in (fpr, epsilon, delta)]
+        if sum(given) != 1:
+            invalid("fpr", "be given, or epsilon, or delta: one of the three")
+        as_choice(direction, "direction", get_args(Direction))
+        sides = ["in", "out"] if direction == "both" else [direction]
+        if epsilon is not None:
+            x = as_floats(epsilon, "epsilon")
+            require(x >= 0.0, x, "epsilon", "be at least 0")
+            ends = np.max([self._delta_bounds(x, side) for side in sides], axis=0)
+        elif delta is not None:
+            x = as_probability(delta, "delta")
+            ends = np.max([self._epsilon_bounds(x, side) for side in sides], axis=0)
+        else:
+            x = as_probability(fpr, "fpr")
+            ends = self._grid.power_bounds(x)
+        return Bounds(plain(ends[0]), plain(ends[1]))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
@@ -118,6 +201,10 @@ class ComposedTradeOff(TradeOff):
             f"{type(self).__name__}({sum(self.counts):,} releases, advantage={advantage}, "
             f"method={self.method!r}, kind={self.kind!r})"
         )
+
+    @cached_property
+    def _grid(self) -> GridWorlds:
+        return GridWorlds(self._losses)
 
     @cached_property
     def _losses(self) -> ComposedLoss:
@@ -143,33 +230,41 @@ class ComposedTradeOff(TradeOff):
         while self._losses.ceiling(theta, t) > _NEGLIGIBLE:
             t *= 1.25
             if t > most:
-                why = "its log-likelihood ratio is nearly discrete, with too many values to list"
-                unsupported("The composition", "of these curves", why, _DISCRETE)
+                raise ArithmeticError("the moment function does not fall off")
         return t
+
+    def _first(self, invert: Callable[[], Answer], grid: Callable[[], Answer]) -> Answer:
+        """The answer by inversion, or on a grid where the ratio is nearly discrete."""
+        if self.method == "inversion":
+            try:
+                return invert()
+            except ArithmeticError:
+                pass
+        return grid()
 
     def _power(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._power(fpr)
-        with _resolved():
-            return self._worlds.at_fpr(fpr)[1]
+        return self._first(lambda: self._worlds.at_fpr(fpr)[1], lambda: self._grid.at_fpr(fpr)[1])
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._fnr(fpr)
-        with _resolved():
-            return self._worlds.at_fpr(fpr)[2]
+        return self._first(lambda: self._worlds.at_fpr(fpr)[2], lambda: self._grid.at_fpr(fpr)[2])
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._fpr(power)
-        with _resolved():
-            return self._worlds.at_power(power)
+        return self._first(lambda: self._worlds.at_power(power), lambda: TradeOff._fpr(self, power))
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
             return self._whole._delta(epsilon, direction)
-        with _resolved():
-            return np.minimum(self._worlds.delta(epsilon, direction), 1.0)
+        finite = self._first(
+            lambda: self._worlds.finite_delta(epsilon, direction),
+            lambda: self._grid.finite_delta(epsilon, direction),
+        )
+        return np.minimum(finite + self._losses.lost[direction == "in"], 1.0)
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
@@ -179,11 +274,35 @@ class ComposedTradeOff(TradeOff):
         last = np.inf if lost > 0.0 else high if direction == "in" else -low
         more = delta - lost  # what the finite log ratios may add
         sought = np.where(more > 0.0, more, 1.0)
-        with _resolved():
-            reached = least_epsilon(
+        reached = self._first(
+            lambda: least_epsilon(
                 lambda epsilon: self._delta_down_to(float(sought.min()), epsilon, direction), sought
-            )
+            ),
+            lambda: self._on_grid(sought, direction),
+        )
         return np.where(more > 0.0, reached, np.where(more < 0.0, np.inf, last))
+
+    def _on_grid(
+        self, delta: FloatArray, direction: str, which: int = 1, start: FloatArray | None = None
+    ) -> FloatArray:
+        """Epsilons on the grid: of the lower bound (0), the value (1) or the upper bound (2)."""
+        starts = [None] * delta.size if start is None else start.ravel().tolist()
+        pairs = zip(delta.ravel().tolist(), starts, strict=True)
+        ends = [self._grid.epsilon(one, direction, which, first) for one, first in pairs]
+        return np.array(ends).reshape(delta.shape)
+
+    def _delta_bounds(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        lost = self._losses.lost[direction == "in"]
+        low, _, high = self._grid.bounds(epsilon, direction)
+        return np.minimum(np.array([low, high]) + lost, 1.0)
+
+    def _epsilon_bounds(self, delta: FloatArray, direction: str) -> FloatArray:
+        more = delta - self._losses.lost[direction == "in"]
+        sought = np.where(more > 0.0, more, 1.0)
+        value = self._epsilon(delta, direction)
+        start = np.where(more > 0.0, value, 0.0)
+        ends = [self._on_grid(sought, direction, which, start) for which in (0, 2)]
+        return np.where(more > 0.0, ends, value)
 
     def _delta_down_to(self, least: float, epsilon: FloatArray, direction: str) -> FloatArray:
         """The finite part of delta, or Chernoff's bound on it where that is well below `least`.
@@ -205,36 +324,15 @@ class ComposedTradeOff(TradeOff):
         return delta
 
 
-@contextmanager
-def _resolved() -> Iterator[None]:
-    """State a moment function that the inversion does not resolve as what it is to the caller."""
-    try:
-        yield
-    except ArithmeticError:
-        why = (
-            "a small rate with a small number of releases, or hardly any noise, makes the "
-            "likelihood ratio nearly discrete"
-        )
-        unsupported("The composition", "at this point", why, _ACCOUNTANT, error=ArithmeticError)
-
-
-_ACCOUNTANT = (
-    "An accountant that discretises the losses, as dp-accounting does, bounds it from both sides"
-)
-_DISCRETE = (
-    "Add the noise that the release has, if it has any, or compose fewer of them: up to 4,194,304 "
-    "pairs of outcomes are listed"
-)
-
-
 def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     """The trade-off of several independent releases about the same target.
 
     Parameters
     ----------
     *curves : TradeOff
-        One for each kind of release: Gaussian, subsampled Gaussian (one step of DP-SGD), piecewise
-        linear (discrete laws), exact means, or themselves composed.  Their parameters are scalars.
+        One for each kind of release: Gaussian, Laplace, either of a sample of the rows (one step of
+        DP-SGD), piecewise linear (discrete laws), exact means, or themselves composed.  Their
+        parameters are scalars.
     counts : int or array_like of int, optional
         How often each curve is used, at least 1; one for all, or one for each.  The default is once
         each.
@@ -252,8 +350,7 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
         If there is no curve; if counts have another length or one is below 1; if parameters are
         arrays; if all curves are discrete and their outcomes too many to be listed.
     ArithmeticError
-        Of the methods of the result: far in a tail where the likelihood ratio of a small number of
-        releases is nearly discrete, so that no number of nodes is enough.
+        Of the methods of the result: where neither the inversion nor a grid resolves the ratio.
 
     See Also
     --------
@@ -263,14 +360,21 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     Notes
     -----
     The log likelihood ratio of independent releases is the sum of theirs, so that the moment
-    function is a product, ``M(s) = prod_j M_j(s)^m_j``.  With the contour through the saddle point
-    c, ::
+    function is a product, ``M(s) = prod_j M_j(s)^m_j``.  With a contour s = c + it, c > 1, through
+    the saddle point, ::
 
-        delta(eps), "in" = (1/pi) Re int_0^oo M(s) e^(-(s - 1) eps) / (s (s - 1)) dt,   s = c + it
+        delta(eps), "in" = (1/pi) Re int_0^oo M(s) e^(-(s - 1) eps) / (s (s - 1)) dt
 
     and likewise the tails in both worlds, hence power and fpr.  What holds with probability 1 in
     one world and 0 in the other is kept apart.  Gaussian curves merge (the squares of mu add);
-    piecewise linear curves are composed outcome by outcome while their number allows.
+    piecewise linear curves are composed outcome by outcome while their number allows.  Where no
+    contour is enough (Laplace noise, batches of a fixed size, discrete laws only, a small number of
+    steps with a small rate) the ratios are put on a grid, with bounds; see
+    :meth:`~mialeak.tradeoff.ComposedTradeOff.enclosure`.  That a
+    composition is a sum of privacy losses, and that its curve is the product of Dong, Roth and Su
+    (Journal of the Royal Statistical Society B, 2022), holds in both directions; the moment
+    function on a vertical line is that of Zhu, Dong and Wang (AISTATS 2022), here with a line
+    through the saddle point.
 
     The releases must be independent given the data.  An attacker who chooses the next release by
     the former ones is covered if each curve holds whatever came before, as it does for noise of a
@@ -280,11 +384,13 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     norm, a step is ``GaussianTradeOff(1 / sigma).subsample(q)``.  Direction "in" is then that of a
     row removed, "out" that of a row added, and epsilon is for adding or removing a row.
 
-    **Accuracy.**  Relative, of delta and of power, 1e-12 for deltas down to 1e-300 against sums in
-    60 digits; the number of releases multiplies the rounding of one log moment, 1e-17.
+    **Accuracy.**  Relative, of delta and of power, 1e-13 for deltas down to 1e-128 against sums in
+    50 digits, and 1e-12 down to 1e-300; the number of releases multiplies the rounding of one log
+    moment, 1e-17.  On a grid 1e-8 and often 1e-12, between bounds that `error` and `enclosure`
+    state.
 
-    **Cost.**  10 ms for 10,000 steps of DP-SGD and any number of epsilons; seconds for less than a
-    hundred steps with a small rate at a tiny delta, where the ratio is nearly discrete.
+    **Cost.**  10 to 40 ms for 10,000 steps of DP-SGD and any number of epsilons; a grid takes 0.1
+    s, and an epsilon one to three of them; 1,000 different sampled releases take half a minute.
 
     Examples
     --------
@@ -303,7 +409,9 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
             invalid(
                 "curves", f"be TradeOffs, not {type(curve).__name__}", index=index, error=TypeError
             )
-    repeated = as_counts([1] if counts is None else counts, "counts", least=1).ravel()
+    repeated = as_counts([1] if counts is None else counts, "counts", least=1)
+    if repeated.ndim > 1:
+        invalid("counts", f"be one number or a list of numbers; its shape is {repeated.shape}")
     if repeated.size not in (1, len(curves)):
         rule = f"have one element for each of the {len(curves)} curves; it has {repeated.size}"
         invalid("counts", rule)
@@ -324,8 +432,12 @@ def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:
     kept: list[tuple[TradeOff, int]] = []
     normal: GaussianTradeOff | None = None
     atoms: PiecewiseTradeOff | None = None
+    kinds = [curve.kind for curve, _ in parts]
     for curve, count in parts:
-        if isinstance(curve, (GaussianTradeOff, PiecewiseTradeOff)) and curve.advantage == 0.0:
+        if isinstance(curve, PiecewiseTradeOff) and curve._reveals_all:
+            whole = PiecewiseTradeOff([0.0], [1.0], kind=weakest(*kinds))
+            return ComposedTradeOff((whole,), (1,), whole)
+        if curve.advantage == 0.0:
             continue
         if isinstance(curve, GaussianTradeOff):
             mu = float(curve.mu) * np.sqrt(count)

@@ -14,6 +14,7 @@ from mialeak._numerics.normal import blockwise, shifted_normal
 from mialeak._numerics.normal_options import call, call_at_zero, call_strike
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar, weakest
+from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["GaussianTradeOff"]
 
@@ -122,7 +123,8 @@ class GaussianTradeOff(TradeOff):
 
     def _composable(self) -> TradeOff:
         require_scalar(self.mu, "mu")
-        return self
+        # Without any noise the release reveals everything: two outcomes, one in each world.
+        return self if self.mu < np.inf else PiecewiseTradeOff([0.0], [1.0], kind=self.kind)
 
     def _loss(self) -> Loss:
         return NormalLoss(float(self.mu))

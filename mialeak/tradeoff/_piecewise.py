@@ -7,14 +7,17 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from mialeak._arrays import (
     FloatArray,
+    as_count,
     as_floats,
     as_probabilities,
     as_probability,
     first_index,
     invalid,
+    require,
     unsupported,
 )
 from mialeak._numerics.corners import (
@@ -27,18 +30,15 @@ from mialeak._numerics.corners import (
 from mialeak._numerics.losses import AtomLoss, Loss
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, weakest
+from mialeak.tradeoff._outcomes import (
+    MOST_PAIRS,
+    Outcomes,
+    all_pairs,
+    on_one_lattice,
+    outcomes_of,
+)
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
-
-#: Log ratios that differ by less than this times the largest are equal.
-_SAME = 4e-15
-#: Largest number of pairs of segments that `compose` sorts: 2 s and 0.5 GB; and of those that it
-#: adds up without sorting, where the log ratios of both are on one lattice: 0.3 s.
-_PAIRS, _LATTICE_PAIRS = 2**22, 2**30
-#: Largest number of steps of a lattice that is not full, as a multiple of its outcomes.
-_SPARSE = 16
-
-Atoms = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Vertices(NamedTuple):
@@ -157,6 +157,127 @@ class PiecewiseTradeOff(TradeOff):
         return cls._of(corners_of_atoms(p_out, p_in, log_ratio), kind)
 
     @classmethod
+    def from_epsilon(
+        cls, epsilon: Any, delta: Any = 0.0, *, kind: Kind = "exact"
+    ) -> PiecewiseTradeOff:
+        """The curve of randomised response, the largest with (epsilon, delta)-differential privacy.
+
+        It is also that of two-sided geometric noise, ``alpha = e^-epsilon``, on one count.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0; may be inf.
+        delta : float
+            In [0, 1]: the probability of an answer that only one world makes possible.
+        kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
+            As for the class: "bound" for a mechanism of which only epsilon and delta are known.
+
+        Returns
+        -------
+        PiecewiseTradeOff
+
+        Examples
+        --------
+        Twenty answers to questions, each with epsilon 0.1:
+
+        >>> from mialeak.tradeoff import PiecewiseTradeOff, compose
+        >>> curve = compose(PiecewiseTradeOff.from_epsilon(0.1), counts=20)
+        >>> f"{curve.epsilon(1e-6):.4f} {curve.epsilon(0.0):.4f}"
+        '1.7886 2.0000'
+        """
+        x, share = as_floats(epsilon, "epsilon"), as_probability(delta, "delta")
+        for value, name in ((x, "epsilon"), (share, "delta")):
+            if value.ndim:
+                invalid(name, f"be one number; its shape is {value.shape}")
+        require(x >= 0.0, x, "epsilon", "be at least 0")
+        kept, lost = 1.0 - float(share), float(share)
+        less = kept * float(special.expit(-x))
+        more = kept * float(special.expit(x))
+        p_out, p_in = np.array([0.0, less, more, lost]), np.array([lost, more, less, 0.0])
+        ratio = np.array([np.inf, float(x), -float(x), -np.inf])
+        possible = (p_out > 0.0) | (p_in > 0.0)
+        return cls._of(corners_of_atoms(p_out[possible], p_in[possible], ratio[possible]), kind)
+
+    @classmethod
+    def from_noise(cls, p: Any, shift: int = 1, *, kind: Kind = "exact") -> PiecewiseTradeOff:
+        """The curve of noise on the integers, added to two counts that differ by `shift`.
+
+        Parameters
+        ----------
+        p : (K,) array_like
+            Probabilities of the noise on K consecutive integers, of the sum 1.
+        shift : int
+            At least 1.
+        kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
+            As for the class.
+
+        Returns
+        -------
+        PiecewiseTradeOff
+
+        Examples
+        --------
+        The discrete Gaussian of scale 3:
+
+        >>> import numpy as np
+        >>> from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff
+        >>> p = np.exp(-0.5 * (np.arange(-120, 121) / 3.0) ** 2)
+        >>> curve = PiecewiseTradeOff.from_noise(p / p.sum())
+        >>> f"{curve.delta(0.5):.6f} {GaussianTradeOff(1 / 3).delta(0.5):.6f}"
+        '0.011916 0.012418'
+        """
+        p = as_probabilities(p, "p", ndim=1)
+        shift = as_count(shift, "shift", least=1)
+        nothing = np.zeros(shift)
+        return cls.from_laws(np.append(p, nothing), np.append(nothing, p), kind=kind)
+
+    @classmethod
+    def from_pld(cls, pld: Any) -> PiecewiseTradeOff:
+        """The curve of a privacy loss distribution of dp-accounting.
+
+        Parameters
+        ----------
+        pld : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+            A pessimistic one.  Its losses of a removed row make the curve, which bounds both
+            directions.
+
+        Returns
+        -------
+        PiecewiseTradeOff
+            Of kind "bound".
+
+        Raises
+        ------
+        TypeError
+            If `pld` is no privacy loss distribution.
+        ValueError
+            If it is an optimistic one.
+
+        See Also
+        --------
+        TradeOff.to_pld : the inverse.
+        """
+        pmf = getattr(pld, "_pmf_remove", None)
+        if pmf is None:
+            rule = f"be a privacy loss distribution of dp-accounting, not {type(pld).__name__}"
+            invalid("pld", rule, error=TypeError)
+        if not pmf._pessimistic_estimate:
+            invalid("pld", "be a pessimistic estimate: an optimistic one bounds nothing")
+        dense = pmf.to_dense_pmf()
+        p_in = np.asarray(dense._probs, np.float64)
+        places = dense._lower_loss + np.arange(p_in.size, dtype=np.float64)
+        loss = dense._discretization * places
+        possible = p_in > 0.0
+        p_in, loss = p_in[possible], loss[possible]
+        p_out, lost = p_in * np.exp(-loss), float(dense._infinity_mass)
+        missing = max(1.0 - float(p_out.sum()), 0.0)
+        atoms = [(0.0, lost, np.inf)] * (lost > 0.0), [(missing, 0.0, -np.inf)] * (missing > 0.0)
+        first, last = (np.array(part).reshape(-1, 3).T for part in atoms)
+        whole = np.stack([p_out, p_in, loss])[:, ::-1]
+        return cls._of(corners_of_atoms(*np.concatenate([first, whole, last], axis=1)), "bound")
+
+    @classmethod
     def _of(cls, corners: Corners, kind: Kind) -> PiecewiseTradeOff:
         curve = object.__new__(cls)
         curve._keep(corners, kind)
@@ -184,13 +305,15 @@ class PiecewiseTradeOff(TradeOff):
         fpr, _, _, fnr, _, _ = self._corners
         return 1.0 - 0.5 * float(np.sum(np.diff(fpr) * (fnr[1:] + fnr[:-1])))
 
-    def subsample(self, rate: Any) -> TradeOff:
+    def subsample(self, rate: Any, *, symmetric: bool = False) -> TradeOff:
         """The curve of a release of a random share `rate` of the rows, drawn together.
 
         Parameters
         ----------
         rate : array_like
             In [0, 1].
+        symmetric : bool
+            Refused: for Gaussian and Laplace curves only.
 
         Returns
         -------
@@ -198,8 +321,8 @@ class PiecewiseTradeOff(TradeOff):
             A :class:`PiecewiseTradeOff` for one rate, a :class:`SubsampledTradeOff` for several.
         """
         rate = as_probability(rate, "rate")
-        if rate.ndim:
-            return super().subsample(rate)
+        if rate.ndim or symmetric:
+            return super().subsample(rate, symmetric=symmetric)
         return self._of(self._corners.subsampled(float(rate)), self.kind)
 
     def compose(self, other: TradeOff) -> TradeOff:
@@ -239,18 +362,18 @@ class PiecewiseTradeOff(TradeOff):
         both = self._product(other)
         if both is None:
             ours, theirs = self._outcomes[0].size, other._outcomes[0].size
-            why = f"{ours} times {theirs} segments are more than {_PAIRS} pairs"
+            why = f"{ours} times {theirs} segments are more than {MOST_PAIRS} pairs"
             unsupported("The composition", "of these curves", why)
         return both
 
     def _product(self, other: PiecewiseTradeOff) -> PiecewiseTradeOff | None:
         """Both releases together; None if the outcomes are too many to be listed."""
         ours, theirs = self._outcomes, other._outcomes
-        atoms = _on_one_lattice(ours, theirs)
+        atoms = on_one_lattice(ours, theirs)
         if atoms is None:
-            if ours[0].size * theirs[0].size > _PAIRS:
+            if ours[0].size * theirs[0].size > MOST_PAIRS:
                 return None
-            atoms = _all_pairs(ours, theirs)
+            atoms = all_pairs(ours, theirs)
         curve = self._of(corners_of_atoms(*atoms), weakest(self.kind, other.kind))
         object.__setattr__(curve, "_outcomes", atoms)
         return curve
@@ -269,6 +392,12 @@ class PiecewiseTradeOff(TradeOff):
     def _composable(self) -> TradeOff:
         return self
 
+    @property
+    def _reveals_all(self) -> bool:
+        """Whether no outcome is possible in both worlds."""
+        p_out, p_in, _ = self._outcomes
+        return not np.any((p_out > 0.0) & (p_in > 0.0))
+
     def _loss(self) -> Loss:
         p_out, p_in, log_ratio = self._outcomes
         finite = np.isfinite(log_ratio) & (p_out > 0.0)
@@ -285,9 +414,9 @@ class PiecewiseTradeOff(TradeOff):
         return f"{type(self).__name__}({count} vertices, advantage={advantage}, kind={self.kind!r})"
 
     @cached_property
-    def _outcomes(self) -> Atoms:
+    def _outcomes(self) -> Outcomes:
         """The outcomes that :meth:`compose` pairs; a composed curve stores its outcomes."""
-        return _atoms(self._corners)
+        return outcomes_of(self._corners)
 
     @cached_property
     def _sides(self) -> dict[str, Side]:
@@ -313,103 +442,3 @@ class PiecewiseTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return self._sides[direction].epsilon(delta)
-
-
-def _atoms(corners: Corners) -> Atoms:
-    """``(p_out, p_in, log_ratio)`` of the outcomes of a curve.
-
-    A probability is a difference of the smaller coordinate (fpr or tnr), which is more accurate.
-    """
-    fpr, power, tnr, fnr, _, log_slope = corners
-    p_out = np.where(fpr[1:] < 0.5, np.diff(fpr), -np.diff(tnr))
-    p_in = np.where(power[1:] < 0.5, np.diff(power), -np.diff(fnr))
-    if power[0] == 0.0:
-        return p_out, p_in, log_slope
-    # Outcomes that only the target makes possible.
-    return np.append(0.0, p_out), np.append(power[0], p_in), np.append(np.inf, log_slope)
-
-
-def _all_pairs(ours: Atoms, theirs: Atoms) -> Atoms:
-    """All pairs of outcomes, those of equal ratio merged."""
-    p_out = np.multiply.outer(ours[0], theirs[0]).ravel()
-    p_in = np.multiply.outer(ours[1], theirs[1]).ravel()
-    with np.errstate(invalid="ignore"):  # impossible in the one and certain in the other
-        log_ratio = np.add.outer(ours[2], theirs[2]).ravel()
-    ends = (log_ratio == np.nanmax(log_ratio)) | (log_ratio == np.nanmin(log_ratio))
-    possible = (p_out > 0.0) | (p_in > 0.0) | ends
-    return _merged(p_out[possible], p_in[possible], log_ratio[possible])
-
-
-class _Lattice(NamedTuple):
-    """Outcomes whose finite log ratios are ``least + step * (0, 1, 2, ...)``."""
-
-    least: float
-    step: float
-    p_out: FloatArray
-    p_in: FloatArray
-
-    @classmethod
-    def of(cls, atoms: Atoms) -> _Lattice | None:
-        finite = np.isfinite(atoms[2])
-        p_out, p_in, ratio = (part[finite] for part in atoms)
-        if ratio.size < 2:
-            return None
-        least, step = float(ratio.min()), float(-np.diff(ratio).max())
-        if not step > 0.0:
-            return None
-        place = np.rint((ratio - least) / step)
-        # The step is known to within rounding: the whole range gives it better.
-        step = float(ratio.max() - least) / float(place.max())
-        slack = _SAME * float(np.abs(ratio).max())
-        if place.max() > _SPARSE * ratio.size or np.any(
-            np.abs(least + step * place - ratio) > slack
-        ):
-            return None
-        full = np.zeros((2, int(place.max()) + 1))
-        full[0, place.astype(np.int64)], full[1, place.astype(np.int64)] = p_out, p_in
-        return cls(least, step, *full)
-
-
-def _on_one_lattice(ours: Atoms, theirs: Atoms) -> Atoms | None:
-    """All pairs of outcomes if the finite ratios of both are on lattices of the same step."""
-    if ours[0].size * theirs[0].size > _LATTICE_PAIRS:
-        return None
-    one, other = _Lattice.of(ours), _Lattice.of(theirs)
-    if one is None or other is None or abs(one.step - other.step) > _SAME * one.step:
-        return None
-    p_out, p_in = np.convolve(one.p_out, other.p_out), np.convolve(one.p_in, other.p_in)
-    places = np.arange(p_out.size, dtype=np.float64)
-    ratio = np.asarray((one.least + other.least) + one.step * places, np.float64)
-    possible = (p_out > 0.0) | (p_in > 0.0)
-    possible[0] = possible[-1] = True  # the ends stay where their probabilities underflow
-    p_out, p_in, ratio = (part[possible][::-1] for part in (p_out, p_in, ratio))
-    for world, end in ((0, -np.inf), (1, np.inf)):
-        one_lost, other_lost = (
-            float(atoms[world][atoms[2] == end].sum()) for atoms in (ours, theirs)
-        )
-        lost = one_lost + other_lost - one_lost * other_lost
-        if lost > 0.0:
-            more = (0.0, lost, end) if world else (lost, 0.0, end)
-            parts = zip((p_out, p_in, ratio), more, strict=True)
-            p_out, p_in, ratio = (
-                np.append(x, part) if world else np.append(part, x) for part, x in parts
-            )
-    return np.asarray(p_out), np.asarray(p_in), np.asarray(ratio)
-
-
-def _merged(p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray) -> Atoms:
-    """The outcomes by descending ratio, where equal ratios are one outcome."""
-    order = np.argsort(-log_ratio, kind="stable")
-    p_out, p_in, log_ratio = p_out[order], p_in[order], log_ratio[order]
-    scale = np.max(np.abs(log_ratio), where=np.isfinite(log_ratio), initial=0.0)
-    with np.errstate(invalid="ignore"):
-        gap = np.where(log_ratio[1:] == log_ratio[:-1], 0.0, log_ratio[:-1] - log_ratio[1:])
-    starts = np.append(0, 1 + np.flatnonzero(gap > _SAME * scale))
-    if starts.size == p_out.size:
-        return p_out, p_in, log_ratio
-    mass = np.add.reduceat(p_out + p_in, starts)
-    first = np.repeat(log_ratio[starts], np.diff(np.append(starts, p_out.size)))
-    with np.errstate(invalid="ignore"):
-        away = np.where(np.isfinite(first), (p_out + p_in) * (log_ratio - first), 0.0)
-    shift = np.add.reduceat(away, starts) / np.where(mass > 0.0, mass, 1.0)
-    return np.add.reduceat(p_out, starts), np.add.reduceat(p_in, starts), log_ratio[starts] + shift

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import integrate, special
 
-from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid
-from mialeak._numerics.losses import Loss, SampledNormalLoss
+from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid, plain
+from mialeak._numerics.losses import LaplaceLoss, Loss, MirroredLoss, SampledLoss, SampledNormalLoss
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar
 from mialeak.tradeoff._gaussian import GaussianTradeOff
+from mialeak.tradeoff._laplace import LaplaceTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
 __all__ = ["SubsampledTradeOff"]
@@ -20,6 +22,8 @@ __all__ = ["SubsampledTradeOff"]
 #: Above this e^epsilon - 1 is replaced by e^epsilon, a relative difference of 1e-217; above 709
 #: both overflow.
 _LARGE = 500.0
+#: Range of z, and number of nodes, of the area under a symmetric curve.
+_LOWEST, _NODES = 12.0, 2001
 #: Logarithms of ratios below this are rounding error.
 _ROUNDING = 2.0**-51
 
@@ -38,6 +42,12 @@ class SubsampledTradeOff(TradeOff):
         rows, the curve of ``rate * n`` rows.
     rate : array_like
         In [0, 1].  0 reveals nothing; 1 is `base`.
+    symmetric : bool, keyword-only
+        The least curve above this one that is the same with the worlds exchanged: that of
+        differential privacy for batches of a fixed size drawn without replacement, where both
+        worlds have a row that the other lacks.  `base` must be symmetric: Gaussian or Laplace.  A
+        step with noise of sigma times the clipping norm is
+        ``GaussianTradeOff(2 / sigma).subsample(rate, symmetric=True)``.
 
     Attributes
     ----------
@@ -47,7 +57,7 @@ class SubsampledTradeOff(TradeOff):
     Raises
     ------
     TypeError
-        If `base` is not a trade-off.
+        If `base` is not a trade-off, or of another kind where `symmetric`.
     ValueError
         If a rate is outside [0, 1].
 
@@ -64,6 +74,9 @@ class SubsampledTradeOff(TradeOff):
     formula of [AB25] Theorem 4.2 and [AB24] Theorem 4.3, ``2 Phi(sqrt(rate m)/2) - 1`` for a score
     m at full size, treats the columns as drawn independently and exceeds `rate`; the
     sqrt(rate m)-Gaussian curve of [AB24] Remark 4.4 is not a bound.
+
+    The symmetric curve is the hull of ``power(fpr)`` and its mirror image at the other diagonal
+    (Dong, Roth and Su, 2022, Theorem 4.2): delta of both directions is that of "in".
 
     **Accuracy.**  As that of the base: 1e-13 for a Gaussian base, for rates down to 1e-12 and
     epsilon up to 700, where `numpy.longdouble` has more digits than a double (on Windows and on
@@ -82,6 +95,7 @@ class SubsampledTradeOff(TradeOff):
 
     base: TradeOff
     rate: Any
+    symmetric: bool = field(default=False, kw_only=True)
     kind: Kind = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +103,12 @@ class SubsampledTradeOff(TradeOff):
             invalid("base", f"be a TradeOff, not {type(self.base).__name__}", error=TypeError)
         object.__setattr__(self, "rate", as_frozen(as_probability(self.rate, "rate")))
         object.__setattr__(self, "kind", self.base.kind)
+        if self.symmetric and not isinstance(self.base, (GaussianTradeOff, LaplaceTradeOff)):
+            rule = f"be Gaussian or Laplace where symmetric, not {type(self.base).__name__}"
+            invalid("base", rule, error=TypeError)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace(", symmetric=False", "")
 
     @property
     def _in_leads(self) -> bool:  # type: ignore[override]
@@ -105,42 +125,99 @@ class SubsampledTradeOff(TradeOff):
     def auc(self) -> float | FloatArray:
         """Area under the curve of power against fpr."""
         result: float | FloatArray = self.rate * self.base.auc + (1.0 - self.rate) * 0.5
-        return result
+        if not self.symmetric:
+            return result
+        fpr, power = self._turn
+        # Up to the turn, by the trapezoid rule in z, fpr = Phi(z); then its mirror image.
+        z = np.linspace(-_LOWEST, 0.0, _NODES).reshape((-1, *(1,) * np.ndim(power)))
+        z = z + special.ndtri(fpr)
+        height = self._one_power(special.ndtr(z)) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+        first = integrate.simpson(height, dx=_LOWEST / (_NODES - 1), axis=0)
+        middle = 0.5 * ((1.0 - power) ** 2 - fpr**2) + (power - fpr) * (1.0 - power - fpr)
+        return plain(2.0 * first + middle + power - fpr * power)
 
-    def subsample(self, rate: Any) -> TradeOff:
+    @property
+    def _turn(self) -> tuple[FloatArray, FloatArray]:
+        """The fpr and the power at which the slope of the curve is 1."""
+        advantage = np.asarray(self.base.advantage)
+        fpr = 0.5 * (1.0 - advantage)
+        return fpr, fpr + np.asarray(self.rate) * advantage
+
+    def subsample(self, rate: Any, *, symmetric: bool = False) -> TradeOff:
         """The curve after a second sampling of the drawn rows: the rates multiply.
 
         Parameters
         ----------
         rate : array_like
             In [0, 1].
+        symmetric : bool
+            Refused: sample the base once, at the product of the rates.
 
         Returns
         -------
         TradeOff
         """
+        if self.symmetric or symmetric:
+            return super().subsample(rate, symmetric=symmetric)
         return SubsampledTradeOff(self.base, self.rate * as_probability(rate, "rate"))
 
     def _composable(self) -> TradeOff:
         require_scalar(self.rate, "rate")
         base, rate = self.base._composable(), float(self.rate)
-        if isinstance(base, GaussianTradeOff):
-            nothing = rate == 0.0 or base.mu == 0.0
-            return GaussianTradeOff(0.0, kind=self.kind) if nothing else _whole(base, rate)
+        if isinstance(base, GaussianTradeOff) and (rate == 0.0 or base.mu == 0.0):
+            return GaussianTradeOff(0.0, kind=self.kind)
         if isinstance(base, PiecewiseTradeOff):
-            return base.subsample(rate)
+            if not self.symmetric:
+                return base.subsample(rate)
+            # Without noise: in either world the row is shown with probability `rate`.
+            laws = np.array([[0.0, 1.0 - rate, rate], [rate, 1.0 - rate, 0.0]])
+            return PiecewiseTradeOff.from_laws(*laws, kind=self.kind)
+        if isinstance(base, (GaussianTradeOff, LaplaceTradeOff)):
+            whole = SubsampledTradeOff(base, rate, symmetric=self.symmetric)
+            return base if rate == 1.0 else whole
         return super()._composable()
 
     def _loss(self) -> Loss:
-        return SampledNormalLoss(float(self.base.mu), float(self.rate))  # type: ignore[attr-defined]
+        if self.symmetric:
+            centre = (1.0 - float(self.rate)) * float(self.base.advantage)
+            return MirroredLoss(self._one_loss(), centre)
+        return self._one_loss()
+
+    def _one_loss(self) -> Loss:
+        if isinstance(self.base, GaussianTradeOff):
+            return SampledNormalLoss(float(self.base.mu), float(self.rate))
+        if isinstance(self.base, LaplaceTradeOff):
+            return SampledLoss(LaplaceLoss(float(self.base.distance)), float(self.rate))
+        return super()._loss()
 
     def _power(self, fpr: FloatArray) -> FloatArray:
-        return np.asarray(self.rate * self.base._power(fpr) + (1.0 - self.rate) * fpr)
+        if not self.symmetric:
+            return self._one_power(fpr)
+        turn, power = self._turn
+        flat = np.where(fpr < 1.0 - power, fpr + (power - turn), 1.0 - self._one_fpr(1.0 - fpr))
+        return np.where(fpr < turn, self._one_power(fpr), flat)
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
-        return np.asarray(self.rate * self.base._fnr(fpr) + (1.0 - self.rate) * (1.0 - fpr))
+        if not self.symmetric:
+            return self._one_fnr(fpr)
+        turn, power = self._turn
+        flat = np.where(fpr < 1.0 - power, (1.0 - fpr) - (power - turn), self._one_fpr(1.0 - fpr))
+        return np.where(fpr < turn, self._one_fnr(fpr), flat)
 
     def _fpr(self, power: FloatArray) -> FloatArray:
+        if not self.symmetric:
+            return self._one_fpr(power)
+        turn, most = self._turn
+        flat = np.where(power < 1.0 - turn, power - (most - turn), self._one_fnr(1.0 - power))
+        return np.where(power < most, self._one_fpr(power), flat)
+
+    def _one_power(self, fpr: FloatArray) -> FloatArray:
+        return np.asarray(self.rate * self.base._power(fpr) + (1.0 - self.rate) * fpr)
+
+    def _one_fnr(self, fpr: FloatArray) -> FloatArray:
+        return np.asarray(self.rate * self.base._fnr(fpr) + (1.0 - self.rate) * (1.0 - fpr))
+
+    def _one_fpr(self, power: FloatArray) -> FloatArray:
         # The subsampled curve is below the base's curve, whose power is at most 1, and above the
         # diagonal: the root is between max(base's fpr, (power - rate) / (1 - rate)) and power.
         rate = np.asarray(self.rate)
@@ -150,7 +227,7 @@ class SubsampledTradeOff(TradeOff):
         )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             root = increasing_root(
-                lambda fpr: np.log(self._power(fpr) / power),
+                lambda fpr: np.log(self._one_power(fpr) / power),
                 np.minimum(low, power),
                 power,
                 tolerance=_ROUNDING,
@@ -158,6 +235,7 @@ class SubsampledTradeOff(TradeOff):
         return np.where(power > 0.0, root, 0.0)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        direction = "in" if self.symmetric else direction
         # In extended precision: the base multiplies an error of its epsilon by up to 1500.
         rate = np.asarray(self.rate).astype(np.longdouble)
         small = np.minimum(epsilon, _LARGE).astype(np.longdouble)
@@ -175,6 +253,7 @@ class SubsampledTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         rate = np.asarray(self.rate)
+        direction = "in" if self.symmetric else direction
         positive = rate > 0.0
         with np.errstate(over="ignore"):
             share = np.minimum(np.where(positive, delta / np.where(positive, rate, 1.0), 1.0), 1.0)
@@ -210,10 +289,6 @@ class SubsampledTradeOff(TradeOff):
                 tolerance=_ROUNDING,
             )
         return np.where(solve, root, high)
-
-
-def _whole(base: TradeOff, rate: float) -> TradeOff:
-    return base if rate == 1.0 else SubsampledTradeOff(base, rate)
 
 
 def _share(inner: FloatArray, rate: FloatArray) -> FloatArray:

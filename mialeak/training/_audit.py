@@ -16,7 +16,7 @@ from mialeak._blocks import as_rng
 from mialeak._report.text import at_least, at_most
 from mialeak._results import Kind, Result
 from mialeak.auditing import OneRunResult, audit, one_run_audit
-from mialeak.training._accountant import dp_sgd_epsilon
+from mialeak.tradeoff import GaussianTradeOff, compose
 from mialeak.training._attack import CovarianceAttack
 
 __all__ = ["DPSGDAudit", "dp_sgd_audit"]
@@ -64,8 +64,8 @@ class DPSGDAudit(Result):
         the fixed seed of :func:`mialeak.auditing.audit`), and by either with 5 % at most.
     accountant_epsilon : float or None
         The epsilon at delta that follows from the noise multiplier, sampling rate and steps of such
-        an attack: what an accountant states.  Exact for "every-step", an upper bound by numerical
-        composition for "poisson".
+        an attack: what an accountant states, by :func:`mialeak.compose`; an upper bound where the
+        steps are so few and their rate so small that only an enclosure is known.
     noise_multiplier : float or None
         The noise that the steps show, of such an attack.
     control : DPSGDAudit or None
@@ -339,7 +339,18 @@ def _stated_epsilon(attack: CovarianceAttack | None, delta: float) -> float | No
     if attack is None or attack.participation == "one-step" or attack.noise_multiplier == 0.0:
         return None
     rate = attack.sampling_rate or 1.0
-    return dp_sgd_epsilon(attack.noise_multiplier, rate, attack.n_steps_seen_, float(delta))
+    return steps_epsilon(attack.noise_multiplier, rate, attack.n_steps_seen_, float(delta))
+
+
+def steps_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float) -> float:
+    """Epsilon at delta of adding or removing a row, for `steps` steps; infinite without noise."""
+    if noise_multiplier == 0.0:
+        return np.inf
+    curve = compose(GaussianTradeOff(1.0 / noise_multiplier).subsample(rate), counts=steps)
+    try:
+        return float(curve.epsilon(delta))
+    except ArithmeticError:
+        return float(curve.enclosure(delta=delta).upper)
 
 
 def _stated_mu(result: DPSGDAudit) -> float | None:

@@ -1,0 +1,398 @@
+"""Power, delta and epsilon of a sum of log likelihood ratios from its law on grids, with bounds.
+
+**The lower bound.**  The sum of the split ratios is ``l + e``, with ``E[exp(e) | l] = 1`` under
+*out* and e a sum of m independent errors on intervals of length h.  Let ``v = m h^2/4`` and Q be
+the normal tail.  By Hoeffding's inequality e adds to delta, for a ratio at a distance d of the
+threshold x, at most ``e^x psi(d)``, ``psi(d) = min(sqrt(v)/2, sqrt(2 pi v) Q(d / sqrt v))``.  Only
+l + e is known: it is within 2 sqrt(v) of l with a probability of at least ``1 - 2/e^2``.  Hence, y
+over the grid, ::
+
+    delta >= upper - e^x sum of p_out(y) psi((|y - x| - 2 sqrt v)+) / (1 - 2/e^2)
+
+**The value** between the bounds is that of the law split between four neighbours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from mialeak._arrays import FloatArray, unsupported
+from mialeak._numerics.loss_grids import (
+    EXPONENTS,
+    Grid,
+    grid_of,
+    interpolation_weights,
+    paid_beyond,
+    sums_beyond,
+)
+from mialeak._numerics.losses import ComposedLoss
+
+__all__ = ["GridWorlds"]
+
+#: Nodes of a grid, and number of grids that are stored: 12 MB each.
+_SIZE, _KEPT = 1 << 18, 8
+#: A grid is used for thresholds up to so many standard deviations from its mean.
+_NEAR = 1.5
+#: Bounds that are relatively wider than this are compared with those of other grids, if the tail is
+#: so heavy that tilting multiplied the standard deviation by this.
+_WIDE, _HEAVY = 1e-5, 4.0
+#: Largest tilt, and halvings of the search for the tilt of a threshold.
+_MOST_TILT, _HALVINGS = 1e5, 60
+#: A value between bounds that are relatively wider than this is refused.
+_REFUSED = 0.1
+#: Relative distance of a threshold from the largest ratio that is rounding.
+_SAME = 1e-12
+#: Log of the ratio of a delta to the one that is looked for: near enough.
+_CLOSE = 1e-14
+#: Thresholds at which bounds of the power are computed.
+_MESH = 33
+_EPS = 2.0**-52
+
+
+class GridWorlds:
+    """Power and delta of a sum of ratios on grids, as :class:`TwoWorlds`, with bounds.
+
+    Parameters
+    ----------
+    loss : ComposedLoss
+    size : int
+        Nodes of a grid, a power of two.
+    """
+
+    def __init__(self, loss: ComposedLoss, size: int = _SIZE):
+        self._loss, self._size = loss, size
+        self._grids: tuple[Grid, ...] = ()
+        self._tables: dict[tuple[float, str], tuple[FloatArray, FloatArray]] = {}
+        self.lost, self.error = loss.lost, 0.0
+
+    def finite_delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        """The part of delta that is due to finite l; ArithmeticError where the bounds are wide."""
+        low, value, high = self.bounds(epsilon, direction)
+        self._require_narrow(low, high)
+        return np.asarray(value)
+
+    def _require_narrow(self, low: FloatArray, high: FloatArray) -> None:
+        """Record the relative width of bounds, and refuse a value between wide ones."""
+        width = np.where(high > 0.0, (high - low) / np.where(high > 0.0, high, 1.0), 0.0)
+        place, worst = int(np.argmax(width)), float(np.max(width, initial=0.0))
+        if worst > _REFUSED:
+            ends = f"{low.flat[place]:.3g} and {high.flat[place]:.3g}"
+            why = (
+                "its likelihood ratio is nearly discrete, or of a wide range: a grid of "
+                f"{self._size:,} nodes puts a probability between {ends}"
+            )
+            remedy = "State its enclosure in place of a number"
+            unsupported("The composition", "at this point", why, remedy, error=ArithmeticError)
+        self.error = max(self.error, worst)
+
+    def bounds(self, epsilon: FloatArray, direction: str) -> FloatArray:
+        """Lower bound, value and upper bound of the finite part of delta, epsilon of any sign."""
+        epsilon = np.asarray(epsilon, np.float64)
+        result = np.zeros((3, epsilon.size))
+        for place, one in enumerate(epsilon.ravel()):
+            if one < 1e300:
+                result[:, place] = self._narrowest(float(one), direction)
+        return result.reshape((3, *epsilon.shape))
+
+    def _narrowest(self, epsilon: float, direction: str) -> tuple[float, float, float]:
+        """Bounds from the grid of the saddle, and from less tilted ones where these are wide.
+
+        The saddle is no good tilt where the tail of l is heavier than an exponential one.
+        """
+        x, sign = (epsilon, 1.0) if direction == "in" else (-epsilon, -1.0)
+        if (self._loss.support[direction == "in"] - x) * sign <= _SAME * (1.0 + abs(x)):
+            return 0.0, 0.0, 0.0
+        grid = self._grid_at(x, direction)
+        low, value, high = self._bounds(grid, x, direction)
+        width, edge = high - low, 1.0 if direction == "in" else 0.0
+        for share in (0.0, 0.3, 0.7):
+            plain = grid.spread <= _HEAVY * self._loss.local(edge)[2]
+            if plain or width <= _WIDE * high or grid.theta == edge:
+                break
+            other = self._grid_with(edge + share * (grid.theta - edge))
+            least, middle, most = self._bounds(other, x, direction)
+            if most - least < width:
+                width, value = most - least, middle
+            low, high = max(low, least), min(high, most)
+        return low, min(max(value, low), high), high
+
+    def _bounds(self, grid: Grid, x: float, direction: str) -> tuple[float, float, float]:
+        sign = 1.0 if direction == "in" else -1.0
+        weight = 1.0 - grid.theta if direction == "in" else -grid.theta  # exponent of what is paid
+        if not grid.spread > 0.0:
+            paid = -np.expm1(x - grid.mean) if direction == "in" else -np.expm1(grid.mean - x)
+            one = float(np.exp(grid.log_mass + weight * x) * max(paid, 0.0))
+            return one, one, one
+        near = grid.node(4 if sign > 0.0 else grid.upper.size - 5)
+        if (near - x) * sign > 0.0:  # all ratios are beyond the threshold: the whole is paid
+            logs = [self._loss.local(theta)[0] for theta in (0.0, 1.0)]
+            paid = np.exp(logs[int(sign > 0.0)]) - np.exp(sign * x + logs[int(sign < 0.0)])
+            return max(float(paid) - 1e-14, 0.0), float(paid), float(paid) + 1e-14
+        upper, value = self._table(grid, direction)
+        i = grid.place(x)
+        # Upper: the delta of a discrete law, times its cost, is linear in e^x between nodes.
+        nodes = grid.node(np.arange(i - 1, i + 3))
+        share = float(np.clip(np.expm1(x - nodes[1]) / np.expm1(grid.step), 0.0, 1.0))
+        scaled = upper[i : i + 2] * np.exp((nodes[1:3] - x) * weight)
+        if direction == "out":  # E (e^x - e^l)+ is linear; scaled is its quotient by e^x
+            scaled = scaled * np.exp(nodes[1:3] - x)
+        most = (1.0 - share) * scaled[0] + share * scaled[1]
+        # Value: the logarithm at four nodes, interpolated.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(value[i - 1 : i + 3]) + (nodes - x) * weight
+        middle = float(np.exp(interpolation_weights(np.array((x - nodes[1]) / grid.step)) @ logs))
+        least = most - self._gap(grid, x, sign)
+        slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
+        low, high = max(least - slack, 0.0), most + slack
+        # At an atom the value is above the upper bound, which is exact there.
+        middle = min(max(middle, low), high) if np.isfinite(middle) else 0.5 * (low + high)
+        scale = float(np.exp(grid.log_mass + weight * x))
+        return low * scale, middle * scale, high * scale
+
+    def _gap(self, grid: Grid, x: float, sign: float) -> float:
+        """What the splitting may have added, in units of the tilt."""
+        deviation = float(np.sqrt(grid.variance))
+        if deviation == 0.0:
+            return 0.0
+        i = grid.place(x)
+        reach = int(12.0 * deviation / grid.step) + 2
+        first, last = max(i - reach, 0), min(i + reach + 1, grid.upper.size)
+        y = grid.node(np.arange(first, last)) - x
+        away = np.maximum(np.abs(y) - 2.0 * deviation - grid.variance, 0.0) / deviation
+        psi = deviation * np.minimum(0.5, np.sqrt(2.0 * np.pi) * special.ndtr(-away))
+        tilt = np.exp(-grid.theta * y)
+        near = float(np.maximum(grid.upper[first:last], 0.0) @ (psi * tilt))
+        return float(near / (1.0 - 2.0 * np.exp(-2.0)) * (1.0 + deviation))
+
+    def _table(self, grid: Grid, direction: str) -> tuple[FloatArray, FloatArray]:
+        """Delta at each node, in units of the tilt there: of the upper law, and the value."""
+        key = grid.theta, direction
+        if key not in self._tables:
+            upper = sums_beyond(grid, grid.upper, direction)
+            value = sums_beyond(grid, grid.value, direction)
+            # Sums of values of a density times a function that has a kink at the node.
+            value = value + grid.step / 12.0 * grid.value
+            self._tables = {**self._tables, key: (upper, value)}
+        return self._tables[key]
+
+    def epsilon(
+        self, delta: float, direction: str, which: int = 1, start: float | None = None
+    ) -> float:
+        """Least epsilon at which a bound (0, 2) or the value (1) of delta's finite part is this.
+
+        The search begins at `start`, which defaults to Chernoff's bound.
+        """
+
+        def excess(epsilon: float) -> float:
+            reached = float(self.bounds(np.array(epsilon), direction)[which])
+            return np.inf if reached == 0.0 else float(np.log(delta / reached))
+
+        spread = self._loss.local(float(direction == "in"))[2]
+        step = (0.25 if start is None else 1e-6) * spread
+        start = max(self._chernoff(delta, direction), 0.0) if start is None else start
+        low, high = 0.0, start
+        f_high = excess(high)
+        while f_high < 0.0:  # the bounds are above the law
+            low, high = high, high + step
+            f_high, step = excess(high), 2.0 * step
+        if not low > 0.0:
+            f_low = f_high
+            low = high
+            while low > 0.0 and f_low >= 0.0:
+                high, f_high = low, f_low
+                low, step = max(low - step, 0.0), 2.0 * step
+                f_low = excess(low)
+            if f_low >= 0.0:
+                return 0.0
+        else:
+            f_low = excess(low)
+        for number in range(200):  # regula falsi with halvings
+            share = f_low / (f_low - f_high) if np.isfinite(f_high) and number % 3 < 2 else 0.5
+            middle = low + min(max(share, 1e-3), 0.999) * (high - low)
+            if not low < middle < high or high - low < 4.0 * _EPS * high:
+                break
+            f = excess(middle)
+            if f >= 0.0:
+                high, f_high = middle, f
+            else:
+                low, f_low = middle, f
+            if 0.0 <= f_high < _CLOSE:
+                break
+        if which == 1:
+            self.finite_delta(np.array(high), direction)
+        return high
+
+    def _chernoff(self, delta: float, direction: str) -> float:
+        """An epsilon of which delta's finite part is at most this."""
+        best, spread = np.inf, self._loss.spread
+        for r in EXPONENTS / max(spread, 1e-300):
+            # With u = e^(l - x), (u - 1)+ <= c u^(r + 1), and (1 - u)+ <= c u^-r.
+            try:
+                log_moment = self._loss.local(r + 1.0 if direction == "in" else -r)[0]
+            except ArithmeticError:
+                break
+            log_c = r * np.log(r) - (r + 1.0) * np.log1p(r)
+            best = min(best, (log_c + log_moment - np.log(delta)) / r)
+        return float(best)
+
+    # ---- tests ----
+
+    def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Threshold, power and fnr."""
+        fpr = np.asarray(fpr, np.float64)
+        result = np.empty((3, fpr.size))
+        for place, one in enumerate(fpr.ravel()):
+            result[:, place] = self._at_fpr(float(one))
+        threshold, power, fnr = result.reshape((3, *fpr.shape))
+        return threshold, power, fnr
+
+    def _at_fpr(self, fpr: float) -> tuple[float, float, float]:
+        if fpr <= 0.0:
+            return np.inf, self.lost[1], 1.0 - self.lost[1]
+        if fpr >= 1.0 - self.lost[0]:
+            return -np.inf, 1.0, 0.0
+        grid = self._grid_of_tail(fpr)
+        if not grid.spread > 0.0:
+            x = grid.mean
+        else:
+            y = grid.node(np.arange(grid.value.size))
+            with np.errstate(over="ignore"):
+                masses = np.exp(np.clip(grid.log_mass - grid.theta * y, -745.0, 700.0))
+            masses = np.maximum(grid.upper, 0.0) * masses
+            tail = np.cumsum(masses[::-1])[::-1]  # at each node, itself included
+            i = int(np.searchsorted(-tail, -fpr))  # the first node whose tail is at most fpr
+            i = int(np.clip(i, 1, tail.size - 1))
+            over = tail[i - 1] - tail[i]
+            share = float(np.clip((tail[i - 1] - fpr) / over, 0.0, 1.0)) if over > 0.0 else 0.5
+            x = float(y[i - 1] + (share - 0.5) * grid.step)
+        # The power is the least delta(x) + e^x fpr: an error of x enters squared.
+        candidates = np.append(x, y[i - 1 : i + 1]) if grid.spread > 0.0 else np.array([x])
+        cost = np.exp(np.minimum(candidates, 700.0))
+        low, value, high = self.bounds(candidates, "in") + (self.lost[1] + cost * fpr)
+        power = value
+        fnr = cost * np.maximum(
+            (1.0 - fpr) - self.lost[0] - self.bounds(-candidates, "out")[1], 0.0
+        )
+        best = int(np.argmin(power))
+        self._require_narrow(low[best : best + 1], high[best : best + 1])
+        return x, float(min(power[best], 1.0)), float(np.clip(fnr.max(), 0.0, 1.0 - self.lost[1]))
+
+    def power_bounds(self, fpr: FloatArray) -> FloatArray:
+        """Lower and upper bounds of the power, the least ``delta(x) + e^x fpr``."""
+        ends = [self._power_bounds(one) for one in np.ravel(fpr).tolist()]
+        return np.transpose(ends).reshape((2, *np.shape(fpr)))
+
+    def _power_bounds(self, fpr: float) -> tuple[float, float]:
+        threshold, power, _ = self._at_fpr(fpr)
+        if not np.isfinite(threshold):
+            return power, power
+        width = 1e-4 * self._loss.spread
+        number = 3
+        for _ in range(_HALVINGS):
+            x = threshold + np.linspace(-width, width, number)
+            low, _, high = self.bounds(x, "in")
+            k = np.exp(np.minimum(x, 700.0))
+            low, high = low + self.lost[1], high + self.lost[1]
+            least, most = low + k * fpr, high + k * fpr
+            upper = float(most.min())
+            # The function of k = e^x is convex: beyond a rise it does not fall again.
+            risen = least[0] >= upper and least[-1] >= upper
+            if risen and number == _MESH:
+                break
+            number, width = (_MESH, width) if risen else (3, 2.0 * width)
+        else:
+            return fpr, 1.0
+        # Between two nodes the convex delta is above the line through the two nodes before.
+        slope = (low[1:-1] - high[:-2]) / np.diff(k)[:-1]
+        line = low[1:-1] + slope * np.diff(k)[1:] + k[2:] * fpr
+        slope = (high[2:] - low[1:-1]) / np.diff(k)[1:]
+        first = low[1] - slope[0] * (k[1] - k[0]) + k[0] * fpr
+        lower = min(float(least[1:].min()), float(line.min()), float(first))
+        return float(np.clip(lower, fpr, 1.0)), float(np.clip(upper, fpr, 1.0))
+
+    @property
+    def auc(self) -> float:
+        """Area under the curve: which of two ratios, one of each world, is larger."""
+        grid = self._grid_with(0.5)
+        if not grid.spread > 0.0:
+            return float(0.5 * (1.0 - self.lost[0]) * (1.0 - self.lost[1]) + self._auc_lost())
+        y = grid.node(np.arange(grid.value.size))
+        out, inside = (
+            grid.value * np.exp(np.clip(grid.log_mass + (power - grid.theta) * y, -745.0, 700.0))
+            for power in (0.0, 1.0)
+        )
+        below = np.cumsum(out) - 0.5 * out
+        return float(inside @ below + self._auc_lost())
+
+    def _auc_lost(self) -> float:
+        return self.lost[0] + self.lost[1] - self.lost[0] * self.lost[1]
+
+    # ---- grids ----
+
+    def _grid_at(self, x: float, direction: str) -> Grid:
+        """A grid whose tilt suits the threshold x: at least 1 for "in", at most 0 for "out"."""
+        edge = 1.0 if direction == "in" else 0.0
+        for grid in self._grids:
+            suits = grid.theta >= 1.0 if direction == "in" else grid.theta <= 0.0
+            beyond = (x - grid.mean) * (1.0 if direction == "in" else -1.0)
+            plain = grid.theta == edge and beyond <= 0.0
+            if suits and (plain or abs(beyond) <= _NEAR * grid.spread):
+                return grid
+        return self._make(self._saddle(x, edge, np.inf if direction == "in" else -np.inf))
+
+    def _grid_of_tail(self, fpr: float) -> Grid:
+        """A grid in which the quantile of `fpr` is near the mean, by Chernoff's bound."""
+        wanted = np.log(fpr)
+
+        def bound(theta: float) -> float:
+            log_mass, mean, _ = self._loss.local(theta)
+            return log_mass - theta * mean
+
+        low, high = 0.0, 1.0
+        while bound(high) > wanted and high < _MOST_TILT:
+            low, high = high, 2.0 * high
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if bound(middle) > wanted else (low, middle)
+            if high - low < 1e-3 * high:
+                break
+        return self._grid_with(low)
+
+    def _grid_with(self, theta: float) -> Grid:
+        """A grid of about this tilt."""
+        spread = self._loss.local(theta)[2]
+        for grid in self._grids:
+            # The two laws are alike if the tilt between them changes little in either.
+            if abs(grid.theta - theta) * max(grid.spread, spread) < 0.5 * (grid.spread > 0.0):
+                return grid
+            if grid.theta == theta:
+                return grid
+        return self._make(theta)
+
+    def _saddle(self, x: float, edge: float, end: float) -> float:
+        """The theta between `edge` and `end` whose tilted law has its mean at x, or `edge`."""
+        sign = 1.0 if end > 0.0 else -1.0
+
+        def short(theta: float) -> bool:
+            return (x - self._loss.local(theta)[1]) * sign > 0.0
+
+        if not short(edge):
+            return edge
+        step = 1.0
+        while short(edge + sign * step) and step < _MOST_TILT:
+            step *= 2.0
+        low, high = 0.5 * step if step > 1.0 else 0.0, step
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if short(edge + sign * middle) else (low, middle)
+            if high - low < 1e-3 * high:
+                break
+        return edge + sign * low
+
+    def _make(self, theta: float) -> Grid:
+        grid = grid_of(self._loss, theta, self._size)
+        self._grids = (*self._grids[1 - _KEPT :], grid)
+        kept = [each.theta for each in self._grids]
+        self._tables = {key: each for key, each in self._tables.items() if key[0] in kept}
+        return grid
