@@ -17,7 +17,6 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_
 from mialeak._results import Result
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -125,17 +124,21 @@ class Report(Result, ABC):
         page = render_page(self.document(**options), title=self._title, pictures=pictures)
         Path(path).write_text(page, encoding="utf-8")
 
-    def to_frame(self) -> pd.DataFrame:
-        """The main table of the report as a data frame of pandas.
+    def to_frame(self) -> Any:
+        """The main table of the report.
+
+        Returns
+        -------
+        pandas.DataFrame
 
         Raises
         ------
         ImportError
             If pandas is not installed.
         """
-        import pandas as pd
+        import pandas  # type: ignore[import-untyped]
 
-        return pd.DataFrame(self._table())
+        return pandas.DataFrame(self._table())
 
 
 def fragment(document: Document) -> str:

@@ -63,7 +63,6 @@ worlds differ by one row, added or removed.
 
 _EPILOG = """\
 Examples:
-  mialeak curve --mu 1.5
   mialeak curve --mu 1.5 --rate 0.1 --fpr 1e-6,1e-4 --delta 1e-5
   mialeak curve --mu 0.5 --plot curve.svg
   mialeak curve --dp-sgd sigma=1,rate=0.01,steps=10000 --delta 1e-5
