@@ -47,6 +47,9 @@ _NODES, _CHECK = 32, 4
 _DEAD = 1e-21
 #: Entries of all matrices that are stored: 1.2 GB with their ratios and tilted weights.
 _MOST_ENTRIES = 5e7
+#: Atoms from which on their growth in the last step shows that there will be too many, and the log
+#: of the factor by which they then grow.
+_SOON, _LOG_MOST = 1 << 12, float(np.log(MOST_ATOMS))
 #: Log ratios of one count that differ by less than this, relative to the largest, are equal.
 _SAME = 4e-14
 
@@ -459,10 +462,13 @@ def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, flo
     good = (out > 0.0) & (inside > 0.0)
     lost = float(out[~good].sum())
     c, mass = counts[good], out[good]
-    ratio = np.log(inside[good] / mass)
+    ratio, growth = np.log(inside[good] / mass), 1.0
     for j, (a, b) in enumerate(zip(chain.after_zero, chain.after_one, strict=True)):
-        if c.size * (size + 1) > 4 * MOST_ATOMS:
+        steps = chain.size - 1 - j
+        hopeless = c.size > _SOON and growth > 1.0 and np.log(growth) * steps > _LOG_MOST
+        if hopeless or c.size * (size + 1) > 4 * MOST_ATOMS:
             return None
+        before = c.size
         whole = [(0, size)] * 2
         table = _step(float(a), float(b), size, k, (z[j], z[j + 1]), whole, _ALL)
         lost += float(mass @ table.lost[c])
@@ -470,6 +476,7 @@ def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, flo
         here, there = np.nonzero(weight)
         ratio = ratio[here] + table.ratio[c[here], there]
         c, ratio, mass = _merged(table.first[c[here]] + there, ratio, weight[here, there])
+        growth = c.size / before
     _, ratio, mass = _merged(np.zeros(c.size, np.int64), ratio, mass)
     if ratio.size > MOST_ATOMS:
         return None

@@ -58,7 +58,7 @@ class ChainFit(Result):
     >>> fit.lags[:2], [round(r, 2) for r in fit.correlation[:2]]
     ((1, 2), [0.49, 0.24])
     >>> [round(r, 2) for r in fit.chain_correlation[:2]]
-    [0.5, 0.25]
+    [0.49, 0.24]
     """
 
     rows: int
