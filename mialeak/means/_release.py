@@ -18,7 +18,8 @@ from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites
+from mialeak.means._cautions import cautions_of, refuse_sites
+from mialeak.means._matrix_cautions import cautions_of_matrix
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores", "release_of"]
