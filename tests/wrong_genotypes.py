@@ -226,6 +226,59 @@ GENETICS = [
         ["different rows occurs twice", "500 rows leak more than 1,000"],
         cautioned=True,
     ),
+    *(
+        Call(
+            title,
+            lambda table=table: mean_leakage(pd.DataFrame(table)),
+            ["columns follow from others", "counted again: exclude them"],
+            cautioned=True,
+        )
+        for title, table in (
+            ("sites that occur twice", np.tile(GENOTYPES[:300, :50], (1, 2))),
+            ("both alleles of a site", np.hstack([GENOTYPES[:300, :50], 2 - GENOTYPES[:300, :50]])),
+            (
+                "a column of bits for each genotype",
+                (GENOTYPES[:300, :50, np.newaxis] == [0.0, 1.0, 2.0]).reshape(300, -1) * 1.0,
+            ),
+        )
+    ),
+    *(
+        Call(
+            title,
+            lambda rows=rows: mean_leakage(pd.DataFrame(np.vstack(rows))),
+            says,
+            cautioned=True,
+        )
+        for title, rows, says in (
+            (
+                "frequencies below genotypes",
+                [GENOTYPES[:300, :40], (GENOTYPES[:300, :40].mean(axis=0) / 2).round(4)],
+                ["The last row is half the mean"],
+            ),
+            (
+                "frequencies above genotypes",
+                [(GENOTYPES[:300, :40].mean(axis=0) / 2).round(4), GENOTYPES[:300, :40]],
+                ["The first row is half the mean"],
+            ),
+            (
+                "counts, frequencies and persons below genotypes",
+                [GENOTYPES[:300, :40]]
+                + [f * GENOTYPES[:300, :40].sum(axis=0) for f in (1, 1 / 600)]
+                + [np.full(40, 600.0)],
+                ["Row 300 (row 0 is the first) is the sum", "Take the last 3 rows out"],
+            ),
+            (
+                "rounded means and deviations below measures",
+                [MEASURED.round(3), MEASURED.mean(axis=0).round(2), MEASURED.std(axis=0).round(2)],
+                ["Row 300 (row 0 is the first) is the mean", "Take the last 2 rows out"],
+            ),
+            (
+                "a file joined to another that has some of its persons",
+                [MEASURED.round(2), MEASURED[40:90].round(2)],
+                ["50 of 350 rows equal an earlier one", "take each person once"],
+            ),
+        )
+    ),
     Call(
         "p-values as the scores of a game",
         lambda: (

@@ -279,7 +279,9 @@ class MeanReport(Result):
     @property
     def cautions(self) -> tuple[str, ...]:
         """Why the table or noise is probably not what was meant, with the cure; often none."""
-        return (*self._release.cautions, *noise_cautions(self.noise_std))
+        independent = self.covariance == "diagonal" or self.exact
+        repeats = self._release.repeats if independent else []
+        return (*self._release.cautions, *repeats, *noise_cautions(self.noise_std))
 
     @cached_property
     def warnings(self) -> list[str]:
