@@ -247,6 +247,12 @@ def test_tables_of_people_have_no_caution():
     for table in tables:
         for structure in ("auto", "diagonal"):
             assert mean_leakage(pd.DataFrame(table), structure=structure).cautions == ()
+    before = rng.binomial(1, rng.uniform(0.1, 0.9, 12), (300, 12))
+    after = np.where(rng.random((300, 12)) < 0.8, before, 1 - before)
+    frame = {f"q{k}_1": each for k, each in enumerate(before.T)}
+    assert mean_leakage(frame | {f"q{k}_2": v for k, v in enumerate(after.T)}).cautions == ()
+    answers = rng.binomial(3, rng.uniform(0.3, 0.7, 12), (300, 12))
+    assert mean_leakage(pd.DataFrame(answers)).cautions == ()
     frame = {"size": 1 + homes % 5, "income": rng.lognormal(9, 1, 150).round()[homes]}
     frame["sex"] = rng.choice(["f", "m"], 300)
     assert mean_leakage(frame).cautions == ()

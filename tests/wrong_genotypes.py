@@ -35,6 +35,12 @@ CARRIES = (GENOTYPES > 0.0).astype(float)
 CARRIER_LAW = Bernoulli(CARRIES.mean(axis=0))
 LACKING = np.where(np.arange(SOMEONE.size) % 25 == 3, -9.0, SOMEONE)
 HALVES = MOMENTS[0] / 2, MOMENTS[1] / 4
+#: The two alleles of 300 persons at each of 20 sites, side by side; their sums; and places.
+STRANDS = np.random.default_rng(2).binomial(
+    1, np.repeat(np.random.default_rng(3).uniform(0.1, 0.9, 20), 2), (300, 40)
+)
+BRED = STRANDS[:, ::2] + STRANDS[:, 1::2]
+UNREAD = np.random.default_rng(4).random((300, 40)) < 0.02
 #: Heights, weights, and markers of 300 persons: their means and correlations.
 MEASURED = np.random.default_rng(0).normal(size=(300, 4)) @ (
     np.tri(4) * [[12.0], [9.0], [0.1], [0.4]]
@@ -276,6 +282,66 @@ GENETICS = [
                 "a file joined to another that has some of its persons",
                 [MEASURED.round(2), MEASURED[40:90].round(2)],
                 ["50 of 350 rows equal an earlier one", "take each person once"],
+            ),
+        )
+    ),
+    *(
+        Call(title, lambda table=table: mean_leakage(table), says, cautioned=True)
+        for title, table, says in (
+            (
+                "two columns of bits for each site",
+                {f"{k // 2}_{1 + k % 2}": each for k, each in enumerate(STRANDS.T)},
+                ["Columns '0_1' and '0_2', and 19 pairs more, seem to be the two alleles"],
+            ),
+            (
+                "the alleles of a .ped file",
+                {
+                    str(k): np.where(each > 0, *["AC", "GT"][k // 2 % 2])
+                    for k, each in enumerate(STRANDS.T)
+                },
+                ["and 19 pairs more, seem to be the two alleles", "Add the two"],
+            ),
+            (
+                "the alleles of a .ped file in numbers, 0 for none",
+                {str(k): np.where(UNREAD[:, k], 0, each + 1) for k, each in enumerate(STRANDS.T)},
+                ["and 19 pairs more, seem to be the two alleles", "Add the two"],
+            ),
+            (
+                "11, 12 and 22",
+                {f"s{k}": np.array([11, 12, 22])[each] for k, each in enumerate(BRED.T)},
+                ["Numbers such as 22", "name two alleles"],
+            ),
+            (
+                "1, 2 and 3 for genotypes, 0 for none",
+                {f"s{k}": np.where(UNREAD[:, k], 0, each + 1) for k, each in enumerate(BRED.T)},
+                ["0 is counted as a value like 1, 2 and 3", "pass missing=['0']"],
+            ),
+            (
+                "rows called Mean and SD, of other columns",
+                {
+                    "patient": [f"P{k}" for k in range(60)] + ["Mean:", "SD"],
+                    "hb": [10.0 + k % 7 for k in range(60)] + [13.0, 2.0],
+                },
+                ["The last rows are called 'SD', 'Mean:' in column 'patient'"],
+            ),
+            (
+                "terms of a regression",
+                {
+                    "term": ["a", "b", "c", "d"],
+                    "estimate": [0.1, 0.2, 0.4, 0.3],
+                    "std.error": [0.1, 0.3, 0.2, 0.2],
+                    "p.value": [0.3, 0.5, 0.05, 0.1],
+                },
+                ["The rows seem to be terms of a regression", "mialeak.influence_of"],
+            ),
+            (
+                "the first table of a paper",
+                {
+                    "characteristic": ["age", "male", "bmi", "hb"],
+                    "treated (n=300)": [62.3, 0.51, 27.1, 13.5],
+                    "control (N = 298)": [61.9, 0.49, 26.8, 13.4],
+                },
+                ["The rows seem to be lines of a table of groups, by column 'treated (n=300)'"],
             ),
         )
     ),

@@ -25,10 +25,10 @@ _TAIL, _HEAD, _DECIMALS, _CHANCE = 6, 3, 8, 1e-4
 _ROUNDED = 1e-6
 #: Equal rows are copies if they are so many, and this share of the rows, and pairs that agree in
 #: all columns but one are fewer by this factor; of so many columns one is left out.
-_COPIES, _COPIED, _NEAR, _LEFT_OUT = 3, 0.01, 2, 32
+_COPIES, _COPIED, _NEAR, _OMITTED = 3, 0.01, 2, 32
 #: Columns that follow from others: looked at so many at once and in all; their share of the
 #: columns at least, their variance given the others at most, and rows that vary at least.
-_BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.1, 1e-4, 5
+_BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
 #: Relative difference of the projections of columns that are equal.
 _EQUAL = 1e-9
 
@@ -113,7 +113,7 @@ def _near_pairs(
     columns = matrix.shape[1]
     equal = _pairs(keys)
     bits = np.flatnonzero(((matrix == 0.0) | (matrix == 1.0)).all(axis=0))
-    chosen = np.random.default_rng(1).permutation(columns)[:_LEFT_OUT]
+    chosen = np.random.default_rng(1).permutation(columns)[:_OMITTED]
     without = [_hashed(matrix[:, [j]], weights[[j]]).ravel() for j in chosen]
     near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
     if bits.size > 1:
