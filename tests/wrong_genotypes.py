@@ -65,6 +65,23 @@ MIXED_UP = [
         MOMENTS[0] / 2 * (1 - MOMENTS[0] / 2),
         "p * (1 - p), that of bits",
     ),
+    ("the inverse of variances", SOMEONE, MOMENTS[0], 1 / MOMENTS[1], "near its inverse"),
+    (
+        "standard errors of frequencies",
+        SOMEONE / 2,
+        HALVES[0],
+        (HALVES[0] * (1 - HALVES[0]) / 1000) ** 0.5,
+        "in proportion to the standard deviation",
+    ),
+    ("per cent alone", SOMEONE, 50 * MOMENTS[0], MOMENTS[1], "100 * p, in per cent. "),
+    ("logs of frequencies", SOMEONE, np.log(HALVES[0]), MOMENTS[1], "be between 0 and 2"),
+    (
+        "logits of frequencies",
+        SOMEONE,
+        np.log(HALVES[0] / (1 - HALVES[0])),
+        MOMENTS[1],
+        "be between 0 and 2",
+    ),
     ("the other allele", 2 - SOMEONE, *MOMENTS, "2 - target is more likely by e^144"),
     ("the other allele of all", 2 - GENOTYPES, *MOMENTS, "pass 2 - target"),
     ("the other allele in halves", 1 - SOMEONE / 2, *HALVES, "pass 1 - target"),
@@ -344,6 +361,11 @@ GENETICS = [
                 ["The rows seem to be lines of a table of groups, by column 'treated (n=300)'"],
             ),
         )
+    ),
+    Call(
+        "sums of counts in place of means",
+        lambda: mean_tradeoff(SOMEONE, 500 * MOMENTS[0], MOMENTS[1], 500),
+        ["mean must be that of the genotypes 0, 1 and 2 of target; it is a sum of n rows"],
     ),
     Call(
         "p-values as the scores of a game",
