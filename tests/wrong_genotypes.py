@@ -352,6 +352,44 @@ GENETICS = [
                 ["The rows seem to be terms of a regression", "mialeak.influence_of"],
             ),
             (
+                "means of groups of each age and sex",
+                {
+                    "age": np.repeat(["18-39", "40-59", "60+"], 2),
+                    "sex": [0, 1] * 3,
+                    "bmi": [25.3, 26.1, 27.2, 26.9, 27.4, 26.3],
+                },
+                ["Each combination of the values of column 'age', 'sex' has one row"],
+            ),
+            (
+                "kinship of pairs",
+                {
+                    "ID1": [f"P{k % 7}" for k in range(20)],
+                    "ID2": [f"P{k % 9}" for k in range(20)],
+                    "kinship": [0.01 * k for k in range(20)],
+                },
+                ["The rows seem to be pairs of persons, by column 'ID1', 'ID2'"],
+            ),
+            (
+                "expression with a row for each gene",
+                {"x": [f"ENSG{k:011}" for k in range(60)], "P1": [k * k % 17 for k in range(60)]},
+                ["The rows seem to be genes or probes, by column 'x'", "Transpose the table"],
+            ),
+            (
+                "a table of survival",
+                {"time": [0.0, 3.0, 6.0, 9.0], "n_risk": [90, 85, 70, 64], "s": [1, 0.9, 0.8, 0.7]},
+                ["Column 'n_risk' seems to count the persons"],
+            ),
+            (
+                "hazard ratios with intervals",
+                {"HR": [1.1, 1.4, 0.8], "lower": [0.9, 1.1, 0.5], "upper": [1.3, 1.9, 1.2]},
+                ["The rows seem to be terms of a regression, by column 'HR', 'lower', 'upper'"],
+            ),
+            (
+                "99.9 for no measure",
+                {"bmi": [99.9 if k % 30 == 0 else 20.0 + k % 13 / 10 for k in range(90)]},
+                ["99.9 is counted as a value", "pass missing=['99.9']"],
+            ),
+            (
                 "the first table of a paper",
                 {
                     "characteristic": ["age", "male", "bmi", "hb"],
@@ -366,6 +404,15 @@ GENETICS = [
         "sums of counts in place of means",
         lambda: mean_tradeoff(SOMEONE, 500 * MOMENTS[0], MOMENTS[1], 500),
         ["mean must be that of the genotypes 0, 1 and 2 of target; it is a sum of n rows"],
+    ),
+    Call(
+        "a register with each person twice",
+        lambda: mean_leakage(
+            pd.DataFrame(GENOTYPES[:300, :40]),
+            population=pd.DataFrame(np.tile(GENOTYPES[:900, :40], (2, 1))),
+        ),
+        ["Of population: each of 900 different rows occurs twice"],
+        cautioned=True,
     ),
     Call(
         "p-values as the scores of a game",

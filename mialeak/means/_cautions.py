@@ -18,6 +18,7 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
 from mialeak.means._allele_cautions import allele_cautions, allele_number_cautions
+from mialeak.means._row_cautions import row_cautions
 
 __all__ = ["cautions_of", "noise_cautions", "refuse_sites"]
 
@@ -30,7 +31,10 @@ _VARIANT = re.compile(
 )
 #: Pairs of columns that a list of variants has, in small letters.
 _OF_VARIANTS = [
-    ({"chrom", "#chrom", "chr", "chromosome"}, {"pos", "bp", "position"}),
+    (
+        {"chrom", "#chrom", "chr", "chromosome"},
+        {"pos", "bp", "position", "genpos", "base_pair_location"},
+    ),
     ({"ref"}, {"alt"}),
     ({"ac"}, {"an"}),
 ]
@@ -49,6 +53,7 @@ _PERSON = re.compile(
 )
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
+    r"n[_. ]risk|(number[_. ])?at[_. ]risk|n[_. ]events?|"
     r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
     re.IGNORECASE,
 )
@@ -66,55 +71,6 @@ _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, commas between thousands, or a sign of per cent.
 _FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
-#: Names of first and last rows that sum up the others, in small letters.
-_SUMMARIES = {
-    "total",
-    "totals",
-    "sum",
-    "summe",
-    "gesamt",
-    "somme",
-    "grand_total",
-    "all",
-    "overall",
-    "mean",
-    "means",
-    "average",
-    "avg",
-    "mittelwert",
-    "moyenne",
-    "media",
-    "median",
-    "sd",
-    "std",
-    "stdev",
-    "std_dev",
-    "standard_deviation",
-    "se",
-    "sem",
-    "min",
-    "max",
-    "minimum",
-    "maximum",
-    "n",
-    "count",
-    "af",
-    "ac",
-    "an",
-    "maf",
-    "freq",
-    "frequency",
-    "missing",
-}
-#: Names of columns of regressions, in small letters: p-values, and what stands beside them.
-_P_VALUES = re.compile(r"p|sig\.?|p[_. -]?val(ue)?s?|pr\(>\|[tz]\|\)|p>\|[tz]\|", re.IGNORECASE)
-_ESTIMATES = re.compile(
-    r"estimate|coef(f|ficients?)?\.?|beta|odds[_. ]ratio|or|hr|rr|std[_. ]*err(or)?\.?|se|"
-    r"statistic|[tz]([_. ]?(value|stat))?",
-    re.IGNORECASE,
-)
-#: A number of persons in the name of a column.
-_GROUP_OF = re.compile(r"\bn\s*=\s*\d", re.IGNORECASE)
 #: Share of the rows that a code of a missing genotype has at most.
 _RARE = 0.05
 #: So many columns of genotypes make a table one of genotypes.
@@ -180,8 +136,7 @@ def cautions_of(
     cautions += allele_cautions(
         factors, {**texts, **{k: values for k, (values, _) in held.items()}}
     )
-    cautions += _of_summary_rows(factors, texts)
-    cautions += _of_results(factors, held)
+    cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         cautions += _of_company([*counts, *letters], published)
@@ -262,52 +217,6 @@ def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
                 f"it marks a missing value, pass missing=['{code:g}']."
             )
     return cautions
-
-
-def _of_summary_rows(factors: Mapping[Any, Factor], texts: Mapping[Any, list[str]]) -> list[str]:
-    """A caution for first or last rows that are called Total, Mean, SD or N."""
-    for name, words in texts.items():
-        codes = factors[name].codes
-        if len(words) < max(_SITES, 0.9 * len(codes)):
-            continue
-        for order in (range(len(codes) - 1, -1, -1), range(len(codes))):
-            named = []
-            for row in order:
-                word = factors[name].value(int(codes[row])) if codes[row] >= 0 else None
-                if re.sub(r"[\W_]+", "_", str(word).strip(" :*").lower()) not in _SUMMARIES:
-                    break
-                named.append(word)
-            if 0 < len(named) <= _SITES:
-                end = "last" if order[0] else "first"
-                return [
-                    f"The {end} rows are called {listed(named)} in column {name!r}, and are taken "
-                    "for persons here. Take them out."
-                ]
-    return []
-
-
-def _of_results(
-    factors: Mapping[Any, Factor], held: Mapping[Any, tuple[FloatArray, IntArray]]
-) -> list[str]:
-    """A caution for rows that are terms of a regression, or the lines of a table of groups."""
-    tested = [k for k in held if _P_VALUES.fullmatch(str(k).strip()) and _are_within(held[k][0])]
-    shown = [name for name in held if _ESTIMATES.fullmatch(str(name).strip())]
-    groups = [name for name in factors if _GROUP_OF.search(str(name))]
-    if (tested and shown) or len(shown) > 2:
-        what, columns = "terms of a regression", [*shown, *tested]
-    elif groups:
-        what, columns = "lines of a table of groups", groups
-    else:
-        return []
-    return [
-        f"The rows seem to be {what}, by column {listed(columns)}. Each row is taken for one "
-        "person here. Take the table from which they were computed, with a row for each person; "
-        "of a regression, mialeak.influence_of computes the leakage about a person."
-    ]
-
-
-def _are_within(values: FloatArray) -> bool:
-    return bool(values.min() >= 0.0 and values.max() <= 1.0)
 
 
 def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:

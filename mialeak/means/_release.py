@@ -158,6 +158,12 @@ class Release:
         return names
 
     @cached_property
+    def row_cautions(self) -> list[str]:
+        """Cautions about rows that are no persons, or persons several times."""
+        codes = [column.factor.codes for column in self.categories if column.factor is not None]
+        return cautions_of_matrix(self.numbers, codes)
+
+    @cached_property
     def repeats(self) -> list[str]:
         """A caution where columns taken as independent follow from others."""
         names = [column.name for column in self.columns if column.factor is None]
@@ -396,9 +402,6 @@ def release_of(
         for name, factor in described.items()
     }
     dropped = missing.size - places.size
-    cautions += cautions_of_matrix(
-        matrix, [column.factor.codes for column in published if column.factor is not None]
-    )
     notes = getattr(table, "notes", ())
     return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
 

@@ -281,7 +281,14 @@ class MeanReport(Result):
         """Why the table or noise is probably not what was meant, with the cure; often none."""
         independent = self.covariance == "diagonal" or self.exact
         repeats = self._release.repeats if independent else []
-        return (*self._release.cautions, *repeats, *noise_cautions(self.noise_std))
+        people = [] if self._register is None else self._register.release.row_cautions
+        return (
+            *self._release.cautions,
+            *self._release.row_cautions,
+            *repeats,
+            *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
+            *noise_cautions(self.noise_std),
+        )
 
     @cached_property
     def warnings(self) -> list[str]:
