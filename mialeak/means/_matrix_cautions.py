@@ -118,7 +118,7 @@ def _near_pairs(
     near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
     if bits.size > 1:
         near += _pairs(keys - _hashed(matrix[:, bits], weights[bits]).sum(axis=1)) - equal
-    return near
+    return float(near)
 
 
 def _of_summaries(matrix: FloatArray) -> list[str]:
