@@ -91,9 +91,9 @@ def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) ->
         if len(order) < 2 * _SITES:
             continue
         pairs = list(zip(order[::2], order[1::2], strict=True))
-        rows = len(factors[order[0]].codes)
-        unlike = [_unlike(shares[a], shares[b], rows) for a, b in pairs]
-        apart = [_unlike(shares[a], shares[b], rows) for (_, a), (b, _) in pairwise(pairs)]
+        persons = len(factors[order[0]].codes)
+        unlike = [_unlike(shares[a], shares[b], persons) for a, b in pairs]
+        apart = [_unlike(shares[a], shares[b], persons) for (_, a), (b, _) in pairwise(pairs)]
         level = max(float(np.mean(unlike)), 1.0)
         if _correlation(factors, pairs) > _LINKED:
             continue
