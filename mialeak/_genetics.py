@@ -29,6 +29,8 @@ _BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00
 _SEX = re.compile(
     r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*)", re.IGNORECASE
 )
+#: The place of a site whose position is unknown.
+_UNPLACED = re.compile(r"[^:]*:(0|-\d+):")
 #: Code of a missing genotype of bed-reader, and sites read at once.
 _NO_GENOTYPE, _SITES = -127, 4096
 #: So many sites are named in a note.
@@ -68,10 +70,16 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
     table = GenotypeTable(sample=np.array(people, dtype=object))
     missing: dict[str, int] = {}
     constant = 0
+    places: set[str] = set()
     for name, place, counts in found:
         key = name if name and name not in table else place
-        if key in table:
-            raise ValueError(f"{file} must hold each site once; it holds {key!r} twice")
+        if key in table or place in places:
+            raise ValueError(
+                f"{file} must hold each site once; it holds {place!r} twice. Remove repeated "
+                "sites first (bcftools norm --rm-dup exact, plink2 --rm-dup)"
+            )
+        if _UNPLACED.match(place) is None:
+            places.add(place)
         absent = counts < 0
         if absent.any():
             missing[key] = int(np.count_nonzero(absent))
@@ -138,6 +146,8 @@ def _vcf_sites(
     def sites() -> Iterator[tuple[str, str, Counts]]:
         for site in reader:
             kind = None
+            if site.CHROM.startswith("#"):
+                file.damaged("VCF", "a second header is among its sites; join VCF by bcftools")
             if not _autosomal(site.CHROM):
                 kind = "on X, Y or the mitochondrion"
             elif len(site.ALT) != 1:

@@ -42,8 +42,10 @@ MARKERS = frozenset(
 _BELOW = frozenset(
     -float(digit * (10**length - 1) // 9) for digit in (6, 7, 8, 9) for length in range(1, 11)
 ) | {-97.0, -98.0, -997.0, -998.0, -9997.0, -9998.0, -1.0}
-#: ... or above all others by this factor.
-_ABOVE = frozenset(10.0**length - k for length in range(2, 11) for k in (1, 2, 3, 4))
+#: ... or above all others by this factor; with one decimal or two beside measures.
+_ABOVE = frozenset(10.0**length - k for length in range(2, 11) for k in (1, 2, 3, 4)) | {
+    float(f"{10**length - 1}.{'9' * decimals}") for length in range(2, 6) for decimals in (1, 2)
+}
 _FACTOR = 2.0
 #: All of them.
 MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE))

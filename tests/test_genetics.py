@@ -152,6 +152,13 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):
     refused(tmp_path / "t.bed", "each person once; it names '0:p' twice")
     refused(write_vcf(tmp_path / "x.vcf", "abcd", LINES[5:7]), "biallelic sites of autosomes")
     whole = (cohort / "cohort.vcf").read_bytes()
+    (tmp_path / "joined.vcf").write_bytes(whole + whole)
+    refused(tmp_path / "joined.vcf", "a second header is among its sites")
+    lines = [*LINES[:1], (*LINES[0][:2], "rs77", *LINES[0][3:])]
+    refused(
+        write_vcf(tmp_path / "again.vcf", "abcd", lines),
+        "each site once; it holds .1:10:A:G. twice. .*bcftools",
+    )
     (tmp_path / "cut.vcf").write_bytes(whole[:-700])
     refused(tmp_path / "cut.vcf", "damaged VCF file .it ends within a line")
     (tmp_path / "cut.vcf.gz").write_bytes((cohort / "cohort.vcf.gz").read_bytes()[:-900])

@@ -121,6 +121,7 @@ CLEAN = [
     "_io",
     "_labels",
     "_markers",
+    "_moments",
     "_numerics",
     "_opening",
     "_results",

@@ -236,6 +236,28 @@ def test_names_that_end_in_numbers_are_those_of_persons():
         assert not mean_leakage(pd.DataFrame(rows).assign(name=names)).cautions
 
 
+def test_tables_of_people_have_no_caution():
+    """Of few sites and of more sites than people, rare variants, answers, and households."""
+    rng = np.random.default_rng(11)
+    rare = rng.binomial(2, rng.beta(0.3, 3.0, 300), (150, 300))
+    common = rng.normal(size=(200, 1)) > rng.normal(size=20) + 0.3 * rng.normal(size=(200, 20))
+    homes = np.repeat(np.arange(150), 2)
+    tables = [GENOTYPES[:60], GENOTYPES[:300, :50], CARRIES[:300, :50], rare, common * 1]
+    tables += [GENOTYPES[:300, :50].cumsum(axis=1), rng.binomial(4, 0.3, (200, 12))]
+    for table in tables:
+        for structure in ("auto", "diagonal"):
+            assert mean_leakage(pd.DataFrame(table), structure=structure).cautions == ()
+    before = rng.binomial(1, rng.uniform(0.1, 0.9, 12), (300, 12))
+    after = np.where(rng.random((300, 12)) < 0.8, before, 1 - before)
+    frame = {f"q{k}_1": each for k, each in enumerate(before.T)}
+    assert mean_leakage(frame | {f"q{k}_2": v for k, v in enumerate(after.T)}).cautions == ()
+    answers = rng.binomial(3, rng.uniform(0.3, 0.7, 12), (300, 12))
+    assert mean_leakage(pd.DataFrame(answers)).cautions == ()
+    frame = {"size": 1 + homes % 5, "income": rng.lognormal(9, 1, 150).round()[homes]}
+    frame["sex"] = rng.choice(["f", "m"], 300)
+    assert mean_leakage(frame).cautions == ()
+
+
 def test_matrices_that_may_be_covariances_are_taken():
     scaled = (MEASURED - MEASURES[0]) / MEASURED.std(axis=0)
     mean_tradeoff(scaled[0], np.zeros(4), MEASURES[1], 300)

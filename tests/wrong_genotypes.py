@@ -35,6 +35,12 @@ CARRIES = (GENOTYPES > 0.0).astype(float)
 CARRIER_LAW = Bernoulli(CARRIES.mean(axis=0))
 LACKING = np.where(np.arange(SOMEONE.size) % 25 == 3, -9.0, SOMEONE)
 HALVES = MOMENTS[0] / 2, MOMENTS[1] / 4
+#: The two alleles of 300 persons at each of 20 sites, side by side; their sums; and places.
+STRANDS = np.random.default_rng(2).binomial(
+    1, np.repeat(np.random.default_rng(3).uniform(0.1, 0.9, 20), 2), (300, 40)
+)
+BRED = STRANDS[:, ::2] + STRANDS[:, 1::2]
+UNREAD = np.random.default_rng(4).random((300, 40)) < 0.02
 #: Heights, weights, and markers of 300 persons: their means and correlations.
 MEASURED = np.random.default_rng(0).normal(size=(300, 4)) @ (
     np.tri(4) * [[12.0], [9.0], [0.1], [0.4]]
@@ -58,6 +64,23 @@ MIXED_UP = [
         MOMENTS[0] / 2,
         MOMENTS[0] / 2 * (1 - MOMENTS[0] / 2),
         "p * (1 - p), that of bits",
+    ),
+    ("the inverse of variances", SOMEONE, MOMENTS[0], 1 / MOMENTS[1], "near its inverse"),
+    (
+        "standard errors of frequencies",
+        SOMEONE / 2,
+        HALVES[0],
+        (HALVES[0] * (1 - HALVES[0]) / 1000) ** 0.5,
+        "in proportion to the standard deviation",
+    ),
+    ("per cent alone", SOMEONE, 50 * MOMENTS[0], MOMENTS[1], "100 * p, in per cent. "),
+    ("logs of frequencies", SOMEONE, np.log(HALVES[0]), MOMENTS[1], "be between 0 and 2"),
+    (
+        "logits of frequencies",
+        SOMEONE,
+        np.log(HALVES[0] / (1 - HALVES[0])),
+        MOMENTS[1],
+        "be between 0 and 2",
     ),
     ("the other allele", 2 - SOMEONE, *MOMENTS, "2 - target is more likely by e^144"),
     ("the other allele of all", 2 - GENOTYPES, *MOMENTS, "pass 2 - target"),
@@ -224,6 +247,171 @@ GENETICS = [
         "genotypes joined to themselves",
         lambda: mean_leakage(pd.DataFrame(np.tile(GENOTYPES[:500, :30], (2, 1)))),
         ["different rows occurs twice", "500 rows leak more than 1,000"],
+        cautioned=True,
+    ),
+    *(
+        Call(
+            title,
+            lambda table=table: mean_leakage(pd.DataFrame(table)),
+            ["columns follow from others", "counted again: exclude them"],
+            cautioned=True,
+        )
+        for title, table in (
+            ("sites that occur twice", np.tile(GENOTYPES[:300, :50], (1, 2))),
+            ("both alleles of a site", np.hstack([GENOTYPES[:300, :50], 2 - GENOTYPES[:300, :50]])),
+            (
+                "a column of bits for each genotype",
+                (GENOTYPES[:300, :50, np.newaxis] == [0.0, 1.0, 2.0]).reshape(300, -1) * 1.0,
+            ),
+        )
+    ),
+    *(
+        Call(
+            title,
+            lambda rows=rows: mean_leakage(pd.DataFrame(np.vstack(rows))),
+            says,
+            cautioned=True,
+        )
+        for title, rows, says in (
+            (
+                "frequencies below genotypes",
+                [GENOTYPES[:300, :40], (GENOTYPES[:300, :40].mean(axis=0) / 2).round(4)],
+                ["The last row is half the mean"],
+            ),
+            (
+                "frequencies above genotypes",
+                [(GENOTYPES[:300, :40].mean(axis=0) / 2).round(4), GENOTYPES[:300, :40]],
+                ["The first row is half the mean"],
+            ),
+            (
+                "counts, frequencies and persons below genotypes",
+                [GENOTYPES[:300, :40]]
+                + [f * GENOTYPES[:300, :40].sum(axis=0) for f in (1, 1 / 600)]
+                + [np.full(40, 600.0)],
+                ["Row 300 (row 0 is the first) is the sum", "Take the last 3 rows out"],
+            ),
+            (
+                "rounded means and deviations below measures",
+                [MEASURED.round(3), MEASURED.mean(axis=0).round(2), MEASURED.std(axis=0).round(2)],
+                ["Row 300 (row 0 is the first) is the mean", "Take the last 2 rows out"],
+            ),
+            (
+                "a file joined to another that has some of its persons",
+                [MEASURED.round(2), MEASURED[40:90].round(2)],
+                ["50 of 350 rows equal an earlier one", "take each person once"],
+            ),
+        )
+    ),
+    *(
+        Call(title, lambda table=table: mean_leakage(table), says, cautioned=True)
+        for title, table, says in (
+            (
+                "two columns of bits for each site",
+                {f"{k // 2}_{1 + k % 2}": each for k, each in enumerate(STRANDS.T)},
+                ["Columns '0_1' and '0_2', and 19 pairs more, seem to be the two alleles"],
+            ),
+            (
+                "the alleles of a .ped file",
+                {
+                    str(k): np.where(each > 0, *["AC", "GT"][k // 2 % 2])
+                    for k, each in enumerate(STRANDS.T)
+                },
+                ["and 19 pairs more, seem to be the two alleles", "Add the two"],
+            ),
+            (
+                "the alleles of a .ped file in numbers, 0 for none",
+                {str(k): np.where(UNREAD[:, k], 0, each + 1) for k, each in enumerate(STRANDS.T)},
+                ["and 19 pairs more, seem to be the two alleles", "Add the two"],
+            ),
+            (
+                "11, 12 and 22",
+                {f"s{k}": np.array([11, 12, 22])[each] for k, each in enumerate(BRED.T)},
+                ["Numbers such as 22", "name two alleles"],
+            ),
+            (
+                "1, 2 and 3 for genotypes, 0 for none",
+                {f"s{k}": np.where(UNREAD[:, k], 0, each + 1) for k, each in enumerate(BRED.T)},
+                ["0 is counted as a value like 1, 2 and 3", "pass missing=['0']"],
+            ),
+            (
+                "rows called Mean and SD, of other columns",
+                {
+                    "patient": [f"P{k}" for k in range(60)] + ["Mean:", "SD"],
+                    "hb": [10.0 + k % 7 for k in range(60)] + [13.0, 2.0],
+                },
+                ["The last rows are called 'SD', 'Mean:' in column 'patient'"],
+            ),
+            (
+                "terms of a regression",
+                {
+                    "term": ["a", "b", "c", "d"],
+                    "estimate": [0.1, 0.2, 0.4, 0.3],
+                    "std.error": [0.1, 0.3, 0.2, 0.2],
+                    "p.value": [0.3, 0.5, 0.05, 0.1],
+                },
+                ["The rows seem to be terms of a regression", "mialeak.influence_of"],
+            ),
+            (
+                "means of groups of each age and sex",
+                {
+                    "age": np.repeat(["18-39", "40-59", "60+"], 2),
+                    "sex": [0, 1] * 3,
+                    "bmi": [25.3, 26.1, 27.2, 26.9, 27.4, 26.3],
+                },
+                ["Each combination of the values of column 'age', 'sex' has one row"],
+            ),
+            (
+                "kinship of pairs",
+                {
+                    "ID1": [f"P{k % 7}" for k in range(20)],
+                    "ID2": [f"P{k % 9}" for k in range(20)],
+                    "kinship": [0.01 * k for k in range(20)],
+                },
+                ["The rows seem to be pairs of persons, by column 'ID1', 'ID2'"],
+            ),
+            (
+                "expression with a row for each gene",
+                {"x": [f"ENSG{k:011}" for k in range(60)], "P1": [k * k % 17 for k in range(60)]},
+                ["The rows seem to be genes or probes, by column 'x'", "Transpose the table"],
+            ),
+            (
+                "a table of survival",
+                {"time": [0.0, 3.0, 6.0, 9.0], "n_risk": [90, 85, 70, 64], "s": [1, 0.9, 0.8, 0.7]},
+                ["Column 'n_risk' seems to count the persons"],
+            ),
+            (
+                "hazard ratios with intervals",
+                {"HR": [1.1, 1.4, 0.8], "lower": [0.9, 1.1, 0.5], "upper": [1.3, 1.9, 1.2]},
+                ["The rows seem to be terms of a regression, by column 'HR', 'lower', 'upper'"],
+            ),
+            (
+                "99.9 for no measure",
+                {"bmi": [99.9 if k % 30 == 0 else 20.0 + k % 13 / 10 for k in range(90)]},
+                ["99.9 is counted as a value", "pass missing=['99.9']"],
+            ),
+            (
+                "the first table of a paper",
+                {
+                    "characteristic": ["age", "male", "bmi", "hb"],
+                    "treated (n=300)": [62.3, 0.51, 27.1, 13.5],
+                    "control (N = 298)": [61.9, 0.49, 26.8, 13.4],
+                },
+                ["The rows seem to be lines of a table of groups, by column 'treated (n=300)'"],
+            ),
+        )
+    ),
+    Call(
+        "sums of counts in place of means",
+        lambda: mean_tradeoff(SOMEONE, 500 * MOMENTS[0], MOMENTS[1], 500),
+        ["mean must be that of the genotypes 0, 1 and 2 of target; it is a sum of n rows"],
+    ),
+    Call(
+        "a register with each person twice",
+        lambda: mean_leakage(
+            pd.DataFrame(GENOTYPES[:300, :40]),
+            population=pd.DataFrame(np.tile(GENOTYPES[:900, :40], (2, 1))),
+        ),
+        ["Of population: each of 900 different rows occurs twice"],
         cautioned=True,
     ),
     Call(

@@ -18,7 +18,8 @@ from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._cautions import cautions_of, cautions_of_matrix, refuse_sites
+from mialeak.means._cautions import cautions_of, refuse_sites
+from mialeak.means._matrix_cautions import cautions_of_matrix, repeat_cautions
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores", "release_of"]
@@ -155,6 +156,18 @@ class Release:
             if np.all(values % 1.0 == 0.0) and np.unique(values).size == self.rows:
                 names.append(column.name)
         return names
+
+    @cached_property
+    def row_cautions(self) -> list[str]:
+        """Cautions about rows that are no persons, or persons several times."""
+        codes = [column.factor.codes for column in self.categories if column.factor is not None]
+        return cautions_of_matrix(self.numbers, codes)
+
+    @cached_property
+    def repeats(self) -> list[str]:
+        """A caution where columns taken as independent follow from others."""
+        names = [column.name for column in self.columns if column.factor is None]
+        return repeat_cautions(self.numbers, names) if names else []
 
     def deviations(self, row: int) -> FloatArray:
         """How far each value of the row is from what is published, in standard deviations."""
@@ -389,7 +402,6 @@ def release_of(
         for name, factor in described.items()
     }
     dropped = missing.size - places.size
-    cautions += cautions_of_matrix(matrix)
     notes = getattr(table, "notes", ())
     return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
 

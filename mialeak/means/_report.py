@@ -284,7 +284,16 @@ class MeanReport(Report):
     @property
     def cautions(self) -> tuple[str, ...]:
         """Why the table or noise is probably not what was meant, with the cure; often none."""
-        return (*self._release.cautions, *noise_cautions(self.noise_std))
+        independent = self.covariance == "diagonal" or self.exact
+        repeats = self._release.repeats if independent else []
+        people = [] if self._register is None else self._register.release.row_cautions
+        return (
+            *self._release.cautions,
+            *self._release.row_cautions,
+            *repeats,
+            *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
+            *noise_cautions(self.noise_std),
+        )
 
     @cached_property
     def warnings(self) -> list[str]:

@@ -19,8 +19,8 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
-from mialeak._counts import require_genotype_moments
 from mialeak._labels import require_same_columns
+from mialeak._moments import require_genotype_moments
 from mialeak._numerics.distances import (
     as_mean,
     as_points,

@@ -1,0 +1,130 @@
+"""Columns of alleles in place of genotypes: two for each site, or numbers that name two alleles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, listed
+from mialeak._columns import Factor
+
+__all__ = ["allele_cautions", "allele_number_cautions"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: So many sites are looked at, and more.
+_SITES = 10
+#: Letters of alleles, and marks of none.
+_BASES, _NO_ALLELE = set("ACGT"), {"N", "0", 0.0}
+#: Names of the two columns of a person's alleles, as in rs7_1 and rs7_2.
+_ALLELE_OF = re.compile(
+    r"(.+?)[_.:/ -]?((?:a|h|hap|allele)?[12]|(?<=[_.:/ -])(?:[ab]|mat|pat))", re.IGNORECASE
+)
+#: Numbers that name two alleles.
+_TWO_ALLELES = [10.0 * first + second for first in range(1, 5) for second in range(1, 5)]
+#: Shares of the two columns of a person's alleles differ by so many squared errors at most, on
+#: average and in one pair; those of different sites by this factor more.
+_ALIKE, _MOST_UNLIKE, _UNLIKE = 3.0, 25.0, 5.0
+#: The largest mean correlation of these.
+_LINKED = 0.6
+#: Share of the rows that 0 for a missing genotype has at most, on average and in one column.
+_RARE, _MOST_RARE = 0.05, 0.1
+
+
+def allele_number_cautions(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """Cautions for 11, 12 and 22, which name alleles, and 0 for a missing one of 1, 2 and 3."""
+    known = [name for name, (values, _) in held.items() if values.size > 1]
+    paired = [k for k in known if np.isin(held[k][0], [0.0, *_TWO_ALLELES]).all()]
+    paired = [name for name in paired if (held[name][0] > 0.0).sum() > 1]
+    if len(paired) >= _SITES:
+        return [
+            f"Numbers such as {held[paired[0]][0].max():g} in column {listed(paired)} name two "
+            "alleles, and their mean is taken here. Write the count of one allele, 0, 1 or 2."
+        ]
+    coded = [k for k in known if np.isin(held[k][0], range(4)).all() and held[k][0].max() == 3.0]
+    missed = total = 0
+    for name in coded:
+        values, rows = held[name]
+        each = np.bincount(values.astype(np.intp), rows, minlength=4)
+        persons = each[1:].sum()
+        p = (each[2] / 2 + each[3]) / persons
+        balanced = abs(each[2] / persons - 2 * p * (1 - p)) < p * (1 - p) + 0.05
+        if each[0] > _MOST_RARE * each.sum() or not balanced:
+            return []
+        missed, total = missed + int(each[0]), total + int(each.sum())
+    if len(coded) < max(_SITES, len(known) / 2) or not 0 < missed <= _RARE * total:
+        return []
+    return [
+        f"0 is counted as a value like 1, 2 and 3, {missed:,} times in {len(coded):,} columns. If "
+        "it marks a missing genotype, pass missing=['0']."
+    ]
+
+
+def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) -> list[str]:
+    """A caution for two columns of each site, one for each allele of a person."""
+    shares: dict[Any, tuple[tuple[Any, ...], float]] = {}
+    for name, each in values.items():
+        kept = set(each) - _NO_ALLELE
+        levels = sorted(kept if len(each) == 3 else set(each))
+        text = all(isinstance(level, str) for level in levels)
+        if len(levels) != 2 or (text and not set(levels) <= _BASES):
+            continue
+        factor = factors[name]
+        seen = [_level(factor.value(k), text) for k in range(len(factor.levels))]
+        rows = np.bincount(factor.codes[factor.codes >= 0], minlength=len(seen))
+        first, second = (int(rows[[level == one for level in seen]].sum()) for one in levels)
+        if first + second >= (1.0 - _MOST_RARE) * len(factor.codes):
+            shares[name] = (tuple(levels), second / (first + second))
+    stems: dict[str, list[Any]] = {}
+    for name in shares:
+        part = _ALLELE_OF.fullmatch(str(name))
+        stems.setdefault(part[1] if part else str(name), []).append(name)
+    named = [name for stem in stems.values() if len(stem) == 2 for name in stem]
+    orders = [named, list(shares), list(shares)[1:]]
+    for order in orders:
+        order = order[: len(order) // 2 * 2]
+        if len(order) < 2 * _SITES:
+            continue
+        pairs = list(zip(order[::2], order[1::2], strict=True))
+        persons = len(factors[order[0]].codes)
+        unlike = [_unlike(shares[a], shares[b], persons) for a, b in pairs]
+        apart = [_unlike(shares[a], shares[b], persons) for (_, a), (b, _) in pairwise(pairs)]
+        level = max(float(np.mean(unlike)), 1.0)
+        if _correlation(factors, pairs) > _LINKED:
+            continue
+        if level < _ALIKE and max(unlike) < _MOST_UNLIKE and np.mean(apart) > _UNLIKE * level:
+            return [
+                f"Columns {pairs[0][0]!r} and {pairs[0][1]!r}, and {len(pairs) - 1:,} pairs more, "
+                "seem to be the two alleles of a person at one site, each of which is published "
+                "here. Add the two: write the count of one allele, 0, 1 or 2."
+            ]
+    return []
+
+
+def _level(value: Any, text: bool) -> Any:
+    return value if text or not isinstance(value, str) else float(value)
+
+
+def _correlation(factors: Mapping[Any, Factor], pairs: list[tuple[Any, Any]]) -> float:
+    """The mean correlation of some of the pairs: that of alleles is small, of copies large."""
+    return float(
+        np.mean(
+            [
+                abs(np.corrcoef(factors[a].codes == 0, factors[b].codes == 0)[0, 1])
+                for a, b in pairs[:_SITES]
+            ]
+        )
+    )
+
+
+def _unlike(a: tuple[Any, float], b: tuple[Any, float], rows: int) -> float:
+    """The squared difference of two shares, in variances; infinite for different levels."""
+    if a[0] != b[0]:
+        return np.inf
+    p = min(max((a[1] + b[1]) / 2, 0.5 / rows), 1 - 0.5 / rows)
+    return (a[1] - b[1]) ** 2 / (2 * p * (1 - p) / rows)

@@ -1,0 +1,223 @@
+"""What the numbers of a table show to be wrong, whatever the names of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray
+from mialeak._numerics.distances import kernel_blocks
+
+__all__ = ["cautions_of_matrix", "repeat_cautions"]
+
+#: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
+#: factor the variance between rows is above that between columns, and that within, if they are.
+_SIDE, _RATIO = 20, 20.0
+#: Rows of a description by pandas: the number of rows, mean, deviation and five quantiles.
+_DESCRIPTION = 8
+#: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
+#: the largest probability that a person is so near by chance.
+_TAIL, _HEAD, _DECIMALS, _CHANCE = 6, 3, 8, 1e-4
+#: Relative difference of a sum or a mean that was not rounded.
+_ROUNDED = 1e-6
+#: Equal rows are copies if they are so many, and this share of the rows, and pairs that agree in
+#: all columns but one are fewer by this factor; of so many columns one is left out.
+_COPIES, _COPIED, _NEAR, _OMITTED = 3, 0.01, 2, 32
+#: Columns that follow from others: looked at so many at once and in all; their share of the
+#: columns at least, their variance given the others at most, and rows that vary at least.
+_BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
+#: Relative difference of the projections of columns that are equal.
+_EQUAL = 1e-9
+
+
+def cautions_of_matrix(
+    matrix: FloatArray, categories: Sequence[npt.NDArray[Any]] = ()
+) -> list[str]:
+    """Cautions for matrices of pairs, sums, copies of rows, and transposed genotypes.
+
+    `categories` are the codes of the columns that are published beside the numbers.
+    """
+    rows, columns = matrix.shape
+    if rows == columns > 2 and not (matrix != matrix.T).any():
+        return [
+            f"The {rows:,} columns are symmetric to the {rows:,} rows, as in a matrix of "
+            "correlations, relationships or distances. Take the table of which it was computed, "
+            "with a row for each person."
+        ]
+    cautions = _of_summaries(matrix) + _of_copies(matrix, categories)
+    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
+        return cautions
+    if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
+        return cautions
+    by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
+    between = columns * by_row.var(ddof=1), rows * by_column.var(ddof=1)
+    within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
+    if between[0] < _RATIO * max(between[1], within):
+        return cautions
+    return [
+        *cautions,
+        f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
+        "row is taken for a person here. Transpose the table if its rows are sites.",
+    ]
+
+
+def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
+    """A caution where the number of each different row has a common divisor, or rows are copies."""
+    rows, columns = matrix.shape
+    if rows < 2 * _SIDE:
+        return []
+    weights = 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
+    keys = np.empty(rows, np.uint64)
+    for block in kernel_blocks(matrix, matrix=False):
+        keys[block] = _hashed(matrix[block], weights).sum(axis=1, dtype=np.uint64)
+    for k, codes in enumerate(categories, 1):
+        keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
+    _, times = np.unique(keys, return_counts=True)
+    copies = int(np.gcd.reduce(times))
+    if copies >= 2 and times.size >= _SIDE:
+        often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
+        return [
+            f"Each of {times.size:,} different rows occurs {often}. If a file was joined to "
+            f"itself, take each row once: {rows // copies:,} rows leak more than {rows:,}."
+        ]
+    extra = rows - times.size
+    if not max(_COPIES, _COPIED * rows) <= extra <= rows / 2 or columns < 2:
+        return []
+    if _near_pairs(matrix, keys, weights) * _NEAR > _pairs(keys):
+        return []
+    return [
+        f"{extra:,} of {rows:,} rows equal an earlier one in all columns, and "
+        "next to none in all but one, as different persons would. If files that share persons "
+        "were joined, take each person once: more rows seem to leak less."
+    ]
+
+
+def _hashed(values: FloatArray, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    return (bits ^ (bits >> np.uint64(32))) * weights
+
+
+def _pairs(keys: npt.NDArray[np.uint64]) -> int:
+    """The number of pairs of equal keys."""
+    times = np.unique(keys, return_counts=True)[1]
+    return int((times * (times - 1) // 2).sum())
+
+
+def _near_pairs(
+    matrix: FloatArray, keys: npt.NDArray[np.uint64], weights: npt.NDArray[np.uint64]
+) -> float:
+    """The number of pairs of rows that differ in one column, or in columns of bits alone."""
+    columns = matrix.shape[1]
+    equal = _pairs(keys)
+    bits = np.flatnonzero(((matrix == 0.0) | (matrix == 1.0)).all(axis=0))
+    chosen = np.random.default_rng(1).permutation(columns)[:_OMITTED]
+    without = [_hashed(matrix[:, [j]], weights[[j]]).ravel() for j in chosen]
+    near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
+    if bits.size > 1:
+        near += _pairs(keys - _hashed(matrix[:, bits], weights[bits]).sum(axis=1)) - equal
+    return float(near)
+
+
+def _of_summaries(matrix: FloatArray) -> list[str]:
+    """A caution for first or last rows that sum up the others, or a table of summaries alone."""
+    rows, columns = matrix.shape
+    if rows == _DESCRIPTION and columns > 1:
+        quantiles = matrix[3:]
+        if (matrix[0] == matrix[0, 0]).all() and not (np.diff(quantiles, axis=0) < 0.0).any():
+            return [
+                "The 8 rows seem to be a description: the number of rows, mean, standard "
+                "deviation and quantiles. Take the table of which it was computed."
+            ]
+    if rows <= _SIDE:
+        return []
+    total = matrix.sum(axis=0)
+    for last, most in ((True, _TAIL), (False, _HEAD)):
+        for size in range(1, most + 1):
+            apart, others = (
+                (matrix[-size:], matrix[:-size]) if last else (matrix[:size], matrix[size:])
+            )
+            row = apart[0 if last else -1]
+            name = _summary(row, (total - apart.sum(axis=0)) / len(others), others)
+            if name is None:
+                continue
+            end, beside = ("last", "above") if last else ("first", "below")
+            if size == 1:
+                return [f"The {end} row is {name} of the others, not a person. Take it out."]
+            place = rows - size if last else size - 1
+            return [
+                f"Row {place:,} (row 0 is the first) is {name} of the rows {beside} it, not a "
+                f"person. Take the {end} {size} rows out."
+            ]
+    return []
+
+
+def _summary(row: FloatArray, mean: FloatArray, others: FloatArray) -> str | None:
+    """What a row is of the others, in all columns: the sum, the mean, or half of it."""
+    scaled = np.multiply.outer(10.0 ** np.arange(_DECIMALS), row)
+    whole = np.abs(scaled - np.rint(scaled)) <= np.maximum(_ROUNDED, 1e-9 * np.abs(scaled))
+    decimals = np.flatnonzero(whole.all(axis=1))
+    unit = 0.5 * 0.1 ** float(decimals[0]) if decimals.size else 0.0
+    for name, factor in (
+        ("the sum", float(len(others))),
+        ("the mean", 1.0),
+        ("half the mean", 0.5),
+    ):
+        summary = factor * mean
+        allowed = np.maximum(unit * (1.0 + 1e-9), _ROUNDED * np.abs(summary))
+        if not (np.abs(row - summary) <= allowed).all() or not summary.any():
+            continue
+        outside = (summary > others.max(axis=0)) | (summary < others.min(axis=0))
+        outside &= factor > 1.0
+        near = np.abs(others - summary) <= allowed
+        if not outside.any() and (unit == 0.5 or near.all(axis=1).any()):
+            continue  # a row of whole numbers, or one like those of other persons
+        std = np.maximum(others.std(axis=0), 1e-300)
+        by_chance = np.minimum(np.maximum(near.mean(axis=0), 0.8 * allowed / std), 1.0)
+        if np.where(outside, 0.0, by_chance).prod() < _CHANCE:
+            return name
+    return None
+
+
+def repeat_cautions(matrix: FloatArray, names: Sequence[Any]) -> list[str]:
+    """A caution where columns taken as independent follow from others.
+
+    These are equal but for sign and unit, such as the two alleles of a site, or few of them
+    determine another, such as a column of bits for each value.
+    """
+    rows = len(matrix)
+    mean, std = matrix.mean(axis=0), matrix.std(axis=0)
+    highest = np.maximum(matrix.max(axis=0) - mean, mean - matrix.min(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        varied = np.flatnonzero((std > 0.0) & (_VARYING * highest**2 <= rows * std**2))
+    if rows < _SIDE or varied.size < 2:
+        return []
+    weights = np.random.default_rng(0).normal(size=(2, rows))
+    weights -= weights.mean(axis=1, keepdims=True)
+    first, second = (weights @ matrix)[:, varied] / std[varied]
+    second *= np.sign(first)
+    first = np.abs(first)
+    order = np.argsort(first, kind="stable")
+    near = np.abs(np.diff(first[order])) <= _EQUAL * rows**0.5
+    near &= np.abs(np.diff(second[order])) <= _EQUAL * rows**0.5
+    twins = np.flatnonzero(near)
+    if twins.size >= _SHARE * varied.size:
+        pair = sorted(varied[order[[twins[0], twins[0] + 1]]])
+        count, seen = twins.size, varied.size
+        shown = f"such as column {names[pair[1]]!r} from {names[pair[0]]!r}"
+    else:
+        seen = min(varied.size, _COLUMNS)
+        width = min(_BLOCK, rows // 4)
+        count, shown = 0, "such as the last of the columns of bits for each value"
+        for start in range(0, seen if width > 1 else 0, max(width, 1)):
+            place = varied[start : min(start + width, seen)]
+            part = (matrix[:, place] - mean[place]) / std[place]
+            count += int((np.linalg.eigvalsh(part.T @ part / rows) < _FREE).sum())
+        if not count >= max(1.0, _SHARE * seen):
+            return []
+    return [
+        f"{count:,} of {seen:,} columns follow from others, {shown}. Columns are taken as "
+        "independent here, so that these are counted again: exclude them."
+    ]

@@ -1,0 +1,178 @@
+"""Rows that are no persons by the names of rows and columns: results, genes, groups, totals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, listed
+from mialeak._columns import Factor
+
+__all__ = ["row_cautions"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: So many values of a column are enough to see what it holds, and rows to see that they differ.
+_LOOKED_AT, _SITES = 50, 10
+#: Names of first and last rows that sum up the others, in small letters.
+_SUMMARIES = {
+    "total",
+    "totals",
+    "sum",
+    "summe",
+    "gesamt",
+    "somme",
+    "grand_total",
+    "all",
+    "overall",
+    "mean",
+    "means",
+    "average",
+    "avg",
+    "mittelwert",
+    "moyenne",
+    "media",
+    "median",
+    "sd",
+    "std",
+    "stdev",
+    "std_dev",
+    "standard_deviation",
+    "se",
+    "sem",
+    "min",
+    "max",
+    "minimum",
+    "maximum",
+    "n",
+    "count",
+    "af",
+    "ac",
+    "an",
+    "maf",
+    "freq",
+    "frequency",
+    "missing",
+}
+#: Names of columns of regressions, in small letters: p-values, and what stands beside them.
+_P_VALUES = re.compile(r"p|sig\.?|p[_. -]?val(ue)?s?|pr\(>\|[tz]\|\)|p>\|[tz]\|", re.IGNORECASE)
+_ESTIMATES = re.compile(
+    r"estimate|coef(f|ficients?)?\.?|beta|odds[_. ]ratio|or|hr|rr|std[_. ]*err(or)?\.?|se|"
+    r"statistic|[tz]([_. ]?(value|stat))?|-?log10[_. ]?p|(ci[_. ]?)?(lower|upper)([_. ]?(ci|95))?",
+    re.IGNORECASE,
+)
+#: Names of genes and probes, and of columns of such names and of pairs of persons.
+_GENE = re.compile(r"ENS[A-Z]*[GTP]\d{8,}(\.\d+)?|cg\d{8}|ILMN_\d+|NM_\d+(\.\d+)?")
+_GENES = re.compile(
+    r"(gene|cpg|probe|transcript|protein|feature|taxon|otu|asv)([_. ]?(id|name|symbol))?|ensembl",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(r"(f?id|iid|sample|person|individual)[_. ]?([12])", re.IGNORECASE)
+#: A number of persons in the name of a column.
+_GROUP_OF = re.compile(r"\bn\s*=\s*\d", re.IGNORECASE)
+
+
+def row_cautions(
+    factors: Mapping[Any, Factor],
+    texts: Mapping[Any, list[str]],
+    held: Mapping[Any, tuple[FloatArray, IntArray]],
+) -> list[str]:
+    """A sentence for each suspicion that rows are no persons.
+
+    `texts` are the values of each column of text, `held` the numbers and rows of the others.
+    """
+    return [
+        *_of_summary_rows(factors, texts),
+        *_of_results(factors, held),
+        *_of_other_rows(factors, held),
+    ]
+
+
+def _of_other_rows(
+    factors: Mapping[Any, Factor], held: Mapping[Any, tuple[FloatArray, IntArray]]
+) -> list[str]:
+    """Cautions for rows that are genes, pairs of persons, or groups of all combinations."""
+    take = "Each row is taken for one person here."
+    rows = max((len(factor.codes) for factor in factors.values()), default=0)
+    for name, factor in factors.items():
+        words = [factor.value(k) for k in range(len(factor.levels))] if name not in held else []
+        named = [word for word in words[:_LOOKED_AT] if _GENE.fullmatch(str(word))]
+        unique = rows > _SITES and len(words) > 0.9 * rows
+        if unique and (_GENES.fullmatch(str(name).strip()) or 2 * len(named) > _LOOKED_AT):
+            return [
+                f"The rows seem to be genes or probes, by column {name!r} ({words[0]!r}). {take} "
+                "Transpose the table if its columns are persons."
+            ]
+    pairs = [part for part in (_PAIR.fullmatch(str(name).strip()) for name in factors) if part]
+    if {part[2] for part in pairs} == {"1", "2"}:
+        return [
+            f"The rows seem to be pairs of persons, by column {listed(factors, most=2)}. {take}"
+        ]
+    keys = [name for name in factors if name not in held or _are_whole(held[name][0])]
+    others = [name for name in held if name not in keys]
+    levels = [np.unique(factors[name].codes).size for name in keys]
+    codes = np.array([factors[name].codes for name in keys]).T
+    if len(keys) < 2 or not others or min(levels) < 2 or math.prod(levels) != rows:
+        return []
+    if len(np.unique(codes, axis=0)) < rows:
+        return []
+    return [
+        f"Each combination of the values of column {listed(keys)} has one row, as groups have. "
+        f"{take} Take a table with a row for each person; of published means of n persons, "
+        "mialeak.mean_tradeoff(target, mean, cov, n) computes the leakage about a person."
+    ]
+
+
+def _of_summary_rows(factors: Mapping[Any, Factor], texts: Mapping[Any, list[str]]) -> list[str]:
+    """A caution for first or last rows that are called Total, Mean, SD or N."""
+    for name, words in texts.items():
+        codes = factors[name].codes
+        if len(words) < max(_SITES, 0.9 * len(codes)):
+            continue
+        for order in (range(len(codes) - 1, -1, -1), range(len(codes))):
+            named = []
+            for row in order:
+                word = factors[name].value(int(codes[row])) if codes[row] >= 0 else None
+                if re.sub(r"[\W_]+", "_", str(word).strip(" :*").lower()) not in _SUMMARIES:
+                    break
+                named.append(word)
+            if 0 < len(named) <= _SITES:
+                end = "last" if order[0] else "first"
+                return [
+                    f"The {end} rows are called {listed(named)} in column {name!r}, and are taken "
+                    "for persons here. Take them out."
+                ]
+    return []
+
+
+def _of_results(
+    factors: Mapping[Any, Factor], held: Mapping[Any, tuple[FloatArray, IntArray]]
+) -> list[str]:
+    """A caution for rows that are terms of a regression, or the lines of a table of groups."""
+    tested = [k for k in held if _P_VALUES.fullmatch(str(k).strip()) and _are_within(held[k][0])]
+    shown = [name for name in held if _ESTIMATES.fullmatch(str(name).strip())]
+    groups = [name for name in factors if _GROUP_OF.search(str(name))]
+    if (tested and shown) or len(shown) > 2:
+        what, columns = "terms of a regression", [*shown, *tested]
+    elif groups:
+        what, columns = "lines of a table of groups", groups
+    else:
+        return []
+    return [
+        f"The rows seem to be {what}, by column {listed(columns)}. Each row is taken for one "
+        "person here. Take the table from which they were computed, with a row for each person; "
+        "of a regression, mialeak.influence_of computes the leakage about a person."
+    ]
+
+
+def _are_whole(values: FloatArray) -> bool:
+    return bool((np.isfinite(values) & (values == np.rint(values))).all())
+
+
+def _are_within(values: FloatArray) -> bool:
+    return bool(values.min() >= 0.0 and values.max() <= 1.0)
