@@ -166,7 +166,7 @@ def test_a_plan_with_a_register_and_published_counts(folder):
         ("outputs = []\n[limits]\nmax_leak = 1", HEAD, "Did you mean 'max_leakage'"),
         ("outputs = []\n[limits]\nmax_leakage = 2", HEAD, "must be between 0 and 1"),
         ("outputs = []\n[limits]\ndetermined = -1", HEAD, "a whole number of at least 0"),
-        ("outputs = []", HEAD + "threshold = 0\n", "a whole number of at least 1"),
+        ("outputs = []", HEAD + "threshold = 0\n", "a whole number of at least 2"),
         ("outputs = []", HEAD + "na = 'drop'\n", 'na must be "error" or "category"'),
         ("outputs = []", HEAD, "outputs must hold at least one"),
     ],
@@ -261,7 +261,7 @@ def test_means_and_estimates_with_a_mistake_are_refused():
         Release({"a": [1.0, np.inf]}).add_mean(["a"])
     with pytest.raises(ValueError, match="have one row for each of the 71 people"):
         release.add_estimate(mean_influence(np.arange(5.0)[:, None]))
-    with pytest.raises(ValueError, match="threshold must be between 1"):
+    with pytest.raises(ValueError, match="threshold must be between 2"):
         release.leakage(threshold=0)
 
 

@@ -311,6 +311,27 @@ TABLES = [
         ["--n must be a whole number", "'0.01'"],
         {"t.csv": PEOPLE},
     ),
+    *(
+        Shell(
+            f"a line that is no person: {line}",
+            f"table t.csv --na category{limit}",
+            [f"Row {row}, the {'last' if row else 'first'}, seems to be no person", "'age'"],
+            {"t.csv": PEOPLE.replace("\n", f"\n{line}\n", 1) if not row else PEOPLE + line},
+            cautioned=True,
+        )
+        for row, line, limit in (
+            (0, "years,m/f,per week", " --max-leakage 1"),
+            (200, "Total,200,", ""),
+            (200, "Source: Labour Force Survey 2024,,", ""),
+        )
+    ),
+    Shell(
+        "merged cells of a workbook, of which the first holds the value",
+        "table t.csv --na category --max-leakage 1",
+        ["In column 'sex' 198 of 200 rows have no value", "merged cells"],
+        {"t.csv": csv(["sex", "age"], ["f", *[""] * 99, "m", *[""] * 99], AGES)},
+        cautioned=True,
+    ),
     Shell(
         "thousands of columns with missing values",
         "table t.csv",

@@ -89,6 +89,7 @@ class People:
                 invalid("population", 'be a table or "independent"', value=population)
         elif population is not None:
             self._frames.append(("population", population))
+        self.frame = frame
         self._na, self._missing = na, missing
         self._columns: dict[Any, Column] = {}
         self.names = _names(frame)

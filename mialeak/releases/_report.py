@@ -13,6 +13,7 @@ from mialeak._arrays import FloatArray, as_count
 from mialeak._report.document import Document, as_text
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.releases._analysis import Analysis
+from mialeak.releases._cautions import cautions_of_release
 from mialeak.releases._design import MOST_ROWS
 from mialeak.releases._document import document
 from mialeak.releases._explanations import (
@@ -174,8 +175,11 @@ class ReleaseReport(Result):
         Upper bound of the average for the population that the people came from, with its interval:
         the leakage of the counts of all cells.  None with a population, for which `average` is
         exact or a bound without an estimate.
+    cautions : tuple of str
+        What was probably misunderstood, a sentence each: people who seem to be visits, cells or
+        the same persons twice, and marks of missing values.
     caveats : tuple of str
-        What the numbers rest on, a sentence each.
+        The cautions, and what the numbers rest on, a sentence each.
     kind : str
         "exact" or "bound": that of the average.
 
@@ -208,6 +212,7 @@ class ReleaseReport(Result):
     high: FloatArray
     exact: npt.NDArray[np.bool_]
     joint: Estimate | None
+    cautions: tuple[str, ...]
     caveats: tuple[str, ...]
     _marks: IntArray = field(repr=False)
     _counts: IntArray = field(repr=False)
@@ -330,6 +335,7 @@ def report_of(
         estimates = any(each.asymptotic for each in outputs)
         counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
         joint = estimate_max_leakage(counts, confidence=confidence)
+    cautions = tuple(cautions_of_release(people, outputs))
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )
@@ -353,7 +359,8 @@ def report_of(
         high=high,
         exact=exact,
         joint=joint,
-        caveats=(*_caveats(analysis, complete, kind, attacks), *_not_read(unread)),
+        cautions=cautions,
+        caveats=(*cautions, *_caveats(analysis, complete, kind, attacks), *_not_read(unread)),
         _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
-from mialeak._markers import lone_markers, marker_cautions
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
+from mialeak._markers import cautions_of_lines, lone_markers, marker_cautions
 from mialeak.tables._cells import all_differ, codes_of, summed
 from mialeak.tables._structure import common_divisor
 
@@ -27,24 +27,16 @@ __all__ = [
     "cautions_of_unknown",
     "identifiers",
     "is_share",
-    "is_weight",
     "log_chance_of_all_cells",
     "pairs_of_both",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Names of columns that identify persons, also households, and of survey weights, in small letters.
+#: Names of columns that identify persons, also households, in small letters.
 _IDENTIFIERS = NAMES_OF_PERSONS | {
     "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno"
 }  # fmt: skip
-_WEIGHT_WORDS = """
-weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
-sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
-ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
-"""
-_WEIGHTS = frozenset(_WEIGHT_WORDS.split())
-
 #: Words in the names of columns of shares, means, thousands and amounts, which count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
@@ -72,6 +64,7 @@ def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> 
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
     """
     cautions = marker_cautions(factors, weights) + _of_spellings(factors)
+    cautions += cautions_of_lines(factors, of_persons=weights is None)
     return cautions if weights is not None else cautions + cautions_of_persons(factors)
 
 
@@ -216,11 +209,6 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
         if other != row:
             return tuple(sorted((other, row)))
     return ()
-
-
-def is_weight(name: Any) -> bool:
-    """Whether it is the name of a column of survey weights."""
-    return str(name).strip().lower() in _WEIGHTS
 
 
 def is_share(name: Any) -> bool:
