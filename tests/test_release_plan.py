@@ -387,3 +387,17 @@ def test_results_of_acro_name_files_of_their_folder(tmp_path):
     path.write_text(path.read_text().replace("output_0_0.csv", "../x.csv"))
     with pytest.raises(ValueError, match="a file in the folder of the plan or below it"):
         Release(GRANTS).add_acro(path)
+
+
+def test_ends_that_are_written_as_text_are_those_of_numbers():
+    release = Release({"hours": ["5", "40", "80", "100"] * 5, "sex": ["f", "m"] * 10})
+    for end in (80, "80"):
+        release.add_table(["hours"], where={"hours": {"max": end}})
+        release.add_table(["sex"], where={"hours": {"min": end}})
+    one, two, other_one, other_two = (output.partition(": ")[2] for output in release.outputs)
+    assert (
+        (one, two)
+        == (other_one, other_two)
+        == ("hours, where hours <= 80", "sex, where hours >= 80")
+    )
+    assert release.leakage().n_counts == 10

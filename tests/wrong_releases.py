@@ -104,6 +104,50 @@ PLANS = [
         ["In column 'town' 237 of 240 rows have no value", "write the value into each row"],
         more='na = "category"',
     ),
+    *(
+        Shell(
+            f"a published table: {title}",
+            "release plan.toml",
+            ["output 1 of plan.toml: published must", *says],
+            {
+                "plan.toml": plan(f'{BY_TOWN}\npublished = "table.csv"\n{protect}'),
+                "people.csv": PEOPLE,
+                "table.csv": csv(["sex", "town", "n"], *zip(*CELLS, strict=True), counts),
+            },
+        )
+        for title, protect, counts, says in (
+            (
+                "marks of hidden counts",
+                "",
+                ["<10" if count < 10 else count for count in COUNTS],
+                ["hold counts; row", "holds '<10'", "Leave the field of a hidden count empty"],
+            ),
+            (
+                "counts that no rounding to 3 gives",
+                'protect = "random-round:3"',
+                COUNTS,
+                ["counts of the people after RandomRound(base=3)", "cannot be"],
+            ),
+            (
+                "multiples of 3 that are those of other people",
+                'protect = "random-round:3"',
+                [count - count % 3 + 30 for count in COUNTS],
+                ["counts of the people after RandomRound(base=3)"],
+            ),
+            (
+                "far from the counts for this noise",
+                'protect = "geometric:1"',
+                [count + 100 for count in COUNTS],
+                ["counts of the people after Geometric(epsilon=1.0)"],
+            ),
+            (
+                "no noise where the plan has it",
+                'protect = "geometric:0.1"',
+                COUNTS,
+                ["have noise", "Leave protect out"],
+            ),
+        )
+    ),
     Shell(
         "a threshold below which no group is",
         "release plan.toml",

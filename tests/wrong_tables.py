@@ -332,6 +332,55 @@ TABLES = [
         {"t.csv": csv(["sex", "age"], ["f", *[""] * 99, "m", *[""] * 99], AGES)},
         cautioned=True,
     ),
+    *(
+        Shell(
+            f"{marker} for missing, which {rule} hides",
+            f"table t.csv {rule} --max-leakage 1",
+            [f"'{marker}' is counted as a value", "'hours'", f"--missing {marker}"],
+            {"t.csv": csv(["sex", "hours"], SEXES, with_marker(HOURS, marker))},
+            cautioned=True,
+        )
+        for marker, rule in (
+            (999, "--top-code hours:60"),
+            (999, "--bin hours:10"),
+            (-9, "--bottom-code hours:20"),
+        )
+    ),
+    *(
+        Shell(
+            f"a code for another column: {rule}",
+            f"table t.csv {rule} --max-leakage 1",
+            ["Recoding makes all values of column", "in the unit of the column"],
+            {"t.csv": csv(["born", "sex"], [2024 - age for age in AGES], SEXES)},
+            cautioned=True,
+        )
+        for rule in ("--top-code born:80", "--bin born:100000", "--group-rare born:150")
+    ),
+    *(
+        Shell(
+            f"a table of counts without {how}",
+            f"table counts.csv {how}",
+            ["Column 'n', which is left out, has the name of a count", "pass --counts n"],
+            {"counts.csv": COUNTED},
+            cautioned=True,
+        )
+        for how in ("--columns age,sex", "--exclude n")
+    ),
+    *(
+        Shell(
+            f"counts that are {name}",
+            f"table counts.csv --counts {name}",
+            ["not that of shares, means or amounts", f"got '{name}'"],
+            {"counts.csv": COUNTED.replace(",n\n", f",{name}\n", 1)},
+        )
+        for name in ("weighted_n", "cum_n", "estimate", "n_000", "index")
+    ),
+    Shell(
+        "a significance level in place of the confidence, for a table",
+        "table t.csv --confidence 0.05 --max-leakage 1",
+        ["--confidence must be at least 0.5", "pass 0.95"],
+        {"t.csv": PEOPLE},
+    ),
     Shell(
         "thousands of columns with missing values",
         "table t.csv",

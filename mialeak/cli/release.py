@@ -53,8 +53,8 @@ that can be recovered included), or if the leakage on average, or about the
 riskiest row, is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
 Leakage is compared by its certified upper end: of the average, the upper end
 of the interval for the population, or with a register the exact bound.  An
-answer within the limits that has cautions, since the people may not be what was
-meant, exits with 3 unless --accept-cautions is passed.  Every error, usage
+answer within the limits that has cautions, since the people may not be what
+was meant, exits with 3 unless --accept-cautions is passed.  Every error, usage
 included, exits with 1.
 
 Examples:
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over a limit."""
     from mialeak.releases import Release
 
-    options.typed = {}
+    options.typed = {"confidence": "--confidence"}
     release = Release.from_plan(options.file)
     plan = release.plan
     assert plan is not None

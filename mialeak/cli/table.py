@@ -349,7 +349,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"person": "--person", "panel": "--panel"}
     options.typed |= {"total": "--total", "suppressed": "--suppressed"}
     options.typed |= {"secret": "--secret", "recode": "--recode", "keep": "--keep"}
-    options.typed |= {"weights": "--weight"}
+    options.typed |= {"weights": "--weight", "confidence": "--confidence"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -395,13 +395,14 @@ def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
+    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name
 
     def columns(names: Sequence[str]) -> list[str]:
         heeded = [
             name
             for name in names
             if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
+            or is_count_name(name)
             or (counts is not None and name and not name.startswith("__index_level_"))
         ]
         return list(dict.fromkeys([*wanted, *heeded]))

@@ -121,7 +121,7 @@ def _all_differ(codes: IntArray) -> bool:
 def _count_column(people: People, columns: dict[Any, IntArray]) -> Any:
     """The column that looks like the counts of all others, which are categories; None if none.
 
-    Categories have at most two thirds as many values as there are rows, but for a single one of words.
+    Categories have at most two thirds as many values as there are rows; a single one has words.
     """
     for name in filter(is_count_name, columns):
         others = [each for each in columns if each != name]

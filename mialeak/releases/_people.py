@@ -229,6 +229,8 @@ def _among(column: Column, values: Any) -> BoolArray:
 def _beyond(column: Column, end: Any, sign: int, key: str) -> BoolArray:
     """The values that are at least (sign 1) or at most (-1) the end."""
     values: Any = column.values
+    if isinstance(end, str) and is_number(end) and column.numbers() is not None:
+        end = float(end)  # the words "9" and "80" are in another order than the numbers
     if is_quantity(end):
         values = column.numbers()
     if values is None or not (is_quantity(end) or all(type(x) is type(end) for x in values)):

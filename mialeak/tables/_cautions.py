@@ -11,13 +11,15 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
 from mialeak._markers import cautions_of_lines, lone_markers, marker_cautions
 from mialeak.tables._cells import all_differ, codes_of, summed
+from mialeak.tables._counts import count_column
 from mialeak.tables._structure import common_divisor
 
 __all__ = [
     "cautions_of",
+    "cautions_of_counts_left_out",
     "cautions_of_dropped",
     "cautions_of_panel",
     "cautions_of_persons",
@@ -37,14 +39,17 @@ IntArray = npt.NDArray[np.int64]
 _IDENTIFIERS = NAMES_OF_PERSONS | {
     "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno"
 }  # fmt: skip
-#: Words in the names of columns of shares, means, thousands and amounts, which count nobody.
+#: Words in the names of columns of shares, means, thousands, amounts, estimates and sums up to a
+#: row, which count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
 mean avg average median prozent anteil quote
 turnover revenue revenues income incomes wage wages salary salaries earnings hours
 eur euro euros usd dollar dollars gbp chf dkk nok sek pln
 umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
-thousand thousands 1000 1000s tsd tusind million millions mio
+thousand thousands 1000 1000s 000 000s tsd tusind million millions mio
+weighted weight wtd gewichtet hochgerechnet estimate estimated estimates est
+cum cumulative cumulated kumuliert index rank change growth diff difference score
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
 
@@ -58,12 +63,15 @@ _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 _MOST_VALUES = 10_000
 
 
-def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
+def cautions_of(
+    factors: dict[Any, Factor], weights: IntArray | None, before: dict[Any, Factor]
+) -> list[str]:
     """A sentence for each suspicion, with the argument that cures it.
 
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
+    `before` are the columns before they were recoded: bands hide the marks of missing values.
     """
-    cautions = marker_cautions(factors, weights) + _of_spellings(factors)
+    cautions = marker_cautions(before, weights) + _of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     return cautions if weights is not None else cautions + cautions_of_persons(factors)
 
@@ -140,6 +148,19 @@ def cautions_of_uncounted_persons(
                 "its values are those of several rows. The report is about rows; if a person has "
                 f"several, pass person={name!r}."
             ]
+    return []
+
+
+def cautions_of_counts_left_out(frame: Any, factors: dict[Any, Factor]) -> list[str]:
+    """A caution for a column of counts that is left out of a table of counts taken for persons."""
+    for name in names_of(frame):
+        if name not in factors and is_count_name(name):
+            counts = dict(each_factor(frame, [name]))[name]
+            if count_column({**factors, name: counts}) == name:
+                return [
+                    f"Column {name!r}, which is left out, has the name of a count, and next to no "
+                    f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
+                ]
     return []
 
 

@@ -8,11 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, as_share
+from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
+from mialeak._results import as_confidence
 from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
+    cautions_of_counts_left_out,
     cautions_of_dropped,
     cautions_of_periods,
     cautions_of_persons,
@@ -27,7 +29,7 @@ from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import check_person, persons_report
 from mialeak.tables._protections import as_protections
-from mialeak.tables._recoding import as_recoding, recoded
+from mialeak.tables._recoding import as_recoding, cautions_of_recoding, recoded
 from mialeak.tables._register import (
     check_population,
     counts_of_table,
@@ -335,6 +337,7 @@ def table_leakage(
     columns = check_secret(secret, columns, margins, counts)
     options |= {"exclude": exclude, "missing": missing}
     factors, persons, empty, notes = read_rows(frame, columns, **options)
+    before = factors
     factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
     rows, places = persons_in(kept, persons), np.flatnonzero(kept)
@@ -345,9 +348,9 @@ def table_leakage(
     register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
     dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
     cautions += notes + cautions_of_dropped(factors, rows, dropped)
-    options = {"person": person, "whole": columns is None and exclude is None}
+    options = {"person": person, "whole": columns is None and exclude is None, "before": before}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
-    options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
+    options = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     of_person = {"counts": cells.counts, "missing": missing}
     of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
@@ -437,9 +440,14 @@ def _cautions(
     *,
     person: Any,
     whole: bool,
+    before: dict[Any, Factor],
 ) -> list[str]:
-    """What the report states first; `values` are those of the cells, `whole`: of all columns."""
-    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
+    """What the report states first; `values` are those of the cells, `whole`: of all columns.
+
+    `before` are the columns before they were recoded.
+    """
+    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons, before)]
+    cautions += cautions_of_recoding(before, factors)
     if person is None:
         cautions += cautions_of_periods(frame, factors)
     if isinstance(frame, Source) and persons is not None:
@@ -450,6 +458,8 @@ def _cautions(
         if person is None:
             cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
+            if not isinstance(frame, Source):
+                cautions += cautions_of_counts_left_out(frame, factors)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
