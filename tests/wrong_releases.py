@@ -29,8 +29,11 @@ BY_SEX, BY_TOWN = 'table = ["sex"]', 'table = ["sex", "town"]'
 LIMIT = "release plan.toml --max-row-leakage 1 --max-determined 240"
 
 
-def cautioned(title, people, says, *outputs, more=""):
-    files = {"plan.toml": plan(*(outputs or (BY_SEX, BY_TOWN)), more=more), "people.csv": people}
+def cautioned(title, people, says, *outputs, more="", register=None):
+    files = {"people.csv": people}
+    if register is not None:
+        files["register.csv"], more = register, 'population = "register.csv"'
+    files["plan.toml"] = plan(*(outputs or (BY_SEX, BY_TOWN)), more=more)
     return Shell(title, LIMIT, says, files, cautioned=True)
 
 
@@ -38,7 +41,25 @@ def marked(values, code):
     return [code if place % 20 == 7 else value for place, value in enumerate(values)]
 
 
+#: The women, and the people with each row eleven times.
+WOMEN = "".join(line for line in PEOPLE.splitlines(True) if not line.startswith("m,"))
+WEIGHTED = PEOPLE + PEOPLE.partition("\n")[2] * 10
+
 PLANS = [
+    cautioned(
+        "the women of a register of all",
+        WOMEN,
+        ["no simple random sample of the register", "differ in column 'sex'"],
+        register=PEOPLE,
+    ),
+    cautioned(
+        "a register made from the people and their weights",
+        PEOPLE,
+        ["Each cell of the register holds a multiple of 11 people", "Pass each person once"],
+        BY_TOWN,
+        'table = ["age", "sex"]',
+        register=WEIGHTED,
+    ),
     cautioned(
         "visits in place of persons",
         csv(["patient_id", *COLUMNS], [k // 2 for k in range(ROWS)], SEXES, TOWNS, AGES),

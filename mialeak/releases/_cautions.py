@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
 from mialeak._markers import cautions_of_lines, marker_cautions
+from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.releases._analysis import joined
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People
@@ -31,8 +33,13 @@ _MOST_COLUMNS = 100
 _NEARLY_ALL = 0.95
 
 
-def cautions_of_release(people: People, outputs: Sequence[Output]) -> list[str]:
-    """A sentence for each suspicion, with its cure."""
+def cautions_of_release(
+    people: People, outputs: Sequence[Output], counts: IntArray, mass: IntArray
+) -> list[str]:
+    """A sentence for each suspicion, with its cure.
+
+    `counts` are the people in each cell of the finest table, `mass` those of the population.
+    """
     counted = _names(people, [each.columns for each in outputs])
     used = _names(people, [(*each.columns, *each.where.masks, *each.weights) for each in outputs])
     factors = {name: _of_people(people, name) for name in used}
@@ -49,7 +56,45 @@ def cautions_of_release(people: People, outputs: Sequence[Output]) -> list[str]:
             cautions.append(
                 f"Every row has a value of its own in column {name!r}, as an identifier has."
             )
+    if people.in_register:
+        categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
+        cautions += _of_sample(people, categories, counts, mass)
     return cautions + _of_rows(people, used)
+
+
+def _of_sample(
+    people: People, categories: Sequence[Any], counts: IntArray, mass: IntArray
+) -> list[str]:
+    """Cautions for people who are no random sample of the register, and for one of weights."""
+    other = []
+    for name in categories:
+        column = people.column(name)
+        inside, whole = column.codes[: people.rows], column.codes[people.rows :]
+        values = len(column.values)
+        if shares_differ(np.bincount(inside, None, values), np.bincount(whole, None, values)):
+            other.append(name)
+    cautions = []
+    if other:
+        cautions.append(
+            "The people are no simple random sample of the register: their shares differ in column "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer is for a sample in "
+            "which everyone is equally likely. If they are a part of the register, pass the people "
+            "of that part; a stratified sample has no answer here (table_leakage takes strata=)."
+        )
+    counts, mass = counts[mass > 0], mass[mass > 0]
+    if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
+        cautions.append(
+            "The people show each of the register's cells, the rare ones too, which a random "
+            f"sample would not (p < {LEVEL:g}): the register may have been made from the people "
+            "and their weights. Pass the register of all."
+        )
+    divisor = int(np.gcd.reduce(mass))
+    if divisor > 1 and mass.size * math.log(divisor) >= -math.log(_CHANCE):
+        cautions.append(
+            f"Each cell of the register holds a multiple of {divisor:,} people, as if everyone "
+            f"were there {divisor:,} times. Pass each person once."
+        )
+    return cautions
 
 
 def _names(people: People, groups: Sequence[Sequence[Any]]) -> list[Any]:

@@ -335,7 +335,7 @@ def report_of(
         estimates = any(each.asymptotic for each in outputs)
         counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
         joint = estimate_max_leakage(counts, confidence=confidence)
-    cautions = tuple(cautions_of_release(people, outputs))
+    cautions = tuple(cautions_of_release(people, outputs, atoms.counts, atoms.mass))
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )

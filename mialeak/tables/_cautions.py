@@ -13,6 +13,7 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
 from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
 from mialeak._markers import cautions_of_lines, lone_markers, marker_cautions
+from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.tables._cells import all_differ, codes_of, summed
 from mialeak.tables._counts import count_column
 from mialeak.tables._structure import common_divisor
@@ -29,7 +30,6 @@ __all__ = [
     "cautions_of_unknown",
     "identifiers",
     "is_share",
-    "log_chance_of_all_cells",
     "pairs_of_both",
 ]
 
@@ -244,10 +244,6 @@ def identifiers(factors: dict[Any, Factor]) -> list[Any]:
     ]
 
 
-#: Level of the tests, and the rows and the people outside that each lumped value expects.
-_LEVEL, _EXPECTED = 1e-9, 5.0
-
-
 def cautions_of_sample(
     categories: Mapping[Any, Factor], people: IntArray, rows: IntArray
 ) -> list[str]:
@@ -262,14 +258,14 @@ def cautions_of_sample(
     if other:
         cautions.append(
             f"The table is no simple random sample of the register: their shares differ in column "
-            f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer is for a sample in "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer is for a sample in "
             "which everyone is equally likely. If it was stratified, pass strata=, the column of "
             "the strata; if it is about a part of the register, pass the people of that part."
         )
-    if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(_LEVEL):
+    if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(LEVEL):
         cautions.append(
             "The table shows each of the register's cells, the rare ones too, which a random "
-            f"sample would not (p < {_LEVEL:g}): the register may have been made from the table "
+            f"sample would not (p < {LEVEL:g}): the register may have been made from the table "
             "and its weights. Pass the register of all people; the leakage is too low without "
             "those that the table does not show."
         )
@@ -302,7 +298,7 @@ def cautions_of_strata(
                 differing.setdefault(name, []).append(repr(value))
     return [
         f"Within strata the table is no random sample of the register: its shares differ in column "
-        f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {_LEVEL:g}). The "
+        f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {LEVEL:g}). The "
         "answer is for samples in which everyone of a stratum is equally likely."
         for name, values in differing.items()
     ]
@@ -322,10 +318,10 @@ def cautions_of_panel(
     if other:
         cautions.append(
             f"The panel is no sample of the population of the table: their shares differ in column "
-            f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer takes its rows to "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer takes its rows to "
             "be drawn at random from that population, with the values written in the same way."
         )
-    level = np.log(_LEVEL)
+    level = np.log(LEVEL)
     if (panel == rows).all() and _log_chance_of_rows(both, rows) < level:
         cautions.append(
             "The panel has the same counts as the table, in each cell. The answer is for a panel "
@@ -334,7 +330,7 @@ def cautions_of_panel(
     elif (panel >= rows).all() and _log_chance_of_at_most_half(both, int(rows.sum())) < level:
         cautions.append(
             "The panel has no cell with fewer rows than the table, as if it held the people of the "
-            f"table (p < {_LEVEL:g}). The answer is for a panel of other people; if it is the "
+            f"table (p < {LEVEL:g}). The answer is for a panel of other people; if it is the "
             "register that the table was drawn from, pass it as population=."
         )
     else:
@@ -342,7 +338,7 @@ def cautions_of_panel(
         if level_of_pairs < level:
             cautions.append(
                 f"{pairs:,} cells hold one row of the table and one of the panel, more than two "
-                f"samples of different people would show (p < {_LEVEL:g}): the panel seems to hold "
+                f"samples of different people would show (p < {LEVEL:g}): the panel seems to hold "
                 "people of the table. The answer is for a panel of other people; leave their rows "
                 "out of the panel."
             )
@@ -396,36 +392,5 @@ def _log_chance_of_at_most_half(both: IntArray, n: int) -> float:
 
 def _differs(factor: Factor, people: IntArray, rows: IntArray) -> bool:
     """Whether the table's shares of a column's values differ from those of the register."""
-    from scipy.special import chdtrc
-
     codes, size = codes_of(factor)
-    seen, whole = (summed(codes, each, size).astype(np.float64) for each in (rows, people))
-    share = seen.sum() / whole.sum()
-    common = whole * min(share, 1.0 - share) >= _EXPECTED
-    lumped = []
-    for counts in (seen, whole):
-        lumped.append(np.append(counts[common], counts[~common].sum()))
-    seen, whole = lumped
-    if whole[-1] * min(share, 1.0 - share) < _EXPECTED:
-        if len(whole) < 2:
-            return False
-        seen, whole = (np.append(each[:-2], each[-2] + each[-1]) for each in lumped)
-    if len(whole) < 2:
-        return False
-    expected = share * whole
-    distance = float(np.sum((seen - expected) ** 2 / expected))
-    distance *= (whole.sum() - 1.0) / (whole.sum() - seen.sum())  # drawn without replacement
-    return bool(chdtrc(len(whole) - 1, distance) < _LEVEL)
-
-
-def log_chance_of_all_cells(people: IntArray, n: int) -> float:
-    """An upper bound of the logarithm of the probability that n rows show every cell.
-
-    That a cell has no row has at least the probability ``((N - n - k + 1) / (N - k + 1))**k`` for
-    its k of N people, and such cells are negatively associated: all have a row with at most the
-    product of the complements.
-    """
-    k = people.astype(np.float64)
-    every = float(people.sum())
-    ratio = np.maximum(every - n - k + 1.0, 0.0) / (every - k + 1.0)
-    return float(np.log1p(-(ratio**k)).sum())
+    return shares_differ(summed(codes, rows, size), summed(codes, people, size))
