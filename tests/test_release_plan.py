@@ -329,7 +329,7 @@ def test_the_results_of_acro_are_read_and_their_hidden_counts_recovered(tmp_path
     hidden = {(each.output, each.cell): (each.low, each.high) for each in report.recovered}
     assert hidden["table 1", "year = 2010, grant_type = R"] == (5, 5)
     assert hidden["table 2", "year = 2011, grant_type = R"] == (4, 4)
-    assert "output_2 (crosstab), output_9 (custom) of ACRO's results" in report.caveats[-1]
+    assert "output_2 (crosstab), output_9 (custom) of ACRO's results" in report.cautions[-1]
 
 
 def test_totals_of_what_acro_shows_are_no_further_outputs(tmp_path):
@@ -347,6 +347,29 @@ def test_tables_of_acro_by_three_columns_are_read(tmp_path, name):
     assert len(release.outputs) == 1
     assert set(release.outputs[0].removeprefix("table 1: ").split(" by ")) == set(GRANTS)
     assert release.leakage().n_counts == 12
+
+
+@pytest.mark.parametrize("hidden", [(2010,), (2010, 2011)])
+def test_a_category_of_which_acro_hides_all_counts_is_no_line_of_names(tmp_path, hidden):
+    path = acro_results(tmp_path, "suppressed")
+    lines = ["2010,15,20,5", "2011,12,22,4"]
+    lines = [f"{x[:4]},,," if int(x[:4]) in hidden else x for x in lines]
+    (tmp_path / "output_0_0.csv").write_text("\n".join(["year,G,N,R", *lines]) + "\n")
+    release = Release(GRANTS)
+    release.add_acro(path)
+    assert release.outputs == ("table 1: year by grant_type",)
+
+
+def test_a_gate_does_not_pass_for_outputs_that_are_not_read(tmp_path, capsys):
+    path = acro_results(tmp_path, "with totals", "means")
+    rows = zip(*GRANTS.values(), strict=True)
+    lines = [",".join(GRANTS), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    plan = written(tmp_path, f'[[outputs]]\nacro = "{path.name}"\n')
+    for more, code in (([], 3), (["--accept-cautions"], 0)):
+        assert main(["release", plan, "--max-determined", "9", *more]) == code
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.startswith("Caution: Not read, and not counted in any leakage: output_1")
 
 
 def test_a_plan_takes_the_results_of_acro(tmp_path, capsys):

@@ -382,6 +382,19 @@ TABLES = [
         {"t.csv": PEOPLE},
     ),
     Shell(
+        "a certificate of a table of which the report has a caution",
+        "table t.csv --exclude age --certificate report.json",
+        ["--certificate must be of a report without cautions", "'?'", "--accept-cautions"],
+        {"t.csv": csv(["age", "work", "sex"], AGES, WORK, SEXES)},
+    ),
+    Shell(
+        "sizes of households as counts, of some columns",
+        "table t.csv --counts size --columns sex --max-leakage 1",
+        ["rows of the table of counts are", "If each row is one person, leave out --counts"],
+        {"t.csv": csv(["age", "sex", "size"], AGES, SEXES, [k % 5 + 1 for k in range(200)])},
+        cautioned=True,
+    ),
+    Shell(
         "thousands of columns with missing values",
         "table t.csv",
         ["in column 'c0'", "and 1,997 more", "--na drop"],

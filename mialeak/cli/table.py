@@ -244,10 +244,7 @@ def run(options: argparse.Namespace) -> int:
         **asked,
     )
     if options.certificate is not None:
-        from mialeak.certificates import certify
-
-        options.typed["report"] = "--certificate"
-        certify(report, inputs=[file, *inputs]).save(options.certificate)
+        _certify(report, options, [file, *inputs])
     over, verdict, limit = _verdict(report, options)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
@@ -285,6 +282,19 @@ def _plan(frame: Any, columns: Any, options: argparse.Namespace, asked: dict[str
     if columns is not None and options.secret is not None and options.secret not in columns:
         columns = [*columns, options.secret]
     return _protections.plan(frame, columns, options, **asked)
+
+
+def _certify(report: TableReport, options: argparse.Namespace, inputs: Sequence[Path]) -> None:
+    """Write the certificate of a report without cautions: it does not hold them."""
+    from mialeak._arrays import invalid
+    from mialeak.certificates import certify
+
+    options.typed |= {"report": "--certificate", "certificate": "--certificate"}
+    if report.cautions and not options.accept_cautions:
+        rule = f"be of a report without cautions, such as: {report.cautions[0].rstrip('.')}"
+        rule = f"{_output.in_shell(rule)}. Or pass --accept-cautions if none applies"
+        invalid("certificate", rule)
+    certify(report, inputs=inputs).save(options.certificate)
 
 
 def _verdict(
@@ -374,10 +384,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
             wanted = list(dict.fromkeys([*wanted, *more]))
         return (
             _options.read_file(options, _with_heeded(wanted, options.counts), whole=False),
-            columns,
-            margins,
-            Path(options.file),
-            "",
+            *(columns, margins, Path(options.file), ""),
         )
     from mialeak import datasets
 

@@ -335,7 +335,8 @@ def report_of(
         estimates = any(each.asymptotic for each in outputs)
         counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
         joint = estimate_max_leakage(counts, confidence=confidence)
-    cautions = tuple(cautions_of_release(people, outputs, atoms.counts, atoms.mass))
+    cautions = cautions_of_release(people, outputs, atoms.counts, atoms.mass)
+    cautions += _not_read(unread)
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )
@@ -359,8 +360,8 @@ def report_of(
         high=high,
         exact=exact,
         joint=joint,
-        cautions=cautions,
-        caveats=(*cautions, *_caveats(analysis, complete, kind, attacks), *_not_read(unread)),
+        cautions=tuple(cautions),
+        caveats=(*cautions, *_caveats(analysis, complete, kind, attacks)),
         _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
@@ -430,7 +431,10 @@ def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> lis
 def _not_read(unread: Sequence[str]) -> list[str]:
     if not unread:
         return []
-    return [f"Not read, and not counted in any leakage: {', '.join(unread)} of ACRO's results."]
+    return [
+        f"Not read, and not counted in any leakage: {', '.join(unread)} of ACRO's results. If "
+        "these show no numbers of the people, name the others as outputs."
+    ]
 
 
 def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:

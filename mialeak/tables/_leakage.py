@@ -19,6 +19,7 @@ from mialeak.tables._cautions import (
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
+    names_of,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import (
@@ -43,6 +44,7 @@ from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     as_asked,
     cells_of,
+    factor_if_plain,
     kept_rows,
     persons_in,
     read_rows,
@@ -349,6 +351,7 @@ def table_leakage(
     dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
     cautions += notes + cautions_of_dropped(factors, rows, dropped)
     options = {"person": person, "whole": columns is None and exclude is None, "before": before}
+    options["counts"] = counts
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     of_person = {"counts": cells.counts, "missing": missing}
@@ -431,6 +434,12 @@ def _margins(
     return margin_report(named, codes, joint, values, **options), cautions
 
 
+def _all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any, Factor]:
+    """The columns that are counted, and those of the table that are left out but its counts."""
+    others = [name for name in names_of(frame) if name not in factors and name != counts]
+    return {**factors, **{k: each for k in others for each in factor_if_plain(frame, k, ())}}
+
+
 def _cautions(
     frame: Any,
     factors: dict[Any, Factor],
@@ -441,6 +450,7 @@ def _cautions(
     person: Any,
     whole: bool,
     before: dict[Any, Factor],
+    counts: Any,
 ) -> list[str]:
     """What the report states first; `values` are those of the cells, `whole`: of all columns.
 
@@ -463,7 +473,7 @@ def _cautions(
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
-        *(cautions_of_repeats(factors) if whole else ()),
+        *cautions_of_repeats(factors if whole else _all_columns(frame, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),
