@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import as_numbers, is_number
 from mialeak._labels import WORDS_OF_TOTALS
 
-__all__ = ["MARKERS", "MARKING_NUMBERS", "cautions_of_lines", "lone_markers", "marker_cautions"]
+__all__ = [
+    "MARKERS",
+    "MARKING_NUMBERS",
+    "cautions_of_lines",
+    "cautions_of_spellings",
+    "lone_markers",
+    "marker_cautions",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -61,6 +69,12 @@ _OFTEN = 3
 _SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
+#: A whole number, of which zeros before and after it are a matter of spelling.
+_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+#: Values of a column up to which their spelling is compared.
+_MOST_VALUES = 10_000
+#: What may be written as a space between letters.
+_SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
 
 
 def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
@@ -101,6 +115,42 @@ def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) ->
             "take it out of the file."
         )
     return cautions
+
+
+def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
+    """A caution for columns in which two values are spellings of one; the values are not shown."""
+    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
+    if not met:
+        return []
+    name, rows = next(iter(met.items()))
+    return [
+        "Values that differ in capitals, spaces, hyphens, a last dot or leading zeros alone are "
+        "counted apart, in "
+        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
+        "them in the same way."
+    ]
+
+
+def _spelt_twice(factor: Factor) -> tuple[int, ...]:
+    """The first two rows whose values are spellings of one; none if there are no such."""
+    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+        return ()
+    codes, first_row = np.unique(factor.codes, return_index=True)
+    if len(codes) > _MOST_VALUES:
+        return ()
+    met: dict[str, int] = {}
+    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
+        value = None if code < 0 else factor.value(code)
+        if not isinstance(value, str):
+            continue
+        word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
+        word = " ".join(word.split())
+        word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
+        number = _WHOLE.fullmatch(word)
+        other = met.setdefault(number[1] if number else word, row)
+        if other != row:
+            return tuple(sorted((other, row)))
+    return ()
 
 
 def _has_merged_cells(factor: Factor) -> bool:

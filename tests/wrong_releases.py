@@ -83,6 +83,16 @@ PLANS = [
         BY_SEX + "\nwhere = { age = { min = 65 } }",
     ),
     cautioned(
+        "a value in two spellings",
+        csv(
+            COLUMNS,
+            ["F" if k % 9 == 1 and x == "f" else x for k, x in enumerate(SEXES)],
+            TOWNS,
+            AGES,
+        ),
+        ["Values that differ in capitals", "column 'sex'"],
+    ),
+    cautioned(
         "the mean of ages of which some are 999",
         csv(COLUMNS, SEXES, TOWNS, marked(AGES, 999)),
         ["'999' is counted as a value", "column 'age'"],

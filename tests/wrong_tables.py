@@ -394,6 +394,20 @@ TABLES = [
         {"t.csv": csv(["age", "sex", "size"], AGES, SEXES, [k % 5 + 1 for k in range(200)])},
         cautioned=True,
     ),
+    *(
+        Shell(
+            f"two spellings: {other!r} beside {value!r}",
+            "table t.csv --max-leakage 1",
+            ["Values that differ in capitals, spaces, hyphens", "column 'x' (rows 0, 1 for 'x')"],
+            {"t.csv": csv(["x", "sex"], [(value, other, "b")[k % 3] for k in range(200)], SEXES)},
+            cautioned=True,
+        )
+        for value, other in (
+            ("<=50K", "<=50K."),
+            ("State-gov", "State gov"),
+            ("Am\u00e9rica", "Ame\u0301rica"),
+        )
+    ),
     Shell(
         "thousands of columns with missing values",
         "table t.csv",

@@ -13,7 +13,7 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
-from mialeak._markers import cautions_of_lines, marker_cautions
+from mialeak._markers import cautions_of_lines, cautions_of_spellings, marker_cautions
 from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.releases._analysis import joined
 from mialeak.releases._outputs import Output
@@ -46,6 +46,7 @@ def cautions_of_release(
     cautions = [
         each.replace("pass missing=", "list it in `missing`: ") for each in marker_cautions(factors)
     ]
+    cautions += cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors) if factors else []
     for name in counted:
         if is_weight(name):

@@ -12,7 +12,12 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
 from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
-from mialeak._markers import cautions_of_lines, lone_markers, marker_cautions
+from mialeak._markers import (
+    cautions_of_lines,
+    cautions_of_spellings,
+    lone_markers,
+    marker_cautions,
+)
 from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.tables._cells import all_differ, codes_of, summed
 from mialeak.tables._counts import count_column
@@ -53,14 +58,8 @@ cum cumulative cumulated kumuliert index rank change growth diff difference scor
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
 
-#: A whole number, of which zeros before and after it are a matter of spelling.
-_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
-
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
-
-#: Values of a column up to which their spelling is compared.
-_MOST_VALUES = 10_000
 
 
 def cautions_of(
@@ -71,7 +70,7 @@ def cautions_of(
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
     `before` are the columns before they were recoded: bands hide the marks of missing values.
     """
-    cautions = marker_cautions(before, weights) + _of_spellings(factors)
+    cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     return cautions if weights is not None else cautions + cautions_of_persons(factors)
 
@@ -197,39 +196,6 @@ def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> 
         f"in column {name!r}. The answer is about the other {rows:,}; if {name!r} is no category, "
         f"pass exclude=[{name!r}]."
     ]
-
-
-def _of_spellings(factors: dict[Any, Factor]) -> list[str]:
-    """A caution for columns in which two values are spellings of one; the values are not shown."""
-    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
-    if not met:
-        return []
-    name, rows = next(iter(met.items()))
-    return [
-        f"Values that differ in capitals, spaces or leading zeros alone are counted apart, in "
-        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
-        "them in the same way."
-    ]
-
-
-def _spelt_twice(factor: Factor) -> tuple[int, ...]:
-    """The first two rows whose values are spellings of one; none if there are no such."""
-    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
-        return ()
-    codes, first_row = np.unique(factor.codes, return_index=True)
-    if len(codes) > _MOST_VALUES:
-        return ()
-    met: dict[str, int] = {}
-    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
-        value = None if code < 0 else factor.value(code)
-        if not isinstance(value, str):
-            continue
-        word = " ".join(value.split()).casefold()
-        number = _WHOLE.fullmatch(word)
-        other = met.setdefault(number[1] if number else word, row)
-        if other != row:
-            return tuple(sorted((other, row)))
-    return ()
 
 
 def is_share(name: Any) -> bool:
