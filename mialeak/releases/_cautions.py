@@ -53,7 +53,7 @@ def cautions_of_release(
             cautions.append(
                 f"Column {name!r} has the name of a survey weight and is counted as a category."
             )
-        elif len(factors[name].codes) > 1 and _all_differ(factors[name].codes):
+        elif len(factors[name].codes) > 1 and _all_differ(factors[name].codes.astype(np.int64)):
             cautions.append(
                 f"Every row has a value of its own in column {name!r}, as an identifier has."
             )

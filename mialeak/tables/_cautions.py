@@ -25,8 +25,8 @@ from mialeak.tables._structure import common_divisor
 
 __all__ = [
     "cautions_of",
-    "cautions_of_counts_left_out",
     "cautions_of_dropped",
+    "cautions_of_omitted_counts",
     "cautions_of_panel",
     "cautions_of_persons",
     "cautions_of_sample",
@@ -150,7 +150,7 @@ def cautions_of_uncounted_persons(
     return []
 
 
-def cautions_of_counts_left_out(frame: Any, factors: dict[Any, Factor]) -> list[str]:
+def cautions_of_omitted_counts(frame: Any, factors: dict[Any, Factor]) -> list[str]:
     """A caution for a column of counts that is left out of a table of counts taken for persons."""
     for name in names_of(frame):
         if name not in factors and is_count_name(name):

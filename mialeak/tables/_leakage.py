@@ -14,8 +14,8 @@ from mialeak._results import as_confidence
 from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
-    cautions_of_counts_left_out,
     cautions_of_dropped,
+    cautions_of_omitted_counts,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
@@ -350,8 +350,7 @@ def table_leakage(
     register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
     dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
     cautions += notes + cautions_of_dropped(factors, rows, dropped)
-    options = {"person": person, "whole": columns is None and exclude is None, "before": before}
-    options["counts"] = counts
+    options = {"person": person, "counts": counts, "before": before}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     of_person = {"counts": cells.counts, "missing": missing}
@@ -448,11 +447,10 @@ def _cautions(
     cell_counts: IntArray,
     *,
     person: Any,
-    whole: bool,
     before: dict[Any, Factor],
     counts: Any,
 ) -> list[str]:
-    """What the report states first; `values` are those of the cells, `whole`: of all columns.
+    """What the report states first; `values` are those of the cells.
 
     `before` are the columns before they were recoded.
     """
@@ -469,11 +467,11 @@ def _cautions(
             cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
             if not isinstance(frame, Source):
-                cautions += cautions_of_counts_left_out(frame, factors)
+                cautions += cautions_of_omitted_counts(frame, factors)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
-        *cautions_of_repeats(factors if whole else _all_columns(frame, factors, counts)),
+        *cautions_of_repeats(_all_columns(frame, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),
