@@ -12,6 +12,9 @@ from mialeak._arrays import invalid
 __all__ = [
     "NAMES_OF_PERIODS",
     "NAMES_OF_PERSONS",
+    "WORDS_OF_TOTALS",
+    "is_count_name",
+    "is_weight",
     "labels_of",
     "require_same_columns",
     "require_same_rows",
@@ -27,6 +30,42 @@ _PERIOD_WORDS = """
 year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
 """
 NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
+
+#: Names of columns of survey weights, in small letters.
+_WEIGHT_WORDS = """
+weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
+sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
+ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
+"""
+_WEIGHTS = frozenset(_WEIGHT_WORDS.split())
+
+#: Names of columns of counts, in small letters, in the languages of statistical offices.
+_COUNT_WORDS = """
+n count counts cnt freq freqs frequency frequencies obs nobs n_obs num_obs observations size number
+num total cases persons people individuals population pop obs_value value
+antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
+frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
+lukumäärä počet pocet
+len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
+"""
+_COUNT_NAMES = frozenset(_COUNT_WORDS.split())
+
+#: Values of a category that stand for the sum over all others, in small letters.
+_TOTAL_WORDS = """
+total,totals,all,sum,overall,subtotal,sub-total,grand total,all ages,all persons,both sexes
+gesamt,insgesamt,summe,ensemble,totale,totaal,totalt,i alt,samtlige,alle,yhteensä,razem
+"""
+WORDS_OF_TOTALS = frozenset(_TOTAL_WORDS.strip().replace("\n", ",").split(","))
+
+
+def is_weight(name: Any) -> bool:
+    """Whether it is the name of a column of survey weights."""
+    return str(name).strip().lower() in _WEIGHTS
+
+
+def is_count_name(name: Any) -> bool:
+    """Whether a column has the name of a count."""
+    return str(name).strip().lower() in _COUNT_NAMES
 
 
 def labels_of(values: Any) -> tuple[Any, ...] | None:

@@ -1,7 +1,9 @@
-"""Values that usually mark a missing one, such as "?", "NA" or -9, and the sentences about them."""
+"""Values that usually mark a missing one, such as "?", "NA" or -9, and rows that are no persons."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,16 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import as_numbers, is_number
+from mialeak._labels import WORDS_OF_TOTALS
 
-__all__ = ["MARKERS", "MARKING_NUMBERS", "lone_markers", "marker_cautions"]
+__all__ = [
+    "MARKERS",
+    "MARKING_NUMBERS",
+    "cautions_of_lines",
+    "cautions_of_spellings",
+    "lone_markers",
+    "marker_cautions",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -57,8 +67,16 @@ _REPEATED = _ABOVE | {float(digit * (10**k - 1) // 9) for digit in (7, 8) for k 
 _LONE, _FAR = 2.0, 4.0
 #: They occur this many times as often as any other number where they stand near these.
 _OFTEN = 3
+#: What begins a line of remarks in the languages of statistical offices.
+_SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
+#: A whole number, of which zeros before and after it are a matter of spelling.
+_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+#: Values of a column up to which their spelling is compared.
+_MOST_VALUES = 10_000
+#: What may be written as a space between letters.
+_SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
 
 
 def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
@@ -77,6 +95,98 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
     ]
+
+
+def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) -> list[str]:
+    """Sentences for blank fields that repeat the value above, and for lines that are no persons.
+
+    The latter, where each row is one person (`of_persons`): a line of units, a total or a source.
+    """
+    cautions = [
+        f"In column {name!r} {factor.n_missing:,} of {len(factor.codes):,} rows have no value, and "
+        "the others all differ, as where one cell stands for all rows below it (merged cells, the "
+        "index of a pivot table). If so, write the value into each row."
+        for name, factor in factors.items()
+        if _has_merged_cells(factor)
+    ]
+    for row in _lines(factors) if of_persons else ():
+        which = "the first" if row == 0 else "the last"
+        cautions.append(
+            f"Row {row:,}, {which}, seems to be no person but a line of units, a total or a source "
+            f"(column {next(name for name in factors if _is_line(factors[name], row))!r}). If so, "
+            "take it out of the file."
+        )
+    return cautions
+
+
+def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
+    """A caution for columns in which two values are spellings of one; the values are not shown."""
+    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
+    if not met:
+        return []
+    name, rows = next(iter(met.items()))
+    return [
+        "Values that differ in capitals, spaces, hyphens, a last dot or leading zeros alone are "
+        "counted apart, in "
+        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
+        "them in the same way."
+    ]
+
+
+def _spelt_twice(factor: Factor) -> tuple[int, ...]:
+    """The first two rows whose values are spellings of one; none if there are no such."""
+    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+        return ()
+    codes, first_row = np.unique(factor.codes, return_index=True)
+    if len(codes) > _MOST_VALUES:
+        return ()
+    met: dict[str, int] = {}
+    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
+        value = None if code < 0 else factor.value(code)
+        if not isinstance(value, str):
+            continue
+        word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
+        word = " ".join(word.split())
+        word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
+        number = _WHOLE.fullmatch(word)
+        other = met.setdefault(number[1] if number else word, row)
+        if other != row:
+            return tuple(sorted((other, row)))
+    return ()
+
+
+def _has_merged_cells(factor: Factor) -> bool:
+    """Whether a value stands in the first row of its block, and all others of the block are blank.
+
+    All values then differ, and at least as many rows have none.
+    """
+    shown = factor.codes[factor.codes >= 0]
+    if len(factor.codes) < 4 or not 2 <= shown.size <= len(factor.codes) / 2:
+        return False
+    return bool(factor.codes[0] >= 0 and np.unique(shown).size == shown.size)
+
+
+def _lines(factors: dict[Any, Factor]) -> list[int]:
+    """The first and the last row, where they are no persons."""
+    rows = len(next(iter(factors.values())).codes)
+    if rows < 4:
+        return []
+    return [row for row in (0, rows - 1) if any(_is_line(each, row) for each in factors.values())]
+
+
+def _is_line(factor: Factor, row: int) -> bool:
+    """Whether no other row has the value of the row, a word for totals or one among numbers."""
+    code = int(factor.codes[row])
+    value = factor.value(code)
+    if not isinstance(value, str) or np.count_nonzero(factor.codes == code) > 1:
+        return False
+    word = value.strip().lower()
+    if word in WORDS_OF_TOTALS or _SOURCE.match(word):
+        return True
+    if word in MARKERS or any(letter.isdigit() for letter in word):  # such as "90 and over"
+        return False
+    others = np.unique(factor.codes[(factor.codes >= 0) & (factor.codes != code)]).tolist()
+    return len(others) > 1 and all(is_number(str(factor.value(other))) for other in others)
 
 
 def _drop_codes_of_three(

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import FloatArray, as_share, invalid
 
 __all__ = [
     "Bounds",
@@ -29,6 +29,7 @@ __all__ = [
     "Estimate",
     "Kind",
     "Result",
+    "as_confidence",
 ]
 
 Kind = Literal["exact", "bound", "asymptotic", "estimate"]
@@ -127,3 +128,12 @@ class Estimate(Result):
 
 
 Direction = Literal["both", "in", "out"]
+
+
+def as_confidence(confidence: Any) -> float:
+    """`confidence` as a number of at least 0.5 and below 1."""
+    level = as_share(confidence, "confidence")
+    if level < 0.5:
+        remedy = f"For a probability of error of {level:g} pass {1.0 - level:g}"
+        invalid("confidence", "be at least 0.5", value=level, remedy=remedy)
+    return level

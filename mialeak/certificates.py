@@ -300,17 +300,18 @@ def certify(report: TableReport, *, inputs: Iterable[str | os.PathLike[str]] = (
             _refuse(f"with {name}")
     if report.population is not None and report.population.strata:
         _refuse("with strata")
+    rules = map(str, report.recoding.rules if report.recoding else ())
+    coarser = {name: f"{name} (recoded)" for name in rules}
     question = {
-        "columns": [str(name) for name in report.columns],
+        "columns": [coarser.get(name, name) for name in map(str, report.columns)],
         "population": _population_of(report),
         "people": report.people,
         "rows": report.rows,
         "n": report.n if report.population is None else report.population.n,
         "confidence": report.estimate.confidence if report.population is None else None,
     }
-    sizes = report.cell_counts
-    if report.population is not None:
-        sizes = report.population.register_cells
+    register = report.population
+    sizes = report.cell_counts if register is None else register.register_cells
     salt = secrets.token_hex(16)
     hashes = {Path(path).name: salted_hash(path, salt) for path in inputs}
     return Certificate(_content(question, np.asarray(sizes, np.int64), salt, hashes))

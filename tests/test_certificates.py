@@ -271,3 +271,11 @@ def test_the_program_fails_where_a_number_is_not_in_its_enclosure(tmp_path, caps
     assert done.returncode == 1
     assert "FAILED       plug_in = " in done.stdout
     assert len(PROGRAM.read_text().splitlines()) < 200
+
+
+def test_the_question_states_which_columns_were_recoded():
+    frame = {"age": [20, 30, 40, 50] * 300, "sex": ["f", "m"] * 600}
+    report = table_leakage(frame, recode={"age": {"bin": 20}})
+    assert certify(report).content["question"]["columns"] == ["age (recoded)", "sex"]
+    assert certify(report).verify().holds
+    assert certify(table_leakage(frame)).content["question"]["columns"] == ["age", "sex"]

@@ -222,7 +222,7 @@ def test_a_plan_with_a_register_and_published_counts(folder):
         ("outputs = []\n[limits]\nmax_leak = 1", HEAD, "Did you mean 'max_leakage'"),
         ("outputs = []\n[limits]\nmax_leakage = 2", HEAD, "must be between 0 and 1"),
         ("outputs = []\n[limits]\ndetermined = -1", HEAD, "a whole number of at least 0"),
-        ("outputs = []", HEAD + "threshold = 0\n", "a whole number of at least 1"),
+        ("outputs = []", HEAD + "threshold = 0\n", "a whole number of at least 2"),
         ("outputs = []", HEAD + "na = 'drop'\n", 'na must be "error" or "category"'),
         ("outputs = []", HEAD, "outputs must hold at least one"),
     ],
@@ -317,7 +317,7 @@ def test_means_and_estimates_with_a_mistake_are_refused():
         Release({"a": [1.0, np.inf]}).add_mean(["a"])
     with pytest.raises(ValueError, match="have one row for each of the 71 people"):
         release.add_estimate(mean_influence(np.arange(5.0)[:, None]))
-    with pytest.raises(ValueError, match="threshold must be between 1"):
+    with pytest.raises(ValueError, match="threshold must be between 2"):
         release.leakage(threshold=0)
 
 
@@ -385,7 +385,7 @@ def test_the_results_of_acro_are_read_and_their_hidden_counts_recovered(tmp_path
     hidden = {(each.output, each.cell): (each.low, each.high) for each in report.recovered}
     assert hidden["table 1", "year = 2010, grant_type = R"] == (5, 5)
     assert hidden["table 2", "year = 2011, grant_type = R"] == (4, 4)
-    assert "output_2 (crosstab), output_9 (custom) of ACRO's results" in report.caveats[-1]
+    assert "output_2 (crosstab), output_9 (custom) of ACRO's results" in report.cautions[-1]
 
 
 def test_totals_of_what_acro_shows_are_no_further_outputs(tmp_path):
@@ -403,6 +403,29 @@ def test_tables_of_acro_by_three_columns_are_read(tmp_path, name):
     assert len(release.outputs) == 1
     assert set(release.outputs[0].removeprefix("table 1: ").split(" by ")) == set(GRANTS)
     assert release.leakage().n_counts == 12
+
+
+@pytest.mark.parametrize("hidden", [(2010,), (2010, 2011)])
+def test_a_category_of_which_acro_hides_all_counts_is_no_line_of_names(tmp_path, hidden):
+    path = acro_results(tmp_path, "suppressed")
+    lines = ["2010,15,20,5", "2011,12,22,4"]
+    lines = [f"{x[:4]},,," if int(x[:4]) in hidden else x for x in lines]
+    (tmp_path / "output_0_0.csv").write_text("\n".join(["year,G,N,R", *lines]) + "\n")
+    release = Release(GRANTS)
+    release.add_acro(path)
+    assert release.outputs == ("table 1: year by grant_type",)
+
+
+def test_a_gate_does_not_pass_for_outputs_that_are_not_read(tmp_path, capsys):
+    path = acro_results(tmp_path, "with totals", "means")
+    rows = zip(*GRANTS.values(), strict=True)
+    lines = [",".join(GRANTS), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    plan = written(tmp_path, f'[[outputs]]\nacro = "{path.name}"\n')
+    for more, code in (([], 3), (["--accept-cautions"], 0)):
+        assert main(["release", plan, "--max-determined", "9", *more]) == code
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.startswith("Caution: Not read, and not counted in any leakage: output_1")
 
 
 def test_a_plan_takes_the_results_of_acro(tmp_path, capsys):
@@ -443,3 +466,28 @@ def test_results_of_acro_name_files_of_their_folder(tmp_path):
     path.write_text(path.read_text().replace("output_0_0.csv", "../x.csv"))
     with pytest.raises(ValueError, match="a file in the folder of the plan or below it"):
         Release(GRANTS).add_acro(path)
+
+
+def test_ends_that_are_written_as_text_are_those_of_numbers():
+    release = Release({"hours": ["5", "40", "80", "100"] * 5, "sex": ["f", "m"] * 10})
+    for end in (80, "80"):
+        release.add_table(["hours"], where={"hours": {"max": end}})
+        release.add_table(["sex"], where={"hours": {"min": end}})
+    one, two, other_one, other_two = (output.partition(": ")[2] for output in release.outputs)
+    assert (
+        (one, two)
+        == (other_one, other_two)
+        == ("hours, where hours <= 80", "sex, where hours >= 80")
+    )
+    assert release.leakage().n_counts == 10
+
+
+def test_ends_among_words_are_refused_where_their_order_is_not_that_of_numbers():
+    """Ages of which the last is open, and bands; dates and letters are in one order."""
+    for values, end in ((["9", "40", "70+"], "40"), (["(5, 30]", "(30, 50]"], "(30, 50]")):
+        release = Release({"age": values * 10, "sex": ["f", "m"] * 5 * len(values)})
+        with pytest.raises(ValueError, match="be a number, or list the values of column 'age'"):
+            release.add_table(["sex"], where={"age": {"max": end}})
+    release = Release({"day": ["2024-01-09", "2024-01-30", "2024-11-02"] * 10, "sex": ["f"] * 30})
+    release.add_table(["sex"], where={"day": {"max": "2024-02-01"}})
+    assert release.leakage().rows == 30

@@ -33,6 +33,7 @@ from wrong_genotypes import (
     TABLE,
 )
 from wrong_inputs import AUDITS, MEANS
+from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
@@ -44,7 +45,10 @@ from mialeak.tables import table_leakage
 
 LONGEST = 600
 
-LINES = TABLES + COUNTS + MEANS + AUDITS
+#: How the answer begins, after the cautions.
+ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
+
+LINES = TABLES + COUNTS + MEANS + AUDITS + PLANS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
@@ -64,7 +68,7 @@ def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsy
             assert (limit["over"], limit["undecided"]) == (False, False)
             assert main([*case.line.split(), "--json"]) == 3
             assert json.loads(capsys.readouterr().out)["limit"]["undecided"]
-        before, answer, _ = " ".join(out.split()).partition(" Publishing ")
+        before, answer, _ = " ".join(out.split()).partition(ANSWERS[case.line.split()[0]])
         assert answer
         assert before.startswith("Caution: ")
     else:

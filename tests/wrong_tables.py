@@ -311,6 +311,103 @@ TABLES = [
         ["--n must be a whole number", "'0.01'"],
         {"t.csv": PEOPLE},
     ),
+    *(
+        Shell(
+            f"a line that is no person: {line}",
+            f"table t.csv --na category{limit}",
+            [f"Row {row}, the {'last' if row else 'first'}, seems to be no person", "'age'"],
+            {"t.csv": PEOPLE.replace("\n", f"\n{line}\n", 1) if not row else PEOPLE + line},
+            cautioned=True,
+        )
+        for row, line, limit in (
+            (0, "years,m/f,per week", " --max-leakage 1"),
+            (200, "Total,200,", ""),
+            (200, "Source: Labour Force Survey 2024,,", ""),
+        )
+    ),
+    Shell(
+        "merged cells of a workbook, of which the first holds the value",
+        "table t.csv --na category --max-leakage 1",
+        ["In column 'sex' 198 of 200 rows have no value", "merged cells"],
+        {"t.csv": csv(["sex", "age"], ["f", *[""] * 99, "m", *[""] * 99], AGES)},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"{marker} for missing, which {rule} hides",
+            f"table t.csv {rule} --max-leakage 1",
+            [f"'{marker}' is counted as a value", "'hours'", f"--missing {marker}"],
+            {"t.csv": csv(["sex", "hours"], SEXES, with_marker(HOURS, marker))},
+            cautioned=True,
+        )
+        for marker, rule in (
+            (999, "--top-code hours:60"),
+            (999, "--bin hours:10"),
+            (-9, "--bottom-code hours:20"),
+        )
+    ),
+    *(
+        Shell(
+            f"a code for another column: {rule}",
+            f"table t.csv {rule} --max-leakage 1",
+            ["Recoding makes all values of column", "in the unit of the column"],
+            {"t.csv": csv(["born", "sex"], [2024 - age for age in AGES], SEXES)},
+            cautioned=True,
+        )
+        for rule in ("--top-code born:80", "--bin born:100000", "--group-rare born:150")
+    ),
+    *(
+        Shell(
+            f"a table of counts without {how}",
+            f"table counts.csv {how}",
+            ["Column 'n', which is left out, has the name of a count", "pass --counts n"],
+            {"counts.csv": COUNTED},
+            cautioned=True,
+        )
+        for how in ("--columns age,sex", "--exclude n")
+    ),
+    *(
+        Shell(
+            f"counts that are {name}",
+            f"table counts.csv --counts {name}",
+            ["not that of shares, means or amounts", f"got '{name}'"],
+            {"counts.csv": COUNTED.replace(",n\n", f",{name}\n", 1)},
+        )
+        for name in ("weighted_n", "cum_n", "estimate", "n_000", "index")
+    ),
+    Shell(
+        "a significance level in place of the confidence, for a table",
+        "table t.csv --confidence 0.05 --max-leakage 1",
+        ["--confidence must be at least 0.5", "pass 0.95"],
+        {"t.csv": PEOPLE},
+    ),
+    Shell(
+        "a certificate of a table of which the report has a caution",
+        "table t.csv --exclude age --certificate report.json",
+        ["--certificate must be of a report without cautions", "'?'", "--accept-cautions"],
+        {"t.csv": csv(["age", "work", "sex"], AGES, WORK, SEXES)},
+    ),
+    Shell(
+        "sizes of households as counts, of some columns",
+        "table t.csv --counts size --columns sex --max-leakage 1",
+        ["rows of the table of counts are", "If each row is one person, leave out --counts"],
+        {"t.csv": csv(["age", "sex", "size"], AGES, SEXES, [k % 5 + 1 for k in range(200)])},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"two spellings: {other!r} beside {value!r}",
+            "table t.csv --max-leakage 1",
+            ["Values that differ in capitals, spaces, hyphens", "column 'x' (rows 0, 1 for 'x')"],
+            {"t.csv": csv(["x", "sex"], [(value, other, "b")[k % 3] for k in range(200)], SEXES)},
+            cautioned=True,
+        )
+        for value, other in (
+            ("<=50K", "<=50K."),
+            ("State-gov", "State gov"),
+            ("Am\u00e9rica", "Ame\u0301rica"),
+        )
+    ),
     Shell(
         "thousands of columns with missing values",
         "table t.csv",

@@ -13,12 +13,11 @@ from scipy.special import ndtri
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
-from mialeak._results import Direction, Kind, Result
+from mialeak._results import Direction, Kind, Result, as_confidence
 from mialeak.auditing._calibrated import Shift, calibrated_bound
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
-    as_confidence,
     as_delta,
     refuse_copies,
     refuse_flags,

@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
-from mialeak._arrays import FloatArray, as_float, as_floats, as_share, invalid
+from mialeak._arrays import FloatArray, as_float, as_floats, invalid
 from mialeak._numerics.order import Order, refuse_rates
 from mialeak.auditing._intervals import area_interval
 
 __all__ = [
     "Verdict",
     "as_claim",
-    "as_confidence",
     "as_delta",
     "refuse_copies",
     "refuse_flags",
@@ -68,15 +67,6 @@ def as_delta(delta: Any) -> float:
     if not 0.0 <= value < 1.0:
         invalid("delta", "be at least 0 and less than 1", value=value)
     return value
-
-
-def as_confidence(confidence: Any) -> float:
-    """`confidence` as a number of at least 0.5 and below 1."""
-    level = as_share(confidence, "confidence")
-    if level < 0.5:
-        remedy = f"For a probability of error of {level:g} pass {1.0 - level:g}"
-        invalid("confidence", "be at least 0.5", value=level, remedy=remedy)
-    return level
 
 
 def as_claim(claimed_epsilon: Any, delta: float) -> float | None:

@@ -13,11 +13,10 @@ from scipy.special import betaincc, expit
 from mialeak._arrays import FloatArray, as_count, as_flag, as_floats, as_scores, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import IntArray, Order
-from mialeak._results import Kind, Result
+from mialeak._results import Kind, Result, as_confidence
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
-    as_confidence,
     as_delta,
     refuse_repeated_coins,
     refuse_repeats,

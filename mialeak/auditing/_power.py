@@ -11,9 +11,9 @@ from mialeak._arrays import FloatArray, as_choice, as_count, as_float, as_share,
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import Order
 from mialeak._numerics.rows_needed import rows_bracket
-from mialeak._results import Kind, Result
+from mialeak._results import Kind, Result, as_confidence
 from mialeak.auditing._audit import Evidence
-from mialeak.auditing._checks import as_confidence, as_delta
+from mialeak.auditing._checks import as_delta
 from mialeak.auditing._one_run import best_bound, choices_of, members_below
 from mialeak.tradeoff import TradeOff
 

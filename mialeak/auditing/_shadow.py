@@ -19,8 +19,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
-from mialeak._results import Kind, Result
-from mialeak.auditing._checks import as_confidence
+from mialeak._results import Kind, Result, as_confidence
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
-from mialeak.auditing._checks import as_confidence, as_delta
+from mialeak._results import as_confidence
+from mialeak.auditing._checks import as_delta
 
 __all__ = ["AuditStream"]
 

@@ -50,8 +50,10 @@ if more small groups than `determined` follow from the outputs (hidden counts
 that can be recovered included), or if the leakage on average, or about the
 riskiest row, is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
 Leakage is compared by its certified upper end: of the average, the upper end
-of the interval for the population, or with a register the exact bound. Every
-error, usage included, exits with 1.
+of the interval for the population, or with a register the exact bound.  An
+answer within the limits that has cautions, since the people may not be what
+was meant, exits with 3 unless --accept-cautions is passed.  Every error, usage
+included, exits with 1.
 
 Examples:
   mialeak release plan.toml
@@ -101,6 +103,11 @@ def add_parser(commands: Any) -> None:
         metavar="X",
         help="exit with 2 if the leakage of the riskiest row is above X; see below",
     )
+    add(
+        "--accept-cautions",
+        action="store_true",
+        help="let the answer pass a gate although it has cautions, none of which applies",
+    )
     _options.add_confidence(add)
     _options.add_top(add, 10)
     _options.add_show_rows(add)
@@ -112,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over a limit."""
     from mialeak.releases import Release
 
-    options.typed = {}
+    options.typed = {"confidence": "--confidence"}
     release = Release.from_plan(options.file)
     plan = release.plan
     assert plan is not None

@@ -251,12 +251,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _certify(report: TableReport, inputs: list[Path], options: argparse.Namespace) -> None:
-    """Write the certificate, if it is asked for."""
-    if options.certificate is not None:
-        from mialeak.certificates import certify
+    """Write the certificate, if it is asked for; it holds no cautions, and the report none."""
+    if options.certificate is None:
+        return
+    from mialeak._arrays import invalid
+    from mialeak.certificates import certify
 
-        options.typed["report"] = "--certificate"
-        certify(report, inputs=inputs).save(options.certificate)
+    options.typed |= {"report": "--certificate", "certificate": "--certificate"}
+    if report.cautions and not options.accept_cautions:
+        rule = f"be of a report without cautions, such as: {report.cautions[0].rstrip('.')}"
+        rule = f"{_output.in_shell(rule)}. Or pass --accept-cautions if none applies"
+        invalid("certificate", rule)
+    certify(report, inputs=inputs).save(options.certificate)
 
 
 def _named(text: str | None, option: str) -> list[str] | None:
@@ -333,7 +339,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"person": "--person", "panel": "--panel"}
     options.typed |= {"total": "--total", "suppressed": "--suppressed"}
     options.typed |= {"secret": "--secret", "recode": "--recode", "keep": "--keep"}
-    options.typed |= {"weights": "--weight"}
+    options.typed |= {"weights": "--weight", "confidence": "--confidence"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     columns = margins = None
     if options.columns is not None:
@@ -358,10 +364,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
             wanted = list(dict.fromkeys([*wanted, *more]))
         return (
             _options.read_file(options, _with_heeded(wanted, options.counts), whole=False),
-            columns,
-            margins,
-            Path(options.file),
-            "",
+            *(columns, margins, Path(options.file), ""),
         )
     from mialeak import datasets
 
@@ -379,13 +382,14 @@ def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
+    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name
 
     def columns(names: Sequence[str]) -> list[str]:
         heeded = [
             name
             for name in names
             if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
+            or is_count_name(name)
             or (counts is not None and name and not name.startswith("__index_level_"))
         ]
         return list(dict.fromkeys([*wanted, *heeded]))

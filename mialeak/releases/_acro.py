@@ -88,11 +88,12 @@ def _counts_of(
     """
     with file.open(newline="", encoding="utf-8") as handle:
         lines = [line for line in csv.reader(handle) if line]
-    heads = next((k for k, line in enumerate(lines) if k and line[0] and not any(line[1:])), None)
-    if not lines:
+    if not lines or len(set(map(len, lines))) > 1:
         return None
+    named = set(map(str, people))  # a category of which all counts are hidden is none of them
+    heads = next((k for k, x in enumerate(lines) if k and x[0] in named and not any(x[1:])), None)
     if heads is None:
-        known = [name in map(str, people) for name in lines[0]]
+        known = [name in named for name in lines[0]]
         width = max(1, known.index(False) if False in known else len(known) - 1)
         names: tuple[str | None, ...] = (*lines[0][:width], None)
         labels, body = [lines[0][width:]], lines[1:]

@@ -31,7 +31,7 @@ def document(
         sections.append(_contributions(contributions))
     if top:
         sections.append(_riskiest(report, top, show_rows))
-    return Document(_answer(report), sections)
+    return Document(_answer(report), sections, report.cautions)
 
 
 def _span(leakage: ReleaseLeakage) -> str:
@@ -80,7 +80,7 @@ def _numbers(report: ReleaseReport) -> Section:
             f"{100 * joint.confidence:g}% interval {number(joint.low)} to {number(joint.high)})"
         )
         pairs.append((number(joint.value), words))
-    return Section("Leakage", [Pairs(pairs), Notes(report.caveats)])
+    return Section("Leakage", [Pairs(pairs), Notes(report.caveats[len(report.cautions) :])])
 
 
 def _outputs(report: ReleaseReport) -> Section:

@@ -13,7 +13,7 @@ from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._columns import each_factor
 from mialeak._fields import is_number
 from mialeak._report.text import printable
-from mialeak.mechanisms import CellMechanism, Round, Suppress
+from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 from mialeak.releases._people import People, Where, conditions_in_words, is_quantity
 
 __all__ = ["Output", "as_protection", "mean_output", "table_output"]
@@ -25,6 +25,8 @@ BoolArray = npt.NDArray[np.bool_]
 _DECIMALS = 4
 #: Size below which a value is a whole number that sums of 2**20 people hold exactly.
 _WHOLE = 2.0**31
+#: Chance below which published counts are not those that a protection gave.
+_CHANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +214,7 @@ def _compared(
         for k, row in enumerate(labels.tolist())
     }
     published, amount, wrong = np.zeros(counts.size, np.bool_), factors[counted[0]], 0
+    noisy: list[tuple[float, int]] = []
     for row in range(len(amount.codes)):
         count = amount.value(int(amount.codes[row]))
         if count is None or count == "":
@@ -224,17 +227,43 @@ def _compared(
         wanted = np.array([0 if cell is None else counts[cell]])
         if protect is not None and not protect.random:
             wanted = protect.release(wanted)
-        differs = not is_quantity(count) or count != wanted[0]
-        wrong += differs and not (protect is not None and protect.random)
+        if not is_quantity(count):
+            rule = f"hold counts; row {row} holds {count!r}"
+            invalid("published", rule, remedy="Leave the field of a hidden count empty")
+        if protect is None or not protect.random:
+            wrong += count != wanted[0]
+        else:
+            noisy.append((float(count), int(wanted[0])))
         if cell is not None and published[cell]:
             invalid("published", "hold each cell once", index=row)
         if cell is not None:
             published[cell] = True
+    if noisy:
+        _require_noise(protect, *np.array(noisy).T)
     if wrong:
         rule = f"have the counts of the people; {wrong:,} of its counts differ"
         remedy = "Pass the people it was made from, the same where and the same protect"
         invalid("published", rule, remedy=remedy)
     return published
+
+
+def _require_noise(protect: Any, published: FloatArray, counts: FloatArray) -> None:
+    """Refuse published counts that the protection of these counts would not give."""
+    distance = np.abs(published - counts)
+    if isinstance(protect, RandomRound):
+        wrong = int(np.count_nonzero((distance >= protect.base) | (published % protect.base > 0)))
+    elif isinstance(protect, Geometric):
+        share = np.exp(-protect.epsilon)
+        reach = 2.0 * share**distance / (1.0 + share)  # the chance of noise as large
+        wrong = int(np.count_nonzero(reach < _CHANCE / counts.size))
+        if not distance.any() and counts.size * np.log((1 - share) / (1 + share)) < np.log(_CHANCE):
+            rule = f"have noise, as {protect!r} makes it; its counts are those of the people"
+            invalid("published", rule, remedy="Leave protect out if they are published as they are")
+    else:
+        return
+    if wrong:
+        rule = f"have the counts of the people after {protect!r}; {wrong:,} of its counts cannot be"
+        invalid("published", rule, remedy="Pass the people, the where and the protect of the table")
 
 
 def mean_output(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +90,7 @@ class People:
                 invalid("population", 'be a table or "independent"', value=population)
         elif population is not None:
             self._frames.append(("population", population))
+        self.frame = frame
         self._na, self._missing = na, missing
         self._columns: dict[Any, Column] = {}
         self.names = _names(frame)
@@ -228,12 +230,28 @@ def _among(column: Column, values: Any) -> BoolArray:
 def _beyond(column: Column, end: Any, sign: int, key: str) -> BoolArray:
     """The values that are at least (sign 1) or at most (-1) the end."""
     values: Any = column.values
+    if isinstance(end, str) and is_number(end) and column.numbers() is not None:
+        end = float(end)  # the words "9" and "80" are in another order than the numbers
     if is_quantity(end):
         values = column.numbers()
     if values is None or not (is_quantity(end) or all(type(x) is type(end) for x in values)):
         rule = f"compare with the values of column {column.name!r}"
         invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, error=TypeError)
-    return np.array([bool(x >= end if sign > 0 else x <= end) for x in values], np.bool_)
+    mask = np.array([bool(x >= end if sign > 0 else x <= end) for x in values], np.bool_)
+    if isinstance(end, str):
+        last = _parts(end)
+        by_numbers = [_parts(x) >= last if sign > 0 else _parts(x) <= last for x in values]
+        if mask.tolist() != by_numbers:
+            rule = f"be a number, or list the values of column {column.name!r}, which are words"
+            remedy = "As words, '9' comes after '70+'"
+            invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, remedy=remedy)
+    return mask
+
+
+def _parts(word: str) -> list[tuple[int, str]]:
+    """A word as numbers and what stands between them, in the order of numbers."""
+    parts = re.findall(r"\d+|\D+", word)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def conditions_in_words(people: People, masks: Mapping[Any, BoolArray]) -> str:

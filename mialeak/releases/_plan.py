@@ -95,8 +95,10 @@ def read_plan(path: Any) -> Plan:
         return read_table(file(name, where), missing=markers)
 
     threshold = content.get("threshold", 10)
-    if type(threshold) is not int or threshold < 1:
-        invalid(f"threshold of {path.name}", "be a whole number of at least 1", value=threshold)
+    if type(threshold) is not int or threshold < 2:
+        remedy = "Groups of fewer people are small: with 2, those of one person"
+        rule = "be a whole number of at least 2"
+        invalid(f"threshold of {path.name}", rule, value=threshold, remedy=remedy)
     register, named = content.get("population"), (None, "independent")
     return Plan(
         path=path,

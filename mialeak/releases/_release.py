@@ -323,7 +323,7 @@ class Release:
         ValueError
             If there is no output, or the people are no sample of the register.
         """
-        threshold = as_count(threshold, "threshold", least=1)
+        threshold = as_count(threshold, "threshold", least=2)
         attacks = as_count(attacks, "attacks")
         if not self._outputs:
             invalid("outputs", "hold at least one", remedy="Call add_table first")
@@ -345,7 +345,7 @@ class Release:
         -------
         OutputCost
         """
-        threshold = as_count(threshold, "threshold", least=1)
+        threshold = as_count(threshold, "threshold", least=2)
         output = self._table(columns, where, protect, None)
         before = self._report(self._outputs, self._key, threshold) if self._outputs else None
         outputs = [*self._outputs, output]
@@ -360,7 +360,7 @@ class Release:
         threshold : int
             As for :meth:`leakage`.
         """
-        threshold = as_count(threshold, "threshold", least=1)
+        threshold = as_count(threshold, "threshold", least=2)
         together = self.leakage(threshold=threshold)
         costs = []
         for place, output in enumerate(self._outputs):

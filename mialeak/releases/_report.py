@@ -14,6 +14,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Bounds, Estimate, Kind, Result
 from mialeak.releases._analysis import Analysis
+from mialeak.releases._cautions import cautions_of_release
 from mialeak.releases._design import MOST_ROWS
 from mialeak.releases._document import document, panels
 from mialeak.releases._explanations import (
@@ -175,8 +176,11 @@ class ReleaseReport(Report):
         Upper bound of the average for the population that the people came from, with its interval:
         the leakage of the counts of all cells.  None with a population, for which `average` is
         exact or a bound without an estimate.
+    cautions : tuple of str
+        What was probably misunderstood, a sentence each: people who seem to be visits, cells or
+        the same persons twice, and marks of missing values.
     caveats : tuple of str
-        What the numbers rest on, a sentence each.
+        The cautions, and what the numbers rest on, a sentence each.
     kind : str
         "exact" or "bound": that of the average.
 
@@ -209,6 +213,7 @@ class ReleaseReport(Report):
     high: FloatArray
     exact: npt.NDArray[np.bool_]
     joint: Estimate | None
+    cautions: tuple[str, ...]
     caveats: tuple[str, ...]
     _marks: IntArray = field(repr=False)
     _counts: IntArray = field(repr=False)
@@ -335,6 +340,8 @@ def report_of(
         estimates = any(each.asymptotic for each in outputs)
         counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
         joint = estimate_max_leakage(counts, confidence=confidence)
+    cautions = cautions_of_release(people, outputs, atoms.counts, atoms.mass)
+    cautions += _not_read(unread)
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )
@@ -358,7 +365,8 @@ def report_of(
         high=high,
         exact=exact,
         joint=joint,
-        caveats=(*_caveats(analysis, complete, kind, attacks), *_not_read(unread)),
+        cautions=tuple(cautions),
+        caveats=(*cautions, *_caveats(analysis, complete, kind, attacks)),
         _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
@@ -428,7 +436,10 @@ def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> lis
 def _not_read(unread: Sequence[str]) -> list[str]:
     if not unread:
         return []
-    return [f"Not read, and not counted in any leakage: {', '.join(unread)} of ACRO's results."]
+    return [
+        f"Not read, and not counted in any leakage: {', '.join(unread)} of ACRO's results. If "
+        "these show no numbers of the people, name the others as outputs."
+    ]
 
 
 def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport) -> OutputCost:

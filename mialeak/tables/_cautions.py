@@ -11,14 +11,22 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS
-from mialeak._markers import lone_markers, marker_cautions
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
+from mialeak._markers import (
+    cautions_of_lines,
+    cautions_of_spellings,
+    lone_markers,
+    marker_cautions,
+)
+from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.tables._cells import all_differ, codes_of, summed
+from mialeak.tables._counts import count_column
 from mialeak.tables._structure import common_divisor
 
 __all__ = [
     "cautions_of",
     "cautions_of_dropped",
+    "cautions_of_omitted_counts",
     "cautions_of_panel",
     "cautions_of_persons",
     "cautions_of_sample",
@@ -27,51 +35,43 @@ __all__ = [
     "cautions_of_unknown",
     "identifiers",
     "is_share",
-    "is_weight",
-    "log_chance_of_all_cells",
     "pairs_of_both",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Names of columns that identify persons, also households, and of survey weights, in small letters.
+#: Names of columns that identify persons, also households, in small letters.
 _IDENTIFIERS = NAMES_OF_PERSONS | {
     "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno"
 }  # fmt: skip
-_WEIGHT_WORDS = """
-weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
-sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
-ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
-"""
-_WEIGHTS = frozenset(_WEIGHT_WORDS.split())
-
-#: Words in the names of columns of shares, means, thousands and amounts, which count nobody.
+#: Words in the names of columns of shares, means, thousands, amounts, estimates and sums up to a
+#: row, which count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
 mean avg average median prozent anteil quote
 turnover revenue revenues income incomes wage wages salary salaries earnings hours
 eur euro euros usd dollar dollars gbp chf dkk nok sek pln
 umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
-thousand thousands 1000 1000s tsd tusind million millions mio
+thousand thousands 1000 1000s 000 000s tsd tusind million millions mio
+weighted weight wtd gewichtet hochgerechnet estimate estimated estimates est
+cum cumulative cumulated kumuliert index rank change growth diff difference score
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
-
-#: A whole number, of which zeros before and after it are a matter of spelling.
-_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 
-#: Values of a column up to which their spelling is compared.
-_MOST_VALUES = 10_000
 
-
-def cautions_of(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
+def cautions_of(
+    factors: dict[Any, Factor], weights: IntArray | None, before: dict[Any, Factor]
+) -> list[str]:
     """A sentence for each suspicion, with the argument that cures it.
 
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
+    `before` are the columns before they were recoded: bands hide the marks of missing values.
     """
-    cautions = marker_cautions(factors, weights) + _of_spellings(factors)
+    cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
+    cautions += cautions_of_lines(factors, of_persons=weights is None)
     return cautions if weights is not None else cautions + cautions_of_persons(factors)
 
 
@@ -150,6 +150,19 @@ def cautions_of_uncounted_persons(
     return []
 
 
+def cautions_of_omitted_counts(frame: Any, factors: dict[Any, Factor]) -> list[str]:
+    """A caution for a column of counts that is left out of a table of counts taken for persons."""
+    for name in names_of(frame):
+        if name not in factors and is_count_name(name):
+            counts = dict(each_factor(frame, [name]))[name]
+            if count_column({**factors, name: counts}) == name:
+                return [
+                    f"Column {name!r}, which is left out, has the name of a count, and next to no "
+                    f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
+                ]
+    return []
+
+
 def cautions_of_unknown(name: Any, factor: Factor, rows: IntArray) -> list[str]:
     """A caution if one of the persons that `name` names in `rows` is probably many unknown ones.
 
@@ -185,44 +198,6 @@ def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> 
     ]
 
 
-def _of_spellings(factors: dict[Any, Factor]) -> list[str]:
-    """A caution for columns in which two values are spellings of one; the values are not shown."""
-    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
-    if not met:
-        return []
-    name, rows = next(iter(met.items()))
-    return [
-        f"Values that differ in capitals, spaces or leading zeros alone are counted apart, in "
-        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
-        "them in the same way."
-    ]
-
-
-def _spelt_twice(factor: Factor) -> tuple[int, ...]:
-    """The first two rows whose values are spellings of one; none if there are no such."""
-    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
-        return ()
-    codes, first_row = np.unique(factor.codes, return_index=True)
-    if len(codes) > _MOST_VALUES:
-        return ()
-    met: dict[str, int] = {}
-    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
-        value = None if code < 0 else factor.value(code)
-        if not isinstance(value, str):
-            continue
-        word = " ".join(value.split()).casefold()
-        number = _WHOLE.fullmatch(word)
-        other = met.setdefault(number[1] if number else word, row)
-        if other != row:
-            return tuple(sorted((other, row)))
-    return ()
-
-
-def is_weight(name: Any) -> bool:
-    """Whether it is the name of a column of survey weights."""
-    return str(name).strip().lower() in _WEIGHTS
-
-
 def is_share(name: Any) -> bool:
     """Whether it is the name of a column of shares, means, thousands or amounts."""
     return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
@@ -233,10 +208,6 @@ def identifiers(factors: dict[Any, Factor]) -> list[Any]:
     return [
         name for name, factor in factors.items() if len(factor.codes) > 1 and all_differ(factor)
     ]
-
-
-#: Level of the tests, and the rows and the people outside that each lumped value expects.
-_LEVEL, _EXPECTED = 1e-9, 5.0
 
 
 def cautions_of_sample(
@@ -253,14 +224,14 @@ def cautions_of_sample(
     if other:
         cautions.append(
             f"The table is no simple random sample of the register: their shares differ in column "
-            f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer is for a sample in "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer is for a sample in "
             "which everyone is equally likely. If it was stratified, pass strata=, the column of "
             "the strata; if it is about a part of the register, pass the people of that part."
         )
-    if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(_LEVEL):
+    if rows.all() and log_chance_of_all_cells(people, int(rows.sum())) < np.log(LEVEL):
         cautions.append(
             "The table shows each of the register's cells, the rare ones too, which a random "
-            f"sample would not (p < {_LEVEL:g}): the register may have been made from the table "
+            f"sample would not (p < {LEVEL:g}): the register may have been made from the table "
             "and its weights. Pass the register of all people; the leakage is too low without "
             "those that the table does not show."
         )
@@ -293,7 +264,7 @@ def cautions_of_strata(
                 differing.setdefault(name, []).append(repr(value))
     return [
         f"Within strata the table is no random sample of the register: its shares differ in column "
-        f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {_LEVEL:g}). The "
+        f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {LEVEL:g}). The "
         "answer is for samples in which everyone of a stratum is equally likely."
         for name, values in differing.items()
     ]
@@ -313,10 +284,10 @@ def cautions_of_panel(
     if other:
         cautions.append(
             f"The panel is no sample of the population of the table: their shares differ in column "
-            f"{listed(other)} (chi-squared test, p < {_LEVEL:g}). The answer takes its rows to "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer takes its rows to "
             "be drawn at random from that population, with the values written in the same way."
         )
-    level = np.log(_LEVEL)
+    level = np.log(LEVEL)
     if (panel == rows).all() and _log_chance_of_rows(both, rows) < level:
         cautions.append(
             "The panel has the same counts as the table, in each cell. The answer is for a panel "
@@ -325,7 +296,7 @@ def cautions_of_panel(
     elif (panel >= rows).all() and _log_chance_of_at_most_half(both, int(rows.sum())) < level:
         cautions.append(
             "The panel has no cell with fewer rows than the table, as if it held the people of the "
-            f"table (p < {_LEVEL:g}). The answer is for a panel of other people; if it is the "
+            f"table (p < {LEVEL:g}). The answer is for a panel of other people; if it is the "
             "register that the table was drawn from, pass it as population=."
         )
     else:
@@ -333,7 +304,7 @@ def cautions_of_panel(
         if level_of_pairs < level:
             cautions.append(
                 f"{pairs:,} cells hold one row of the table and one of the panel, more than two "
-                f"samples of different people would show (p < {_LEVEL:g}): the panel seems to hold "
+                f"samples of different people would show (p < {LEVEL:g}): the panel seems to hold "
                 "people of the table. The answer is for a panel of other people; leave their rows "
                 "out of the panel."
             )
@@ -387,36 +358,5 @@ def _log_chance_of_at_most_half(both: IntArray, n: int) -> float:
 
 def _differs(factor: Factor, people: IntArray, rows: IntArray) -> bool:
     """Whether the table's shares of a column's values differ from those of the register."""
-    from scipy.special import chdtrc
-
     codes, size = codes_of(factor)
-    seen, whole = (summed(codes, each, size).astype(np.float64) for each in (rows, people))
-    share = seen.sum() / whole.sum()
-    common = whole * min(share, 1.0 - share) >= _EXPECTED
-    lumped = []
-    for counts in (seen, whole):
-        lumped.append(np.append(counts[common], counts[~common].sum()))
-    seen, whole = lumped
-    if whole[-1] * min(share, 1.0 - share) < _EXPECTED:
-        if len(whole) < 2:
-            return False
-        seen, whole = (np.append(each[:-2], each[-2] + each[-1]) for each in lumped)
-    if len(whole) < 2:
-        return False
-    expected = share * whole
-    distance = float(np.sum((seen - expected) ** 2 / expected))
-    distance *= (whole.sum() - 1.0) / (whole.sum() - seen.sum())  # drawn without replacement
-    return bool(chdtrc(len(whole) - 1, distance) < _LEVEL)
-
-
-def log_chance_of_all_cells(people: IntArray, n: int) -> float:
-    """An upper bound of the logarithm of the probability that n rows show every cell.
-
-    That a cell has no row has at least the probability ``((N - n - k + 1) / (N - k + 1))**k`` for
-    its k of N people, and such cells are negatively associated: all have a row with at most the
-    product of the complements.
-    """
-    k = people.astype(np.float64)
-    every = float(people.sum())
-    ratio = np.maximum(every - n - k + 1.0, 0.0) / (every - k + 1.0)
-    return float(np.log1p(-(ratio**k)).sum())
+    return shares_differ(summed(codes, rows, size), summed(codes, people, size))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
+from mialeak._labels import WORDS_OF_TOTALS, is_count_name
 from mialeak.tables._cells import all_differ, codes_of, count_cells
 
 __all__ = [
@@ -23,31 +24,12 @@ __all__ = [
     "check_rows_are_persons",
     "count_column",
     "holds_counts",
-    "is_count_name",
     "numbers_of",
     "rows_of_total",
     "rows_of_totals",
 ]
 
 IntArray = npt.NDArray[np.int64]
-
-#: Names of columns of counts, in small letters, in the languages of statistical offices.
-_COUNT_WORDS = """
-n count counts cnt freq freqs frequency frequencies obs nobs n_obs num_obs observations size number
-num total cases persons people individuals population pop obs_value value
-antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
-frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
-lukumäärä počet pocet
-len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
-"""
-_COUNT_NAMES = frozenset(_COUNT_WORDS.split())
-
-#: Values of a category that stand for the sum over all others, in small letters.
-_TOTAL_WORDS = """
-total,totals,all,sum,overall,subtotal,sub-total,grand total,all ages,all persons,both sexes
-gesamt,insgesamt,summe,ensemble,totale,totaal,totalt,i alt,samtlige,alle,yhteensä,razem
-"""
-_TOTALS = frozenset(_TOTAL_WORDS.strip().replace("\n", ",").split(","))
 
 #: A count that a statistical office does not publish.
 _SUPPRESSED = re.compile(
@@ -243,7 +225,7 @@ def _refuse_totals(name: Any, factor: Factor, totals: npt.NDArray[np.bool_]) -> 
         return
     for code in range(len(factor.levels)):
         value = factor.value(code)
-        if isinstance(value, str) and value.strip().lower() in _TOTALS:
+        if isinstance(value, str) and value.strip().lower() in WORDS_OF_TOTALS:
             rows = np.flatnonzero((factor.codes == code) & ~totals)
             if rows.size:
                 rule = f"hold no totals; row {rows[0]} holds {value!r}"
@@ -280,11 +262,6 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
         and all(holds_counts(factors[name], strict=True) for name in others_names)
     ):
         _refuse_crosstab(first)
-
-
-def is_count_name(name: Any) -> bool:
-    """Whether a column has the name of a count."""
-    return str(name).strip().lower() in _COUNT_NAMES
 
 
 def count_column(factors: dict[Any, Factor]) -> Any:

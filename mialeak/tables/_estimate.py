@@ -12,7 +12,7 @@ from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
-from mialeak._results import Estimate, Kind, Result
+from mialeak._results import Estimate, Kind, Result, as_confidence
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
 from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, complete, leakage_at
 
@@ -64,7 +64,7 @@ def estimate_max_leakage(
         ``lambda`` the weight of a true positive.  It is no sampling rate: for people of a register
         drawn with a probability, see ``Register(counts, rate=...)``.
     confidence : float, default 0.95
-        Nominal coverage of the interval, strictly between 0 and 1.
+        Nominal coverage of the interval, at least 0.5 and below 1.
     population : int, optional
         N: the rows were drawn without replacement from so many people, and so is the release; only
         for gamma = 1.  By default there is no end of them.
@@ -83,9 +83,9 @@ def estimate_max_leakage(
     ------
     ValueError
         If a count is negative or none is positive, if they sum to more than 2**53; if `n` is
-        outside [1, 2**53]; if `gamma` is not positive and finite; if `confidence` is not strictly
-        between 0 and 1; if `population` is not above `n` and the sample, or `gamma` is not 1 with
-        it.
+        outside [1, 2**53]; if `gamma` is not positive and finite; if `confidence` is below
+        0.5 or not below 1; if `population` is not above `n` and the sample, or `gamma` is not 1
+        with it.
     TypeError
         If `counts`, `n` or `population` are not integers (3.0 is not).
 
@@ -194,7 +194,7 @@ def is_far(n: int, rows: int) -> bool:
 
 def _as_game(gamma: float, confidence: float, n: int | None) -> tuple[float, float, int | None]:
     n = None if n is None else as_count(n, "n", least=1)
-    return as_gamma(gamma), as_share(confidence, "confidence"), n
+    return as_gamma(gamma), as_confidence(confidence), n
 
 
 def _as_sample(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:

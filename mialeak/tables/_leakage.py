@@ -8,15 +8,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_choice, as_count, as_share
+from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
+from mialeak._results import as_confidence
 from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
+    cautions_of_omitted_counts,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
+    names_of,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import (
@@ -27,7 +30,7 @@ from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import check_person, persons_report
 from mialeak.tables._protections import as_protections
-from mialeak.tables._recoding import as_recoding, recoded
+from mialeak.tables._recoding import as_recoding, cautions_of_recoding, recoded
 from mialeak.tables._register import (
     check_population,
     counts_of_table,
@@ -41,6 +44,7 @@ from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     as_asked,
     cells_of,
+    factor_if_plain,
     kept_rows,
     persons_in,
     read_rows,
@@ -335,6 +339,7 @@ def table_leakage(
     columns = check_secret(secret, columns, margins, counts)
     options |= {"exclude": exclude, "missing": missing}
     factors, persons, empty, notes = read_rows(frame, columns, **options)
+    before = factors
     factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
     rows, places = persons_in(kept, persons), np.flatnonzero(kept)
@@ -345,9 +350,9 @@ def table_leakage(
     register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
     dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
     cautions += notes + cautions_of_dropped(factors, rows, dropped)
-    options = {"person": person, "whole": columns is None and exclude is None}
+    options = {"person": person, "counts": counts, "before": before}
     cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
-    options = {"row_cells": row_cells, "n": n, "confidence": as_share(confidence, "confidence")}
+    options = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     of_person = {"counts": cells.counts, "missing": missing}
     of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
@@ -428,6 +433,12 @@ def _margins(
     return margin_report(named, codes, joint, values, **options), cautions
 
 
+def _all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any, Factor]:
+    """The columns that are counted, and those of the table that are left out but its counts."""
+    others = [name for name in names_of(frame) if name not in factors and name != counts]
+    return {**factors, **{k: each for k in others for each in factor_if_plain(frame, k, ())}}
+
+
 def _cautions(
     frame: Any,
     factors: dict[Any, Factor],
@@ -436,10 +447,15 @@ def _cautions(
     cell_counts: IntArray,
     *,
     person: Any,
-    whole: bool,
+    before: dict[Any, Factor],
+    counts: Any,
 ) -> list[str]:
-    """What the report states first; `values` are those of the cells, `whole`: of all columns."""
-    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons)]
+    """What the report states first; `values` are those of the cells.
+
+    `before` are the columns before they were recoded.
+    """
+    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons, before)]
+    cautions += cautions_of_recoding(before, factors)
     if person is None:
         cautions += cautions_of_periods(frame, factors)
     if isinstance(frame, Source) and persons is not None:
@@ -450,10 +466,12 @@ def _cautions(
         if person is None:
             cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
+            if not isinstance(frame, Source):
+                cautions += cautions_of_omitted_counts(frame, factors)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
-        *(cautions_of_repeats(factors) if whole else ()),
+        *cautions_of_repeats(_all_columns(frame, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),

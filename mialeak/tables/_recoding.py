@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mialeak._arrays import as_count, as_float, invalid, listed
 from mialeak._columns import Factor, near
 
-__all__ = ["Recoding", "as_recoding", "recode_factor", "recoded"]
+__all__ = ["Recoding", "as_recoding", "cautions_of_recoding", "recode_factor", "recoded"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -299,3 +299,19 @@ def recoded(
         if "rare" in rules:
             settled[column] = {"keep": [v for v in out[column].levels if v != _OTHER]}
     return out, Recoding(settled)
+
+
+def cautions_of_recoding(before: dict[Any, Factor], after: dict[Any, Factor]) -> list[str]:
+    """A sentence for each column of which recoding leaves one value, though it is not dropped."""
+    merged = [
+        name
+        for name, factor in after.items()
+        if factor is not before[name]
+        and np.unique(factor.codes).size == 1 < np.unique(before[name].codes).size
+        and factor.value(int(factor.codes[0])) != _DROPPED
+    ]
+    return [
+        f"Recoding makes all values of column {name!r} one: the table is that of the other "
+        "columns. A band, or the code of an end, is in the unit of the column."
+        for name in merged
+    ]

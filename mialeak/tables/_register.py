@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
 from mialeak._columns import Factor, each_factor, near
+from mialeak._labels import is_count_name
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Panel, Register
 from mialeak.tables._cautions import (
@@ -24,7 +25,6 @@ from mialeak.tables._counts import (
     as_words,
     check_index,
     count_column,
-    is_count_name,
     rows_of_total,
 )
 from mialeak.tables._recoding import Recoding, recoded

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
-from mialeak.tables._cautions import is_share, is_weight, names_of
+from mialeak._labels import is_weight
+from mialeak.tables._cautions import is_share, names_of
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
     NEARLY_ALL,

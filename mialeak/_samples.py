@@ -1,0 +1,52 @@
+"""Signs that rows are no simple random sample of the people of a register."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LEVEL", "log_chance_of_all_cells", "shares_differ"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Level of the tests, and the rows and the people outside that each lumped value expects.
+LEVEL, _EXPECTED = 1e-9, 5.0
+
+
+def shares_differ(rows: IntArray, people: IntArray) -> bool:
+    """Whether the rows of each value of a column are no random sample of its people.
+
+    By a chi-squared test with p < 1e-9; values that expect fewer than 5 rows are taken together.
+    """
+    from scipy.special import chdtrc
+
+    seen, whole = rows.astype(np.float64), people.astype(np.float64)
+    share = seen.sum() / whole.sum()
+    common = whole * min(share, 1.0 - share) >= _EXPECTED
+    lumped = []
+    for counts in (seen, whole):
+        lumped.append(np.append(counts[common], counts[~common].sum()))
+    seen, whole = lumped
+    if whole[-1] * min(share, 1.0 - share) < _EXPECTED:
+        if len(whole) < 2:
+            return False
+        seen, whole = (np.append(each[:-2], each[-2] + each[-1]) for each in lumped)
+    if len(whole) < 2:
+        return False
+    expected = share * whole
+    distance = float(np.sum((seen - expected) ** 2 / expected))
+    distance *= (whole.sum() - 1.0) / (whole.sum() - seen.sum())  # drawn without replacement
+    return bool(chdtrc(len(whole) - 1, distance) < LEVEL)
+
+
+def log_chance_of_all_cells(people: IntArray, n: int) -> float:
+    """An upper bound of the logarithm of the probability that n rows show every cell.
+
+    That a cell has no row has at least the probability ``((N - n - k + 1) / (N - k + 1))**k`` for
+    its k of N people, and such cells are negatively associated: all have a row with at most the
+    product of the complements.
+    """
+    k = people.astype(np.float64)
+    every = float(people.sum())
+    ratio = np.maximum(every - n - k + 1.0, 0.0) / (every - k + 1.0)
+    return float(np.log1p(-(ratio**k)).sum())

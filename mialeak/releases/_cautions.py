@@ -1,0 +1,195 @@
+"""What the report on a release states first: people who are probably not what was meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor, each_factor, numeric_levels
+from mialeak._fields import is_number
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
+from mialeak._markers import cautions_of_lines, cautions_of_spellings, marker_cautions
+from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
+from mialeak.releases._analysis import joined
+from mialeak.releases._outputs import Output
+from mialeak.releases._people import People
+
+__all__ = ["cautions_of_release"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Rows that agree are a sign only if chance would make all groups of them even this rarely.
+_CHANCE = 1e-9
+
+#: Columns up to which whole rows are compared.
+_MOST_COLUMNS = 100
+
+#: Share of the rows that must differ in all other columns for a row to be a cell.
+_NEARLY_ALL = 0.95
+
+
+def cautions_of_release(
+    people: People, outputs: Sequence[Output], counts: IntArray, mass: IntArray
+) -> list[str]:
+    """A sentence for each suspicion, with its cure.
+
+    `counts` are the people in each cell of the finest table, `mass` those of the population.
+    """
+    counted = _names(people, [each.columns for each in outputs])
+    used = _names(people, [(*each.columns, *each.where.masks, *each.weights) for each in outputs])
+    factors = {name: _of_people(people, name) for name in used}
+    cautions = [
+        each.replace("pass missing=", "list it in `missing`: ") for each in marker_cautions(factors)
+    ]
+    cautions += cautions_of_spellings(factors)
+    cautions += cautions_of_lines(factors) if factors else []
+    for name in counted:
+        if is_weight(name):
+            cautions.append(
+                f"Column {name!r} has the name of a survey weight and is counted as a category."
+            )
+        elif len(factors[name].codes) > 1 and _all_differ(factors[name].codes.astype(np.int64)):
+            cautions.append(
+                f"Every row has a value of its own in column {name!r}, as an identifier has."
+            )
+    if people.in_register:
+        categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
+        cautions += _of_sample(people, categories, counts, mass)
+    return cautions + _of_rows(people, used)
+
+
+def _of_sample(
+    people: People, categories: Sequence[Any], counts: IntArray, mass: IntArray
+) -> list[str]:
+    """Cautions for people who are no random sample of the register, and for one of weights."""
+    other = []
+    for name in categories:
+        column = people.column(name)
+        inside, whole = column.codes[: people.rows], column.codes[people.rows :]
+        values = len(column.values)
+        if shares_differ(np.bincount(inside, None, values), np.bincount(whole, None, values)):
+            other.append(name)
+    cautions = []
+    if other:
+        cautions.append(
+            "The people are no simple random sample of the register: their shares differ in column "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer is for a sample in "
+            "which everyone is equally likely. If they are a part of the register, pass the people "
+            "of that part; a stratified sample has no answer here (table_leakage takes strata=)."
+        )
+    counts, mass = counts[mass > 0], mass[mass > 0]
+    if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
+        cautions.append(
+            "The people show each of the register's cells, the rare ones too, which a random "
+            f"sample would not (p < {LEVEL:g}): the register may have been made from the people "
+            "and their weights. Pass the register of all."
+        )
+    divisor = int(np.gcd.reduce(mass))
+    if divisor > 1 and mass.size * math.log(divisor) >= -math.log(_CHANCE):
+        cautions.append(
+            f"Each cell of the register holds a multiple of {divisor:,} people, as if everyone "
+            f"were there {divisor:,} times. Pass each person once."
+        )
+    return cautions
+
+
+def _names(people: People, groups: Sequence[Sequence[Any]]) -> list[Any]:
+    """The columns of the people that are named, in their order."""
+    named = {str(name) for group in groups for name in group}
+    return [name for name in people.names if str(name) in named]
+
+
+def _of_people(people: People, name: Any) -> Factor:
+    """A column of the people alone, without its missing values."""
+    column = people.column(name)
+    levels = [value for value in column.values if value is not None]
+    place = np.cumsum([value is not None for value in column.values]) - 1
+    missing = np.array([value is None for value in column.values])
+    return Factor(np.where(missing, -1, place)[column.codes[: people.rows]], levels)
+
+
+def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
+    """Cautions for rows that are not one person each: visits, years, cells, and persons twice."""
+    cautions = []
+    columns = {name: _codes(people, name) for name in people.names[:_MOST_COLUMNS]}
+    for name, codes in columns.items():
+        word = str(name).strip().lower()
+        if word in NAMES_OF_PERSONS and np.unique(codes[codes >= 0]).size < codes.size:
+            cautions.append(
+                f"Column {name!r} has the name of an identifier, and some of its values are those "
+                "of several rows. The report takes each row for one person: pass one row for each "
+                "person, or its leakage is too low for persons with several rows."
+            )
+        elif word in NAMES_OF_PERIODS and name not in used and np.unique(codes).size > 1:
+            cautions.append(
+                f"The people have different values of column {name!r}, which no output uses. If a "
+                f"person may be in several, keep the rows of one value of {name!r}."
+            )
+    counts = _count_column(people, columns)
+    if counts is not None:
+        cautions.append(
+            f"The people look like a table of counts: column {counts!r} holds whole numbers, and "
+            "next to no two rows agree in the other columns. Pass one row for each person (pandas: "
+            f"frame.loc[frame.index.repeat(frame[{counts!r}])])."
+        )
+    sizes = np.bincount(_key(list(columns.values())))
+    divisor = int(np.gcd.reduce(sizes))
+    if divisor > 1 and sizes.size * math.log(divisor) >= -math.log(_CHANCE):
+        cautions.append(
+            f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "
+            f"every row were there {divisor:,} times. Pass each person once."
+        )
+    return cautions
+
+
+def _codes(people: People, name: Any) -> IntArray:
+    """The codes of a column of the people, whether an output uses it or not."""
+    return next(each_factor(people.frame, [name], argument="people"))[1].codes.astype(np.int64)
+
+
+def _key(columns: Sequence[IntArray]) -> IntArray:
+    """Numbers, without gaps, of the joint values of columns."""
+    key = np.zeros_like(columns[0])
+    for codes in columns:
+        key = joined(key, codes + 1)
+    return key
+
+
+def _all_differ(codes: IntArray) -> bool:
+    return bool(np.unique(codes).size == codes.size and codes.min() >= 0)
+
+
+def _count_column(people: People, columns: dict[Any, IntArray]) -> Any:
+    """The column that looks like the counts of all others, which are categories; None if none.
+
+    Categories have at most two thirds as many values as there are rows; a single one has words.
+    """
+    for name in filter(is_count_name, columns):
+        others = [each for each in columns if each != name]
+        if not others or not _whole_numbers(people, name):
+            continue
+        rows = columns[name].size
+        if len(others) == 1:
+            categories = not _whole_numbers(people, others[0])
+        else:
+            categories = all(np.unique(columns[each]).size <= rows / 1.5 for each in others)
+        distinct = np.unique(_key([columns[each] for each in others])).size
+        if rows > 1 and categories and distinct >= _NEARLY_ALL * rows:
+            return name
+    return None
+
+
+def _whole_numbers(people: People, name: Any) -> bool:
+    factor = next(each_factor(people.frame, [name], argument="people"))[1]
+    numbers = numeric_levels(factor)
+    if numbers is None:
+        values = [factor.value(code) for code in range(len(factor.levels))]
+        if not all(is_number(str(value)) for value in values):
+            return False
+        numbers = np.array(values, np.float64)
+    return bool(np.all((numbers >= 0) & (numbers == np.floor(numbers))))
