@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import give_audit, run_shadow, run_stream
+from mialeak.cli._audits import BELOW_CHANCE, give_audit, numbers, run_shadow, run_stream
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,10 +85,6 @@ _BELOW = (
     "The area under the curve is below 1/2. If small scores speak for members, as losses do, pass "
     "--lower-is-member."
 )
-_BELOW_CHANCE = (
-    "These are fewer than half. If small scores speak for members, as losses do, pass "
-    "--lower-is-member."
-)
 
 #: What a claimed epsilon is.
 _CLAIM: tuple[str, Callable[[float], bool]] = (
@@ -96,16 +93,22 @@ _CLAIM: tuple[str, Callable[[float], bool]] = (
 )
 
 
-#: Words of a CSV that are flags.
-_TRUTH = {"true": "1", "false": "0"}
 #: Suffixes of arrays, which name no column.
 _ARRAYS = (".npy",)
-#: Names of columns, letters only: scores that are small, or large, for members; flags of others.
-_PART = "(in|out|train|test|val|valid|eval|target|canary|members?|mean)?"
+#: Words in names of columns: of scores that are small, or large, for members; of what turns a score
+#: round, or compares it with another; of what counts rows.
 _SMALL = re.compile(
-    f"{_PART}(loss|losses|nll|mse|crossentropy|perplexity|ppl|pval|pvalues?|errors?){_PART}"
+    "(loss|losses|nll|mse|rmse|mae|errors?|crossentropy|xent|perplexity|ppl|pval|pvalues?)"
 )
-_LARGE = re.compile(f"{_PART}(confidences?|likelihoods?|loglikelihoods?|neg(ative)?loss){_PART}")
+_LARGE = re.compile("(confidences?|likelihoods?|loglikelihoods?|logprobs?|negloss|negativeloss)")
+_TURNED = re.compile(
+    "(neg|negative|negated|minus|inverse|inverted|ratio|relative|ref|reference|calibrated|diff|"
+    "difference|delta|drop|reduction|decrease|gap|gain|scores?|rank)"
+)
+_COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
+#: Words in names of files, or columns, that hold the rows of one model.
+_TRAINED = re.compile("(train|training|trainset)")
+_TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
 _OTHERS = re.compile("(is|was|in)?(nonmembers?|notmember|out|heldout|holdout|test|excluded|unseen)")
 
 
@@ -189,6 +192,8 @@ def run(options: argparse.Namespace) -> int:
         "claimed_epsilon": "--claimed-epsilon",
     }
     if options.shadow:
+        for is_second, path in enumerate((options.inside, options.outside)):
+            _refuse_name(path, Path(path).stem, options, is_flags=bool(is_second))
         return run_shadow(options)
     scores = _columns(options)
     if options.stream:
@@ -305,7 +310,10 @@ def _columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
         # An array has no name but that of its file.
         word = Path(path).stem if Path(path).suffix.lower() in _ARRAYS else name
         _refuse_name(path, word, options, is_flags=is_flags)
-    first, second = (_numbers(path, column) for path, _, column in pairs)
+    first, second = (numbers(path, column) for path, _, column in pairs)
+    _refuse_row_numbers(*pairs[0][:2], first)
+    if not (options.one_run or options.stream):
+        _refuse_one_model([f"{Path(path).stem} {name}" for path, name, _ in pairs])
     return first, second
 
 
@@ -327,40 +335,56 @@ def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[st
     return chosen
 
 
-def _numbers(path: str, column: Any) -> FloatArray:
-    """A column of a table as numbers."""
-    from mialeak._arrays import as_floats
-    from mialeak._columns import Factor
-
-    n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
-    if n_missing:
-        raise ValueError(f"{path} must have a score in every row; {n_missing} have none")
-    if isinstance(column, Factor):
-        try:
-            levels = [float(_TRUTH.get(level.lower(), level)) for level in column.levels]
-        except ValueError as error:
-            raise ValueError(f"{path} must hold numbers ({error})") from error
-        return as_floats(levels, path)[column.codes]
-    return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
-
-
 def _refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
     """Refuse a column whose name contradicts its use: losses as scores, others as members."""
-    word = re.sub(r"[^a-z]+", "", name.lower())
     if is_flags:
-        if _OTHERS.fullmatch(word):
+        if _OTHERS.fullmatch(re.sub(r"[^a-z]+", "", name.lower())):
             raise ValueError(
                 f"{path} must hold 1 for members; its flags are called {name!r}. Exchange 0 and 1, "
                 "or call them member"
             )
         return
     lower = options.lower_is_member
-    if (_LARGE if lower else _SMALL).fullmatch(word) and not options.allow_reversed:
+    if _is_called(name, _LARGE if lower else _SMALL) and not options.allow_reversed:
         size, pass_ = ("large", "Leave out") if lower else ("small", "Pass")
         raise ValueError(
             f"{path} has scores called {name!r}, of which {size} values are evidence for "
             f"members. {pass_} --lower-is-member; to audit the scores as they are pass "
             "--allow-reversed"
+        )
+
+
+def _is_called(name: str, kind: re.Pattern[str]) -> bool:
+    """Whether a word of the name, or two in turn, are of this kind, and none turns it round."""
+    words = _words(name)
+    is_kind = any(kind.fullmatch(word) for word in words)
+    return is_kind and not (kind is _SMALL and any(_TURNED.fullmatch(word) for word in words))
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in small letters, and those of two in turn."""
+    words = [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+    return words + [first + second for first, second in itertools.pairwise(words)]
+
+
+def _refuse_row_numbers(path: str, name: str, scores: FloatArray) -> None:
+    """Refuse a column that is called a step or an index, and rises from row to row."""
+    rises = scores.size > 1 and bool((scores[1:] > scores[:-1]).all())
+    if rises and _is_called(name, _COUNTS):
+        raise ValueError(
+            f"{path} must hold scores of an attack; {name!r} counts its rows. Pass the column of "
+            "scores, with --score where there are others"
+        )
+
+
+def _refuse_one_model(names: list[str]) -> None:
+    """Refuse the rows that a model was trained on beside those that it was tested on."""
+    trained, tested = ([_is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    if trained != tested and trained in ([True, False], [False, True]) and any(tested):
+        raise ValueError(
+            "IN and OUT must be scores of separate runs; by their names they are of training and "
+            "of test rows, which depend on one model: no bound follows from them. Put canaries in "
+            "by fair coins and pass --one-run; if each score is of a run of its own, rename them"
         )
 
 
@@ -422,7 +446,7 @@ def _one_run_document(result: OneRunResult) -> Document:
         [
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
-            *([_BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
+            *([BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
             "Each canary must have been put in or left out by a coin of its own, as training and "
             "test rows of a model are not.",
             f"{_reach(result).capitalize()}.",
