@@ -19,6 +19,7 @@ from mialeak.auditing._checks import (
     as_claim,
     as_confidence,
     as_delta,
+    refuse_other_order,
     refuse_repeated_coins,
     refuse_repeats,
     refuse_resampled,
@@ -402,6 +403,7 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
 
 
 def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
+    refuse_other_order(scores, member, "member")
     values = as_floats(scores, "scores", ndim=1)
     flags = as_floats(member, "member", ndim=1)
     if flags.size != values.size:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
-from mialeak.auditing._checks import as_confidence, as_delta
+from mialeak.auditing._checks import as_confidence, as_delta, refuse_other_order
 
 __all__ = ["AuditStream"]
 
@@ -165,6 +165,7 @@ class AuditStream:
         return self.epsilon_lower
 
     def _checked(self, scores: Any, member: Any) -> tuple[FloatArray, FloatArray]:
+        refuse_other_order(scores, member, "member")
         values = np.atleast_1d(as_floats(scores, "scores"))
         flags = np.atleast_1d(as_floats(member, "member"))
         if values.ndim != 1 or flags.shape != values.shape:

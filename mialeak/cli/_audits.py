@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +52,15 @@ def run_shadow(options: argparse.Namespace) -> int:
 
     _refuse_delta(options, "--shadow")
     tables = [_matrix(path) for path in (options.inside, options.outside)]
-    result = shadow_audit(
-        *tables,
-        claimed_epsilon=options.claimed_epsilon or 0.0,
-        confidence=options.confidence,
-        higher_is_member=not options.lower_is_member,
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = shadow_audit(
+            *tables,
+            claimed_epsilon=options.claimed_epsilon or 0.0,
+            confidence=options.confidence,
+            higher_is_member=not options.lower_is_member,
+        )
+    cautions = [f"{str(each.message)[:1].upper()}{str(each.message)[1:]}." for each in caught]
     largest, limit, claim = (
         float(result.epsilon_lower.max()),
         options.max_epsilon,
@@ -71,9 +76,10 @@ def run_shadow(options: argparse.Namespace) -> int:
     content = result.to_dict()
     for name in ("proved", "discoveries"):
         content[name] = np.flatnonzero(content[name]).tolist()
+    content["cautions"] = cautions
     return give_audit(
         options,
-        _shadow_document(result),
+        replace(_shadow_document(result), cautions=cautions),
         schema="mialeak.shadow/1",
         content=content,
         compared=_COMPARED_SHADOW,

@@ -169,6 +169,7 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="audit scores whose direction looks reversed",
     )
+    _options.add_accept_cautions(add)
     _options.add_outputs(add)
     parser.set_defaults(run=run)
 
