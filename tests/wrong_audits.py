@@ -76,6 +76,29 @@ AUDITS = [
         )
         for name in ("clean-sun-3 - loss", "canary/lossValue", "token_loss", "rmse_epoch_10")
     ),
+    *(
+        Shell(
+            f"classes of a model called {name}, as members",
+            f"audit p.csv --one-run --member {name}",
+            [f"{name!r} is what the classes of a model are called", "call them member"],
+            {"p.csv": csv(["prob", name], UP, [0, 1, 1, 0] * 5)},
+        )
+        for name in ("y_true", "label", "y")
+    ),
+    Shell(
+        "a row for each epoch and canary, in no order",
+        "audit long.csv --one-run --member member --score score --max-epsilon 1",
+        ["long.csv must have one row for each canary; its 60 rows have 20 values of 'canary_id'"],
+        {
+            "long.csv": csv(
+                ["epoch", "canary_id", "score", "member"],
+                [k % 3 for k in range(60)],
+                [k * 7 % 20 for k in range(60)],
+                [UP[k * 7 % 20] + 0.01 * (k % 11) for k in range(60)],
+                [(k * 7 % 20) ** 2 % 11 % 2 for k in range(60)],
+            )
+        },
+    ),
     Shell(
         "the steps of a log as scores",
         "audit log.csv --one-run --member member --score Step --max-epsilon 1",

@@ -145,10 +145,10 @@ def refuse_copies(order: Order) -> None:
         invalid("out_scores", rule)
 
     worlds = {"in_scores": order.inside, "out_scores": order.outside}
-    (name, few), (other, more) = sorted(worlds.items(), key=lambda world: world[1].size)
-    is_part = _VALUES <= few.size < more.size and bool(np.isin(few, more).all())
-    if is_part and (np.diff(few) > 0.0).all() and (np.diff(more) > 0.0).all():
-        rule = f"be those of one world; they hold the {few.size} scores of the other world too"
+    (name, short), (other, long) = sorted(worlds.items(), key=lambda world: world[1].size)
+    is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())
+    if is_part and (np.diff(short) > 0.0).all() and (np.diff(long) > 0.0).all():
+        rule = f"be those of one world; they hold the {short.size} scores of the other world too"
         invalid(other, rule, remedy=f"Leave out those of {name}")
     for name, scores in worlds.items():
         other = order.outside if name == "in_scores" else order.inside

@@ -37,7 +37,7 @@ _WEIGHT, _SUM = 64, 8192
 #: Scores worked on at once.
 _BLOCK = 1 << 22
 #: From so few columns no spread of their means is seen.
-_FEW = 8
+_LEAST_COLUMNS = 8
 #: What fair coins, or scores that know nothing, do with this probability at most is refused.
 _CHANCE = 1e-6
 
@@ -321,7 +321,7 @@ def _warn_of_columns_as_models(values: FloatArray) -> None:
     between columns: examples are harder or easier, for all models.
     """
     models, examples = values.shape
-    if models <= examples or examples < _FEW:
+    if models <= examples or examples < _LEAST_COLUMNS:
         return
     spread = values.var()
     rows, columns = values.mean(axis=1).var(), values.mean(axis=0).var()
