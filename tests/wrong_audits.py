@@ -85,6 +85,15 @@ AUDITS = [
         )
         for name in ("y_true", "label", "y")
     ),
+    *(
+        Shell(
+            f"guesses of an attack called {name}, as members",
+            f"audit p.csv --one-run --member {name}",
+            [f"{name!r} is what guesses of an attack are called", "Pass the coins"],
+            {"p.csv": csv(["score", name], UP, [0, 1, 1, 0] * 5)},
+        )
+        for name in ("predicted_member", "prediction", "attackGuess")
+    ),
     Shell(
         "a row for each epoch and canary, in no order",
         "audit long.csv --one-run --member member --score score --max-epsilon 1",

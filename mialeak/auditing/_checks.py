@@ -151,9 +151,9 @@ def refuse_copies(order: Order) -> None:
         rule = f"be those of one world; they hold the {short.size} scores of the other world too"
         invalid(other, rule, remedy=f"Leave out those of {name}")
     for name, scores in worlds.items():
-        other = order.outside if name == "in_scores" else order.inside
-        beside = min(int((other < scores[0]).sum()), int((other > scores[0]).sum()))
-        if scores[0] == scores[-1] and scores.size >= _VALUES and beside >= 0.1 * other.size:
+        beyond = order.outside if name == "in_scores" else order.inside
+        beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
+        if scores[0] == scores[-1] and scores.size >= _VALUES and beside >= 0.1 * beyond.size:
             rule = (
                 f"be draws of a world; all {scores.size} are {scores[0]:g}, in the midst of those "
                 "of the other world, as a threshold or a baseline is"
@@ -163,7 +163,7 @@ def refuse_copies(order: Order) -> None:
 
 def refuse_other_order(scores: Any, flags: Any, name: str) -> None:
     """Refuse flags with the labels of the scores (of pandas) in another order."""
-    labels = [getattr(each, "index", None) for each in (scores, flags)]
+    labels: list[Any] = [getattr(each, "index", None) for each in (scores, flags)]
     if any(each is None or callable(each) for each in labels) or len(labels[0]) != len(labels[1]):
         return
     first, second = (list(each) for each in labels)

@@ -30,6 +30,8 @@ _TURNED = re.compile(
 _COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
 #: Names of columns of classes, letters only, which a model predicts.
 _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlabel|targetlabel)")
+#: Words in names of columns of what an attack guessed.
+_GUESSES = re.compile("(predicted|predictions?|preds?|guess|guessed|guesses|decisions?)")
 #: More rows than names of canaries by so many have one flag a name by chance once in 10^6 times.
 _REPEATS = 20
 #: Words in names of columns of canaries.
@@ -97,10 +99,15 @@ def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: 
                 f"{path} must hold 1 for members; its flags are called {name!r}. Exchange 0 and 1, "
                 "or call them member"
             )
-        if _CLASSES.fullmatch(re.sub(r"[^a-z]+", "", name.lower())):
+        if _CLASSES.fullmatch(re.sub(r"[^a-z0-9]+", "", name.lower())):
             raise ValueError(
                 f"{path} must hold 1 for members; {name!r} is what the classes of a model are "
                 "called, which any good model predicts. If these are members, call them member"
+            )
+        if _is_called(name, _GUESSES):
+            raise ValueError(
+                f"{path} must hold 1 for members; {name!r} is what guesses of an attack are called, "
+                "which follow from its scores. Pass the coins that put the canaries in"
             )
         return
     lower = options.lower_is_member

@@ -197,6 +197,7 @@ class CovarianceAttack:
         self.ridge = as_float(ridge, "ridge")
         require(self.ridge >= 0.0, self.ridge, "ridge", "be at least 0")
         self._run, self._dual, self._plan = None, None, None
+        self._laws = False, False  # nothing is known of distances
         if known is not None:
             require_alone(reference, self.participation, self.score)
             self._run = KnownRun(known, self.clip_norm, self.sampling_rate)
