@@ -89,7 +89,7 @@ AUDITS = [
         Shell(
             f"guesses of an attack called {name}, as members",
             f"audit p.csv --one-run --member {name}",
-            [f"{name!r} is what guesses of an attack are called", "Pass the coins"],
+            [f"{name!r} is what guesses of attacks are called", "Pass the coins"],
             {"p.csv": csv(["score", name], UP, [0, 1, 1, 0] * 5)},
         )
         for name in ("predicted_member", "prediction", "attackGuess")

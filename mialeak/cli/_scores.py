@@ -106,7 +106,7 @@ def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: 
             )
         if _is_called(name, _GUESSES):
             raise ValueError(
-                f"{path} must hold 1 for members; {name!r} is what guesses of an attack are called, "
+                f"{path} must hold 1 for members; {name!r} is what guesses of attacks are called, "
                 "which follow from its scores. Pass the coins that put the canaries in"
             )
         return
