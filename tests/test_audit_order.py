@@ -6,10 +6,11 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from mialeak.auditing import audit, audit_power, one_run_audit
+from mialeak.auditing import AuditStream, audit, audit_power, one_run_audit
 from mialeak.auditing._checks import refuse_series
 from mialeak.tradeoff import GaussianTradeOff
 
@@ -127,3 +128,45 @@ class TestCoins:
         monkeypatch.setattr("mialeak.auditing._one_run.require_fair_coins", refuse)
         curve = GaussianTradeOff(3.0)
         assert audit_power(0.5, curve, design="one-run", repetitions=5).n >= 16
+
+
+class TestIndices:
+    """Scores and flags of pandas, whose labels name the canaries."""
+
+    def test_another_order_is_refused(self):
+        """It proved 0, and did not refute a claim."""
+        rng = np.random.default_rng(0)
+        labels = [f"canary {k}" for k in range(100)]
+        member = pd.Series(rng.random(100) < 0.5, labels)
+        scores = pd.Series(rng.normal(3.0 * member), labels)
+        expected = one_run_audit(scores, member).epsilon_lower
+        assert expected > 1.0
+        for flags in (member.to_numpy(), member.reset_index(drop=True), member.tolist()):
+            assert one_run_audit(scores, flags).epsilon_lower == expected
+        match = r"member must have the index of scores .* Pass member\.loc\[scores\.index\]"
+        for call in (one_run_audit, lambda *both: AuditStream().update(*both)):
+            with pytest.raises(ValueError, match=match):
+                call(scores.sort_values(), member)
+        ranked = scores.sort_values()
+        assert one_run_audit(ranked, member.loc[ranked.index]).epsilon_lower == expected
+
+
+class TestWorlds:
+    """Scores of which one world is a part of the other, or a threshold."""
+
+    def test_all_scores_beside_those_of_one_world_are_refused(self):
+        rng = np.random.default_rng(0)
+        inside, outside = rng.normal(3.0, 1.0, 100), rng.normal(size=100)
+        with pytest.raises(ValueError, match=r"out_scores must be .* 100 scores of the other"):
+            audit(inside, np.r_[inside, outside])
+        with pytest.raises(ValueError, match=r"in_scores must be .* Leave out those of out_scores"):
+            audit(np.r_[inside, outside], outside)
+        audit(inside.round(1), rng.permutation(np.r_[inside, outside]).round(1))  # may agree
+
+    @pytest.mark.parametrize("baseline", [0.0, 0.5])
+    def test_differences_beside_a_baseline_are_refused(self, baseline):
+        """Differences of pairs, where nothing leaked, proved an epsilon of 3.5."""
+        draws = np.random.default_rng(0).normal(baseline, 1.0, 200)
+        with pytest.raises(ValueError, match=rf"out_scores must be draws .* are {baseline:g}, in"):
+            audit(draws, np.full(200, baseline))
+        audit(np.maximum(draws, baseline), np.full(200, baseline))  # an attack that saturates

@@ -104,6 +104,8 @@ def test_updates_of_any_size_and_long_histories_are_the_same_stream():
         (([1.0, 2.0], [1, 2]), "member must hold 0 and 1 only"),
         (([1.0, 0.0], [1, 0]), "they are the flags of member"),
         ((np.arange(60.0), np.ones(60)), "come of fair coins; 60 of 60 so far are members"),
+        ((np.arange(80) % 9, np.arange(80) < 40), "members and others stand together: 1 of 79"),
+        ((np.arange(80) % 9, np.arange(80) % 2), "members and others alternate: 79 of 79"),
     ],
 )
 def test_bad_input_is_named(arguments, message):
@@ -116,3 +118,23 @@ def test_a_delta_has_no_proof():
         AuditStream(delta=1e-5)
     with pytest.raises(ValueError, match=r"confidence must be at least 0\.5"):
         AuditStream(confidence=0.05)
+
+
+def test_a_forgotten_sign_is_named_once():
+    rng, stream = np.random.default_rng(0), AuditStream()
+    member = rng.random(200) < 0.5
+    losses = rng.normal(-3.0 * member)
+    with pytest.warns(UserWarning, match=r"guesses are wrong: .* as losses are") as caught:
+        stream.update(losses, member)
+    assert caught[0].filename == __file__
+    assert stream.update(losses[0], member[0]) == 0.0  # and no second warning
+
+
+def test_sorted_canaries_stand_together_and_are_taken():
+    rng = np.random.default_rng(0)
+    member = rng.random(200) < 0.5
+    scores = rng.normal(6.0 * member)
+    order = np.argsort(scores)
+    assert AuditStream().update(scores[order], member[order]) > 1.0
+    with pytest.raises(ValueError, match="stand together"):
+        AuditStream().update(rng.permutation(scores), member[order])

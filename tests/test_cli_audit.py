@@ -272,6 +272,22 @@ def test_shadow_models(capsys, shadow, tmp_path):
     assert json.loads(capsys.readouterr().out)["p_values"] == content["p_values"]
 
 
+def test_transposed_shadow_models_have_a_caution(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    members = rng.random((40, 300)) < 0.5
+    scores = rng.normal(1.0 * members) + rng.normal(size=300)
+    paths = [str(tmp_path / f"{name}.npy") for name in ("scores", "members")]
+    for path, table in zip(paths, (scores.T, members.T), strict=True):
+        np.save(path, table)
+    gate = ["audit", "--shadow", *paths, "--max-epsilon", "3"]
+    assert main(gate) == 3
+    out = capsys.readouterr().out
+    assert out.startswith("Caution: The 300 rows of scores, which are models, differ from one")
+    assert "This is undecided" in out
+    assert main([*gate, "--accept-cautions", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["cautions"]) == 1
+
+
 def test_a_stream(capsys, tmp_path):
     rng = np.random.default_rng(2)
     member = rng.random(300) < 0.5

@@ -7,6 +7,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -347,3 +348,36 @@ def test_models_of_exactly_half_of_the_examples_are_warned_of():
     scores = np.random.default_rng(11).normal(size=members.shape)
     with pytest.warns(UserWarning, match="each model has exactly half of the examples"):
         shadow_audit(scores, members)
+
+
+def test_models_as_columns_are_warned_of():
+    """Examples are harder or easier for all models; so are then the rows."""
+    rng = np.random.default_rng(12)
+    for models, examples in ((64, 300), (300, 64), (256, 20)):
+        members = coins(models, examples, 12)
+        scores = rng.normal(1.0 * members) + rng.normal(size=examples)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shadow_audit(scores, members)
+        if models < examples:
+            with pytest.warns(
+                UserWarning, match=r"the 300 rows of .* pass both transposed"
+            ) as seen:
+                shadow_audit(scores.T, members.T)
+            assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        models = rng.normal(size=(300, 1)) / 6.0  # of different quality, and examples alike
+        members = coins(300, 64, 13)
+        shadow_audit(rng.normal(1.0 * members) + models, members)
+
+
+def test_an_index_in_another_order_is_refused():
+    members = pd.DataFrame(coins(30, 50, 14))
+    scores = pd.DataFrame(np.random.default_rng(14).normal(size=members.shape))
+    shadow_audit(scores, members)
+    shadow_audit(scores, members.to_numpy()[::-1])
+    with pytest.raises(ValueError, match=r"members must have the index of scores in its order"):
+        shadow_audit(scores, members[::-1])
+    with pytest.raises(ValueError, match=r"members\.T must have the index of scores"):
+        shadow_audit(scores, members[members.columns[::-1]])

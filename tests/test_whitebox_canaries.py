@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import optimize, stats
 
@@ -290,3 +291,29 @@ def test_coins_are_fair_and_follow_the_seed():
     np.testing.assert_array_equal(bits(1), bits(1))
     assert abs(bits(1).mean() - 0.5) < 4 * 0.5 / np.sqrt(4000)
     assert not np.array_equal(bits(1), bits(2))
+
+
+DRAWS = np.random.default_rng(3).normal(size=60)
+
+
+@pytest.mark.parametrize(
+    ("train", "match"),
+    [
+        (
+            lambda member: pd.Series(3.0 * member + DRAWS).sort_values(),
+            "have its index in the order of member; its first label is",
+        ),
+    ],
+)
+def test_scores_of_other_canaries_are_refused(train, match):
+    """Their claim was "not refuted", beside a control that was caught."""
+
+    def control(member):
+        return 5.0 * member + DRAWS
+
+    with pytest.raises(ValueError, match=rf"train\(member\) must .*{match}"):
+        dp_sgd_audit(train, 60, control=control, claimed_epsilon=0.5, rng=0)
+    result = dp_sgd_audit(
+        lambda member: pd.Series(control(member)), 60, control=control, claimed_epsilon=0.5, rng=0
+    )
+    assert result.verdict == "refuted"

@@ -295,7 +295,7 @@ def test_the_sum_of_a_batch_is_named():
         CovarianceAttack(reference, 32).update(targets, batch.sum(axis=0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for batch_gradient in (batch.mean(axis=0), batch[0], batch.mean(axis=0) + 3.0):
+        for batch_gradient in (batch.mean(axis=0), batch[0], batch.mean(axis=0) + 1.0):
             CovarianceAttack(reference, 32).update(targets, batch_gradient)
 
 
@@ -320,3 +320,57 @@ def test_a_reference_of_few_rows_is_warned_of():
     CovarianceAttack(StreamingCovariance().fit(gradients), 8)
     CovarianceAttack(StreamingCovariance(ridge=0.1).fit(gradients[:30]), 8)
     CovarianceAttack(StreamingCovariance(structure="diagonal").fit(gradients[:30]), 8)
+
+
+@pytest.mark.parametrize("seen", ["one by one", "together"])
+@pytest.mark.parametrize(
+    ("rate", "size", "match"),
+    [
+        (10.0, 64, r"differ 0\.0?\d+ times as much .* learning rate given may be too large"),
+        (0.1, 64, r"times as far from .* learning rate given may be too small, or batch_size too"),
+        (1.0, 50_000, r"times as far from .* or batch_size too large"),
+        (1.0, 1, r"differ 0\.1\d* times as much .* batch_size too small"),
+        (1.0, 64, None),
+    ],
+)
+def test_a_wrong_scale_is_warned_of(rate, size, match, seen):
+    """Scores were -70 to 3,000 for targets that were out, without a word."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(0.3, np.linspace(0.5, 2.0, 20), size=(3000, 20))
+    targets = rng.normal(0.3, 2.0, size=(30, 20))
+    steps = rng.normal(0.3, np.linspace(0.5, 2.0, 20), size=(6, 64, 20)).mean(axis=1) / rate
+    attack = CovarianceAttack(StreamingCovariance().fit(rows), batch_size=size)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if seen == "together":
+            attack.update(np.tile(targets, (6, 1, 1)), steps)
+        else:
+            for step in steps:
+                attack.update(targets, step)
+    assert len(caught) == (match is not None)
+    if match:
+        assert re.search(match, str(caught[0].message))
+        assert caught[0].filename == __file__
+
+
+def test_steps_of_the_right_scale_have_no_warning():
+    """Few rows, a ridge, a diagonal, heavy tails, a strong canary, one step, sampled batches."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        columns = int(rng.integers(2, 60))
+        scale = np.exp(rng.normal(size=columns))
+        mixing = rng.normal(size=(columns, columns)) / np.sqrt(columns)
+        draw = lambda n: rng.standard_t(4, size=(n, columns)) @ mixing * scale + 1.0  # noqa: B023, E731
+        moments = (
+            StreamingCovariance(),
+            StreamingCovariance(ridge=1e-4),
+            StreamingCovariance(structure="diagonal"),
+            StreamingCovariance(shrinkage="ledoit-wolf"),
+        )[seed % 4]
+        reference, targets = moments.fit(draw(2 * columns + 60)), 3.0 * draw(3)
+        poisson = {"participation": "poisson", "sampling_rate": 0.1} if seed % 3 == 0 else {}
+        attack = CovarianceAttack(reference, batch_size=32, **poisson)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(4):
+                attack.update(targets, np.concatenate([targets[:1], draw(31)]).mean(axis=0))

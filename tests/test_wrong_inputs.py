@@ -12,6 +12,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from wrong_audits import AUDITS
 from wrong_calls import (
     AGES_TO_90,
     ALLELES,
@@ -32,7 +33,7 @@ from wrong_genotypes import (
     SOMEONE,
     TABLE,
 )
-from wrong_inputs import AUDITS, MEANS
+from wrong_inputs import MEANS
 from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from wrong_inputs import DOWN, UP, Call
+from wrong_audits import DOWN, UP
+from wrong_inputs import Call
 
 from mialeak import (
     EmpiricalTradeOff,

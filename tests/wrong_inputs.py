@@ -1,8 +1,9 @@
-"""What the corpus of wrong inputs is made of, and its cases of the shell on means and audits.
+"""What the corpus of wrong inputs is made of, and its cases of the shell on means.
 
 A case is data: what someone has (files by name), what that person types or calls, and the words
 that must come back.  :mod:`test_wrong_inputs` runs all cases; those on tables are in
-:mod:`wrong_tables` and :mod:`wrong_counts`, calls in Python in :mod:`wrong_calls`.
+:mod:`wrong_tables` and :mod:`wrong_counts`, on audits in :mod:`wrong_audits`, calls in Python in
+:mod:`wrong_calls`.
 """
 
 from __future__ import annotations
@@ -312,131 +313,5 @@ MEANS = [
         "mean t.csv",
         ["it has one for each variant, by column 'gene' ('G0')"],
         {"t.csv": csv(["gene", "carriers"], [f"G{k}" for k in range(30)], range(30))},
-    ),
-]
-
-UP = [0.1 * i + 0.03 * (i % 7) for i in range(20)]
-DOWN = [value - 0.5 for value in UP]
-SCORES = {"in.csv": csv(["score"], UP), "out.csv": csv(["score"], DOWN)}
-
-BOTH = {"both.csv": csv(["id", "loss", "member"], list(range(20)), DOWN, [0, 1] * 10)}
-AUDITS = [
-    Shell(
-        "scores as numpy.savetxt writes them, without a name",
-        "audit in.csv out.csv",
-        [
-            "in.csv",
-            "looks like data: its field 1 is a number",
-            "Write a line with a name above the data",
-        ],
-        {"in.csv": "0.25\n0.5\n1.5\n", "out.csv": "0.25\n0.5\n1.5\n"},
-    ),
-    Shell(
-        "a significance level in place of the confidence",
-        "audit in.csv out.csv --confidence 0.05",
-        ["--confidence must be at least 0.5", "pass 0.95"],
-        SCORES,
-    ),
-    Shell(
-        "epsilon as delta and delta as epsilon, in a claim",
-        "audit in.csv out.csv --delta 0.9 --claimed-epsilon 1e-5",
-        ["--claimed-epsilon must be an epsilon", "look exchanged"],
-        SCORES,
-    ),
-    Shell(
-        "epsilon as delta and delta as epsilon, in a gate",
-        "audit in.csv out.csv --delta 0.9 --max-epsilon 1e-5",
-        ["--max-epsilon must be an epsilon", "pass --max-epsilon 0.9 --delta 1e-05"],
-        SCORES,
-    ),
-    Shell(
-        "each score a hundred times, as a join writes them",
-        "audit in.csv out.csv",
-        ["in.csv must be independent", "occurs 100 times"],
-        {"in.csv": csv(["score"], UP * 100), "out.csv": csv(["score"], DOWN * 100)},
-    ),
-    *(
-        Shell(
-            f"a column called {name}, of a weak attack, without --lower-is-member",
-            f"audit in.csv out.csv --max-epsilon 1{option}",
-            [f"in.csv has scores called {name!r}, of which {size} values", cure],
-            {"in.csv": csv([name], UP), "out.csv": csv([name], [*UP[1:], 1e-3])},
-        )
-        for name, option, size, cure in (
-            ("loss", "", "small", "Pass --lower-is-member"),
-            ("test_loss", "", "small", "Pass --lower-is-member"),
-            ("p-value", "", "small", "Pass --lower-is-member"),
-            ("Perplexity", "", "small", "Pass --lower-is-member"),
-            ("confidence", " --lower-is-member", "large", "Leave out --lower-is-member"),
-        )
-    ),
-    *(
-        Shell(
-            f"flags of the others, called {name}",
-            "audit score.csv out.csv --one-run --lower-is-member",
-            [f"out.csv must hold 1 for members; its flags are called {name!r}", "Exchange 0 and 1"],
-            {"score.csv": csv(["score"], UP), "out.csv": csv([name], [0, 1, 1, 0] * 5)},
-        )
-        for name in ("nonmember", "Non-Member", "is_test", "held_out")
-    ),
-    Shell(
-        "losses of the training rows, then of the test rows, as canaries of one run",
-        "audit loss.csv member.csv --one-run --lower-is-member",
-        ["member.csv must come of fair coins", "all members stand before all others"],
-        {"loss.csv": csv(["loss"], DOWN + UP), "member.csv": csv(["member"], [1] * 20 + [0] * 20)},
-    ),
-    Shell(
-        "the same file twice",
-        "audit in.csv in.csv",
-        ["in.csv must be draws of their own", "the 20 scores of the other world"],
-        SCORES,
-    ),
-    Shell(
-        "scores and flags in one file",
-        "audit both.csv both.csv --one-run",
-        ["both.csv must have one column", "pass --member COLUMN"],
-        {"both.csv": csv(["score", "member"], UP, [0, 1] * 10)},
-    ),
-    *(
-        Shell(f"one file of losses and flags, {what}", f"audit both.csv{options}", words, BOTH)
-        for what, options, words in (
-            ("and no word", "", ["required: OUT, or --member COLUMN where IN holds"]),
-            ("as separate runs", " --member member", ["--member is for the canaries of one run"]),
-            (
-                "the direction forgotten",
-                " --one-run --member member --score loss",
-                ["both.csv has scores called 'loss', of which small", "Pass --lower-is-member"],
-            ),
-            (
-                "two columns of scores",
-                " --one-run --member member",
-                ["one column of scores beside 'member'; there are id, loss", "Pass --score COLUMN"],
-            ),
-            (
-                "a column misspelt",
-                " --one-run --member members --score loss",
-                ["--member must be a column of both.csv: id, loss, member; got members"],
-            ),
-            (
-                "the flags as scores",
-                " --one-run --member member --score member",
-                ["--score must be another column than --member"],
-            ),
-            (
-                "and a second file",
-                " both.csv --one-run --member member",
-                ["--member names a column of both.csv; leave out OUT"],
-            ),
-            (
-                "scores of them only",
-                " both.csv --one-run --score loss",
-                ["--score names a column beside that of --member"],
-            ),
-            (
-                "flags of the others",
-                " --stream --member loss --score id",
-                ["both.csv, column loss must hold 0 and 1 only"],
-            ),
-        )
     ),
 ]

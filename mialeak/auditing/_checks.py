@@ -26,6 +26,7 @@ __all__ = [
     "refuse_flags",
     "refuse_matrices",
     "refuse_orders",
+    "refuse_other_order",
     "refuse_repeated_coins",
     "refuse_repeats",
     "refuse_resampled",
@@ -132,6 +133,38 @@ def refuse_copies(order: Order) -> None:
     if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
         rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
         invalid("out_scores", rule)
+
+    worlds = {"in_scores": order.inside, "out_scores": order.outside}
+    (name, short), (other, long) = sorted(worlds.items(), key=lambda world: world[1].size)
+    is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())
+    if is_part and (np.diff(short) > 0.0).all() and (np.diff(long) > 0.0).all():
+        rule = f"be those of one world; they hold the {short.size} scores of the other world too"
+        invalid(other, rule, remedy=f"Leave out those of {name}")
+    for name, scores in worlds.items():
+        beyond = order.outside if name == "in_scores" else order.inside
+        beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
+        if scores[0] == scores[-1] and scores.size >= _VALUES and beside >= 0.1 * beyond.size:
+            rule = (
+                f"be draws of a world; all {scores.size} are {scores[0]:g}, in the midst of those "
+                "of the other world, as a threshold or a baseline is"
+            )
+            invalid(name, rule, remedy="Pass the scores of runs of that world")
+
+
+def refuse_other_order(scores: Any, flags: Any, name: str) -> None:
+    """Refuse flags with the labels of the scores (of pandas) in another order."""
+    labels: list[Any] = [getattr(each, "index", None) for each in (scores, flags)]
+    if any(each is None or callable(each) for each in labels) or len(labels[0]) != len(labels[1]):
+        return
+    first, second = (list(each) for each in labels)
+    if first != second and set(first) == set(second):
+        place = next(k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
+        rule = (
+            f"have the index of scores in its order; {first[place]!r} is at {place} of scores, and "
+            f"{second[place]!r} in {name}"
+        )
+        remedy = f"Pass {name}.loc[scores.index], or arrays where the order is right"
+        invalid(name, rule, remedy=remedy)
 
 
 def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:

@@ -18,6 +18,7 @@ from mialeak.auditing._checks import (
     Verdict,
     as_claim,
     as_delta,
+    refuse_other_order,
     refuse_repeated_coins,
     refuse_repeats,
     refuse_resampled,
@@ -402,6 +403,7 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
 
 
 def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
+    refuse_other_order(scores, member, "member")
     values, flags = _flat(scores, "scores"), _flat(member, "member")
     if flags.size != values.size:
         invalid("member", f"have one flag for each score; it has {flags.size} for {values.size}")

@@ -20,6 +20,7 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._results import Kind, Result, as_confidence
+from mialeak.auditing._checks import refuse_other_order
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
@@ -35,6 +36,8 @@ _STEPS = 100
 _WEIGHT, _SUM = 64, 8192
 #: Scores worked on at once.
 _BLOCK = 1 << 22
+#: From so few columns no spread of their means is seen.
+_LEAST_COLUMNS = 8
 #: What fair coins, or scores that know nothing, do with this probability at most is refused.
 _CHANCE = 1e-6
 
@@ -152,8 +155,9 @@ def shadow_audit(
     Warns
     -----
     UserWarning
-        If so few models can prove nothing of an example, as a single one; or if each model has
-        exactly half of the examples: their coins are then not independent.
+        If so few models can prove nothing of an example, as a single one; if each model has
+        exactly half of the examples: their coins are then not independent; or if rows, of which
+        there are more than columns, differ as examples do, and columns do not.
 
     See Also
     --------
@@ -292,6 +296,8 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
     if isinstance(scores, np.ndarray) and scores.dtype == np.bool_:
         rule = "be scores of an attack; its entries are booleans, as those of members are"
         invalid("scores", rule, remedy="Call shadow_audit(scores, members)")
+    refuse_other_order(scores, members, "members")
+    refuse_other_order(getattr(scores, "T", None), getattr(members, "T", None), "members.T")
     values = as_floats(scores, "scores", ndim=2, finite=True)
     flags = as_floats(members, "members", ndim=2)
     if not values.size:
@@ -304,7 +310,29 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
     if ((values == 0.0) | (values == 1.0)).all():
         rule = "be scores of an attack; all are 0 or 1, as flags are"
         invalid("scores", rule, remedy="Write the guesses of an attack as -1 and 1")
+    _warn_of_columns_as_models(values)
     return values, flags == 1.0
+
+
+def _warn_of_columns_as_models(values: FloatArray) -> None:
+    """Warn where rows differ as examples do, and columns are alike as models are.
+
+    The share of the variance between rows, beyond what equal rows have, is compared with that
+    between columns: examples are harder or easier, for all models.
+    """
+    models, examples = values.shape
+    if models <= examples or examples < _LEAST_COLUMNS:
+        return
+    spread = values.var()
+    rows, columns = values.mean(axis=1).var(), values.mean(axis=0).var()
+    by_row, by_column = rows - spread / examples, columns - spread / models
+    if by_row > 0.05 * spread and by_row > 5.0 * max(by_column, spread / models):
+        warnings.warn(
+            f"the {models} rows of scores, which are models, differ from one another as examples "
+            f"do, and the {examples} columns are alike as models are. If columns are models, pass "
+            "both transposed: the bounds are otherwise those of no example",
+            stacklevel=4,
+        )
 
 
 def _design(coins: BoolArray) -> Design:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
 from mialeak._results import as_confidence
-from mialeak.auditing._checks import as_delta
+from mialeak.auditing._checks import as_delta, refuse_other_order
 
 __all__ = ["AuditStream"]
 
@@ -54,6 +55,12 @@ class AuditStream:
     ------
     ValueError
         If confidence is out of range, or delta is above 0.
+
+    Warns
+    -----
+    UserWarning
+        Once, if more guesses are wrong than those of scores that know nothing: their sign may have
+        been forgotten (a loss is smaller for members; pass minus the loss).
 
     See Also
     --------
@@ -102,7 +109,11 @@ class AuditStream:
             unsupported("AuditStream", f"with delta = {self.delta:g}", why, remedy)
         self._wanted = -np.log1p(-self.confidence)
         self._steps, self.n_canaries, self.n_proved = -1, 0, 0
-        self._members = 0
+        self._members = self._changes = 0
+        #: The last flag and score, and whether the scores so far rise, or fall.
+        self._last: tuple[float, float] | None = None
+        self._rises = self._falls = True
+        self._is_reversed = False
         #: Scores so far, in ascending order: most, and the last ones.
         self._seen = self._recent = np.empty(0)
         #: Right and wrong guesses, by side and distance.
@@ -137,15 +148,25 @@ class AuditStream:
         ------
         ValueError
             For shapes that differ, NaN, flags other than 0 and 1, scores that are the flags, or
-            coins so far that are not fair.
+            coins so far that are not fair: by the number of members, or as members and others stand
+            together or alternate.
         """
         values, flags = self._checked(scores, member)
         for start in range(0, values.size, _BLOCK):
             part = slice(start, start + _BLOCK)
             self._take(values[part], flags[part])
+        right, wrong = int(self._right[0, 0]), int(self._wrong[0, 0])
+        if not self._is_reversed and bdtr(right, right + wrong, 0.5) <= _CHANCE:
+            self._is_reversed = True
+            warnings.warn(
+                f"{wrong} of {right + wrong} guesses are wrong: the scores seem to be "
+                "smaller for members, as losses are. Pass them with the other sign to a new stream",
+                stacklevel=2,
+            )
         return self.epsilon_lower
 
     def _checked(self, scores: Any, member: Any) -> tuple[FloatArray, FloatArray]:
+        refuse_other_order(scores, member, "member")
         values = np.atleast_1d(as_floats(scores, "scores"))
         flags = np.atleast_1d(as_floats(member, "member"))
         if values.ndim != 1 or flags.shape != values.shape:
@@ -163,7 +184,36 @@ class AuditStream:
             rule = f"come of fair coins; {members} of {size} so far are members"
             remedy = "The bound holds only if each canary was put in with probability 1/2"
             invalid("member", rule, remedy=remedy)
+        self._require_mixed(values, flags)
         return values, flags
+
+    def _require_mixed(self, values: FloatArray, flags: FloatArray) -> None:
+        """Refuse flags that stand in too small or too large a number of runs.
+
+        If the scores so far are sorted, members of a strong attack stand together.
+        """
+        before = [] if self._last is None else [self._last]
+        flags = np.concatenate([[flag for flag, _ in before], flags])
+        values = np.concatenate([[score for _, score in before], values])
+        rises = self._rises and bool((values[1:] >= values[:-1]).all())
+        falls = self._falls and bool((values[1:] <= values[:-1]).all())
+        changes = self._changes + int(np.count_nonzero(np.diff(flags)))
+        size = self.n_canaries + flags.size - len(before) - 1
+        rare = min(changes, size - changes)
+        is_sorted = (rises or falls) and changes == rare
+        if not is_sorted and 2.0 * float(bdtr(rare, size, 0.5)) <= _CHANCE:
+            how = "stand together" if changes == rare else "alternate"
+            rule = (
+                f"come of fair coins; members and others {how}: {changes} of {size} neighbours "
+                "differ"
+            )
+            remedy = (
+                "A coin must have put each canary in: members and others of two files, or several "
+                "scores of one canary, are no coins. Pass one score a canary, in the order of coins"
+            )
+            invalid("member", rule, remedy=remedy)
+        self._rises, self._falls, self._changes = rises, falls, changes
+        self._last = (float(flags[-1]), float(values[-1]))
 
     def _take(self, values: FloatArray, flags: FloatArray) -> None:
         """Guess, count, and raise the bound as far as a moment of this update allows."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,9 @@ from mialeak.cli import _output
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
-    from mialeak.auditing import ShadowAudit
+    from mialeak.auditing import AuditStream, OneRunResult, ShadowAudit
 
-__all__ = ["give_audit", "run_shadow", "run_stream"]
+__all__ = ["BELOW_CHANCE", "give_audit", "run_shadow", "run_stream"]
 
 _COMPARED_SHADOW = (
     "Each example was put in the data of each model or left out by a fair coin, or into half of "
@@ -27,6 +29,13 @@ _COMPARED_STREAM = (
     "The bound holds after every canary: the audit may stop at any of them.",
     "An audit proves leakage, never its absence: a stronger attack may prove more.",
 )
+#: Words of a CSV that are flags.
+_TRUTH = {"true": "1", "false": "0"}
+#: A note on guesses of which less than half are right.
+BELOW_CHANCE = (
+    "These are fewer than half. If small scores speak for members, as losses do, pass "
+    "--lower-is-member."
+)
 #: Examples that a report lists.
 _LISTED = 10
 
@@ -39,12 +48,15 @@ def run_shadow(options: argparse.Namespace) -> int:
 
     _refuse_delta(options, "--shadow")
     tables = [_matrix(path) for path in (options.inside, options.outside)]
-    result = shadow_audit(
-        *tables,
-        claimed_epsilon=options.claimed_epsilon or 0.0,
-        confidence=options.confidence,
-        higher_is_member=not options.lower_is_member,
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = shadow_audit(
+            *tables,
+            claimed_epsilon=options.claimed_epsilon or 0.0,
+            confidence=options.confidence,
+            higher_is_member=not options.lower_is_member,
+        )
+    cautions = [f"{str(each.message)[:1].upper()}{str(each.message)[1:]}." for each in caught]
     largest, limit, claim = (
         float(result.epsilon_lower.max()),
         options.max_epsilon,
@@ -60,9 +72,10 @@ def run_shadow(options: argparse.Namespace) -> int:
     content = result.to_dict()
     for name in ("proved", "discoveries"):
         content[name] = np.flatnonzero(content[name]).tolist()
+    content["cautions"] = cautions
     return give_audit(
         options,
-        _shadow_document(result),
+        replace(_shadow_document(result), cautions=cautions),
         schema="mialeak.shadow/1",
         content=content,
         compared=_COMPARED_SHADOW,
@@ -82,28 +95,31 @@ def run_stream(
     """
     from mialeak._report.document import Document, Notes, Section
     from mialeak._report.text import at_most
-    from mialeak.auditing import AuditStream
+    from mialeak.auditing import one_run_audit
 
     _refuse_delta(options, "--stream")
     if member.shape != scores.shape:
         raise ValueError(
             f"{name} must have one flag for each score; it has {member.size} for {scores.size}"
         )
+    # What is no run of canaries is refused here too: blocks, repeats, scores of the wrong sign.
+    run = one_run_audit(
+        scores,
+        member,
+        confidence=options.confidence,
+        higher_is_member=not options.lower_is_member,
+        allow_reversed=options.allow_reversed,
+    )
     limit = options.max_epsilon if options.max_epsilon is not None else options.claimed_epsilon
-    stream, exceeded = AuditStream(confidence=options.confidence), None
     sign = -1.0 if options.lower_is_member else 1.0
-    for score, flag in zip(scores.tolist(), member.tolist(), strict=True):
-        stream.update(sign * score, flag)
-        if exceeded is None and limit is not None and stream.epsilon_lower > limit:
-            exceeded = stream.n_canaries
+    stream, exceeded = _follow(sign * scores, member, options.confidence, limit)
     epsilon = stream.epsilon_lower
     over, verdict = _output.judge("What is proved", epsilon, limit)
     if exceeded is not None:
         verdict += f" It was after {exceeded:,} canaries."
     undecided = False
     if limit is not None and not over:
-        perfect = AuditStream(confidence=options.confidence)
-        reached = [perfect.update(2.0 * flag - 1.0, flag) for flag in member.tolist()][-1]
+        reached = _follow(2.0 * member - 1.0, member, options.confidence, None)[0].epsilon_lower
         undecided = reached <= limit
         if undecided:
             verdict += (
@@ -114,12 +130,7 @@ def run_stream(
     lead = f"Epsilon is at least {at_most(epsilon)}, {sure}."
     if epsilon == 0.0:
         lead = f"Nothing is proved, {sure}: epsilon is at least 0."
-    notes = [
-        f"{stream.n_canaries:,} canaries, in the order of the files. After "
-        f"{stream.n_proved:,} no more was proved.",
-        "Each canary must have been put in or left out by a coin of its own, as training and test "
-        "rows of a model are not.",
-    ]
+    notes = _stream_notes(stream, run)
     content = {
         "epsilon_lower": epsilon,
         "n_canaries": stream.n_canaries,
@@ -139,6 +150,35 @@ def run_stream(
         over=over,
         undecided=undecided,
     )
+
+
+def _follow(
+    scores: FloatArray, member: FloatArray, confidence: float, limit: float | None
+) -> tuple[AuditStream, int | None]:
+    """The stream after all canaries, and how many of them exceeded the limit."""
+    from mialeak.auditing import AuditStream
+
+    stream, exceeded = AuditStream(confidence=confidence), None
+    for score, flag in zip(scores.tolist(), member.tolist(), strict=True):
+        stream.update(score, flag)
+        if exceeded is None and limit is not None and stream.epsilon_lower > limit:
+            exceeded = stream.n_canaries
+    return stream, exceeded
+
+
+def _stream_notes(stream: AuditStream, run: OneRunResult) -> list[str]:
+    """How many canaries there were, and what the numbers ask of them."""
+    return [
+        f"{stream.n_canaries:,} canaries, in the order of the files. After "
+        f"{stream.n_proved:,} no more was proved.",
+        "Each canary must have been put in or left out by a coin of its own, as training and test "
+        "rows of a model are not.",
+        *(
+            [f"{run.correct:,} of {sum(run.guesses):,} guesses are right. {BELOW_CHANCE}"]
+            if 2 * run.correct < sum(run.guesses)
+            else []
+        ),
+    ]
 
 
 def give_audit(
@@ -184,16 +224,24 @@ def _matrix(path: str) -> FloatArray:
         return as_floats(np.asarray(blocks[0]), path, ndim=2)
     table = read_table(path)
     names = list(table) if isinstance(table, dict) else list(table.column_names)
-    columns = []
-    for name in names:
-        column = table[name]
-        levels = getattr(column, "levels", None)
-        if levels is not None:
-            if column.n_missing:
-                raise ValueError(f"{path} must have no missing entry; column {name!r} has some")
-            column = as_floats([float(level) for level in levels], path)[column.codes]
-        columns.append(as_floats(np.asarray(column), path))
-    return np.ascontiguousarray(np.stack(columns, axis=1))
+    return np.ascontiguousarray(np.stack([numbers(path, table[name]) for name in names], axis=1))
+
+
+def numbers(path: str, column: Any) -> FloatArray:
+    """A column of a table as numbers."""
+    from mialeak._arrays import as_floats
+    from mialeak._columns import Factor
+
+    n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
+    if n_missing:
+        raise ValueError(f"{path} must have a score in every row; {n_missing} have none")
+    if isinstance(column, Factor):
+        try:
+            levels = [float(_TRUTH.get(level.lower(), level)) for level in column.levels]
+        except ValueError as error:
+            raise ValueError(f"{path} must hold numbers ({error})") from error
+        return as_floats(levels, path)[column.codes]
+    return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
 
 
 def _shadow_document(result: ShadowAudit) -> Document:

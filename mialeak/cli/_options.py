@@ -19,6 +19,7 @@ __all__ = [
     "PART",
     "POSITIVE",
     "SHARE",
+    "add_accept_cautions",
     "add_confidence",
     "add_exclude",
     "add_limit",
@@ -183,6 +184,11 @@ def add_limit(add: Any, needed: str) -> None:
         metavar="X",
         help="exit with 2 if the leakage is above X; see below",
     )
+    add_accept_cautions(add)
+
+
+def add_accept_cautions(add: Any) -> None:
+    """Describe ``--accept-cautions``."""
     add(
         "--accept-cautions",
         action="store_true",

@@ -45,7 +45,7 @@ OVER = 2
 _UNDECIDED = 3
 
 _CAUTIONED = (
-    "This is undecided, with exit code 3: the table may not be what was meant, see the cautions "
+    "This is undecided, with exit code 3: the input may not be what was meant, see the cautions "
     "above. Cure them, or pass --accept-cautions if none of them applies."
 )
 
@@ -143,7 +143,7 @@ def give(
         The exit code.
     """
     undecided = undecided and not over
-    accepted = getattr(options, "accept_cautions", False)  # an audit has no cautions
+    accepted = getattr(options, "accept_cautions", False)
     if document.cautions and verdict and not (over or accepted):
         undecided, verdict = True, f"{verdict}\n{_CAUTIONED}"
     if content.get("limit") is not None:

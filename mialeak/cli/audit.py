@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import give_audit, run_shadow, run_stream
+from mialeak.cli._audits import BELOW_CHANCE, give_audit, run_shadow, run_stream
+from mialeak.cli._scores import refuse_name, score_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
     from mialeak._report.report import Panel
     from mialeak.auditing import AuditResult, Interval, OneRunResult
@@ -84,29 +83,12 @@ _BELOW = (
     "The area under the curve is below 1/2. If small scores speak for members, as losses do, pass "
     "--lower-is-member."
 )
-_BELOW_CHANCE = (
-    "These are fewer than half. If small scores speak for members, as losses do, pass "
-    "--lower-is-member."
-)
 
 #: What a claimed epsilon is.
 _CLAIM: tuple[str, Callable[[float], bool]] = (
     "be at least 0 and finite",
     lambda x: 0.0 <= x < math.inf,
 )
-
-
-#: Words of a CSV that are flags.
-_TRUTH = {"true": "1", "false": "0"}
-#: Suffixes of arrays, which name no column.
-_ARRAYS = (".npy",)
-#: Names of columns, letters only: scores that are small, or large, for members; flags of others.
-_PART = "(in|out|train|test|val|valid|eval|target|canary|members?|mean)?"
-_SMALL = re.compile(
-    f"{_PART}(loss|losses|nll|mse|crossentropy|perplexity|ppl|pval|pvalues?|errors?){_PART}"
-)
-_LARGE = re.compile(f"{_PART}(confidences?|likelihoods?|loglikelihoods?|neg(ative)?loss){_PART}")
-_OTHERS = re.compile("(is|was|in)?(nonmembers?|notmember|out|heldout|holdout|test|excluded|unseen)")
 
 
 def add_parser(commands: Any) -> None:
@@ -166,6 +148,7 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="audit scores whose direction looks reversed",
     )
+    _options.add_accept_cautions(add)
     _options.add_outputs(add)
     parser.set_defaults(run=run)
 
@@ -189,8 +172,10 @@ def run(options: argparse.Namespace) -> int:
         "claimed_epsilon": "--claimed-epsilon",
     }
     if options.shadow:
+        for is_second, path in enumerate((options.inside, options.outside)):
+            refuse_name(path, Path(path).stem, options, is_flags=bool(is_second))
         return run_shadow(options)
-    scores = _columns(options)
+    scores = score_columns(options)
     if options.stream:
         return run_stream(options, *scores, name=flags)
     common = {
@@ -282,88 +267,6 @@ def _claim(result: AuditResult | OneRunResult) -> str:
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {_reach(result)}."
 
 
-def _columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
-    """Scores of both worlds, or scores and flags: of a file each, or columns of one."""
-    from mialeak._io import read_table
-
-    pairs = []
-    for path in filter(None, (options.inside, options.outside)):
-        table = read_table(path)
-        names = list(table) if isinstance(table, dict) else list(table.column_names)
-        if options.member is not None:
-            chosen = _chosen(path, names, options)
-        elif len(names) == 1:
-            chosen = names
-        else:
-            raise ValueError(
-                f"{path} must have one column, of scores; it has {len(names)}. With --one-run or "
-                "--stream pass --member COLUMN for scores and flags of one file"
-            )
-        pairs += [(path, name, table[name]) for name in chosen]
-    for is_second, (path, name, _) in enumerate(pairs):
-        is_flags = bool(is_second and (options.one_run or options.stream))
-        # An array has no name but that of its file.
-        word = Path(path).stem if Path(path).suffix.lower() in _ARRAYS else name
-        _refuse_name(path, word, options, is_flags=is_flags)
-    first, second = (_numbers(path, column) for path, _, column in pairs)
-    return first, second
-
-
-def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[str]:
-    """The columns of scores and of flags."""
-    others = [name for name in names if name != options.member]
-    if options.score is None and len(others) != 1:
-        listed = ", ".join(map(str, others)) or "none"
-        raise ValueError(
-            f"{path} must have one column of scores beside {options.member!r}; there are "
-            f"{listed}. Pass --score COLUMN"
-        )
-    chosen = [others[0] if options.score is None else options.score, options.member]
-    for option, name in zip(("--score", "--member"), chosen, strict=True):
-        if name not in names:
-            raise ValueError(f"{option} must be a column of {path}: {', '.join(names)}; got {name}")
-    if chosen[0] == chosen[1]:
-        raise ValueError(f"--score must be another column than --member; got {chosen[0]} for both")
-    return chosen
-
-
-def _numbers(path: str, column: Any) -> FloatArray:
-    """A column of a table as numbers."""
-    from mialeak._arrays import as_floats
-    from mialeak._columns import Factor
-
-    n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
-    if n_missing:
-        raise ValueError(f"{path} must have a score in every row; {n_missing} have none")
-    if isinstance(column, Factor):
-        try:
-            levels = [float(_TRUTH.get(level.lower(), level)) for level in column.levels]
-        except ValueError as error:
-            raise ValueError(f"{path} must hold numbers ({error})") from error
-        return as_floats(levels, path)[column.codes]
-    return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
-
-
-def _refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
-    """Refuse a column whose name contradicts its use: losses as scores, others as members."""
-    word = re.sub(r"[^a-z]+", "", name.lower())
-    if is_flags:
-        if _OTHERS.fullmatch(word):
-            raise ValueError(
-                f"{path} must hold 1 for members; its flags are called {name!r}. Exchange 0 and 1, "
-                "or call them member"
-            )
-        return
-    lower = options.lower_is_member
-    if (_LARGE if lower else _SMALL).fullmatch(word) and not options.allow_reversed:
-        size, pass_ = ("large", "Leave out") if lower else ("small", "Pass")
-        raise ValueError(
-            f"{path} has scores called {name!r}, of which {size} values are evidence for "
-            f"members. {pass_} --lower-is-member; to audit the scores as they are pass "
-            "--allow-reversed"
-        )
-
-
 def _lead(epsilon: float, delta: float, confidence: float) -> str:
     from mialeak._report.text import at_most
 
@@ -422,7 +325,7 @@ def _one_run_document(result: OneRunResult) -> Document:
         [
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
-            *([_BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
+            *([BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
             "Each canary must have been put in or left out by a coin of its own, as training and "
             "test rows of a model are not.",
             f"{_reach(result).capitalize()}.",

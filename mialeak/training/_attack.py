@@ -23,11 +23,13 @@ from mialeak.training._known import KnownRun, as_noise, as_sampling_rate, requir
 from mialeak.training._metric import (
     LayerPlan,
     Metric,
+    laws_of,
     mean_square,
     metric_of,
     require_clipped,
-    warn_of_a_sum,
+    warn_of_scale,
     warn_of_short_reference,
+    warn_of_small_steps,
 )
 from mialeak.training._rows import DualMetric, is_factors
 
@@ -195,6 +197,7 @@ class CovarianceAttack:
         self.ridge = as_float(ridge, "ridge")
         require(self.ridge >= 0.0, self.ridge, "ridge", "be at least 0")
         self._run, self._dual, self._plan = None, None, None
+        self._laws = False, False  # nothing is known of distances
         if known is not None:
             require_alone(reference, self.participation, self.score)
             self._run = KnownRun(known, self.clip_norm, self.sampling_rate)
@@ -250,7 +253,9 @@ class CovarianceAttack:
         Warns
         -----
         UserWarning
-            If the first batch gradient is as far from the reference as the sum of a batch.
+            If the first batch gradient is too far from the reference for the mean of a batch, or
+            the first two differ too little: a sum, a wrong learning rate or batch size, or another
+            reference.
         """
         batch = as_floats(batch_gradient, "batch_gradient", finite=True)
         if self._run is not None or known is not None or self._dual is not None:
@@ -287,7 +292,13 @@ class CovarianceAttack:
             self._metric, self._plan = metric, None
         table = batch.reshape(-1, columns)
         if not self.n_steps_seen_ and len(table):
-            warn_of_a_sum(self._metric, table[:1], self.batch_size)
+            warn_of_scale(self._metric, table[:1], self.batch_size, targets, self._laws[0])
+            self._first = table[:1].copy()
+        if self._laws[1] and self.n_steps_seen_ < 2 and len(table):
+            pair = np.concatenate([self._first, table[1 - self.n_steps_seen_ :]])[:2]
+            if len(pair) == 2:
+                warn_of_small_steps(self._metric, pair, self.batch_size)
+                self._laws = self._laws[0], False
         with np.errstate(over="ignore", invalid="ignore"):
             if targets is None:
                 scores = self._score_factors(target_gradients, table)
@@ -396,6 +407,9 @@ class CovarianceAttack:
         )
         if self.clip_norm is not None:
             require_clipped(mean_square(reference), self.clip_norm)
+        far, near = laws_of(reference)
+        # Noise that is less than stated, and sampled batches of another size, are no mistake.
+        self._laws = far, near and not (self.noise_multiplier or self.participation == "poisson")
         return metric
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:

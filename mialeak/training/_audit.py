@@ -278,6 +278,7 @@ def _audited(
     require(~np.isnan(scores), scores, name, "not be NaN")
     if attack is None:
         _refuse_coins(scores, name, member)
+        _refuse_order(outcome, scores, name)
     stated = _stated_epsilon(attack, options["delta"])
     if stated is not None and options["claimed_epsilon"] is None and np.isfinite(stated):
         options = {**options, "claimed_epsilon": stated}
@@ -305,6 +306,17 @@ def _audited(
     )
     verdict, statement = _judge(result, None)
     return replace(result, verdict=verdict, statement=statement)
+
+
+def _refuse_order(outcome: Any, scores: FloatArray, name: str) -> None:
+    """Refuse scores whose labels (of pandas) have another order than the coins."""
+    remedy = "Return the score of each canary, in the order of member"
+    labels: Any = getattr(outcome, "index", None)
+    if labels is not None and not callable(labels):
+        places = list(labels)
+        if places != list(range(scores.size)) and set(places) == set(range(scores.size)):
+            rule = f"have its index in the order of member; its first label is {places[0]!r}"
+            invalid(name, rule, remedy=remedy + ", or an array")
 
 
 def _refuse_coins(scores: FloatArray, name: str, member: npt.NDArray[np.bool_]) -> None:

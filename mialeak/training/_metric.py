@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtr
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak.covariance import StreamingCovariance
@@ -17,16 +18,23 @@ from mialeak.training._gradients import LayerGradients
 __all__ = [
     "LayerPlan",
     "Metric",
+    "laws_of",
     "mean_square",
     "metric_of",
     "require_clipped",
-    "warn_of_a_sum",
+    "warn_of_scale",
     "warn_of_short_reference",
+    "warn_of_small_steps",
 ]
 
 #: By how much the mean square of clipped norms may be above the square of the norm: rounding of
 #: single precision.
 _CLIPPED = 1e-5
+#: Squared distances of batch gradients, in those of a mean, that are too far or too near; the
+#: probability with which the latter occur at most; and the targets that are looked at.
+_FAR, _NEAR, _CHANCE, _TARGETS = 100.0, 0.1, 1e-6, 4096
+#: Rows from which a variance is known well enough.
+_ROWS = 100
 #: Means of fewer gradients are not distinguished from their sum.
 _LEAST_BATCH = 8
 
@@ -160,6 +168,23 @@ def warn_of_short_reference(reference: Any) -> None:
         )
 
 
+def laws_of(reference: Any) -> tuple[bool, bool]:
+    """Whether squared distances have their mean, and whether they have the law of chi-squared too.
+
+    Neither has a covariance of too few rows, one that is shrunk, or one with a ridge.
+    """
+    given = reference.get_params()
+    if given["structure"] not in ("full", "diagonal") or given["shrinkage"] or given["ridge"]:
+        return False, False
+    rows, columns, is_full = (
+        int(reference.n_samples_seen_),
+        reference.mean_.size,
+        given["structure"] == "full",
+    )
+    is_enough = rows >= (2 * (columns + 2) if is_full else _ROWS)
+    return is_enough, is_enough and is_full
+
+
 def require_clipped(mean_square: float, clip_norm: float) -> None:
     """Refuse a reference whose gradients are longer than `clip_norm` in the mean square."""
     size = float(np.sqrt(mean_square))
@@ -180,21 +205,54 @@ def mean_square(reference: StreamingCovariance) -> float:
     return float(centre @ centre + moments.variances().sum())
 
 
-def warn_of_a_sum(metric: Metric, batch: FloatArray, batch_size: int) -> None:
-    """Warn if a batch gradient is too far from the reference for a mean of `batch_size`.
+def warn_of_scale(
+    metric: Metric,
+    batch: FloatArray,
+    batch_size: int,
+    targets: FloatArray | None,
+    has_mean: bool,
+) -> None:
+    """Warn if a batch gradient is too far from the reference for the mean of a batch.
 
-    Its squared distance is then about d/b; that of a sum is larger by b^2 at least.
+    The squared distance of a mean of b gradients is about d/b; that of a sum is larger by b^2 at
+    least, and a wrong learning rate counts squared.  A target in the batch adds its own squared
+    distance over b^2 at most.  `has_mean` is that of :func:`laws_of`.
     """
     if batch_size < _LEAST_BATCH:
         return
+    columns = metric.columns
     with np.errstate(over="ignore", invalid="ignore"):
         squared = float(metric.squared(batch - metric.mean)[0])
-    ratio = squared * batch_size / metric.columns
+        ratio = squared * batch_size / columns
+        if np.isfinite(ratio) and ratio > _FAR:
+            rows = np.empty((0, columns)) if targets is None else targets.reshape(-1, columns)
+            theirs = metric.squared(rows[:_TARGETS] - metric.mean).max(initial=0.0)
+            ratio -= float(theirs) / (batch_size * columns)
     if np.isfinite(ratio) and ratio > batch_size**2 / 2:
+        cause = "it may be their sum (reduction='sum', or gradients that were accumulated)"
+    elif has_mean and np.isfinite(ratio) and ratio > _FAR:
+        cause = "the learning rate given may be too small, or batch_size too large"
+    else:
+        return
+    warnings.warn(
+        f"the first batch_gradient is {np.sqrt(ratio):.3g} times as far from the mean of "
+        f"reference as the mean of batch_size={batch_size} gradients is: {cause}, or reference is "
+        "of another layer, loss or model",
+        stacklevel=3,
+    )
+
+
+def warn_of_small_steps(metric: Metric, batches: FloatArray, batch_size: int) -> None:
+    """Warn if two batch gradients differ too little for means of different examples.
+
+    Half of their squared distance, b times, has the law of chi-squared, whatever the mean.
+    """
+    half = float(metric.squared((batches[1:2] - batches[:1]) / np.sqrt(2.0))[0]) * batch_size
+    if 0.0 < half < _NEAR * metric.columns and float(chdtr(metric.columns, half)) < _CHANCE:
         warnings.warn(
-            f"the first batch_gradient is {np.sqrt(ratio):.3g} times as far from the mean of "
-            f"reference as the mean of batch_size={batch_size} gradients is: it may be "
-            "their sum (reduction='sum', or gradients that were accumulated), or reference is "
-            "of another layer, loss or model",
+            f"the first two batch gradients differ {np.sqrt(half / metric.columns):.2g} times as "
+            f"much as means of batch_size={batch_size} gradients of reference do: the learning "
+            "rate given may be too large, batch_size too small, reference fitted to other "
+            "gradients, or the batches the same rows",
             stacklevel=3,
         )

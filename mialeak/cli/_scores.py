@@ -1,0 +1,180 @@
+"""Scores and flags in the files of ``mialeak audit``, and what the names of columns give away."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mialeak.cli._audits import numbers
+
+if TYPE_CHECKING:
+    from mialeak._arrays import FloatArray
+
+__all__ = ["refuse_name", "score_columns"]
+
+#: Suffixes of arrays, which name no column.
+_ARRAYS = (".npy",)
+#: Words in names of columns: of scores that are small, or large, for members; of what turns a score
+#: round, or compares it with another; of what counts rows.
+_SMALL = re.compile(
+    "(loss|losses|nll|mse|rmse|mae|errors?|crossentropy|xent|perplexity|ppl|pval|pvalues?)"
+)
+_LARGE = re.compile("(confidences?|likelihoods?|loglikelihoods?|logprobs?|negloss|negativeloss)")
+_TURNED = re.compile(
+    "(neg|negative|negated|minus|inverse|inverted|ratio|relative|ref|reference|calibrated|diff|"
+    "difference|delta|drop|reduction|decrease|gap|gain|scores?|rank)"
+)
+_COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
+#: Names of columns of classes, letters only, which a model predicts.
+_CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlabel|targetlabel)")
+#: Words in names of columns of what an attack guessed.
+_GUESSES = re.compile("(predicted|predictions?|preds?|guess|guessed|guesses|decisions?)")
+#: More rows than names of canaries by so many have one flag a name by chance once in 10^6 times.
+_REPEATS = 20
+#: Words in names of columns of canaries.
+_NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
+#: Words in names of files, or columns, that hold the rows of one model.
+_TRAINED = re.compile("(train|training|trainset)")
+_TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
+_OTHERS = re.compile("(is|was|in)?(nonmembers?|notmember|out|heldout|holdout|test|excluded|unseen)")
+
+
+def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
+    """Scores of both worlds, or scores and flags: of a file each, or columns of one."""
+    from mialeak._io import read_table
+
+    pairs = []
+    for path in filter(None, (options.inside, options.outside)):
+        table = read_table(path)
+        names = list(table) if isinstance(table, dict) else list(table.column_names)
+        if options.member is not None:
+            chosen = _chosen(path, names, options)
+            _refuse_several_scores(path, table, chosen)
+        elif len(names) == 1:
+            chosen = names
+        else:
+            raise ValueError(
+                f"{path} must have one column, of scores; it has {len(names)}. With --one-run or "
+                "--stream pass --member COLUMN for scores and flags of one file"
+            )
+        pairs += [(path, name, table[name]) for name in chosen]
+    for is_second, (path, name, _) in enumerate(pairs):
+        is_flags = bool(is_second and (options.one_run or options.stream))
+        # An array has no name but that of its file.
+        word = Path(path).stem if Path(path).suffix.lower() in _ARRAYS else name
+        refuse_name(path, word, options, is_flags=is_flags)
+    first, second = (numbers(path, column) for path, _, column in pairs)
+    _refuse_row_numbers(*pairs[0][:2], first)
+    if not (options.one_run or options.stream):
+        _refuse_one_model([f"{Path(path).stem} {name}" for path, name, _ in pairs])
+    return first, second
+
+
+def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[str]:
+    """The columns of scores and of flags."""
+    others = [name for name in names if name != options.member]
+    if options.score is None and len(others) != 1:
+        listed = ", ".join(map(str, others)) or "none"
+        raise ValueError(
+            f"{path} must have one column of scores beside {options.member!r}; there are "
+            f"{listed}. Pass --score COLUMN"
+        )
+    chosen = [others[0] if options.score is None else options.score, options.member]
+    for option, name in zip(("--score", "--member"), chosen, strict=True):
+        if name not in names:
+            raise ValueError(f"{option} must be a column of {path}: {', '.join(names)}; got {name}")
+    if chosen[0] == chosen[1]:
+        raise ValueError(f"--score must be another column than --member; got {chosen[0]} for both")
+    return chosen
+
+
+def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
+    """Refuse a column whose name contradicts its use: losses as scores, others as members."""
+    if is_flags:
+        if _OTHERS.fullmatch(re.sub(r"[^a-z]+", "", name.lower())):
+            raise ValueError(
+                f"{path} must hold 1 for members; its flags are called {name!r}. Exchange 0 and 1, "
+                "or call them member"
+            )
+        if _CLASSES.fullmatch(re.sub(r"[^a-z0-9]+", "", name.lower())):
+            raise ValueError(
+                f"{path} must hold 1 for members; {name!r} is what the classes of a model are "
+                "called, which any good model predicts. If these are members, call them member"
+            )
+        if _is_called(name, _GUESSES):
+            raise ValueError(
+                f"{path} must hold 1 for members; {name!r} is what guesses of attacks are called, "
+                "which follow from its scores. Pass the coins that put the canaries in"
+            )
+        return
+    lower = options.lower_is_member
+    if _is_called(name, _LARGE if lower else _SMALL) and not options.allow_reversed:
+        size, pass_ = ("large", "Leave out") if lower else ("small", "Pass")
+        raise ValueError(
+            f"{path} has scores called {name!r}, of which {size} values are evidence for "
+            f"members. {pass_} --lower-is-member; to audit the scores as they are pass "
+            "--allow-reversed"
+        )
+
+
+def _is_called(name: str, kind: re.Pattern[str]) -> bool:
+    """Whether a word of the name, or two in turn, are of this kind, and none turns it round."""
+    words = _words(name)
+    is_kind = any(kind.fullmatch(word) for word in words)
+    return is_kind and not (kind is _SMALL and any(_TURNED.fullmatch(word) for word in words))
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in small letters, and those of two in turn."""
+    words = [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+    return words + [first + second for first, second in itertools.pairwise(words)]
+
+
+def _refuse_row_numbers(path: str, name: str, scores: FloatArray) -> None:
+    """Refuse a column that is called a step or an index, and rises from row to row."""
+    rises = scores.size > 1 and bool((scores[1:] > scores[:-1]).all())
+    if rises and _is_called(name, _COUNTS):
+        raise ValueError(
+            f"{path} must hold scores of an attack; {name!r} counts its rows. Pass the column of "
+            "scores, with --score where there are others"
+        )
+
+
+def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
+    """Refuse several rows of each canary, by a column that names it: its flag is one coin.
+
+    Fair coins agree in all rows of each name with probability 2^-(rows - names).
+    """
+    import numpy as np
+
+    for name in table if isinstance(table, dict) else table.column_names:
+        if name in chosen or not _is_called(name, _NAMES):
+            continue
+        values, flags = (
+            np.asarray(getattr(column, "codes", column))
+            for column in (table[name], table[chosen[1]])
+        )
+        both = np.unique(
+            np.stack([np.unique(each, return_inverse=True)[1] for each in (values, flags)]), axis=1
+        )
+        names = len(np.unique(values))
+        if names > 2 and both.shape[1] == names and len(values) - names >= _REPEATS:
+            raise ValueError(
+                f"{path} must have one row for each canary; its {len(values)} rows have {names} "
+                f"values of {name!r}, each with one flag. The scores of one canary share its coin: "
+                "keep one, such as their mean"
+            )
+
+
+def _refuse_one_model(names: list[str]) -> None:
+    """Refuse the rows that a model was trained on beside those that it was tested on."""
+    trained, tested = ([_is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    if trained != tested and trained in ([True, False], [False, True]) and any(tested):
+        raise ValueError(
+            "IN and OUT must be scores of separate runs; by their names they are of training and "
+            "of test rows, which depend on one model: no bound follows from them. Put canaries in "
+            "by fair coins and pass --one-run; if each score is of a run of its own, rename them"
+        )

@@ -1,0 +1,223 @@
+"""Wrong inputs of the shell on audits, for :mod:`test_wrong_inputs`."""
+
+from __future__ import annotations
+
+from wrong_inputs import Shell, csv
+
+UP = [0.1 * i + 0.03 * (i % 7) for i in range(20)]
+DOWN = [value - 0.5 for value in UP]
+SCORES = {"in.csv": csv(["score"], UP), "out.csv": csv(["score"], DOWN)}
+BOTH = {"both.csv": csv(["id", "loss", "member"], list(range(20)), DOWN, [0, 1] * 10)}
+AUDITS = [
+    Shell(
+        "scores as numpy.savetxt writes them, without a name",
+        "audit in.csv out.csv",
+        [
+            "in.csv",
+            "looks like data: its field 1 is a number",
+            "Write a line with a name above the data",
+        ],
+        {"in.csv": "0.25\n0.5\n1.5\n", "out.csv": "0.25\n0.5\n1.5\n"},
+    ),
+    Shell(
+        "a significance level in place of the confidence",
+        "audit in.csv out.csv --confidence 0.05",
+        ["--confidence must be at least 0.5", "pass 0.95"],
+        SCORES,
+    ),
+    Shell(
+        "epsilon as delta and delta as epsilon, in a claim",
+        "audit in.csv out.csv --delta 0.9 --claimed-epsilon 1e-5",
+        ["--claimed-epsilon must be an epsilon", "look exchanged"],
+        SCORES,
+    ),
+    Shell(
+        "epsilon as delta and delta as epsilon, in a gate",
+        "audit in.csv out.csv --delta 0.9 --max-epsilon 1e-5",
+        ["--max-epsilon must be an epsilon", "pass --max-epsilon 0.9 --delta 1e-05"],
+        SCORES,
+    ),
+    Shell(
+        "each score a hundred times, as a join writes them",
+        "audit in.csv out.csv",
+        ["in.csv must be independent", "occurs 100 times"],
+        {"in.csv": csv(["score"], UP * 100), "out.csv": csv(["score"], DOWN * 100)},
+    ),
+    *(
+        Shell(
+            f"a column called {name}, of a weak attack, without --lower-is-member",
+            f"audit in.csv out.csv --max-epsilon 1{option}",
+            [f"in.csv has scores called {name!r}, of which {size} values", cure],
+            {"in.csv": csv([name], UP), "out.csv": csv([name], [*UP[1:], 1e-3])},
+        )
+        for name, option, size, cure in (
+            ("loss", "", "small", "Pass --lower-is-member"),
+            ("test_loss", "", "small", "Pass --lower-is-member"),
+            ("p-value", "", "small", "Pass --lower-is-member"),
+            ("Perplexity", "", "small", "Pass --lower-is-member"),
+            ("confidence", " --lower-is-member", "large", "Leave out --lower-is-member"),
+        )
+    ),
+    *(
+        Shell(
+            f"flags of the others, called {name}",
+            "audit score.csv out.csv --one-run --lower-is-member",
+            [f"out.csv must hold 1 for members; its flags are called {name!r}", "Exchange 0 and 1"],
+            {"score.csv": csv(["score"], UP), "out.csv": csv([name], [0, 1, 1, 0] * 5)},
+        )
+        for name in ("nonmember", "Non-Member", "is_test", "held_out")
+    ),
+    *(
+        Shell(
+            f"a column called {name!r}, without --lower-is-member",
+            "audit score.csv member.csv --one-run --max-epsilon 1",
+            [f"score.csv has scores called {name!r}, of which small", "Pass --lower-is-member"],
+            {"score.csv": csv([name], UP), "member.csv": csv(["member"], [0, 1, 1, 0] * 5)},
+        )
+        for name in ("clean-sun-3 - loss", "canary/lossValue", "token_loss", "rmse_epoch_10")
+    ),
+    *(
+        Shell(
+            f"classes of a model called {name}, as members",
+            f"audit p.csv --one-run --member {name}",
+            [f"{name!r} is what the classes of a model are called", "call them member"],
+            {"p.csv": csv(["prob", name], UP, [0, 1, 1, 0] * 5)},
+        )
+        for name in ("y_true", "label", "y")
+    ),
+    *(
+        Shell(
+            f"guesses of an attack called {name}, as members",
+            f"audit p.csv --one-run --member {name}",
+            [f"{name!r} is what guesses of attacks are called", "Pass the coins"],
+            {"p.csv": csv(["score", name], UP, [0, 1, 1, 0] * 5)},
+        )
+        for name in ("predicted_member", "prediction", "attackGuess")
+    ),
+    Shell(
+        "a row for each epoch and canary, in no order",
+        "audit long.csv --one-run --member member --score score --max-epsilon 1",
+        ["long.csv must have one row for each canary; its 60 rows have 20 values of 'canary_id'"],
+        {
+            "long.csv": csv(
+                ["epoch", "canary_id", "score", "member"],
+                [k % 3 for k in range(60)],
+                [k * 7 % 20 for k in range(60)],
+                [UP[k * 7 % 20] + 0.01 * (k % 11) for k in range(60)],
+                [(k * 7 % 20) ** 2 % 11 % 2 for k in range(60)],
+            )
+        },
+    ),
+    Shell(
+        "the steps of a log as scores",
+        "audit log.csv --one-run --member member --score Step --max-epsilon 1",
+        ["log.csv must hold scores of an attack; 'Step' counts its rows", "with --score"],
+        {"log.csv": csv(["Step", "score", "member"], range(20), UP, [0, 1, 1, 0] * 5)},
+    ),
+    *(
+        Shell(
+            f"{first} beside {second}",
+            f"audit {first} {second} --lower-is-member",
+            ["must be scores of separate runs; by their names", "pass --one-run"],
+            {first: csv(["loss"], DOWN), second: csv(["loss"], UP)},
+        )
+        for first, second in (
+            ("train_losses.csv", "test_losses.csv"),
+            ("lossTrain.csv", "lossVal.csv"),
+            ("loss_test.csv", "loss_train.csv"),
+        )
+    ),
+    Shell(
+        "the sign forgotten, in a stream",
+        "audit down.csv member.csv --stream --max-epsilon 1",
+        ["down.csv must tend to be larger for members", "pass --lower-is-member"],
+        {
+            "down.csv": csv(["score"], [(k * k % 7) - 5.5 * (k * k % 11 > 4) for k in range(80)]),
+            "member.csv": csv(["member"], [(k * k % 11 > 4) * 1 for k in range(80)]),
+        },
+    ),
+    Shell(
+        "members and then others, in a stream",
+        "audit score.csv member.csv --stream --max-epsilon 1",
+        ["member.csv must come of fair coins", "all members stand before all others"],
+        {
+            "score.csv": csv(["score"], [k % 9 for k in range(80)]),
+            "member.csv": csv(["member"], [1] * 40 + [0] * 40),
+        },
+    ),
+    *(
+        Shell(
+            f"{what} of shadow models",
+            f"audit --shadow {name}.csv keep.csv --max-epsilon 1{option}",
+            says,
+            {
+                f"{name}.csv": csv([f"x{k}" for k in range(20)], *[UP] * 20),
+                "keep.csv": csv([f"x{k}" for k in range(20)], *[[0, 1, 1, 0] * 5] * 20),
+            },
+        )
+        for what, name, option, says in (
+            ("losses", "losses", "", ["has scores called 'losses'", "Pass --lower-is-member"]),
+            ("confidences", "confidences", " --lower-is-member", ["Leave out --lower-is-member"]),
+        )
+    ),
+    Shell(
+        "losses of the training rows, then of the test rows, as canaries of one run",
+        "audit loss.csv member.csv --one-run --lower-is-member",
+        ["member.csv must come of fair coins", "all members stand before all others"],
+        {"loss.csv": csv(["loss"], DOWN + UP), "member.csv": csv(["member"], [1] * 20 + [0] * 20)},
+    ),
+    Shell(
+        "the same file twice",
+        "audit in.csv in.csv",
+        ["in.csv must be draws of their own", "the 20 scores of the other world"],
+        SCORES,
+    ),
+    Shell(
+        "scores and flags in one file",
+        "audit both.csv both.csv --one-run",
+        ["both.csv must have one column", "pass --member COLUMN"],
+        {"both.csv": csv(["score", "member"], UP, [0, 1] * 10)},
+    ),
+    *(
+        Shell(f"one file of losses and flags, {what}", f"audit both.csv{options}", words, BOTH)
+        for what, options, words in (
+            ("and no word", "", ["required: OUT, or --member COLUMN where IN holds"]),
+            ("as separate runs", " --member member", ["--member is for the canaries of one run"]),
+            (
+                "the direction forgotten",
+                " --one-run --member member --score loss",
+                ["both.csv has scores called 'loss', of which small", "Pass --lower-is-member"],
+            ),
+            (
+                "two columns of scores",
+                " --one-run --member member",
+                ["one column of scores beside 'member'; there are id, loss", "Pass --score COLUMN"],
+            ),
+            (
+                "a column misspelt",
+                " --one-run --member members --score loss",
+                ["--member must be a column of both.csv: id, loss, member; got members"],
+            ),
+            (
+                "the flags as scores",
+                " --one-run --member member --score member",
+                ["--score must be another column than --member"],
+            ),
+            (
+                "and a second file",
+                " both.csv --one-run --member member",
+                ["--member names a column of both.csv; leave out OUT"],
+            ),
+            (
+                "scores of them only",
+                " both.csv --one-run --score loss",
+                ["--score names a column beside that of --member"],
+            ),
+            (
+                "flags of the others",
+                " --stream --member loss --score member",
+                ["both.csv, column loss must hold 0 and 1 only"],
+            ),
+        )
+    ),
+]
