@@ -102,11 +102,12 @@ def _where(name: Any, rows: int) -> str:
 
 def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[Any, int]]:
     """The values of a column that usually mark a missing one, and the rows that hold each."""
-    known = factor.codes >= 0
-    shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
+    shown = factor.rows_of_level
     codes = [code for code in _candidates(factor, shown) if shown[code]]
-    rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
-    held = [(code, int(rows[factor.codes == code].sum())) for code in codes]
+    held = [
+        (code, int(shown[code] if weights is None else weights[factor.codes == code].sum()))
+        for code in codes
+    ]
     return [(factor.value(code), count) for code, count in held if count]
 
 

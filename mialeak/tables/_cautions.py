@@ -200,21 +200,24 @@ def _of_spellings(factors: dict[Any, Factor]) -> list[str]:
 
 def _spelt_twice(factor: Factor) -> tuple[int, ...]:
     """The first two rows whose values are spellings of one; none if there are no such."""
-    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+    levels = factor.levels
+    if isinstance(levels, range):
         return ()
-    codes, first_row = np.unique(factor.codes, return_index=True)
+    if isinstance(levels, np.ndarray) and levels.dtype.kind in "iufbmM":
+        return ()
+    codes = np.flatnonzero(factor.rows_of_level)
     if len(codes) > _MOST_VALUES:
         return ()
     met: dict[str, int] = {}
-    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
-        value = None if code < 0 else factor.value(code)
+    for code in codes.tolist():
+        value = factor.value(code)
         if not isinstance(value, str):
             continue
         word = " ".join(value.split()).casefold()
         number = _WHOLE.fullmatch(word)
-        other = met.setdefault(number[1] if number else word, row)
-        if other != row:
-            return tuple(sorted((other, row)))
+        other = met.setdefault(number[1] if number else word, code)
+        if other != code:
+            return tuple(sorted(int(np.argmax(factor.codes == each)) for each in (other, code)))
     return ()
 
 
