@@ -19,6 +19,7 @@ from mialeak._arrays import (
     require_within,
     within,
 )
+from mialeak._kernels import checks
 
 __all__ = [
     "COUNTS_RULE",
@@ -159,7 +160,7 @@ def require_likely_counts(
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
     caller has them, and a mean called `name`, in multiples of `unit`.
     """
-    if p.size < _SITES or not targets.size:
+    if p.size < _SITES or not targets.size or checks.are_likely_draws(targets, p, most):
         return
     rows = targets.reshape(-1, p.size)[:_ROWS]
     if not within(p, _TINY_MEAN, 1.0 - _TINY_MEAN):
@@ -274,6 +275,8 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     populations more.  Standard deviations, correlations and per cent are refused as well, and so
     are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
+    if n is None and checks.are_of_counts(target, mean, cov):
+        return
     require_no_correlations(mean, cov)
     _require_likely_moments(target, mean, cov, n)
     if np.shape(cov) != mean.shape or not within(mean, 0.0, 2.0):
@@ -473,9 +476,7 @@ def _misread(
             _spread(ratio, *bounds) / power
         )
     name, given = min(fits, key=lambda fault: fits[fault])
-    if fits[name, given] < min(_NEAR, 0.5 * usual):
-        return name, given, _REMEDY
-    return None
+    return (name, given, _REMEDY) if fits[name, given] < min(_NEAR, 0.5 * usual) else None
 
 
 def _diploid(mean: FloatArray) -> FloatArray:
