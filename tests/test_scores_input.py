@@ -223,6 +223,15 @@ def test_honest_moments_are_seen_at_once(kind, d):
     assert checks.is_near(release, mean, 0.25, 6)
 
 
+def test_moments_at_the_ends_of_their_range_are_left_to_the_checks_in_python():
+    """No division by a variance of 0, no comparison with NaN."""
+    _, target, mean, variance, _ = counted("bits", 200)
+    for end in (0.0, 1.0, -1.0, 3.0, np.nan, np.inf):
+        assert not checks.are_of_counts(target, np.where(mean < 0.3, end, mean), variance)
+        off = np.where(mean < 0.3, -end, variance)
+        assert not checks.are_of_counts(target, mean, off)
+
+
 def test_few_misread_columns_of_many_are_refused():
     p, target, mean, variance, _ = counted("genotypes")
     release = np.random.default_rng(13).normal(mean, 0.01)

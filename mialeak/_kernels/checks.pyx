@@ -31,29 +31,32 @@ def within(cnp.ndarray values, double low, double high):
 
 # What follows refutes faults of honest input in a call: a checker in Python looks at what is left.
 
-#: Columns that are looked at, at most: of more a sample that is the same for all arrays.
+#: Columns that are looked at, at most: of more a sample that is the same for all arrays.  For
+#: likelihoods more, until they are clear.
 cdef enum:
-    SAMPLE = 256
+    SAMPLE = 128
+    DRAWS = 1024
 
 #: Means of counts are so far from the ends of their range.
 cdef double TINY = 1e-9
-#: Likelihoods of the other allele: nats that a checker looks at, and in a sample.  The chance that
-#: swapped columns give less in the sample is at most exp(-20).
-cdef double NATS = 40.0, NATS_OF_SAMPLE = -20.0
+#: Likelihoods of the other allele: nats that a checker looks at; and nats at which some of many
+#: columns are enough.  That swapped ones ever come so low has a chance of at most exp(-20), by
+#: Ville's inequality.
+cdef double NATS = 40.0, CLEAR = -20.0
 #: Mean distance of variances from those of a law, as a ratio: a checker asks for twice that.
 cdef double APART = 0.04
 #: Relative difference of two variances that are the same.
 cdef double SAME = 1e-5
 
 
-cdef inline size_t column(size_t k, size_t columns) noexcept nogil:
+cdef inline size_t column(size_t k, size_t columns, size_t sample) noexcept nogil:
     """The k-th of the columns, or of a sample of them: multiples of the golden ratio, modulo 1."""
-    if columns <= SAMPLE:
+    if columns <= sample:
         return k
     return <size_t>((((<uint64_t>k * <uint64_t>0x9E3779B97F4A7C15) >> 32) * columns) >> 32)
 
 
-cdef const double *plain(object values, size_t count) noexcept:
+cdef const double *plain(object values, size_t count) except? NULL:
     """The numbers of an array of one axis that needs no conversion; NULL for all else."""
     if type(values) is not cnp.ndarray:
         return NULL
@@ -82,7 +85,7 @@ def is_near(object release, object mean, double far, size_t several):
         return False
     with nogil:
         for k in range(min(count, <size_t>SAMPLE)):
-            i = column(k, count)
+            i = column(k, count, SAMPLE)
             product += x[i] * m[i]
             square += m[i] * m[i]
         if 0.7 * square < product and product < 1.4 * square:
@@ -130,10 +133,11 @@ cdef bint is_likely(
 
     The frequencies are ``m / unit``.
     """
-    cdef size_t k, i, seen = min(count, <size_t>SAMPLE)
+    cdef size_t k, i, seen = min(count, <size_t>DRAWS)
+    cdef bint whole = count <= SAMPLE
     cdef double p, over = 1.0, under = 1.0, gain = 0.0, scale = 1.0 / unit
     for k in range(seen):
-        i = column(k, count)
+        i = column(k, count, DRAWS)
         p = m[i] * scale
         if not (p >= TINY and p <= 1.0 - TINY):
             return False
@@ -148,8 +152,10 @@ cdef bint is_likely(
         if k % 16 == 15:
             gain += log(over / under)
             over = under = 1.0
+            if most * gain <= CLEAR and not whole:
+                return True
     gain += log(over / under)
-    return most * gain <= (NATS if seen == count else NATS_OF_SAMPLE)
+    return most * gain <= (NATS if seen == count else CLEAR)
 
 
 def are_likely_draws(object target, object p, int most):
@@ -157,7 +163,7 @@ def are_likely_draws(object target, object p, int most):
 
     False also where that is not seen at once.
     """
-    cdef size_t count = <size_t>len(p), k
+    cdef size_t count = <size_t>len(p)
     cdef const double *z = plain(target, count)
     cdef const double *m = plain(p, count)
     cdef bint good
@@ -201,7 +207,7 @@ cdef bint _are_of_counts(
     if not bits and TABLE.all_within(count, z, 0.0, 1.0):
         return False
     for k in range(seen):
-        i = column(k, count)
+        i = column(k, count, SAMPLE)
         x = m[i]
         w = v[i]
         if not (w > 0.0 and w - w == 0.0 and x == x and z[i] == z[i]) or z[i] == 0.5:
@@ -215,9 +221,9 @@ cdef bint _are_of_counts(
         if other:
             continue
         law = x * (1.0 - x * scale)
-        away = fabs(w - law) / min(w, law)
-        if not away >= 0.0:
+        if not law > 0.0:
             return False
+        away = fabs(w - law) / min(w, law)
         all_away += away
         if x > 0.02 and x < 1.98:
             inside += 1
