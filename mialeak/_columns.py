@@ -15,6 +15,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -79,7 +80,15 @@ class Factor:
     @property
     def n_missing(self) -> int:
         """Number of rows without a value."""
-        return int(np.count_nonzero(self.codes < 0))
+        return len(self.codes) - int(self.rows_of_level.sum())
+
+    @cached_property
+    def rows_of_level(self) -> npt.NDArray[np.intp]:
+        """Number of rows with each level: counted once, for all that ask which levels occur."""
+        codes = self.codes
+        if codes.size and codes.min() < 0:
+            codes = codes[codes >= 0]
+        return np.bincount(codes, minlength=len(self.levels))
 
     def value(self, code: int) -> Any:
         """The value of `code` as a plain Python object; None for -1."""

@@ -19,6 +19,7 @@ from mialeak._arrays import (
     require_within,
     within,
 )
+from mialeak._kernels import checks
 
 __all__ = [
     "COUNTS_RULE",
@@ -133,7 +134,7 @@ def require_likely_counts(
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
     caller has them, and a mean called `name`, in multiples of `unit`.
     """
-    if p.size < _SITES or not targets.size:
+    if p.size < _SITES or not targets.size or checks.are_likely_draws(targets, p, most):
         return
     rows = targets.reshape(-1, p.size)[:_ROWS]
     if not within(p, _TINY_MEAN, 1.0 - _TINY_MEAN):

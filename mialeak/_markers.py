@@ -135,23 +135,26 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
 
 def _spelt_twice(factor: Factor) -> tuple[int, ...]:
     """The first two rows whose values are spellings of one; none if there are no such."""
-    if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+    levels = factor.levels
+    if isinstance(levels, range):
         return ()
-    codes, first_row = np.unique(factor.codes, return_index=True)
+    if isinstance(levels, np.ndarray) and levels.dtype.kind in "iufbmM":
+        return ()
+    codes = np.flatnonzero(factor.rows_of_level)
     if len(codes) > _MOST_VALUES:
         return ()
     met: dict[str, int] = {}
-    for code, row in sorted(zip(codes.tolist(), first_row.tolist(), strict=True)):
-        value = None if code < 0 else factor.value(code)
+    for code in codes.tolist():
+        value = factor.value(code)
         if not isinstance(value, str):
             continue
         word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
         word = " ".join(word.split())
         word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
         number = _WHOLE.fullmatch(word)
-        other = met.setdefault(number[1] if number else word, row)
-        if other != row:
-            return tuple(sorted((other, row)))
+        other = met.setdefault(number[1] if number else word, code)
+        if other != code:
+            return tuple(sorted(int(np.argmax(factor.codes == each)) for each in (other, code)))
     return ()
 
 
@@ -214,11 +217,12 @@ def _where(name: Any, rows: int) -> str:
 
 def lone_markers(factor: Factor, weights: IntArray | None = None) -> list[tuple[Any, int]]:
     """The values of a column that usually mark a missing one, and the rows that hold each."""
-    known = factor.codes >= 0
-    shown = np.bincount(factor.codes[known], minlength=len(factor.levels))
+    shown = factor.rows_of_level
     codes = [code for code in _candidates(factor, shown) if shown[code]]
-    rows = np.ones(len(factor.codes), np.int64) if weights is None else weights
-    held = [(code, int(rows[factor.codes == code].sum())) for code in codes]
+    held = [
+        (code, int(shown[code] if weights is None else weights[factor.codes == code].sum()))
+        for code in codes
+    ]
     return [(factor.value(code), count) for code, count in held if count]
 
 

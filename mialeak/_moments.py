@@ -8,6 +8,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._counts import MISSING, require_likely_counts, warn_of_chromosomes
+from mialeak._kernels import checks
 
 __all__ = ["require_genotype_moments"]
 
@@ -49,6 +50,8 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     populations more.  Standard deviations, correlations and per cent are refused as well, and so
     are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
+    if n is None and checks.are_of_counts(target, mean, cov):
+        return
     require_no_correlations(mean, cov)
     _require_likely_moments(target, mean, cov, n)
     if np.shape(cov) != mean.shape or not within(mean, 0.0, 2.0):

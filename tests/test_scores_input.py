@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from mialeak._kernels import checks
 from mialeak.laws import Bernoulli
 from mialeak.scores import (
     bernoulli_score,
@@ -203,3 +204,78 @@ def test_rows_that_do_not_vary_score_nothing(cov):
         for function in (glir_score, covariance_score):
             assert np.array_equal(function([row, row], row, row, cov, 5), [0.0, 0.0])
             assert function(row, row, row, cov, 5) == 0.0
+
+
+def counted(kind, d=5000):
+    """Frequencies, a drawn target, and the moments of its law, of bits or of genotypes."""
+    rng = np.random.default_rng(12)
+    p, draws = rng.uniform(0.02, 0.6, d), 1 if kind == "bits" else 2
+    return p, rng.binomial(draws, p) * 1.0, draws * p, draws * p * (1 - p), draws
+
+
+@pytest.mark.parametrize("d", [10, 200, 5000])
+@pytest.mark.parametrize("kind", ["bits", "genotypes"])
+def test_honest_moments_are_seen_at_once(kind, d):
+    p, target, mean, variance, draws = counted(kind, d)
+    release = np.random.default_rng(13).normal(mean, 0.01)
+    assert checks.are_of_counts(target, mean, variance)
+    assert checks.are_likely_draws(target, p, draws)
+    assert checks.is_near(release, mean, 0.25, 6)
+
+
+def test_moments_at_the_ends_of_their_range_are_left_to_the_checks_in_python():
+    """No division by a variance of 0, no comparison with NaN."""
+    _, target, mean, variance, _ = counted("bits", 200)
+    for end in (0.0, 1.0, -1.0, 3.0, np.nan, np.inf):
+        assert not checks.are_of_counts(target, np.where(mean < 0.3, end, mean), variance)
+        off = np.where(mean < 0.3, -end, variance)
+        assert not checks.are_of_counts(target, mean, off)
+
+
+def test_few_misread_columns_of_many_are_refused():
+    p, target, mean, variance, _ = counted("genotypes")
+    release = np.random.default_rng(13).normal(mean, 0.01)
+    rare = np.flatnonzero(p < 0.3)[:8]
+    turned = release.copy()
+    turned[rare] = 2.0 - turned[rare]
+    with pytest.raises(ValueError, match="count the same allele as mean"):
+        covariance_score(turned, target, mean, variance, 1000)
+    coded = target.copy()
+    coded[4321] = 9.0
+    with pytest.raises(ValueError, match=r"target\[4321\] = 9"):
+        covariance_score(release, coded, mean, variance, 1000)
+
+
+@pytest.mark.parametrize("kind", ["bits", "genotypes"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda z, m, v, most: (most - z, m, v),
+        lambda z, m, v, most: (z, m, np.sqrt(v)),
+        lambda z, m, v, most: (z, m / 2, v) if most == 2 else (z, m, 3 * v),
+        lambda z, m, v, most: (z, m, v / 2) if most == 2 else (z, m, v / 1000),
+    ],
+    ids=["allele", "deviations", "mean", "variances"],
+)
+def test_misread_moments_of_many_columns_are_not_passed_at_once(kind, wrong):
+    _, target, mean, variance, draws = counted(kind)
+    arguments = wrong(target, mean, variance, draws)
+    assert not checks.are_of_counts(*arguments)
+    with pytest.raises(ValueError, match=r"be that of|count the allele"):
+        covariance_score(mean, *arguments, 1000)
+
+
+def test_draws_of_the_other_allele_and_carriers_are_not_passed_at_once():
+    p, target, *_ = counted("genotypes")
+    assert not checks.are_likely_draws(2.0 - target, p, 2)
+    assert not checks.are_likely_draws(np.minimum(target, 1.0), p, 2)
+    p, target, *_ = counted("bits")
+    assert not checks.are_likely_draws(1.0 - target, p, 1)
+
+
+def test_what_needs_a_conversion_is_left_to_the_checks_in_python():
+    p, target, mean, variance, _ = counted("bits")
+    for other in (target.tolist(), target.astype(np.float32), np.repeat(target, 2)[::2]):
+        assert not checks.are_of_counts(other, mean, variance)
+        assert not checks.are_likely_draws(other, p, 1)
+        assert not checks.is_near(other, mean, 0.25, 6)

@@ -154,10 +154,11 @@ def _polynomials(
     require_within(std, _LEAST, math.inf, "std", "be greater than 0", remedy=remedy)
     l3 = as_columns(skewness, "skewness", d)
     l4 = as_columns(excess_kurtosis, "excess_kurtosis", d)
+    first = float(l4[0]) - float(l3[0]) ** 2  # refutes most at once
     for kind, raw in (("bits", 1.0), ("genotypes", 2.0)):
         slack = _SAME * (1.0 + raw)
         if (
-            abs(l4[0] - l3[0] * l3[0] - raw) <= slack  # refutes most at once
+            abs(first - raw) <= slack
             and every(np.abs(l4 - l3 * l3 - raw) <= slack)
             and np.ptp(l3) > _VARIED
         ):

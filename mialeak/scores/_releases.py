@@ -20,7 +20,7 @@ from mialeak._arrays import (
     refuse_masked,
 )
 from mialeak._blocks import block_rows
-from mialeak._kernels import scores as kernels
+from mialeak._kernels import checks, scores as kernels
 
 __all__ = [
     "Piece",
@@ -86,8 +86,12 @@ def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = Non
     """
     if mean.size < _COLUMNS:
         return function
+    far = _FAR * (most or 1.0)
 
     def checked(piece: Piece) -> FloatArray:
+        rows = piece.rows
+        if len(rows) == 1 and checks.is_near(rows[0], mean, far, _SEVERAL):
+            return function(piece)
         if piece.rows.shape[0]:
             release = piece.rows[:_SEEN].mean(axis=0, dtype=np.float64)
             if all_finite(release):

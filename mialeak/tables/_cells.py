@@ -98,6 +98,8 @@ def of_rows(row_cells: IntArray, values: FloatArray) -> FloatArray:
 def codes_of(factor: Factor, kept: Any = slice(None)) -> tuple[npt.NDArray[Any], int]:
     """Codes of the rows `kept`, a missing value being one more level, and the number of levels."""
     codes, size = factor.codes[kept], len(factor.levels)
+    if not factor.n_missing:
+        return codes, size
     missing = codes < 0
     if not missing.any():
         return codes, size
@@ -108,4 +110,4 @@ def all_differ(factor: Factor) -> bool:
     """Whether no two rows have the same value, and none is missing."""
     if len(factor.levels) < len(factor.codes) or factor.n_missing:
         return False
-    return int(np.bincount(factor.codes).max()) == 1
+    return int(factor.rows_of_level.max()) == 1

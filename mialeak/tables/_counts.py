@@ -306,7 +306,7 @@ def cautions_of_index(frame: Any) -> list[str]:
 
 def holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     """Whether the values are whole numbers of at least 0: all of them, or most if not `strict`."""
-    present = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels)) > 0
+    present = factor.rows_of_level > 0
     numbers = numeric_levels(factor)
     if numbers is not None:
         shown = numbers[present]
@@ -333,7 +333,9 @@ def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
 
 def _sums_to_whole(factor: Factor) -> bool:
     """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
-    numbers = None if factor.n_missing or len(factor.codes) > _MOST_SHARES else numbers_of(factor)
+    if len(factor.codes) > _MOST_SHARES or factor.n_missing:
+        return False
+    numbers = numbers_of(factor)
     if numbers is None:
         return False
     values = numbers[factor.codes]

@@ -404,8 +404,10 @@ def _cells(
     """The cells, that of each row (-1 for a dropped one), and the values of each cell."""
     places = np.flatnonzero(kept)
     cells = cells_of(factors, places, persons)
-    row_cells = np.full(len(kept), -1)
-    row_cells[places] = cells.of_row
+    row_cells = cells.of_row
+    if len(places) < len(kept):
+        row_cells = np.full(len(kept), -1)
+        row_cells[places] = cells.of_row
     first_row = places[cells.first_row]
     return (
         cells,

@@ -156,7 +156,10 @@ def kept_rows(
     factors: dict[Any, Factor], persons: IntArray | None, na: str
 ) -> tuple[npt.NDArray[np.bool_], int]:
     """Which rows count, and the number of persons with a missing value."""
-    absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    absent = np.zeros(len(next(iter(factors.values())).codes), np.bool_)
+    for factor in factors.values():
+        if factor.n_missing:
+            absent |= factor.codes < 0
     if persons is not None:
         absent &= persons > 0  # a row that takes no part needs no values
     if absent.any() and na == "error":
@@ -174,9 +177,11 @@ def persons_in(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
     return int(np.count_nonzero(rows) if persons is None else persons[rows].sum())
 
 
-def cells_of(factors: dict[Any, Factor], places: Any, persons: IntArray | None) -> Cells:
-    """The distinct cells of the rows at `places`, and the persons in each."""
-    cells = count_cells([codes_of(factor, places) for factor in factors.values()], len(places))
+def cells_of(factors: dict[Any, Factor], places: IntArray, persons: IntArray | None) -> Cells:
+    """The distinct cells of the rows at `places`, which rise, and the persons in each."""
+    every = len(places) == len(next(iter(factors.values())).codes)
+    kept = slice(None) if every else places
+    cells = count_cells([codes_of(factor, kept) for factor in factors.values()], len(places))
     if persons is None:
         return cells
     counts = summed(cells.of_row, persons[places], len(cells.counts))

@@ -43,6 +43,9 @@ _DIVISIBLE, _FEWEST_ROUNDED, _FEWEST_DOUBLED = 1e4, 4, 10
 #: to which one looks.
 _FEWEST_PAIRS, _MOST_COLUMNS = 7.0, 50
 
+#: Rows in which one looks first whether two agree.
+_FIRST_ROWS = 10_000
+
 #: Smallest counts that offices publish, and the cells near it from which one suspects it.
 _THRESHOLDS, _FEWEST_NEAR, _SPREAD = range(3, 21), 8, 10
 
@@ -310,7 +313,8 @@ def _is_code(factor: Factor, keys: Sequence[tuple[npt.NDArray[Any], int]], rows:
 def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> list[str]:
     """A sentence if the rows, passed as persons, are cells, or each is there twice."""
     cautions = []
-    for keys, counts in _cells_as_rows(factors):
+    # Rows that agree in all columns agree in some of them.
+    for keys, counts in _cells_as_rows(factors) if cell_counts.max() == 1 else ():
         cure = (
             f"If {counts[0]!r} holds their counts, pass counts={counts[0]!r}."
             if len(counts) == 1
@@ -346,7 +350,6 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
         shares = np.bincount(codes, minlength=size) / rows
         agreeing[name] = float(shares @ shares)
         repeats[name] = 2 * np.count_nonzero(shares) <= rows
-    whole = {name: holds_counts(factor) for name, factor in factors.items()}
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
     splits += [([key for key in names if key != name], [name]) for name in names]
     for keys, counts in splits:
@@ -354,11 +357,20 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
         if (
             expected >= _FEWEST_PAIRS
             and all(repeats[name] for name in keys)
-            and all(whole[name] for name in counts)
-            and len(count_cells([pairs[name] for name in keys], rows).counts) == rows
+            and all(holds_counts(factors[name]) for name in counts)
+            and _rows_differ([pairs[name] for name in keys], rows)
         ):
             yield keys, counts
             return
+
+
+def _rows_differ(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> bool:
+    """Whether no two rows agree in all `columns`, of which the first rows refute most."""
+    for part in (min(rows, _FIRST_ROWS), rows):
+        first = [(codes[:part], size) for codes, size in columns]
+        if len(count_cells(first, part).counts) < part:
+            return False
+    return True
 
 
 def cautions_of_dependence(
