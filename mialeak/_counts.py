@@ -213,14 +213,15 @@ def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> Non
 
 def is_mean_of_half(mean: FloatArray, n: int) -> bool:
     """Whether n/2 is the least number of genotypes that can have this mean of many columns."""
-    varied = mean[(mean > 0.0) & (mean < 2.0)]
-    if n % 2 or n > MOST_ROWS or varied.size < _SITES:
+    first = 0.5 * n * mean[:_SITES]  # refutes most at once
+    unlike = n % 2 or n > MOST_ROWS or mean.size < _SITES
+    if unlike or (np.abs(first - np.rint(first)) > _STRAY).any():
         return False
+    varied = mean[(mean > 0.0) & (mean < 2.0)]
     counts, rounded = 0.5 * n * varied, 0.5 * _ROUNDED * varied
     whole = np.rint(counts)
-    if (np.abs(counts - whole) > _STRAY).any():
-        return False
-    if (np.abs(rounded - np.rint(rounded)) < _STRAY).all():  # frequencies of a few digits
+    few_digits = (np.abs(rounded - np.rint(rounded)) < _STRAY).all()
+    if varied.size < _SITES or few_digits or (np.abs(counts - whole) > _STRAY).any():
         return False
     return math.gcd(n // 2, *whole.astype(np.int64).tolist()) == 1
 
