@@ -443,3 +443,17 @@ def test_what_is_possible_in_one_world_only_is_never_above_one():
     curve = compose(laws, LaplaceTradeOff(0.41).subsample(0.01, symmetric=True), counts=[30, 1])
     assert curve.power(0.0) == curve.delta(0.0, direction="in") == curve.advantage == 1.0
     assert curve.fnr(0.5) == 0.0
+
+
+def test_worlds_that_are_nearly_apart():
+    p_out, p_in = [0.02108304977709467, 0.9789169502229054], [0.999933267070109, 6.6732929891e-05]
+    law = PiecewiseTradeOff.from_laws(p_out, np.array(p_in) / np.sum(p_in))
+    curve = ComposedTradeOff((law, LaplaceTradeOff(2.1).subsample(0.1)), (30, 1))
+    for direction in DIRECTIONS:
+        assert np.asarray(curve.delta([0.0, 1.2, 2.0], direction=direction)) == pytest.approx(1.0)
+    bounds = curve.enclosure(epsilon=1.2)
+    assert bounds.lower <= 1.0 <= bounds.upper + 1e-12
+    bounds = curve.enclosure(0.2)
+    assert bounds.lower <= 1.0 <= bounds.upper + 1e-12
+    with pytest.raises(ArithmeticError, match="grid"):
+        _ = curve.auc

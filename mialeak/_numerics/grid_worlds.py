@@ -129,10 +129,15 @@ class GridWorlds:
             one = float(np.exp(grid.log_mass + weight * x) * max(paid, 0.0))
             return one, one, one
         near = grid.node(4 if sign > 0.0 else grid.upper.size - 5)
-        if (near - x) * sign > 0.0:  # all ratios are beyond the threshold: the whole is paid
-            logs = [self._loss.local(theta)[0] for theta in (0.0, 1.0)]
-            paid = np.exp(logs[int(sign > 0.0)]) - np.exp(sign * x + logs[int(sign < 0.0)])
-            return max(float(paid) - 1e-14, 0.0), float(paid), float(paid) + 1e-14
+        slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
+        scale = float(np.exp(grid.log_mass + weight * x))
+        if (near - x) * sign > 0.0:  # all nodes are beyond the threshold
+            y = grid.node(np.arange(grid.upper.size)) - x
+            paid = np.where(y * sign > 0.0, -np.expm1(-np.abs(y)) * np.exp(weight * y), 0.0)
+            most, middle = float(grid.upper @ paid), float(grid.value @ paid)
+            low, high = most - self._gap(grid, x, sign) - slack, most + slack + 1e-13 * most
+            low = max(low - 1e-13 * most, 0.0)
+            return low * scale, min(max(middle, low), high) * scale, high * scale
         upper, value = self._table(grid, direction)
         i = grid.place(x)
         # Upper: the delta of a discrete law, times its cost, is linear in e^x between nodes.
@@ -147,11 +152,9 @@ class GridWorlds:
             logs = np.log(value[i - 1 : i + 3]) + (nodes - x) * weight
         middle = float(np.exp(interpolation_weights(np.array((x - nodes[1]) / grid.step)) @ logs))
         least = most - self._gap(grid, x, sign)
-        slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
         low, high = max(least - slack, 0.0), most + slack
         # At an atom the value is above the upper bound, which is exact there.
         middle = min(max(middle, low), high) if np.isfinite(middle) else 0.5 * (low + high)
-        scale = float(np.exp(grid.log_mass + weight * x))
         return low * scale, middle * scale, high * scale
 
     def _gap(self, grid: Grid, x: float, sign: float) -> float:
@@ -381,9 +384,15 @@ class GridWorlds:
         psi = self._psi(grid, grid.step * np.arange(-reach, reach + 1.0))
         out, inside = (np.maximum(grid.upper, 0.0) * tilt for tilt in tilts)
         gap = float(inside @ np.convolve(out, psi, "same")) + _ROUNDED
-        result = float(np.clip(value, upper - gap, upper + _ROUNDED)) + self._auc_lost()
-        self.error = max(self.error, gap / result)
-        return result
+        # The middle law does not show worlds that are nearly apart.
+        gap += abs(1.0 - self.lost[0] - float(out.sum())) + abs(1.0 - self.lost[1] - inside.sum())
+        least, most = max(upper - gap, 0.0), min(upper + gap, 1.0)
+        lost = self._auc_lost()
+        self._require_narrow(np.array([least + lost]), np.array([max(least, most) + lost]))
+        if not gap <= _REFUSED:
+            why = "its two laws are nearly apart, and no grid shows both"
+            unsupported("The area", "of this composition", why, error=ArithmeticError)
+        return float(np.clip(value, least, most)) + lost
 
     def _auc_lost(self) -> float:
         return self.lost[0] + self.lost[1] - self.lost[0] * self.lost[1]
