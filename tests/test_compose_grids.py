@@ -457,3 +457,6 @@ def test_worlds_that_are_nearly_apart():
     assert bounds.lower <= 1.0 <= bounds.upper + 1e-12
     with pytest.raises(ArithmeticError, match="grid"):
         _ = curve.auc
+    law = PiecewiseTradeOff.from_laws([0.0008283842517, 0.9991716157483], [1.0, 0.0])
+    curve = ComposedTradeOff((law, LaplaceTradeOff(2.1)), (12, 1))  # ruled out but for 1e-37
+    assert curve.fnr(0.0) == 1.0 - curve.power(0.0) == 1.0

@@ -295,13 +295,13 @@ class GridWorlds:
         Either is the largest ``e^x (rate - delta(-x))``, the worlds exchanged for the fpr.
         """
         inside = direction == "in"
-        rest, most = rate - self.lost[inside], min(rate, 1.0 - self.lost[not inside])
-        if rest <= 0.0 or rate >= 1.0:
-            return np.full(3, 0.0 if rest <= 0.0 else 1.0 - self.lost[not inside])
+        share, most = rate - self.lost[inside], min(rate, 1.0 - self.lost[not inside])
+        if share <= 0.0 or rate >= 1.0:
+            return np.full(3, 1.0 - self.lost[not inside] if rate >= 1.0 else 0.0)
 
         def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             k = np.exp(np.minimum(x, _LARGEST))
-            return k, k * (self.bounds(-x, direction) - rest)
+            return k, k * (self.bounds(-x, direction) - share)
 
         threshold = self._quantile(rate, 1.0) if inside else self._quantile(1.0 - rate, 0.0)
         least = self._least(paid, -threshold if inside else threshold)
