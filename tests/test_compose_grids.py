@@ -13,7 +13,7 @@ from mialeak._numerics.grid_worlds import GridWorlds
 from mialeak._numerics.losses import ComposedLoss
 from mialeak.guarantees import epsilon_for_leakage, noise_multiplier_for_leakage
 from mialeak.laws import Bernoulli
-from mialeak.tradeoff import LaplaceTradeOff
+from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
 
 DIRECTIONS = ("in", "out")
 
@@ -415,3 +415,48 @@ def test_discrete_gaussians_of_different_scales_to_1e_35():
     assert curve.delta(epsilon) == pytest.approx(truth, rel=1e-10)
     bounds = curve.enclosure(epsilon=epsilon)
     assert bounds.lower <= truth <= bounds.upper < truth * (1 + 1e-4)
+
+
+def test_tests_of_few_atoms_are_within_their_stated_errors():
+    # A sampled Laplace law alone, and outcomes off a common lattice.
+    laws = np.array([[0.0, 0.3, 0.34, 0.36], [0.48, 0.12, 0.26, 0.14]])
+    base = LaplaceTradeOff(2.2652653763143475)
+    noise = base.subsample(0.1)
+    alone = ComposedTradeOff((noise,), (1,))
+    fpr = np.array([1.5380441282493554e-4, 0.3, 0.9])
+    for ours, truth in ((alone.power, noise.power), (alone.fnr, noise.fnr), (alone.fpr, noise.fpr)):
+        assert np.all(np.abs(ours(fpr) / truth(fpr) - 1.0) <= alone.error)
+    assert abs(alone.auc / noise.auc - 1.0) <= alone.error < 1e-4
+    twice, other = PiecewiseTradeOff.from_laws(*laws), PiecewiseTradeOff([0.2, 0.7], [0.5, 0.9])
+    listed, grid = compose(twice, other), ComposedTradeOff((twice, other), (1, 1))
+    assert (listed.method, grid.method) == ("atoms", "grid")
+    for name in ("power", "fnr", "fpr"):
+        ours, truth = getattr(grid, name)(fpr), getattr(listed, name)(fpr)
+        assert np.all(np.abs(ours - truth) <= grid.error * truth + 1e-13)
+    assert abs(grid.auc / listed.auc - 1.0) <= grid.error < 1e-4
+
+
+def test_what_is_possible_in_one_world_only_is_never_above_one():
+    laws = PiecewiseTradeOff.from_laws(
+        [0.2527305426004156, 0.7472694573995845, 0.0], [0.0, 0.2527305426004156, 0.7472694573995845]
+    )
+    curve = compose(laws, LaplaceTradeOff(0.41).subsample(0.01, symmetric=True), counts=[30, 1])
+    assert curve.power(0.0) == curve.delta(0.0, direction="in") == curve.advantage == 1.0
+    assert curve.fnr(0.5) == 0.0
+
+
+def test_worlds_that_are_nearly_apart():
+    p_out, p_in = [0.02108304977709467, 0.9789169502229054], [0.999933267070109, 6.6732929891e-05]
+    law = PiecewiseTradeOff.from_laws(p_out, np.array(p_in) / np.sum(p_in))
+    curve = ComposedTradeOff((law, LaplaceTradeOff(2.1).subsample(0.1)), (30, 1))
+    for direction in DIRECTIONS:
+        assert np.asarray(curve.delta([0.0, 1.2, 2.0], direction=direction)) == pytest.approx(1.0)
+    bounds = curve.enclosure(epsilon=1.2)
+    assert bounds.lower <= 1.0 <= bounds.upper + 1e-12
+    bounds = curve.enclosure(0.2)
+    assert bounds.lower <= 1.0 <= bounds.upper + 1e-12
+    with pytest.raises(ArithmeticError, match="grid"):
+        _ = curve.auc
+    law = PiecewiseTradeOff.from_laws([0.0008283842517, 0.9991716157483], [1.0, 0.0])
+    curve = ComposedTradeOff((law, LaplaceTradeOff(2.1)), (12, 1))  # ruled out but for 1e-37
+    assert curve.fnr(0.0) == 1.0 - curve.power(0.0) == 1.0

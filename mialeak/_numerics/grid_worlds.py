@@ -14,6 +14,8 @@ over the grid, ::
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import special
 
@@ -45,8 +47,10 @@ _REFUSED = 0.1
 _SAME = 1e-12
 #: Log of the ratio of a delta to the one that is looked for: near enough.
 _CLOSE = 1e-14
-#: Thresholds at which bounds of the power are computed.
-_MESH = 33
+#: Thresholds at which bounds of the power are computed at once, and the largest of them.
+_MESH, _LARGEST = 9, 700.0
+#: Rounding error of an area.
+_ROUNDED = 1e-12
 _EPS = 2.0**-52
 
 
@@ -125,10 +129,15 @@ class GridWorlds:
             one = float(np.exp(grid.log_mass + weight * x) * max(paid, 0.0))
             return one, one, one
         near = grid.node(4 if sign > 0.0 else grid.upper.size - 5)
-        if (near - x) * sign > 0.0:  # all ratios are beyond the threshold: the whole is paid
-            logs = [self._loss.local(theta)[0] for theta in (0.0, 1.0)]
-            paid = np.exp(logs[int(sign > 0.0)]) - np.exp(sign * x + logs[int(sign < 0.0)])
-            return max(float(paid) - 1e-14, 0.0), float(paid), float(paid) + 1e-14
+        slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
+        scale = float(np.exp(grid.log_mass + weight * x))
+        if (near - x) * sign > 0.0:  # all nodes are beyond the threshold
+            y = grid.node(np.arange(grid.upper.size)) - x
+            paid = np.where(y * sign > 0.0, -np.expm1(-np.abs(y)) * np.exp(weight * y), 0.0)
+            most, middle = float(grid.upper @ paid), float(grid.value @ paid)
+            low, high = most - self._gap(grid, x, sign) - slack, most + slack + 1e-13 * most
+            low = max(low - 1e-13 * most, 0.0)
+            return low * scale, min(max(middle, low), high) * scale, high * scale
         upper, value = self._table(grid, direction)
         i = grid.place(x)
         # Upper: the delta of a discrete law, times its cost, is linear in e^x between nodes.
@@ -143,11 +152,9 @@ class GridWorlds:
             logs = np.log(value[i - 1 : i + 3]) + (nodes - x) * weight
         middle = float(np.exp(interpolation_weights(np.array((x - nodes[1]) / grid.step)) @ logs))
         least = most - self._gap(grid, x, sign)
-        slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
         low, high = max(least - slack, 0.0), most + slack
         # At an atom the value is above the upper bound, which is exact there.
         middle = min(max(middle, low), high) if np.isfinite(middle) else 0.5 * (low + high)
-        scale = float(np.exp(grid.log_mass + weight * x))
         return low * scale, middle * scale, high * scale
 
     def _gap(self, grid: Grid, x: float, sign: float) -> float:
@@ -159,11 +166,17 @@ class GridWorlds:
         reach = int(12.0 * deviation / grid.step) + 2
         first, last = max(i - reach, 0), min(i + reach + 1, grid.upper.size)
         y = grid.node(np.arange(first, last)) - x
-        away = np.maximum(np.abs(y) - 2.0 * deviation - grid.variance, 0.0) / deviation
+        masses = np.maximum(grid.upper[first:last], 0.0)
+        return float(masses @ (self._psi(grid, y) * np.exp(-grid.theta * y)))
+
+    def _psi(self, grid: Grid, distance: FloatArray) -> FloatArray:
+        """What the splitting adds at most to delta, for a ratio of 1 at this distance."""
+        deviation = float(np.sqrt(grid.variance))
+        if deviation == 0.0:
+            return np.zeros(distance.shape)
+        away = np.maximum(np.abs(distance) - 2.0 * deviation - grid.variance, 0.0) / deviation
         psi = deviation * np.minimum(0.5, np.sqrt(2.0 * np.pi) * special.ndtr(-away))
-        tilt = np.exp(-grid.theta * y)
-        near = float(np.maximum(grid.upper[first:last], 0.0) @ (psi * tilt))
-        return float(near / (1.0 - 2.0 * np.exp(-2.0)) * (1.0 + deviation))
+        return np.asarray(psi / (1.0 - 2.0 * np.exp(-2.0)) * (1.0 + deviation))
 
     def _table(self, grid: Grid, direction: str) -> tuple[FloatArray, FloatArray]:
         """Delta at each node, in units of the tilt there: of the upper law, and the value."""
@@ -238,78 +251,119 @@ class GridWorlds:
 
     # ---- tests ----
 
-    def at_fpr(self, fpr: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Threshold, power and fnr."""
-        fpr = np.asarray(fpr, np.float64)
-        result = np.empty((3, fpr.size))
-        for place, one in enumerate(fpr.ravel()):
-            result[:, place] = self._at_fpr(float(one))
-        threshold, power, fnr = result.reshape((3, *fpr.shape))
-        return threshold, power, fnr
+    def power(self, fpr: FloatArray) -> FloatArray:
+        """Power; ArithmeticError where the bounds are wide."""
+        low, value, high = self._each(self._power, fpr)
+        self._require_narrow(low, high)
+        return np.asarray(value)
 
-    def _at_fpr(self, fpr: float) -> tuple[float, float, float]:
-        if fpr <= 0.0:
-            return np.inf, self.lost[1], 1.0 - self.lost[1]
-        if fpr >= 1.0 - self.lost[0]:
-            return -np.inf, 1.0, 0.0
-        grid = self._grid_of_tail(fpr)
-        if not grid.spread > 0.0:
-            x = grid.mean
-        else:
-            y = grid.node(np.arange(grid.value.size))
-            with np.errstate(over="ignore"):
-                masses = np.exp(np.clip(grid.log_mass - grid.theta * y, -745.0, 700.0))
-            masses = np.maximum(grid.upper, 0.0) * masses
-            tail = np.cumsum(masses[::-1])[::-1]  # at each node, itself included
-            i = int(np.searchsorted(-tail, -fpr))  # the first node whose tail is at most fpr
-            i = int(np.clip(i, 1, tail.size - 1))
-            over = tail[i - 1] - tail[i]
-            share = float(np.clip((tail[i - 1] - fpr) / over, 0.0, 1.0)) if over > 0.0 else 0.5
-            x = float(y[i - 1] + (share - 0.5) * grid.step)
-        # The power is the least delta(x) + e^x fpr: an error of x enters squared.
-        candidates = np.append(x, y[i - 1 : i + 1]) if grid.spread > 0.0 else np.array([x])
-        cost = np.exp(np.minimum(candidates, 700.0))
-        low, value, high = self.bounds(candidates, "in") + (self.lost[1] + cost * fpr)
-        power = value
-        fnr = cost * np.maximum(
-            (1.0 - fpr) - self.lost[0] - self.bounds(-candidates, "out")[1], 0.0
-        )
-        best = int(np.argmin(power))
-        self._require_narrow(low[best : best + 1], high[best : best + 1])
-        return x, float(min(power[best], 1.0)), float(np.clip(fnr.max(), 0.0, 1.0 - self.lost[1]))
+    def fnr(self, fpr: FloatArray) -> FloatArray:
+        """False-negative rate; ArithmeticError where the bounds are wide."""
+        return self._missed(1.0 - fpr, "out")
+
+    def fpr(self, power: FloatArray) -> FloatArray:
+        """False-positive rate; ArithmeticError where the bounds are wide."""
+        return self._missed(power, "in")
 
     def power_bounds(self, fpr: FloatArray) -> FloatArray:
-        """Lower and upper bounds of the power, the least ``delta(x) + e^x fpr``."""
-        ends = [self._power_bounds(one) for one in np.ravel(fpr).tolist()]
-        return np.transpose(ends).reshape((2, *np.shape(fpr)))
+        """Lower and upper bounds of the power."""
+        return np.asarray(self._each(self._power, fpr)[::2])
 
-    def _power_bounds(self, fpr: float) -> tuple[float, float]:
-        threshold, power, _ = self._at_fpr(fpr)
-        if not np.isfinite(threshold):
-            return power, power
-        width = 1e-4 * self._loss.spread
-        number = 3
+    def _missed(self, rate: FloatArray, direction: str) -> FloatArray:
+        low, value, high = self._each(lambda one: self._other_rate(one, direction), rate)
+        self._require_narrow(low, high)
+        return np.asarray(value)
+
+    def _each(self, bounds: Callable[[float], FloatArray], rate: FloatArray) -> FloatArray:
+        ends = [bounds(one) for one in np.ravel(rate).tolist()]
+        return np.transpose(ends).reshape((3, *np.shape(rate)))
+
+    def _power(self, fpr: float) -> FloatArray:
+        """Bounds and value of the power, the least ``delta(x) + e^x fpr``."""
+        if fpr <= 0.0 or fpr >= 1.0 - self.lost[0]:
+            return np.full(3, self.lost[1] if fpr <= 0.0 else 1.0)
+
+        def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+            k = np.exp(np.minimum(x, _LARGEST))
+            return k, self.bounds(x, "in") + (self.lost[1] + k * fpr)
+
+        return np.clip(self._least(paid, self._quantile(fpr, 0.0)), fpr, 1.0)
+
+    def _other_rate(self, rate: float, direction: str) -> FloatArray:
+        """Bounds and value of the fnr where 1 - fpr is `rate` ("out"), or of the fpr at a power.
+
+        Either is the largest ``e^x (rate - delta(-x))``, the worlds exchanged for the fpr.
+        """
+        inside = direction == "in"
+        share, most = rate - self.lost[inside], min(rate, 1.0 - self.lost[not inside])
+        if share <= 0.0 or rate >= 1.0:
+            return np.full(3, 1.0 - self.lost[not inside] if rate >= 1.0 else 0.0)
+
+        def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+            k = np.exp(np.minimum(x, _LARGEST))
+            return k, k * (self.bounds(-x, direction) - share)
+
+        threshold = self._quantile(rate, 1.0) if inside else self._quantile(1.0 - rate, 0.0)
+        least = self._least(paid, -threshold if inside else threshold)
+        return np.clip(-least[::-1], 0.0, most)
+
+    def _least(
+        self, paid: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: float
+    ) -> FloatArray:
+        """Bounds and value of the least of a convex function of k = e^x, of which bounds are given.
+
+        An interval at whose ends it is larger than inside is found from `start` and narrowed.
+        """
+        width = 0.05 * self._loss.spread
         for _ in range(_HALVINGS):
-            x = threshold + np.linspace(-width, width, number)
-            low, _, high = self.bounds(x, "in")
-            k = np.exp(np.minimum(x, 700.0))
-            low, high = low + self.lost[1], high + self.lost[1]
-            least, most = low + k * fpr, high + k * fpr
-            upper = float(most.min())
-            # The function of k = e^x is convex: beyond a rise it does not fall again.
-            risen = least[0] >= upper and least[-1] >= upper
-            if risen and number == _MESH:
+            x = start + width * np.linspace(-1.0, 1.0, 3)
+            ends = paid(x)[1]
+            if min(ends[0, 0], ends[0, -1]) >= ends[2].min():
                 break
-            number, width = (_MESH, width) if risen else (3, 2.0 * width)
+            width *= 2.0
         else:
-            return fpr, 1.0
-        # Between two nodes the convex delta is above the line through the two nodes before.
-        slope = (low[1:-1] - high[:-2]) / np.diff(k)[:-1]
-        line = low[1:-1] + slope * np.diff(k)[1:] + k[2:] * fpr
-        slope = (high[2:] - low[1:-1]) / np.diff(k)[1:]
-        first = low[1] - slope[0] * (k[1] - k[0]) + k[0] * fpr
-        lower = min(float(least[1:].min()), float(line.min()), float(first))
-        return float(np.clip(lower, fpr, 1.0)), float(np.clip(upper, fpr, 1.0))
+            return np.array([-np.inf, 0.0, np.inf])
+        low, value, high = -np.inf, np.inf, np.inf
+        for _ in range(_HALVINGS):
+            x = np.linspace(x[0], x[-1], _MESH)
+            k, ends = paid(x)
+            gap, high = high - low, min(high, float(ends[2].min()))
+            value = min(value, float(ends[1].min()))
+            # In each interval it is above the lines through the two nodes before and after.
+            slope = (ends[0, 1:] - ends[2, :-1])[:-1] / np.diff(k)[:-1]
+            before = ends[0, 1:-1] + np.minimum(slope * np.diff(k)[1:], 0.0)
+            slope = (ends[2, 1:] - ends[0, :-1])[1:] / np.diff(k)[1:]
+            after = ends[0, 1:-1] - np.maximum(slope * np.diff(k)[:-1], 0.0)
+            lines = np.maximum(np.append(-np.inf, before), np.append(after, -np.inf))
+            low = max(low, float(lines.min()))
+            larger, place = ends[0] >= high, int(np.argmin(ends[2]))
+            left = np.flatnonzero(larger[:place])
+            right = place + 1 + np.flatnonzero(larger[place + 1 :])
+            if left.size == 0 or right.size == 0 or not high - low < 0.9 * gap:
+                break
+            x = x[[left[-1], right[0]]]
+            if x[1] - x[0] <= 64.0 * _EPS * (1.0 + np.abs(x).max()):
+                break
+        return np.array([low, min(max(value, low), high), high])
+
+    def _quantile(self, rate: float, edge: float) -> float:
+        """About the x that l exceeds with this probability *out* (edge 0) or *in* (1)."""
+        sign = 1.0 if rate < 0.5 else -1.0
+        wanted = np.log(min(rate, 1.0 - rate))
+
+        def above(tilt: float) -> bool:
+            log_mass, mean, _ = self._loss.local(edge + sign * tilt)
+            return bool(log_mass - sign * tilt * mean > wanted)
+
+        low, high = 0.0, 1.0 / max(self._loss.spread, 1.0 / _MOST_TILT)
+        while above(high) and high < _MOST_TILT:
+            low, high = high, 2.0 * high
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if above(middle) else (low, middle)
+            if high - low < 1e-2 * high:
+                break
+        return self._loss.local(edge + sign * low)[1]
 
     @property
     def auc(self) -> float:
@@ -318,12 +372,27 @@ class GridWorlds:
         if not grid.spread > 0.0:
             return float(0.5 * (1.0 - self.lost[0]) * (1.0 - self.lost[1]) + self._auc_lost())
         y = grid.node(np.arange(grid.value.size))
-        out, inside = (
-            grid.value * np.exp(np.clip(grid.log_mass + (power - grid.theta) * y, -745.0, 700.0))
-            for power in (0.0, 1.0)
+        tilts = [
+            np.exp(np.clip(grid.log_mass + (t - grid.theta) * y, -745.0, 700.0)) for t in (0, 1)
+        ]
+        upper, value = (
+            float((law * tilts[1]) @ (np.cumsum(law * tilts[0]) - 0.5 * law * tilts[0]))
+            for law in (grid.upper, grid.value)
         )
-        below = np.cumsum(out) - 0.5 * out
-        return float(inside @ below + self._auc_lost())
+        # What the splitting added to delta, at the thresholds that are ratios of the world *out*.
+        reach = int(12.0 * np.sqrt(grid.variance) / grid.step) + 2
+        psi = self._psi(grid, grid.step * np.arange(-reach, reach + 1.0))
+        out, inside = (np.maximum(grid.upper, 0.0) * tilt for tilt in tilts)
+        gap = float(inside @ np.convolve(out, psi, "same")) + _ROUNDED
+        # The middle law does not show worlds that are nearly apart.
+        gap += abs(1.0 - self.lost[0] - float(out.sum())) + abs(1.0 - self.lost[1] - inside.sum())
+        least, most = max(upper - gap, 0.0), min(upper + gap, 1.0)
+        lost = self._auc_lost()
+        self._require_narrow(np.array([least + lost]), np.array([max(least, most) + lost]))
+        if not gap <= _REFUSED:
+            why = "its two laws are nearly apart, and no grid shows both"
+            unsupported("The area", "of this composition", why, error=ArithmeticError)
+        return float(np.clip(value, least, most)) + lost
 
     def _auc_lost(self) -> float:
         return self.lost[0] + self.lost[1] - self.lost[0] * self.lost[1]
@@ -340,24 +409,6 @@ class GridWorlds:
             if suits and (plain or abs(beyond) <= _NEAR * grid.spread):
                 return grid
         return self._make(self._saddle(x, edge, np.inf if direction == "in" else -np.inf))
-
-    def _grid_of_tail(self, fpr: float) -> Grid:
-        """A grid in which the quantile of `fpr` is near the mean, by Chernoff's bound."""
-        wanted = np.log(fpr)
-
-        def bound(theta: float) -> float:
-            log_mass, mean, _ = self._loss.local(theta)
-            return log_mass - theta * mean
-
-        low, high = 0.0, 1.0
-        while bound(high) > wanted and high < _MOST_TILT:
-            low, high = high, 2.0 * high
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if bound(middle) > wanted else (low, middle)
-            if high - low < 1e-3 * high:
-                break
-        return self._grid_with(low)
 
     def _grid_with(self, theta: float) -> Grid:
         """A grid of about this tilt."""

@@ -144,7 +144,9 @@ class AtomLoss(Loss):
     """Finitely many outcomes: probability *out* and finite log ratio of each."""
 
     def __init__(self, p_out: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
-        self.log_p, self.ratio, self.lost = np.log(p_out), log_ratio, lost
+        self.log_p, self.ratio = np.log(p_out), log_ratio
+        # A sum of probabilities is above 1 by rounding.
+        self.lost = min(lost[0], 1.0), min(lost[1], 1.0)
         self.atoms = log_ratio
         self.support = float(log_ratio.min()), float(log_ratio.max())
 
@@ -341,7 +343,8 @@ class ComposedLoss:
 
     def __init__(self, parts: Sequence[tuple[Loss, int]]):
         self.parts = list(parts)
-        kept = [sum(m * np.log1p(-part.lost[world]) for part, m in parts) for world in (0, 1)]
+        with np.errstate(divide="ignore"):
+            kept = [sum(m * np.log1p(-part.lost[world]) for part, m in parts) for world in (0, 1)]
         self.lost = float(-np.expm1(kept[0])), float(-np.expm1(kept[1]))
         low, high = (float(sum(m * part.support[end] for part, m in parts)) for end in (0, 1))
         slack = 1e-13 * (abs(low) + abs(high)) if np.isfinite(low) and np.isfinite(high) else 0.0

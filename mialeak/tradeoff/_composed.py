@@ -245,17 +245,17 @@ class ComposedTradeOff(TradeOff):
     def _power(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._power(fpr)
-        return self._first(lambda: self._worlds.at_fpr(fpr)[1], lambda: self._grid.at_fpr(fpr)[1])
+        return self._first(lambda: self._worlds.at_fpr(fpr)[1], lambda: self._grid.power(fpr))
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._fnr(fpr)
-        return self._first(lambda: self._worlds.at_fpr(fpr)[2], lambda: self._grid.at_fpr(fpr)[2])
+        return self._first(lambda: self._worlds.at_fpr(fpr)[2], lambda: self._grid.fnr(fpr))
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._fpr(power)
-        return self._first(lambda: self._worlds.at_power(power), lambda: TradeOff._fpr(self, power))
+        return self._first(lambda: self._worlds.at_power(power), lambda: self._grid.fpr(power))
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
