@@ -337,11 +337,11 @@ class GridWorlds:
             lines = np.maximum(np.append(-np.inf, before), np.append(after, -np.inf))
             low = max(low, float(lines.min()))
             larger, place = ends[0] >= high, int(np.argmin(ends[2]))
-            left = np.flatnonzero(larger[:place])
-            right = place + 1 + np.flatnonzero(larger[place + 1 :])
-            if left.size == 0 or right.size == 0 or not high - low < 0.9 * gap:
+            before_it = np.flatnonzero(larger[:place])
+            after_it = place + 1 + np.flatnonzero(larger[place + 1 :])
+            if before_it.size == 0 or after_it.size == 0 or not high - low < 0.9 * gap:
                 break
-            x = x[[left[-1], right[0]]]
+            x = x[[before_it[-1], after_it[0]]]
             if x[1] - x[0] <= 64.0 * _EPS * (1.0 + np.abs(x).max()):
                 break
         return np.array([low, min(max(value, low), high), high])
