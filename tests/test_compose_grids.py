@@ -460,3 +460,25 @@ def test_worlds_that_are_nearly_apart():
     law = PiecewiseTradeOff.from_laws([0.0008283842517, 0.9991716157483], [1.0, 0.0])
     curve = ComposedTradeOff((law, LaplaceTradeOff(2.1)), (12, 1))  # ruled out but for 1e-37
     assert curve.fnr(0.0) == 1.0 - curve.power(0.0) == 1.0
+
+
+@pytest.mark.parametrize(("distance", "mu"), [(1.0, 1.0), (2.0, 0.5), (0.5, 0.2)])
+def test_areas_and_powers_of_laplace_beside_normal_noise_are_integrals(distance, mu):
+    """The log ratio of Laplace noise is |x| - |x - distance|: two atoms and a density between."""
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    x, w = 0.5 * distance * (nodes + 1.0), 0.5 * distance * weights
+    ratio = np.concatenate([[-distance], 2.0 * x - distance, [distance]])
+    out = np.concatenate([[0.5], 0.5 * w * np.exp(-x), [0.5 * np.exp(-distance)]])
+    inside = out * np.exp(ratio)
+    reach = distance + 0.5 * mu * mu + 9.0 * mu
+    nodes, weights = np.polynomial.legendre.leggauss(600)
+    t, w = reach * nodes, reach * weights
+    shift = 0.5 * mu * mu
+    z_out = (t[:, None] - ratio + shift) / mu
+    z_in = (t[:, None] - ratio - shift) / mu
+    density = np.exp(-0.5 * z_out**2) @ out / (mu * np.sqrt(2.0 * np.pi))
+    fpr, power = special.ndtr(-z_out) @ out, special.ndtr(-z_in) @ inside
+    curve = compose(LaplaceTradeOff(distance), GaussianTradeOff(mu))
+    assert curve.auc == pytest.approx(float(w * density @ power), abs=1e-8)
+    some = np.searchsorted(-fpr, [-0.9, -0.5, -0.1, -1e-3, -1e-6])
+    assert curve.power(fpr[some]) == pytest.approx(power[some], rel=1e-6)

@@ -42,7 +42,7 @@ _WIDE, _HEAVY = 1e-5, 4.0
 #: Largest tilt, and halvings of the search for the tilt of a threshold.
 _MOST_TILT, _HALVINGS = 1e5, 60
 #: A value between bounds that are relatively wider than this is refused.
-_REFUSED = 0.1
+_REFUSED = 0.01
 #: Relative distance of a threshold from the largest ratio that is rounding.
 _SAME = 1e-12
 #: Log of the ratio of a delta to the one that is looked for: near enough.
