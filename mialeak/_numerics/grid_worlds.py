@@ -49,6 +49,8 @@ _SAME = 1e-12
 _CLOSE = 1e-14
 #: Thresholds at which bounds of the power are computed at once, and the largest of them.
 _MESH, _LARGEST = 9, 700.0
+#: Doublings of an interval around its start, often an atom, before it moves to the least value.
+_CENTRED = 6
 #: Rounding error of an area.
 _ROUNDED = 1e-12
 _EPS = 2.0**-52
@@ -142,7 +144,10 @@ class GridWorlds:
         i = grid.place(x)
         # Upper: the delta of a discrete law, times its cost, is linear in e^x between nodes.
         nodes = grid.node(np.arange(i - 1, i + 3))
-        share = float(np.clip(np.expm1(x - nodes[1]) / np.expm1(grid.step), 0.0, 1.0))
+        beyond = np.expm1(min(x - nodes[1], grid.step))
+        share = float(np.clip(beyond / np.expm1(grid.step), 0.0, 1.0))
+        if np.max((nodes - x) * weight) > _LARGEST:  # so far beyond its nodes a grid shows nothing
+            return 0.0, 0.0, 1.0
         scaled = upper[i : i + 2] * np.exp((nodes[1:3] - x) * weight)
         if direction == "out":  # E (e^x - e^l)+ is linear; scaled is its quotient by e^x
             scaled = scaled * np.exp(nodes[1:3] - x)
@@ -315,11 +320,13 @@ class GridWorlds:
         An interval at whose ends it is larger than inside is found from `start` and narrowed.
         """
         width = 0.05 * self._loss.spread
-        for _ in range(_HALVINGS):
+        for step in range(_HALVINGS):
             x = start + width * np.linspace(-1.0, 1.0, 3)
             ends = paid(x)[1]
             if min(ends[0, 0], ends[0, -1]) >= ends[2].min():
                 break
+            if step >= _CENTRED:
+                start = float(x[np.argmin(ends[2])])
             width *= 2.0
         else:
             return np.array([-np.inf, 0.0, np.inf])
