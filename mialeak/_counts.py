@@ -220,8 +220,8 @@ def is_mean_of_half(mean: FloatArray, n: int) -> bool:
     varied = mean[(mean > 0.0) & (mean < 2.0)]
     counts, rounded = 0.5 * n * varied, 0.5 * _ROUNDED * varied
     whole = np.rint(counts)
-    few_digits = (np.abs(rounded - np.rint(rounded)) < _STRAY).all()
-    if varied.size < _SITES or few_digits or (np.abs(counts - whole) > _STRAY).any():
+    is_rounded = (np.abs(rounded - np.rint(rounded)) < _STRAY).all()
+    if varied.size < _SITES or is_rounded or (np.abs(counts - whole) > _STRAY).any():
         return False
     return math.gcd(n // 2, *whole.astype(np.int64).tolist()) == 1
 

@@ -132,7 +132,8 @@ def _vcf_sites(
     file.check_head(_VCF)
     _require_whole(file, file.path)
     try:
-        from cyvcf2 import VCF
+        with np.errstate():  # its import turns warnings of NumPy off
+            from cyvcf2 import VCF
     except ImportError as error:
         _name_extra(file, "cyvcf2", error)
     people = _samples(file)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from mialeak._io import read_table
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 
-cyvcf2 = pytest.importorskip("cyvcf2")
+with np.errstate():  # its import turns warnings of NumPy off
+    cyvcf2 = pytest.importorskip("cyvcf2")
 bed_reader = pytest.importorskip("bed_reader")
 
 HEAD = (
@@ -173,3 +176,19 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):
     refused(tmp_path / "b.bed", "damaged PLINK file .*120 people and 127 sites")
     with pytest.raises(ValueError, match="leave out options"):
         read_table(cohort / "cohort.vcf", missing=["-9"])
+
+
+def test_reading_a_vcf_leaves_the_warnings_of_numpy_as_they_were(tmp_path):
+    path = tmp_path / "a.vcf"
+    lines = [f"1\t{k + 1}\trs{k}\tA\tC\t.\t.\t.\tGT\t0/0\t0/1\t1/1\t0/1\n" for k in range(3)]
+    columns = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ta\tb\tc\td\n"
+    contig = "##contig=<ID=1>\n"
+    path.write_text(HEAD + contig + columns + "".join(lines))
+    program = (
+        "import sys, numpy as np; before = np.geterr()\n"
+        "from mialeak._io import read_table; read_table(sys.argv[1])\n"
+        "assert 'cyvcf2' in sys.modules and np.geterr() == before, np.geterr()"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -55,7 +55,7 @@ OBJECTS = {
     "atoms": lambda: exact_mean_tradeoff(np.ones(3), Bernoulli([0.2, 0.5, 0.8]), 7),
     "discrete": lambda: discrete_tradeoff([0.5, 0.3, 0.2], 30),
     "piecewise": lambda: PiecewiseTradeOff([0.1, 0.5], [0.4, 0.9]),
-    "empirical": lambda: EmpiricalTradeOff(RNG.normal(size=300), RNG.normal(1.0, size=200)),
+    "empirical": lambda: EmpiricalTradeOff(RNG.normal(1.0, size=300), RNG.normal(size=200)),
 }
 
 
