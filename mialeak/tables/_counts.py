@@ -289,7 +289,7 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
         return
     rule = f"hold its categories in columns; its index has the name {listed(names)}"
     remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
-    invalid("frame", rule, remedy=remedy)
+    invalid("table", rule, remedy=remedy)
 
 
 def cautions_of_index(frame: Any) -> list[str]:
@@ -371,7 +371,7 @@ def _refuse_counted(name: Any) -> NoReturn:
         "numbers, and no two rows agree in the other columns"
     )
     remedy = f"Pass counts={name!r}, or rename the column if each row is one person"
-    invalid("frame", rule, remedy=remedy)
+    invalid("table", rule, remedy=remedy)
 
 
 def _refuse_shares(name: Any) -> NoReturn:
@@ -379,7 +379,7 @@ def _refuse_shares(name: Any) -> NoReturn:
         f"have one row a person; it looks like a table of shares: column {name!r} sums to 1 or to "
         "100, and no two rows agree in the other columns"
     )
-    invalid("frame", rule, remedy="Pass the table of counts, with counts='n' for their column")
+    invalid("table", rule, remedy="Pass the table of counts, with counts='n' for their column")
 
 
 def _refuse_crosstab(first: Any) -> NoReturn:
@@ -391,4 +391,4 @@ def _refuse_crosstab(first: Any) -> NoReturn:
         f"Write one row a cell (pandas: frame.melt({first!r}, value_name='n')) and pass "
         f"counts='n'; if {first!r} identifies persons, pass exclude=[{first!r}]"
     )
-    invalid("frame", rule, remedy=remedy)
+    invalid("table", rule, remedy=remedy)

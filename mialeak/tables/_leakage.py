@@ -68,7 +68,7 @@ _NA = ("error", "category", "drop")
 
 
 def table_leakage(
-    frame: Any,
+    table: Any,
     columns: Sequence[Any] | None = None,
     *,
     exclude: Sequence[Any] | None = None,
@@ -96,7 +96,7 @@ def table_leakage(
 
     Parameters
     ----------
-    frame : table
+    table : table
         A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
         lists of equal length).  One row a person, or with `counts` one row a cell.  The rows of a
         polars LazyFrame, a DuckDB relation, a Dask or PySpark DataFrame, an Ibis table, an Arrow
@@ -114,7 +114,7 @@ def table_leakage(
         `population`, of the table, of the register, or of both.
     population : table or int, optional
         The register that the rows were sampled from, without replacement: a table with the same
-        columns, in one of the forms of `frame`, with one row a person or a column `counts`.  The
+        columns, in one of the forms of `table`, with one row a person or a column `counts`.  The
         answer is then exact and needs no estimate.  Or the number of its people, if no more is
         known of them: an estimate for a sample of so many.
     strata : str, optional
@@ -184,7 +184,7 @@ def table_leakage(
     Raises
     ------
     TypeError
-        If `frame` is no table, a column does not hold single values of one type, or `protect`
+        If `table` is no table, a column does not hold single values of one type, or `protect`
         holds something else than protections.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
@@ -206,10 +206,10 @@ def table_leakage(
         its mark excludes, or the counts of a register are suppressed; if they come without
         `counts`.
     ImportError
-        If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
+        If `table` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
         whose extra is not.
     OSError
-        If `frame` or `population` is a path that cannot be opened.
+        If `table` or `population` is a path that cannot be opened.
 
     See Also
     --------
@@ -326,19 +326,19 @@ def table_leakage(
     people = population if is_size(population) else None
     as_choice(na, "na", _NA)
     n = None if n is None else as_count(n, "n", least=1 if margins is None else 2)
-    frame, population, panel, given = as_table(frame), as_table(population), as_table(panel), counts
+    table, population, panel, given = as_table(table), as_table(population), as_table(panel), counts
     options |= {"population": population, "panel": panel, "counts": counts, "secret": secret}
-    exclude = check_person(frame, person, columns, exclude, **options)
+    exclude = check_person(table, person, columns, exclude, **options)
     beside = population if panel is None else panel
-    counts = counts_of_table(frame, beside, counts)
-    total, other_total = totals_of(frame, beside, counts, given, total=total, missing=missing)
-    if isinstance(frame, Source) and (counts is not None or person is not None):
-        frame = frame.whole()
+    counts = counts_of_table(table, beside, counts)
+    total, other_total = totals_of(table, beside, counts, given, total=total, missing=missing)
+    if isinstance(table, Source) and (counts is not None or person is not None):
+        table = table.whole()
     columns, named = as_asked(columns, counts, margins, independent)
     options = {"counts": counts, "total": total, "suppressed": suppressed}
     columns = check_secret(secret, columns, margins, counts)
     options |= {"exclude": exclude, "missing": missing}
-    factors, persons, empty, notes = read_rows(frame, columns, **options)
+    factors, persons, empty, notes = read_rows(table, columns, **options)
     before = factors
     factors, recoding = recoded(factors, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
@@ -351,10 +351,10 @@ def table_leakage(
     dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
     cautions += notes + cautions_of_dropped(factors, rows, dropped)
     options = {"person": person, "counts": counts, "before": before}
-    cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
+    cautions += _cautions(table, factors, values, persons, cells.counts, **options)
     options = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     of_person = {"counts": cells.counts, "missing": missing}
-    of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
+    of_persons, of_unknown = persons_report(table, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
     of_margins, dependent = _margins(named, factors, places, persons, cells, values, options)
     return TableReport(
@@ -374,7 +374,7 @@ def table_leakage(
         secret=secret_report(secret, values, cells.counts, row_cells),
         recoding=recoding,
         counts=counts,
-        source=frame if isinstance(frame, Source) else None,
+        source=table if isinstance(table, Source) else None,
         cells_empty=empty,
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
         cautions=tuple(dict.fromkeys(cautions + of_unknown + dependent)),
