@@ -3,8 +3,8 @@
     python docs/neighbours.py
 
 Each part runs if its library is installed; acro needs a NumPy below 2 and mialeak one from 2 on, so
-that two environments are needed for all parts. The part of mialeak runs first: it writes the data of
-the others, its Adult table, as adult.csv.
+that all parts need two environments. The part of mialeak runs first: it writes the Adult table, the
+data of the other parts, as adult.csv.
 """
 
 from __future__ import annotations
