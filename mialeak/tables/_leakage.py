@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
+from mialeak._labels import is_count_name
 from mialeak._results import as_confidence
 from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
-    cautions_of_omitted_counts,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
@@ -54,17 +54,20 @@ from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
+    cautions_of_omitted_counts,
     cautions_of_repeats,
     cautions_of_rows,
     cautions_of_stacked,
-    cautions_of_sums,
 )
+from mialeak.tables._totals import cautions_of_sums
 
 __all__ = ["table_leakage"]
 
 IntArray = npt.NDArray[np.int64]
 
 _NA = ("error", "category", "drop")
+#: Rows up to which the columns that are left out are looked at for counts of unusual names.
+_MOST_CELLS = 2**17
 
 
 def table_leakage(
@@ -441,6 +444,13 @@ def _all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[An
     return {**factors, **{k: each for k in others for each in factor_if_plain(frame, k, ())}}
 
 
+def _with_omitted(frame: Any, chosen: dict[Any, Factor]) -> dict[Any, Factor]:
+    """The same of a table that may be one of counts: a small one, or one by a column's name."""
+    small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
+    named = any(is_count_name(name) for name in names_of(frame) if name not in chosen)
+    return _all_columns(frame, chosen, None) if small or named else chosen
+
+
 def _cautions(
     frame: Any,
     factors: dict[Any, Factor],
@@ -469,7 +479,7 @@ def _cautions(
             cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
             if not isinstance(frame, Source):
-                cautions += cautions_of_omitted_counts(frame, factors)
+                cautions += cautions_of_omitted_counts(_with_omitted(frame, before), before)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,

@@ -35,7 +35,7 @@ from mialeak.tables._register_report import (
 )
 from mialeak.tables._rows import counts_of_rows, factor_if_plain
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._structure import cautions_of_sums
+from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [
     "check_population",

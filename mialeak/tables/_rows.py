@@ -21,7 +21,7 @@ from mialeak.tables._counts import (
 )
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._structure import cautions_of_sums
+from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [
     "as_asked",
