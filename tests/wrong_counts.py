@@ -183,6 +183,31 @@ COUNTS = [
     ),
     *(
         Shell(
+            f"a table of counts as persons, with {how}",
+            f"table counts.csv {how}",
+            ["looks like a table of counts: column 'n'", "Pass --counts n"],
+            {"counts.csv": COUNTED},
+        )
+        for how in ("--columns age,sex", "--exclude n", "--columns sex", "--margins age,sex")
+    ),
+    *(
+        Shell(
+            f"a table of counts as {name}, of which one column is counted",
+            f"table t.csv --columns sex --{name} counts.csv",
+            [f"--{name} must have one row a person", "column 'n'", "Pass --counts n"],
+            {"t.csv": "sex\nMale\nFemale\nMale\n", "counts.csv": COUNTED},
+        )
+        for name in ("population", "panel")
+    ),
+    Shell(
+        "a column of a few cells, whose counts are left out",
+        "table counts.csv --columns sex --max-leakage 1",
+        ["Column 'n', which is left out, has the name of a count", "pass --counts n"],
+        {"counts.csv": COUNTED.replace("30-44,Male,3\n", "")},
+        cautioned=True,
+    ),
+    *(
+        Shell(
             f"one column of cells whose counts have an unknown name, by {how}",
             f"table t.csv {how} --max-leakage 1",
             ["No two rows agree in", "If 'stk' holds their counts, pass --counts stk"],

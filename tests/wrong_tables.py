@@ -358,22 +358,6 @@ TABLES = [
     ),
     *(
         Shell(
-            f"a table of counts as persons, with {how}",
-            f"table counts.csv {how}",
-            ["looks like a table of counts: column 'n'", "Pass --counts n"],
-            {"counts.csv": COUNTED},
-        )
-        for how in ("--columns age,sex", "--exclude n", "--columns sex", "--margins age,sex")
-    ),
-    Shell(
-        "a column of a few cells, whose counts are left out",
-        "table counts.csv --columns sex --max-leakage 1",
-        ["Column 'n', which is left out, has the name of a count", "pass --counts n"],
-        {"counts.csv": COUNTED.replace("30-44,Male,3\n", "")},
-        cautioned=True,
-    ),
-    *(
-        Shell(
             f"counts that are {name}",
             f"table counts.csv --counts {name}",
             ["not that of shares, means or amounts", f"got '{name}'"],

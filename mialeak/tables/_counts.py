@@ -366,14 +366,14 @@ def _are_categories(factor: Factor) -> bool:
     return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 
 
-def refuse_counted(name: Any) -> NoReturn:
+def refuse_counted(name: Any, argument: str = "frame") -> NoReturn:
     """Refuse a table of counts that is passed as if its rows were persons."""
     rule = (
         f"have one row a person; it looks like a table of counts: column {name!r} holds whole "
         "numbers, and no two rows agree in the other columns"
     )
     remedy = f"Pass counts={name!r}, or rename the column if each row is one person"
-    invalid("frame", rule, remedy=remedy)
+    invalid(argument, rule, remedy=remedy)
 
 
 def _refuse_shares(name: Any) -> NoReturn:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
-from mialeak._labels import is_count_name
 from mialeak._results import as_confidence
 from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
@@ -19,7 +18,6 @@ from mialeak.tables._cautions import (
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
-    names_of,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import (
@@ -42,13 +40,14 @@ from mialeak.tables._register import (
 from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
+    all_columns,
     as_asked,
     cells_of,
-    factor_if_plain,
     kept_rows,
     persons_in,
     read_rows,
     repeated,
+    with_omitted,
 )
 from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
@@ -66,8 +65,6 @@ __all__ = ["table_leakage"]
 IntArray = npt.NDArray[np.int64]
 
 _NA = ("error", "category", "drop")
-#: Rows up to which the columns that are left out are looked at for counts of unusual names.
-_MOST_CELLS = 2**17
 
 
 def table_leakage(
@@ -438,19 +435,6 @@ def _margins(
     return margin_report(named, codes, joint, values, **options), cautions
 
 
-def _all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any, Factor]:
-    """The columns that are counted, and those of the table that are left out but its counts."""
-    others = [name for name in names_of(frame) if name not in factors and name != counts]
-    return {**factors, **{k: each for k in others for each in factor_if_plain(frame, k, ())}}
-
-
-def _with_omitted(frame: Any, chosen: dict[Any, Factor]) -> dict[Any, Factor]:
-    """The same of a table that may be one of counts: a small one, or one by a column's name."""
-    small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
-    named = any(is_count_name(name) for name in names_of(frame) if name not in chosen)
-    return _all_columns(frame, chosen, None) if small or named else chosen
-
-
 def _cautions(
     frame: Any,
     factors: dict[Any, Factor],
@@ -479,11 +463,11 @@ def _cautions(
             cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
             if not isinstance(frame, Source):
-                cautions += cautions_of_omitted_counts(_with_omitted(frame, before), before)
+                cautions += cautions_of_omitted_counts(with_omitted(frame, before), before)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
-        *cautions_of_repeats(_all_columns(frame, factors, counts)),
+        *cautions_of_repeats(all_columns(frame, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),

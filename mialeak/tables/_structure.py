@@ -185,10 +185,12 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> li
     return cautions
 
 
-def cautions_of_omitted_counts(every: Mapping[Any, Factor], chosen: Container[Any]) -> list[str]:
+def cautions_of_omitted_counts(
+    every: Mapping[Any, Factor], chosen: Container[Any], argument: str = "frame"
+) -> list[str]:
     """A sentence if the rows, passed as persons, are cells whose counts are not among `chosen`.
 
-    `every` are the columns of the table, those that are chosen first.
+    `every` are the columns of the table, the argument of that name, those that are chosen first.
 
     Raises
     ------
@@ -200,7 +202,7 @@ def cautions_of_omitted_counts(every: Mapping[Any, Factor], chosen: Container[An
     named = list(filter(is_count_name, omitted))
     for keys, counts in _cells_as_rows(every) if omitted else ():
         if len(counts) == 1 and counts[0] in named:
-            refuse_counted(counts[0])
+            refuse_counted(counts[0], argument)
         if any(name in omitted for name in counts):
             return [_of_cells(keys, counts)]
     for name in named:
@@ -209,7 +211,7 @@ def cautions_of_omitted_counts(every: Mapping[Any, Factor], chosen: Container[An
         rows, cells = len(every[name].codes), math.prod(used)
         is_whole = count_column({**keys, name: every[name]}) == name
         if is_whole and rows == cells >= _FEWEST_CELLS and min(used) > 1 < len(keys):
-            refuse_counted(name)
+            refuse_counted(name, argument)
         of_chosen = {key: factor for key, factor in keys.items() if key in chosen}
         is_whole = is_whole and cells <= _DENSE * rows
         if is_whole or count_column({**of_chosen, name: every[name]}) == name:
