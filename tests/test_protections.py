@@ -192,7 +192,6 @@ def test_what_is_no_protection_is_refused(arguments, error, message):
 def test_what_moves_rows_between_cells_is_refused_with_the_call_for_it(as_list):
     table = {"sex": list("fm") * 4, "town": list("aabbbbbb")}
     report = table_leakage(table, secret="town", protect=Round(3))
-    assert "Protected counts, compared below, reveal at most as much" in report.text()
     by = [tuple(report.cell_values(cell).values()) for cell in range(report.n_cells)]
     matrix = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
     for protection in (Pram(matrix), Swap(0.2, by)):

@@ -12,7 +12,8 @@ from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
 from mialeak._results import Kind, Result
-from mialeak.tables._by_column import section_of_columns, section_of_secret
+from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
 from mialeak._results import as_confidence
-from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
@@ -49,6 +48,7 @@ from mialeak.tables._rows import (
     repeated,
     with_omitted,
 )
+from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
     cautions_of_counts,
@@ -163,7 +163,8 @@ def table_leakage(
         Merge cells until the estimate for the merged counts is at most this leakage, and compare.
     secret : str, optional
         Name of a column that an attacker wants to learn of a person who is known to be in the
-        table, and of whom the other columns are known.  It is counted by as the others are.
+        table, and of whom the other columns are known.  It is counted by as the others are.  With
+        `protect`, from the protected counts too.
     recode : Recoding, mapping or path, optional
         Make columns coarser before they are counted, those of the register too: rules such as
         ``{"age": {"bin": 5, "top": 80}}``, or the file of a recode table.
@@ -345,8 +346,7 @@ def table_leakage(
     rows, places = persons_in(kept, persons), np.flatnonzero(kept)
     cells, row_cells, values = _cells(factors, kept, persons)
     options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    options |= {"recoding": recoding, "total": other_total}
-    options |= {"strata": strata, "prior": prior}
+    options |= {"recoding": recoding, "total": other_total, "strata": strata, "prior": prior}
     register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
     dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
     cautions += notes + cautions_of_dropped(factors, rows, dropped)
@@ -356,6 +356,7 @@ def table_leakage(
     of_person = {"counts": cells.counts, "missing": missing}
     of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
+    protections = as_protections(protect, coarsen, margins)
     of_margins, dependent = _margins(named, factors, places, persons, cells, values, options)
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
@@ -371,7 +372,7 @@ def table_leakage(
         panel=of_panel,
         persons=of_persons,
         people=None if people is None else int(people),
-        secret=secret_report(secret, values, cells.counts, row_cells),
+        secret=secret_report(secret, values, cells.counts, row_cells, protections.mechanisms),
         recoding=recoding,
         counts=counts,
         source=frame if isinstance(frame, Source) else None,
@@ -379,7 +380,7 @@ def table_leakage(
         columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
         cautions=tuple(dict.fromkeys(cautions + of_unknown + dependent)),
         _cell_values=tuple(values.values()),
-        _protect=as_protections(protect, coarsen, margins),
+        _protect=protections,
     )
 
 
