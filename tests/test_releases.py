@@ -23,7 +23,6 @@ from mialeak.releases import (
     ReleaseLeakage,
     ReleaseReport,
     RowInRelease,
-    _analysis,
     _enumeration,
 )
 
@@ -344,26 +343,6 @@ def test_outputs_added_one_by_one_agree_with_all_at_once():
         assert np.array_equal(getattr(one, name), getattr(other, name))
     assert np.allclose(one.value, other.value, rtol=1e-5)
     assert other.low.mean() < other.value.mean() < other.high.mean()
-
-
-def test_no_further_output_repeats_the_work_for_the_first_ones(monkeypatch):
-    """The quadratic forms of all rows are computed once, and eight extensions lose no digits."""
-    calls, whole = [], _analysis._quadratic_forms
-    monkeypatch.setattr(
-        _analysis, "_quadratic_forms", lambda *given: calls.append(given) or whole(*given)
-    )
-    rng = np.random.default_rng(12)
-    people = {name: rng.integers(0, 5, 900).tolist() for name in "abcde"}
-    stepwise, at_once = Release(people), Release(people)
-    for pair in itertools.combinations("abcde", 2):
-        stepwise.add_table(list(pair))
-        at_once.add_table(list(pair))
-        if len(stepwise.outputs) > 2:
-            one = stepwise.leakage()
-            assert len(calls) <= 1
-    assert len(stepwise.outputs) == 10
-    assert calls
-    assert np.abs(one.value - at_once.leakage().value).max() < 1e-11
 
 
 def test_contributions_leave_out_each_output_once():

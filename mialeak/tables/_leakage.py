@@ -158,7 +158,8 @@ def table_leakage(
     protect : protection, sequence or dict, optional
         Compare what would leak if the counts were rounded, suppressed or made noisy: such as
         ``Round(5)`` or ``Pipeline(Suppress(7), Round(5))`` of :mod:`mialeak.mechanisms`, a list of
-        protections, or a dict of names.
+        protections, or a dict of names.  ``Pram(matrix, by=cells)`` where each cell has more than
+        64 rows.
     coarsen : float, optional
         Merge cells until the estimate for the merged counts is at most this leakage, and compare.
     secret : str, optional
@@ -356,7 +357,7 @@ def table_leakage(
     of_person = {"counts": cells.counts, "missing": missing}
     of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
     options |= {"independent": independent, "progress": progress}
-    protections = as_protections(protect, coarsen, margins)
+    protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
     of_margins, dependent = _margins(named, factors, places, persons, cells, values, options)
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
