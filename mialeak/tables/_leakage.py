@@ -464,8 +464,7 @@ def _cautions(
         if person is None:
             cautions += cautions_of_uncounted_persons(frame, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
-            if not isinstance(frame, Source):
-                cautions += cautions_of_omitted_counts(with_omitted(frame, before), before)
+            cautions += cautions_of_omitted_counts(with_omitted(frame, before), before)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,

@@ -223,7 +223,8 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
     if not protect.mechanisms and protect.coarsen is None:
         return ()
     if report.population is not None:
-        return _of_sample(report, report.population, protect.mechanisms)
+        cellwise = {k: each for k, each in protect.mechanisms.items() if not isinstance(each, Pram)}
+        return _of_sample(report, report.population, cellwise)
     law = complete(report.cell_counts)
     frequencies = report.cell_counts / report.rows
     unique = report.n_unique > 0

@@ -323,7 +323,9 @@ def _read(
     if isinstance(population, Source):
         if not counted:
             _check_is_no_count(population, names, argument)
-            return *population.cells(names, missing), []
+            factors, people = population.cells(names, missing)
+            every = with_omitted(population, factors)
+            return factors, people, _of(table, cautions_of_omitted_counts(every, names, argument))
         population = population.whole()
     wanted = [*names, counts] if counted else names
     options = {"argument": argument, "chosen_by": argument}

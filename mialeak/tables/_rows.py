@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -162,11 +162,21 @@ def all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any
     return {**factors, **{k: each for k in others for each in factor_if_plain(frame, k, ())}}
 
 
-def with_omitted(frame: Any, chosen: dict[Any, Factor]) -> dict[Any, Factor]:
-    """The same of a table that may be one of counts: a small one, or one by a column's name."""
-    small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
+def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Factor]:
+    """The same of a table that may be one of counts: a small one, or one by a column's name.
+
+    Of a table elsewhere its first rows.
+    """
     named = any(is_count_name(name) for name in names_of(frame) if name not in chosen)
-    return all_columns(frame, chosen, None) if small or named else chosen
+    if isinstance(frame, Source):
+        if not (named and frame.can_be_read_again):
+            return chosen
+        try:
+            return frame.head([*chosen, *(name for name in frame.names if name not in chosen)])
+        except TypeError:  # a column that holds no single values
+            return chosen
+    small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
+    return all_columns(frame, dict(chosen), None) if small or named else chosen
 
 
 def kept_rows(

@@ -206,13 +206,13 @@ def cautions_of_omitted_counts(
         if any(name in omitted for name in counts):
             return [_of_cells(keys, counts)]
     for name in named:
-        keys = {key: factor for key, factor in every.items() if key != name}
-        used = [np.count_nonzero(factor.rows_of_level) for factor in keys.values()]
+        others = {key: factor for key, factor in every.items() if key != name}
+        used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
         rows, cells = len(every[name].codes), math.prod(used)
-        is_whole = count_column({**keys, name: every[name]}) == name
-        if is_whole and rows == cells >= _FEWEST_CELLS and min(used) > 1 < len(keys):
+        is_whole = count_column({**others, name: every[name]}) == name
+        if is_whole and rows == cells >= _FEWEST_CELLS and min(used) > 1 < len(others):
             refuse_counted(name, argument)
-        of_chosen = {key: factor for key, factor in keys.items() if key in chosen}
+        of_chosen = {key: factor for key, factor in others.items() if key in chosen}
         is_whole = is_whole and cells <= _DENSE * rows
         if is_whole or count_column({**of_chosen, name: every[name]}) == name:
             return [

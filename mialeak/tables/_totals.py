@@ -166,11 +166,11 @@ def _words_of_margins(
         if len(met) < 2:
             continue
         marked = np.array(list(met.values()))
-        detail = ~marked.any(axis=0)
+        detail = np.asarray(~marked.any(axis=0))
         odds = 0.0
         for margin in np.unique(marked[:, ~detail], axis=1).T:
             kept = [key for key in categories if key not in np.array(list(met), object)[margin]]
-            rows = detail | (marked == margin[:, None]).all(axis=0)
+            rows = np.asarray(detail | (marked == margin[:, None]).all(axis=0))
             odds += _odds_of_margin([categories[key] for key in kept], counts, detail, rows)
         if odds >= math.log(_NAMED):
             yield word, list(met), odds
