@@ -38,6 +38,12 @@ def margin(names):
 #: Single years, and the sums of each ten.
 YOUNG = RNG.integers(200, 900, 20).tolist()
 DECADES = [sum(YOUNG[:10]), sum(YOUNG[10:])]
+#: Codes "1" and "2", and their parts, in the order of their counts.
+PREFIXES = sorted(
+    [(f"{1 + k % 2}0{k}", count) for k, count in enumerate(YOUNG)]
+    + [("1", sum(YOUNG[::2])), ("2", sum(YOUNG[1::2]))],
+    key=lambda cell: -cell[1],
+)
 RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
 
 #: The women of `PEOPLE`.
@@ -255,6 +261,12 @@ COUNTS = [
         )
         for word in ("=", "hele")
         for how, text in (("of two columns", margin("ac") + margin("bc")), ("of one", margin("b")))
+    ),
+    Shell(
+        "codes and the codes that these begin with, the largest first",
+        "table t.csv --counts n",
+        ["column 'code' must hold no totals", "the counts of '1', '2' are the sums of others"],
+        {"t.csv": csv(["code", "n"], *zip(*PREFIXES, strict=True))},
     ),
     Shell(
         "single years and bands of them",

@@ -69,6 +69,7 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         sums, odds = max(
             _total(levels, size, group, counts),
             _subtotals(levels, size, group, counts),
+            _of_codes(categories[name], levels, size, group, counts),
             key=lambda pair: pair[1],
         )
         if odds < math.log(_NAMED):
@@ -137,14 +138,42 @@ def _subtotals(
     order = levels[np.sort(np.unique(levels, return_index=True)[1])]
     if not 4 <= len(order) <= _MOST_LEVELS:
         return [], 0.0
-    weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
-    sums = summed(levels, weights[group] * counts, size)
+    sums = _keys(levels, size, group, counts)
     upto = np.concatenate(([0], np.cumsum(sums[order])))
     runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
     odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(runs))
     met = order[np.isin(sums[order], runs) & (odds[order] > 0.0)]
     # So many of all levels could be chosen in at most len(order) ** len(met) ways.
     return met.tolist(), float(np.maximum(odds[met] - math.log(len(order)), 0.0).sum())
+
+
+def _of_codes(
+    factor: Factor, levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[list[int], float]:
+    """The same for levels whose code is the beginning of those that they are sums of: A, A01."""
+    shown = np.unique(levels[levels < len(factor.levels)]).tolist()
+    names = sorted((str(factor.value(level)), level) for level in shown)
+    if not 3 <= len(names) <= _MOST_LEVELS:
+        return [], 0.0
+    sums = _keys(levels, size, group, counts)
+    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(names))
+    met = []
+    for place, (name, level) in enumerate(names):
+        parts: list[tuple[str, int]] = []  # directly below it
+        for other in names[place + 1 :]:
+            if not other[0].startswith(name):
+                break
+            if not (parts and other[0].startswith(parts[-1][0])):
+                parts.append(other)
+        if len(parts) > 1 and sums[[part for _, part in parts]].sum() == sums[level]:
+            met.append(level)
+    return met, float(np.maximum(odds[met], 0.0).sum())
+
+
+def _keys(levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray) -> IntArray:
+    """Sums of the counts of each level with random weights, modulo 2**64."""
+    weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
+    return summed(levels, weights[group] * counts, size)
 
 
 def _words_of_margins(
