@@ -54,9 +54,15 @@ _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
 #: Values of a category that stand for the sum over all others, in small letters.
 _TOTAL_WORDS = """
 total,totals,all,sum,overall,subtotal,sub-total,grand total,all ages,all persons,both sexes
-gesamt,insgesamt,summe,ensemble,totale,totaal,totalt,i alt,samtlige,alle,yhteensä,razem
+(all),all sexes,both genders,all categories,_t,
+gesamt,insgesamt,zusammen,summe,gesamtsumme,gesamtergebnis,männer und frauen,
+ensemble,total général,les deux sexes,hommes et femmes,tous,toutes,totale,totaal,totalt,
+i alt,samtlige,alle,hele landet,hela landet,begge køn,begge kjønn,båda könen,summa,yhteensä,kaikki,
+total general,ambos sexos,total geral,ambos os sexos,razem,ogółem,celkem,spolu,összesen,skupaj,
+ukupno,toplam,genel toplam,kokku,kopā,iš viso,\u03c3\u03cd\u03bd\u03bf\u03bb\u03bf,
+\u0432\u0441\u0435\u0433\u043e,\u0438\u0442\u043e\u0433\u043e,\u5408\u8a08,\u603b\u8ba1,\u7e3d\u8a08,\ud569\uacc4
 """
-WORDS_OF_TOTALS = frozenset(_TOTAL_WORDS.strip().replace("\n", ",").split(","))
+WORDS_OF_TOTALS = frozenset(filter(None, _TOTAL_WORDS.replace("\n", ",").split(",")))
 
 
 def is_weight(name: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mechanism_truth import NOISE, PTABLE, count_vectors, enumerated, random_round, separately
 
-from mialeak import Register, max_leakage, mechanism_leakage
+from mialeak import Register, atom_leakage, max_leakage, mechanism_leakage
 from mialeak.mechanisms import (
     CellKey,
     DiscreteGaussian,
@@ -339,7 +339,7 @@ def test_rows_that_keep_all_but_what_they_exchange_swap_in_vain():
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("rows", ["fixed", "poisson"])
 def test_bounds_hold_what_enumeration_states(rows, gamma, monkeypatch):
-    from mialeak.mechanisms import _moved_rows
+    from mialeak.mechanisms import _post_randomisation, _swapping
 
     for name, (ours, _, law) in MOVING.items():
         if name == "swap none" or ("swap" in name and rows == "poisson"):
@@ -347,13 +347,41 @@ def test_bounds_hold_what_enumeration_states(rows, gamma, monkeypatch):
         law = [float(x) for x in law]
         exact = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
         with monkeypatch.context() as patch:
-            patch.setattr(_moved_rows, "_MOST_VECTORS", 0)
-            patch.setattr(_moved_rows, "_MOST_CHOICES", 0)
+            patch.setattr(_post_randomisation, "_MOST_VECTORS", 0)
+            patch.setattr(_swapping, "_MOST_CHOICES", 0)
             found = mechanism_leakage(ours, law, 6, rows=rows, gamma=gamma)
         assert found.lower <= exact.lower + 1e-15
         assert exact.upper <= found.upper + 1e-15
         # Within these groups rows keep the same: swapping changes nothing.
         assert found.kind == ("exact" if name == "within groups" else "bound")
+
+
+@pytest.mark.parametrize("rows", ["fixed", "poisson"])
+@pytest.mark.parametrize(("cells", "n", "width"), [(5, 300, 5e-3), (12, 5_000, 2e-2)])
+def test_rows_replaced_by_others_of_their_law_leak_with_those_that_stay(
+    cells, n, width, rows, monkeypatch
+):
+    """A closed form at any size: the likelihood ratio is 1 for the rows that are replaced."""
+    from mialeak.mechanisms import _post_randomisation
+
+    monkeypatch.setattr(_post_randomisation, "_MOST_POINTS", 2**16)
+    monkeypatch.setattr(_post_randomisation, "_least", lambda *_, **__: 0.0)
+    law = np.random.default_rng(cells).dirichlet(np.full(cells, 3.0))
+    # Rows that differ in their last digits, so that no cells are one.
+    replaced = 0.3 * law * (1 + 1e-13 * np.arange(cells)[:, None])
+    ours = Pram(0.7 * np.eye(cells) + replaced)
+    found = mechanism_leakage(ours, law, n, rows=rows)
+    if rows == "poisson":  # and so is the number of all rows, which varies, for every row
+        assert 0.7 * mechanism_leakage(Histogram(), law, n, rows=rows).lower < found.upper
+    else:
+        truth = 0.7 * max_leakage(law, n)
+        assert found.lower - 1e-14 <= truth <= found.upper + 1e-14
+        assert found.upper - found.lower < width * truth
+        assert found.upper == pytest.approx(truth, rel=1e-4)
+        ends = ours.atom_leakage(law, n)
+        expected = 0.7 * atom_leakage(law, n)
+        assert (ends.lower <= expected * (1 + 1e-12)).all()
+        assert ends.upper == pytest.approx(expected, rel=1e-3)
 
 
 # --- people of a register --------------------------------------------------------------------

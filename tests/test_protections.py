@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from populations import zipf
 from scipy import stats
 
 from mialeak import max_leakage, mechanism_leakage
+from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.mechanisms import (
     CellKey,
@@ -188,20 +190,81 @@ def test_what_is_no_protection_is_refused(arguments, error, message):
         table_leakage({"a": [1, 2, 3, 3]}, **arguments)
 
 
+MOVED = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
+TOWNS = {"sex": list("fm") * 400, "town": [*"a" * 200, *"b" * 600]}
+BY = [("f", "a"), ("m", "a"), ("f", "b"), ("m", "b")]
+
+
 @pytest.mark.parametrize("as_list", [False, True])
-def test_what_moves_rows_between_cells_is_refused_with_the_call_for_it(as_list):
-    table = {"sex": list("fm") * 4, "town": list("aabbbbbb")}
-    report = table_leakage(table, secret="town", protect=Round(3))
-    assert "Protected counts, compared below, reveal at most as much" in report.text()
-    by = [tuple(report.cell_values(cell).values()) for cell in range(report.n_cells)]
-    matrix = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
-    for protection in (Pram(matrix), Swap(0.2, by)):
-        kind = type(protection).__name__
-        message = rf"{kind} moves rows between cells.*call mechanism_leakage\({kind}\(\.\.\.\), rep"
-        with pytest.raises(TypeError, match=message):
-            table_leakage(table, protect=[protection] if as_list else protection)
-        leaked = mechanism_leakage(protection, report.cell_counts / report.rows, report.n)
-        assert 0 < leaked.lower <= leaked.upper <= report.plug_in
+def test_swapped_rows_are_refused_with_the_call_for_them(as_list):
+    report, protection = table_leakage(TOWNS), Swap(0.2, BY)
+    message = r"known for few rows.*call mechanism_leakage\(Swap\(\.\.\.\), rep"
+    with pytest.raises(TypeError, match=message):
+        table_leakage(TOWNS, protect=[protection] if as_list else protection)
+    leaked = mechanism_leakage(protection, report.cell_counts / report.rows, report.n)
+    assert 0 < leaked.lower <= leaked.upper <= report.plug_in
+
+
+def test_moved_rows_are_answered_where_all_cells_have_many():
+    """By a closed form: a row that is replaced by one of the same law leaks with the others."""
+    frequencies, keep = np.array([100, 100, 300, 300]) / 800, 0.7
+    matrix = keep * np.eye(4) + (1 - keep) * frequencies
+    order = [2, 0, 3, 1]  # the cells in another order than the table's
+    shuffled = Pram(matrix[np.ix_(order, order)], by=[BY[k] for k in order])
+    report = table_leakage(TOWNS, protect={"moved": shuffled, "kept": Pram(np.eye(4), by=BY)})
+    raw, moved, kept = report.protections
+    assert moved.value == pytest.approx(keep * raw.value, rel=1e-6)
+    assert moved.plug_in.lower <= keep * raw.plug_in.lower * (1 + 1e-12)
+    assert keep * raw.plug_in.lower <= moved.plug_in.upper * (1 + 1e-12)
+    assert moved.cell_leakage == pytest.approx(keep * raw.cell_leakage, rel=1e-3)
+    assert kept.value == pytest.approx(raw.value, rel=1e-6)
+    assert (moved.hidden, moved.change, moved.alone) == (0.0, None, None)
+    assert "what all counts together leak" in report.text()
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (TOWNS, {"protect": Pram(MOVED)}, r"names its cells.*Pass Pram\(matrix, by="),
+        (TOWNS, {"protect": Pram(MOVED[:2, :2] * 1.25, by=BY[:2])}, r"lacks \('f', 'b'\)"),
+        (TOWNS, {"columns": ["sex"], "protect": Pram(MOVED, by=[*"fmxy"])}, "'x' has no row"),
+        (
+            {name: each[:300] for name, each in TOWNS.items()},
+            {"protect": Pram(MOVED, by=BY)},
+            r"small cells, such as \('f', 'b'\) with 50 rows.*call mechanism_leakage\(Pram",
+        ),
+        (
+            {name: each[::3] for name, each in TOWNS.items()},
+            {"protect": Pram(MOVED, by=BY), "population": TOWNS},
+            "leave Pram out with a register",
+        ),
+    ],
+)
+def test_moved_rows_of_unknown_probabilities_are_refused(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        table_leakage(table, **options)
+
+
+def test_the_shell_reads_a_matrix(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{sex},{town}\n" for sex, town in zip(*TOWNS.values(), strict=True))
+    path.write_text("sex,town\n" + rows)
+    matrix = tmp_path / "m.csv"
+    rows = [(*cell, *row) for cell, row in zip(BY, MOVED.tolist(), strict=True)]
+    lines = [",".join(map(str, row)) for row in rows]
+    matrix.write_text("\n".join(["sex,town,fa,ma,fb,mb", *lines]) + "\n")
+    assert main(["table", str(path), "--protect", f"pram:{matrix}", "--json"]) == 0
+    raw, moved = json.loads(capsys.readouterr().out)["protections"]
+    expected = table_leakage(TOWNS, protect=Pram(MOVED, by=BY)).protections[1]
+    assert moved["value"] == expected.value < raw["value"]
+    for text, message in (
+        ("a,p,q\nx,0.5,0.5\ny,0.5\n", "Line 3 has 2 fields, for 2 cells"),
+        ("a,p\nx,one\n", "hold numbers as probabilities"),
+        ("a,p,q\nx,0.5,0.5\nx,0.5,0.5\n", "by must list each cell once"),
+    ):
+        matrix.write_text(text)
+        assert main(["table", str(path), "--protect", f"pram:{matrix}"]) == 1
+        assert message in capsys.readouterr().err
 
 
 def test_probabilities_of_cells_are_checked():

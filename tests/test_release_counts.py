@@ -14,7 +14,7 @@ from scipy import sparse
 
 from mialeak import Release
 from mialeak.mechanisms import Round, Suppress
-from mialeak.releases import Recovered, _design
+from mialeak.releases import Recovered, _analysis, _design
 from mialeak.releases._design import Design
 from mialeak.releases._explanations import count_range
 from mialeak.releases._modular import PRIME, fractions_modulo
@@ -271,3 +271,23 @@ def test_scopes_without_groups_are_looked_at_again_where_an_output_adds_to_them(
         assert {each.rows for each in one.determined} == {each.rows for each in other.determined}
         assert other.n_determined > 2
         assert np.array_equal(one.low, other.low)
+
+
+def test_no_further_output_repeats_the_work_for_the_first_ones(monkeypatch):
+    """The quadratic forms of all rows are computed once, and eight extensions lose no digits."""
+    calls, whole = [], _analysis._quadratic_forms
+    monkeypatch.setattr(
+        _analysis, "_quadratic_forms", lambda *given: calls.append(given) or whole(*given)
+    )
+    rng = np.random.default_rng(12)
+    people = {name: rng.integers(0, 5, 900).tolist() for name in "abcde"}
+    stepwise, at_once = Release(people), Release(people)
+    for pair in itertools.combinations("abcde", 2):
+        stepwise.add_table(list(pair))
+        at_once.add_table(list(pair))
+        if len(stepwise.outputs) > 2:
+            one = stepwise.leakage()
+            assert len(calls) <= 1
+    assert len(stepwise.outputs) == 10
+    assert calls
+    assert np.abs(one.value - at_once.leakage().value).max() < 1e-11

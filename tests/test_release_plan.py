@@ -426,6 +426,9 @@ def test_a_gate_does_not_pass_for_outputs_that_are_not_read(tmp_path, capsys):
         assert main(["release", plan, "--max-determined", "9", *more]) == code
         out = " ".join(capsys.readouterr().out.split())
         assert out.startswith("Caution: Not read, and not counted in any leakage: output_1")
+    plan = written(tmp_path, f'[[outputs]]\nacro = "{path.name}"\noutputs = ["output_0"]\n')
+    assert main(["release", plan, "--max-determined", "9"]) == 0
+    assert "Not read" not in capsys.readouterr().out
 
 
 def test_a_plan_takes_the_results_of_acro(tmp_path, capsys):

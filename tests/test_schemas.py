@@ -63,6 +63,7 @@ OUTPUTS = {
         "table --example adult --columns sex --protect round:5",
         "table SAMPLE --population CSV --protect suppress:2+round:5",
         "table CSV --secret age",
+        "table --example adult --columns sex --secret race --protect round:5",
         "table --example adult --columns race,sex --plan 0.004",
         "table --example adult --columns age --bin age:10",
     ],

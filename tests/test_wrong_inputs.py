@@ -8,6 +8,7 @@ means: an answer, and the words before it.
 from __future__ import annotations
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,7 @@ from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
 from mialeak.cli import main
+from mialeak.datasets import load_adult
 from mialeak.estimators import least_squares_influence, quantile_influence
 from mialeak.laws import Bernoulli, Genotype, Lattice
 from mialeak.scores import bernoulli_score, covariance_score
@@ -261,6 +263,20 @@ def test_tables_of_people_have_no_caution():
     frame = {"size": 1 + homes % 5, "income": rng.lognormal(9, 1, 150).round()[homes]}
     frame["sex"] = rng.choice(["f", "m"], 300)
     assert mean_leakage(frame).cautions == ()
+
+
+@pytest.mark.parametrize("rows", [60, 5000])
+def test_tables_of_people_hold_no_totals_and_are_no_cells(rows):
+    """By each pair of Adult's columns; the rows have a column with the name of a count too."""
+    picked = np.random.default_rng(rows).choice(32_561, rows, replace=False)
+    people = {name: np.asarray(each)[picked] for name, each in load_adult().columns.items()}
+    for pair in combinations(people, 2):
+        frame = pd.DataFrame({name: people[name] for name in pair}).assign(size=1 + picked % 5)
+        words = table_leakage(frame, list(pair)).cautions
+        counted = frame.groupby(list(pair), sort=False).size().reset_index(name="n")
+        words += table_leakage(counted, counts="n").cautions
+        for word in ("sums of others", "sum to what", "holds others", "No two rows", "of a count"):
+            assert not any(word in each for each in words), (pair, words)
 
 
 def test_matrices_that_may_be_covariances_are_taken():

@@ -24,6 +24,26 @@ SUMMED = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if k[::2] == (
 TOTALS = cube(CUBED) + "".join(f"{a},Danmark,{c},{n}\n" for (a, c), n in SUMMED.items())
 PARTLY = {(a, c): sum(n for k, n in zip(CUBE, CUBED, strict=True) if (*k[::2], k[1] in "lmn") ==
           (a, c, True)) for a in "pqr" for c in "wxyz"}  # fmt: skip
+
+
+def margin(names):
+    """The cube summed over all columns but these, "=" for the others."""
+    sums = {}
+    for cell, count in zip(CUBE, CUBED, strict=True):
+        key = tuple(each if name in names else "=" for name, each in zip("abc", cell, strict=True))
+        sums[key] = sums.get(key, 0) + count
+    return "".join(f"{a},{b},{c},{count}\n" for (a, b, c), count in sums.items())
+
+
+#: Single years, and the sums of each ten.
+YOUNG = RNG.integers(200, 900, 20).tolist()
+DECADES = [sum(YOUNG[:10]), sum(YOUNG[10:])]
+#: Codes "1" and "2", and their parts, in the order of their counts.
+PREFIXES = sorted(
+    [(f"{1 + k % 2}0{k}", count) for k, count in enumerate(YOUNG)]
+    + [("1", sum(YOUNG[::2])), ("2", sum(YOUNG[1::2]))],
+    key=lambda cell: -cell[1],
+)
 RELATED = ["wife" if sex == "Female" else "husband" for sex in SEXES]
 
 #: The women of `PEOPLE`.
@@ -166,6 +186,107 @@ COUNTS = [
             "t.csv": cube([count + k % 2 for k, count in enumerate(CUBED)])
             + TOTALS[TOTALS.index("p,Danmark") :]
         },
+    ),
+    *(
+        Shell(
+            f"a table of counts as persons, with {how}",
+            f"table counts.csv {how}",
+            ["looks like a table of counts: column 'n'", "Pass --counts n"],
+            {"counts.csv": COUNTED},
+        )
+        for how in ("--columns age,sex", "--exclude n", "--columns sex", "--margins age,sex")
+    ),
+    *(
+        Shell(
+            f"a table of counts as {name}, of which one column is counted",
+            f"table t.csv --columns sex --{name} counts.csv",
+            [f"--{name} must have one row a person", "column 'n'", "Pass --counts n"],
+            {"t.csv": "sex\nMale\nFemale\nMale\n", "counts.csv": COUNTED},
+        )
+        for name in ("population", "panel")
+    ),
+    Shell(
+        "a column of a few cells, whose counts are left out",
+        "table counts.csv --columns sex --max-leakage 1",
+        ["Column 'n', which is left out, has the name of a count", "pass --counts n"],
+        {"counts.csv": COUNTED.replace("30-44,Male,3\n", "")},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"one column of cells whose counts have an unknown name, by {how}",
+            f"table t.csv {how} --max-leakage 1",
+            ["No two rows agree in", "If 'stk' holds their counts, pass --counts stk"],
+            {"t.csv": cube(CUBED)},
+            cautioned=True,
+        )
+        for how in ("--columns a", "--columns b,c", "--exclude stk")
+    ),
+    Shell(
+        "one column of a cross-tabulation of two",
+        "table t.csv --columns a --max-leakage 1",
+        ["No two rows agree in 'a', 'b', 'c'", "If 'f', 'm' hold their counts"],
+        {"t.csv": cube(CUBED, BY_SEX, name="f", names=["m"])},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"the total {word}",
+            "table t.csv --counts n",
+            ["column 'sex' must hold no totals", f"row 2 holds {word!r}"],
+            {"t.csv": csv(["sex", "n"], ["f", "m", word], [31, 9, 41])},
+        )
+        for word in (
+            "Zusammen",
+            "Gesamtergebnis",
+            "Total g\u00e9n\u00e9ral",
+            "Celkem",
+            "_T",
+            "(all)",
+        )
+    ),
+    Shell(
+        "a total of two at the end",
+        "table t.csv --counts n",
+        ["The counts of 'Both' in column 'sex' are the sums of others"],
+        {"t.csv": csv(["sex", "n"], ["f", "m", "Both"], [31, 9, 40])},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"a table beside its own margins, {how}, as {word}",
+            "table t.csv --counts stk",
+            ["must hold no totals", f"the counts of {word!r} are the sums of others"],
+            {"t.csv": cube(CUBED) + text.replace("=", word)},
+        )
+        for word in ("=", "hele")
+        for how, text in (("of two columns", margin("ac") + margin("bc")), ("of one", margin("b")))
+    ),
+    Shell(
+        "codes and the codes that these begin with, the largest first",
+        "table t.csv --counts n",
+        ["column 'code' must hold no totals", "the counts of '1', '2' are the sums of others"],
+        {"t.csv": csv(["code", "n"], *zip(*PREFIXES, strict=True))},
+    ),
+    Shell(
+        "single years and bands of them",
+        "table t.csv --counts n",
+        ["column 'age' must hold no totals", "the counts of '20-29', '30-39' are the sums"],
+        {
+            "t.csv": csv(
+                ["sex", "age", "n"],
+                [*"f" * 22, *"m" * 22],
+                2 * [*range(20, 40), "20-29", "30-39"],
+                [*YOUNG, *DECADES, *YOUNG[::-1], *DECADES[::-1]],
+            )
+        },
+    ),
+    Shell(
+        "the same, with noise of its own",
+        "table t.csv --counts n",
+        ["The class '20-29' of column 'age' holds others, such as '20'"],
+        {"t.csv": csv(["age", "n"], [*range(20, 40), "20-29"], [*YOUNG, DECADES[0] + 9])},
+        cautioned=True,
     ),
     Shell(
         "totals of a part of the others",

@@ -12,7 +12,8 @@ __all__ = ["add_options", "plan", "protections", "recoding"]
 
 _FORMS = (
     "round:BASE, random-round:BASE, suppress:BELOW, cell-key:FILE, geometric:EPSILON, "
-    "gaussian:SIGMA, synthetic:ROWS, or several in their order, such as suppress:7+round:5"
+    "gaussian:SIGMA, synthetic:ROWS, several in their order, such as suppress:7+round:5, or "
+    "pram:FILE"
 )
 
 
@@ -140,6 +141,8 @@ def _protection(text: str) -> Any:
         "gaussian": (mechanisms.DiscreteGaussian, float),
         "synthetic": (mechanisms.Synthetic, int),
     }
+    if text.startswith("pram:"):
+        return mechanisms.Pram(text.removeprefix("pram:"))
     steps = []
     for step in text.split("+"):
         name, _, value = step.partition(":")

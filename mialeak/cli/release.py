@@ -55,6 +55,11 @@ answer within the limits that has cautions, since the people may not be what
 was meant, exits with 3 unless --accept-cautions is passed.  Every error, usage
 included, exits with 1.
 
+Of the results of ACRO the gate judges the tables of counts, with what ACRO hid
+and the totals that it shows.  Means, regressions and plots are not read: the
+first line names them, and the exit code is 3 at best.  To judge the others
+alone, name them, as in outputs = ["output_0", "output_1"].
+
 Examples:
   mialeak release plan.toml
   mialeak release plan.toml --max-determined 0 --html report.html

@@ -19,6 +19,9 @@ __all__ = ["EXAMPLES", "add_parser", "run"]
 #: The tables that ship with mialeak, and the columns of each that an outsider may know.
 EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
 
+#: Bytes of a file up to which the columns that are not asked for are read too.
+_SMALL = 2**22
+
 _RISKIEST = "leakage of the riskiest row"
 
 #: What the numbers compare where the register is at hand.
@@ -363,7 +366,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
             ]
             wanted = list(dict.fromkeys([*wanted, *more]))
         return (
-            _options.read_file(options, _with_heeded(wanted, options.counts), whole=False),
+            _options.read_file(options, _with_heeded(wanted, options), whole=False),
             *(columns, margins, Path(options.file), ""),
         )
     from mialeak import datasets
@@ -375,22 +378,26 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     return example.columns, columns, margins, example.file, origin
 
 
-def _with_heeded(wanted: list[str] | None, counts: str | None) -> Any:
+def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
     """As a function of the names of a file, the columns `wanted` and those that bear a caution.
 
-    All columns of a table of counts may hold totals; others bear one by their name.
+    All columns of a table of counts may hold totals.  So a file is read whole that is one, or may
+    be one by the name of a column, or is small; of others the columns whose name bears a caution.
     """
     if wanted is None:
         return None
     from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name
 
+    file = Path(options.file)
+    small = file.is_file() and file.stat().st_size <= _SMALL
+
     def columns(names: Sequence[str]) -> list[str]:
+        whole = small or options.counts is not None or any(map(is_count_name, names))
         heeded = [
             name
             for name in names
             if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
-            or is_count_name(name)
-            or (counts is not None and name and not name.startswith("__index_level_"))
+            or (whole and name and not name.startswith("__index_level_"))
         ]
         return list(dict.fromkeys([*wanted, *heeded]))
 

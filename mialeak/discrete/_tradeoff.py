@@ -123,20 +123,7 @@ class EnclosedTradeOff(TradeOff):
         """Area under `upper`."""
         return self.upper.auc
 
-    def subsample(self, rate: Any, *, symmetric: bool = False) -> TradeOff:
-        """The upper curve if only a share `rate` of the rows goes into the release.
-
-        Parameters
-        ----------
-        rate : array_like
-            In [0, 1].
-        symmetric : bool
-            Refused: for Gaussian and Laplace curves only.
-
-        Returns
-        -------
-        TradeOff
-        """
+    def _sampled(self, rate: Any, symmetric: bool) -> TradeOff:
         return self.upper.subsample(rate, symmetric=symmetric)
 
     def compose(self, other: TradeOff) -> TradeOff:

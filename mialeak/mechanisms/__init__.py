@@ -19,9 +19,10 @@ from mialeak.mechanisms._coarsen import Coarsening, coarsen
 from mialeak.mechanisms._discretize import Discretization, discretize
 from mialeak.mechanisms._enumerate import count_vectors
 from mialeak.mechanisms._leakage import MechanismLeakage, mechanism_leakage
-from mialeak.mechanisms._moved_rows import Pram, Swap
 from mialeak.mechanisms._noise import DiscreteGaussian, Synthetic
 from mialeak.mechanisms._pipeline import InformationLost, Pipeline, information_lost
+from mialeak.mechanisms._post_randomisation import Pram
+from mialeak.mechanisms._swapping import Swap
 
 __all__ = [
     "CellKey",

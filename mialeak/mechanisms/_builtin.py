@@ -98,6 +98,38 @@ class CellMechanism(ABC):
         ndarray, shape (R, outcomes)
         """
 
+    def outcome_law(self, counts: Any, n: int) -> FloatArray:
+        """The probability of each outcome, for cells with these counts.
+
+        Parameters
+        ----------
+        counts : array_like of int, shape (C,)
+            At least 0.  The memory is that of C times the largest of them.
+        n : int
+            Number of rows of the table.
+
+        Returns
+        -------
+        ndarray of float64, shape (C, outcomes)
+            Rows sum to 1.  Outcomes that only counts above the largest have are one with those that
+            have the same likelihood ratio for all others, and so are those below.
+
+        Examples
+        --------
+        >>> from mialeak.mechanisms import RandomRound
+        >>> RandomRound(3).outcome_law([0, 1, 3], 10).round(3)
+        array([[1.   , 0.   , 0.   ],
+               [0.667, 0.333, 0.   ],
+               [0.   , 1.   , 0.   ]])
+        """
+        values = as_counts(counts, "counts")
+        mechanism = self._of_release(float(as_count(n, "n", least=1)))
+        first = -((-mechanism.phase) % mechanism.grain)
+        width = -(-(int(values.max(initial=0)) + 1 - first) // mechanism.grain) * mechanism.grain
+        units = np.zeros((len(values), width))
+        units[np.arange(len(values)), values - first] = 1.0
+        return mechanism.push(units, np.full(len(values), first))
+
     def atom_leakage(self, p: Any, n: int | None = None) -> FloatArray:
         """Leakage of a target whose cell has probability `p`, if that cell alone is released.
 

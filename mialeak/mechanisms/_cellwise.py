@@ -197,18 +197,8 @@ def joint_size(mechanism: CellMechanism, cells: int, n: int, most: int) -> int:
     size = int((n + 1) * max(n + mechanism.grain, (n + 1) ** (cells - 1)))
     if size > most:
         return size
-    outcomes = int(_kernel(mechanism, n).shape[1])
+    outcomes = int(mechanism.outcome_law(np.arange(n + 1), n).shape[1])
     return max(size, int(outcomes**cells))
-
-
-def _kernel(mechanism: CellMechanism, n: int) -> FloatArray:
-    """Probability of each outcome (columns) of each count up to n (rows)."""
-    mechanism = mechanism._of_release(float(n))
-    first = -((-mechanism.phase) % mechanism.grain)
-    width = -(-(n + 1 - first) // mechanism.grain) * mechanism.grain
-    units = np.zeros((n + 1, width))
-    units[np.arange(n + 1), np.arange(n + 1) - first] = 1.0
-    return mechanism.push(units, np.full(n + 1, first))
 
 
 def joint_leakage(mechanism: CellMechanism, p: FloatArray, n: int, gamma: float) -> float:
@@ -226,7 +216,7 @@ def joint_terms(
     mechanism: CellMechanism, weight: FloatArray, scores: list[FloatArray], n: int, gamma: float
 ) -> float:
     """What is positive of ``weight * score`` for each target, each axis shown as a cell is."""
-    kernel = _kernel(mechanism, n)
+    kernel = mechanism.outcome_law(np.arange(n + 1), n)
     terms = []
     for score in scores:
         measure = weight * score

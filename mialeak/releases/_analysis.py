@@ -111,6 +111,7 @@ class Analysis:
         first = () if previous is None else previous.outputs
         self._previous = previous if first == self.outputs[: len(first)] else None
         self._inverse: FloatArray | None = None
+        self._extension: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._square = np.zeros(0)
         self.atoms = Atoms.of(people, key)
         self.n = people.rows
@@ -308,7 +309,7 @@ class Analysis:
     def _squares(self, matrix: Any, mass: FloatArray) -> FloatArray:
         """``a_k' G^-1 a_k`` of every cell; of the rows of the previous analysis it is known."""
         before = self._previous
-        known = None if before is None else before._inverse
+        known = None if before is None else before._known_inverse()
         if before is not None and not np.array_equal(
             before._basis, self._basis[: len(before._basis)]
         ):
@@ -329,7 +330,18 @@ class Analysis:
             part = columns[start : start + _COLUMNS]
             beyond = part[:, len(known) :].toarray() - part[:, : len(known)] @ turned
             squares[start : start + _COLUMNS] += ((beyond @ inverse) * beyond).sum(axis=1)
-        return np.asarray(squares)
+        self._extension = known, turned, inverse
+        self._square = np.asarray(squares)
+        return self._square
+
+    def _known_inverse(self) -> FloatArray | None:
+        """The inverse Gram matrix of the rows, made from its parts when it is asked for."""
+        if self._extension is not None:
+            known, turned, corner = self._extension
+            across = turned @ corner
+            self._inverse = np.block([[known + across @ turned.T, -across], [-across.T, corner]])
+            self._extension = None
+        return self._inverse
 
     def _sums_reals(self) -> bool:
         """Whether sums are published that are no whole numbers."""

@@ -15,7 +15,7 @@ counts that are already there, :func:`estimate_atom_leakage` cell by cell.
 
 from __future__ import annotations
 
-from mialeak.tables._by_column import ColumnEffect, SecretReport
+from mialeak.tables._by_column import ColumnEffect
 from mialeak.tables._estimate import (
     AtomEstimates,
     estimate_atom_leakage,
@@ -30,6 +30,7 @@ from mialeak.tables._margins import (
     RowInMargins,
 )
 from mialeak.tables._persons import PersonAtRisk, PersonsReport
+from mialeak.tables._protected_secrets import ProtectedSecret
 from mialeak.tables._protections import ProtectedTable
 from mialeak.tables._recoding import Recoding
 from mialeak.tables._recoding_plan import RecodingPlan, plan_recoding
@@ -40,6 +41,7 @@ from mialeak.tables._register_report import (
     StratumInPopulation,
 )
 from mialeak.tables._report import CellSize, RowAtRisk, SampleSize, TableReport
+from mialeak.tables._secrets import SecretReport
 
 __all__ = [
     "AtomEstimates",
@@ -53,6 +55,7 @@ __all__ = [
     "PersonAtRisk",
     "PersonsReport",
     "PopulationReport",
+    "ProtectedSecret",
     "ProtectedTable",
     "Recoding",
     "RecodingPlan",

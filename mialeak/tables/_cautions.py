@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
 from mialeak._markers import (
     cautions_of_lines,
     cautions_of_spellings,
@@ -20,13 +20,11 @@ from mialeak._markers import (
 )
 from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.tables._cells import all_differ, codes_of, summed
-from mialeak.tables._counts import count_column
 from mialeak.tables._structure import common_divisor
 
 __all__ = [
     "cautions_of",
     "cautions_of_dropped",
-    "cautions_of_omitted_counts",
     "cautions_of_panel",
     "cautions_of_persons",
     "cautions_of_sample",
@@ -147,19 +145,6 @@ def cautions_of_uncounted_persons(
                 "its values are those of several rows. The report is about rows; if a person has "
                 f"several, pass person={name!r}."
             ]
-    return []
-
-
-def cautions_of_omitted_counts(frame: Any, factors: dict[Any, Factor]) -> list[str]:
-    """A caution for a column of counts that is left out of a table of counts taken for persons."""
-    for name in names_of(frame):
-        if name not in factors and is_count_name(name):
-            counts = dict(each_factor(frame, [name]))[name]
-            if count_column({**factors, name: counts}) == name:
-                return [
-                    f"Column {name!r}, which is left out, has the name of a count, and next to no "
-                    f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
-                ]
     return []
 
 

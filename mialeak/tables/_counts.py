@@ -25,6 +25,7 @@ __all__ = [
     "count_column",
     "holds_counts",
     "numbers_of",
+    "refuse_counted",
     "rows_of_total",
     "rows_of_totals",
 ]
@@ -249,7 +250,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
         return
     counted = count_column(factors)
     if counted is not None:
-        _refuse_counted(counted)
+        refuse_counted(counted)
     for name, factor in factors.items():
         if _sums_to_whole(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
@@ -365,13 +366,14 @@ def _are_categories(factor: Factor) -> bool:
     return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 
 
-def _refuse_counted(name: Any) -> NoReturn:
+def refuse_counted(name: Any, argument: str = "table") -> NoReturn:
+    """Refuse a table of counts that is passed as if its rows were persons."""
     rule = (
         f"have one row a person; it looks like a table of counts: column {name!r} holds whole "
         "numbers, and no two rows agree in the other columns"
     )
     remedy = f"Pass counts={name!r}, or rename the column if each row is one person"
-    invalid("table", rule, remedy=remedy)
+    invalid(argument, rule, remedy=remedy)
 
 
 def _refuse_shares(name: Any) -> NoReturn:

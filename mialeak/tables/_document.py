@@ -12,7 +12,8 @@ from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
 from mialeak._results import Kind, Result
-from mialeak.tables._by_column import section_of_columns, section_of_secret
+from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
     from mialeak.tables._protections import ProtectedTable
@@ -195,6 +196,8 @@ def compared(tables: Sequence[ProtectedTable]) -> Section:
         "It is what the published count of a person's own cell leaks. If the number of rows is "
         "published as well, all counts together may leak more, at most what they leak as they are.",
     ]
+    if any(table.change is None and table.hidden is not None for table in tables):
+        lines.append("Of moved rows (pram) it is what all counts together leak.")
     if alone:
         lines.append(
             "A row alone: of those alone in their cell of the table the mean, and the highest."

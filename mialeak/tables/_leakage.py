@@ -12,15 +12,12 @@ import numpy.typing as npt
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
 from mialeak._results import as_confidence
-from mialeak.tables._by_column import check_secret, secret_report
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
-    cautions_of_omitted_counts,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
-    names_of,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import cautions_of_index
@@ -40,23 +37,26 @@ from mialeak.tables._register import (
 )
 from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
+    all_columns,
     as_asked,
     cells_of,
-    factor_if_plain,
     kept_rows,
     persons_in,
     read_rows,
     repeated,
+    with_omitted,
 )
+from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
     cautions_of_counts,
     cautions_of_dependence,
+    cautions_of_omitted_counts,
     cautions_of_repeats,
     cautions_of_rows,
     cautions_of_stacked,
-    cautions_of_sums,
 )
+from mialeak.tables._totals import cautions_of_sums
 
 __all__ = ["table_leakage"]
 
@@ -156,12 +156,14 @@ def table_leakage(
     protect : protection, sequence or dict, optional
         Compare what would leak if the counts were rounded, suppressed or made noisy: such as
         ``Round(5)`` or ``Pipeline(Suppress(7), Round(5))`` of :mod:`mialeak.mechanisms`, a list of
-        protections, or a dict of names.
+        protections, or a dict of names.  ``Pram(matrix, by=cells)`` where each cell has more than
+        64 rows.
     coarsen : float, optional
         Merge cells until the estimate for the merged counts is at most this leakage, and compare.
     secret : str, optional
         Name of a column that an attacker wants to learn of a person who is known to be in the
-        table, and of whom the other columns are known.  It is counted by as the others are.
+        table, and of whom the other columns are known.  It is counted by as the others are.  With
+        `protect`, from the protected counts too.
     recode : Recoding, mapping or path, optional
         Make columns coarser before they are counted, those of the register too: rules such as
         ``{"age": {"bin": 5, "top": 80}}``, or the file of a recode table.
@@ -343,6 +345,7 @@ def table_leakage(
     register, of_register = population_report(population, values, cells, n=n, **options)
     n = counted.rows if n is None else n
     beside_panel, of_panel = panel_report(panel, values, cells, n=n, **reading)
+    protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
     question = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     options = {"counts": cells.counts, "missing": missing, **question}
     of_persons, unknown = persons_report(table, person, **options)
@@ -363,7 +366,7 @@ def table_leakage(
         panel=beside_panel,
         persons=of_persons,
         people=None if people is None else int(people),
-        secret=secret_report(secret, values, cells.counts, row_cells),
+        secret=secret_report(secret, values, cells.counts, row_cells, protections.mechanisms),
         recoding=counted.recoding,
         counts=column,
         source=table if isinstance(table, Source) else None,
@@ -371,7 +374,7 @@ def table_leakage(
         columns_stripped=tuple(k for k, factor in counted.factors.items() if factor.stripped),
         cautions=tuple(dict.fromkeys([*cautions, *unknown, *dependent])),
         _cell_values=tuple(values.values()),
-        _protect=as_protections(protect, coarsen, margins),
+        _protect=protections,
     )
 
 
@@ -484,14 +487,12 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         if person is None:
             cautions += cautions_of_uncounted_persons(table, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
-            if not isinstance(table, Source):
-                cautions += cautions_of_omitted_counts(table, factors)
+            everything = with_omitted(table, counted.unrecoded)
+            cautions += cautions_of_omitted_counts(everything, counted.unrecoded)
         return cautions + cautions_of_stacked(values, cell_counts)
-    others = [name for name in names_of(table) if name not in factors and name != counts]
-    plain = {name: each for name in others for each in factor_if_plain(table, name, ())}
     return [
         *cautions,
-        *cautions_of_repeats({**factors, **plain}),
+        *cautions_of_repeats(all_columns(table, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv
 
-from mialeak._arrays import FloatArray, as_share, invalid
+from mialeak._arrays import FloatArray, as_share, invalid, listed
+from mialeak._columns import Factor
 from mialeak._results import Kind, Result
 from mialeak.mechanisms import (
     CellMechanism,
@@ -28,7 +29,7 @@ from mialeak.mechanisms import (
     mechanism_leakage,
 )
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
-from mialeak.tables._sampling import CompletedLaw, complete, leakage_at
+from mialeak.tables._sampling import LIGHT, CompletedLaw, complete, leakage_at
 
 if TYPE_CHECKING:
     from mialeak.tables._register_report import PopulationReport
@@ -55,7 +56,8 @@ class ProtectedTable(Result):
         What is done to the counts.
     value : float
         Leakage for the population that the rows came from, comparable with
-        ``TableReport.estimate``: of a target, by the released count of its own cell.
+        ``TableReport.estimate``: of a target, by the released count of its own cell; by all counts
+        for :class:`~mialeak.mechanisms.Pram`.
     plug_in : MechanismLeakage
         The leakage if the table's own frequencies were the population and the number of rows is
         known: exact, or enclosed between what the target's own cell leaks and what all raw counts
@@ -67,7 +69,8 @@ class ProtectedTable(Result):
         Share of the table's cells whose count is hidden; None where it is not known, as for merged
         cells.
     change : float or None
-        Mean absolute difference of the shown counts from the true ones.
+        Mean absolute difference of the shown counts from the true ones; None for merged cells and
+        for moved rows.
     groups : int or None
         Cells after merging; None if no cells were merged.
     optimal : bool or None
@@ -111,22 +114,33 @@ class ProtectedTable(Result):
 class Protections:
     """Protections to compare: names and mechanisms, and the leakage to merge cells down to."""
 
-    mechanisms: Mapping[str, CellMechanism]
+    mechanisms: Mapping[str, CellMechanism | Pram]
     coarsen: float | None = None
 
 
-def as_protections(protect: Any, coarsen: float | None, margins: Any) -> Protections:
-    """The arguments of ``table_leakage``, checked."""
+def as_protections(
+    protect: Any,
+    coarsen: float | None,
+    margins: Any,
+    values: Mapping[Any, Factor],
+    counts: IntArray,
+    register: Any,
+) -> Protections:
+    """The arguments of ``table_leakage``, checked for cells with these values and counts."""
     if margins is not None and (protect is not None or coarsen is not None):
         name = "protect" if protect is not None else "coarsen"
         rule = "be None with margins: protections are compared for all joint counts"
         invalid(name, rule, remedy="Leave one of the two out")
     if coarsen is not None:
         coarsen = as_share(coarsen, "coarsen")
-    return Protections(_named(protect), coarsen)
+    named = _named(protect)
+    for name, each in named.items():
+        if isinstance(each, Pram):
+            named[name] = _of_cells(each, values, counts, register)
+    return Protections(named, coarsen)
 
 
-def _named(protect: Any) -> dict[str, CellMechanism]:
+def _named(protect: Any) -> dict[str, Any]:
     if protect is None:
         return {}
     if isinstance(protect, (CellMechanism, Pram, Swap)):
@@ -137,23 +151,71 @@ def _named(protect: Any) -> dict[str, CellMechanism]:
         rule = "be a protection such as Round(5), a list of them or a dict of names"
         invalid("protect", rule, value=protect, error=TypeError)
     for name, each in protect.items():
-        if isinstance(each, (Pram, Swap)):
-            kind = type(each).__name__
-            rule = f"hold protections of each count by itself; {kind} moves rows between cells"
-            remedy = (
-                f"For the table's own frequencies call mechanism_leakage({kind}(...), "
-                "report.cell_counts / report.rows, report.n); for the population, which has cells "
-                "that the table does not show, call it with a law of all cells"
+        if isinstance(each, Swap):
+            rule = (
+                "hold protections whose leakage for the population can be computed; that of Swap "
+                "is known for few rows of a known law only, and between two bounds otherwise"
             )
-            invalid("protect", rule, error=TypeError, remedy=remedy)
-        if not isinstance(each, CellMechanism):
+            _refuse_moved("Swap", rule, TypeError)
+        if not isinstance(each, (CellMechanism, Pram)):
             remedy = "For other procedures use mechanism_leakage with a known law"
             rule = (
                 "hold protections of counts: Round, RandomRound, Suppress, CellKey, Geometric, "
-                "DiscreteGaussian, Synthetic, a Pipeline of these or another CellMechanism"
+                "DiscreteGaussian, Synthetic, a Pipeline of these, Pram or another CellMechanism"
             )
             invalid("protect", rule, index=name, value=each, error=TypeError, remedy=remedy)
     return {str(name): each for name, each in protect.items()}
+
+
+def _refuse_moved(kind: str, rule: str, error: type[Exception] = ValueError) -> NoReturn:
+    remedy = (
+        f"For the table's own frequencies call mechanism_leakage({kind}(...), report.cell_counts / "
+        "report.rows, report.n); for the population, which has cells that the table does not show, "
+        "call it with a law of all cells"
+    )
+    invalid("protect", rule, error=error, remedy=remedy)
+
+
+def _of_cells(moved: Pram, values: Mapping[Any, Factor], counts: IntArray, register: Any) -> Pram:
+    """The matrix in the order of the table's cells.
+
+    The law of the likelihood ratio of a moved row takes the probabilities of all cells: they are
+    known where each cell has so many rows that its share is taken for its probability.
+    """
+    if register is not None:
+        rule = "leave Pram out with a register: moved rows of its samples have no known law"
+        _refuse_moved("Pram", rule)
+    if moved.by is None:
+        remedy = "Pass Pram(matrix, by=[...]), with the value or the tuple of values of each cell"
+        invalid("protect", "hold a Pram that names its cells", value=moved, remedy=remedy)
+    cells = list(
+        zip(*(map(each.value, each.codes.tolist()) for each in values.values()), strict=True)
+    )
+    place = {_words(each): k for k, each in enumerate(moved.by)}
+    for cell, count in zip(cells, counts.tolist(), strict=True):
+        shown = cell[0] if len(cell) == 1 else cell
+        if _words(cell) not in place:
+            rule = f"hold a Pram of the cells of the table; it lacks {shown!r}"
+            remedy = f"Its columns are {listed(values)}, in this order"
+            invalid("protect", rule, value=moved, remedy=remedy)
+        if count <= LIGHT:
+            rule = (
+                f"hold no Pram for a table of small cells, such as {shown!r} with {count:,} rows: "
+                "its leakage for the population takes the probability of each cell, and those of "
+                f"cells of at most {LIGHT} rows, or of none, are not known"
+            )
+            _refuse_moved("Pram", rule)
+    if len(place) != len(cells):
+        extra = next(each for each in moved.by if _words(each) not in set(map(_words, cells)))
+        rule = f"hold a Pram of the cells of the table; {extra!r} has no row"
+        _refuse_moved("Pram", rule)
+    order = np.array([place[_words(cell)] for cell in cells])
+    return Pram(moved.matrix[np.ix_(order, order)], by=cells)
+
+
+def _words(cell: Any) -> tuple[str, ...]:
+    """A cell as a file has it."""
+    return tuple(map(str, cell)) if isinstance(cell, tuple) else (str(cell),)
 
 
 def protected_tables(report: TableReport, protect: Protections) -> tuple[ProtectedTable, ...]:
@@ -161,7 +223,8 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
     if not protect.mechanisms and protect.coarsen is None:
         return ()
     if report.population is not None:
-        return _of_sample(report, report.population, protect.mechanisms)
+        cellwise = {k: each for k, each in protect.mechanisms.items() if not isinstance(each, Pram)}
+        return _of_sample(report, report.population, cellwise)
     law = complete(report.cell_counts)
     frequencies = report.cell_counts / report.rows
     unique = report.n_unique > 0
@@ -177,7 +240,11 @@ def protected_tables(report: TableReport, protect: Protections) -> tuple[Protect
         cell_leakage=_by_cell(law, leakage, report.cell_counts),
     )
     tables = [raw]
-    tables += [_protected(report, law, raw, *named) for named in protect.mechanisms.items()]
+    for name, each in protect.mechanisms.items():
+        if isinstance(each, Pram):
+            tables.append(_moved(report, raw, name, each))
+        else:
+            tables.append(_protected(report, law, raw, name, each))
     if protect.coarsen is not None:
         tables.append(_merged(report, protect.coarsen))
     return tuple(tables)
@@ -217,6 +284,24 @@ def _protected(
         hidden=hidden,
         change=change,
         cell_leakage=_by_cell(law, leakage, report.cell_counts),
+    )
+
+
+def _moved(report: TableReport, raw: ProtectedTable, name: str, moved: Pram) -> ProtectedTable:
+    """The same for rows that are moved: of cells that all have many rows, all counts together."""
+    frequencies = report.cell_counts / report.rows
+    plug_in = mechanism_leakage(moved, frequencies, report.n)
+    # As for cells on their own, the estimate is corrected for what the fit misses.
+    scale = raw.value / raw.plug_in.upper if raw.plug_in.upper > 0 else 1.0
+    cells = np.asarray(moved.atom_leakage(frequencies, report.n).upper)
+    return ProtectedTable(
+        protection=name,
+        value=min(plug_in.upper * scale, raw.value),
+        plug_in=plug_in,
+        alone=None,
+        alone_high=None,
+        hidden=0.0,
+        cell_leakage=cells,
     )
 
 

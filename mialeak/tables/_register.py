@@ -33,9 +33,10 @@ from mialeak.tables._register_report import (
     PopulationReport,
     StratumInPopulation,
 )
-from mialeak.tables._rows import counts_of_rows, factor_if_plain
+from mialeak.tables._rows import counts_of_rows, factor_if_plain, with_omitted
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._structure import cautions_of_sums
+from mialeak.tables._structure import cautions_of_omitted_counts
+from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [
     "check_population",
@@ -322,7 +323,9 @@ def _read(
     if isinstance(population, Source):
         if not counted:
             _check_is_no_count(population, names, argument)
-            return *population.cells(names, missing), []
+            factors, people = population.cells(names, missing)
+            every = with_omitted(population, factors)
+            return factors, people, _of(table, cautions_of_omitted_counts(every, names, argument))
         population = population.whole()
     wanted = [*names, counts] if counted else names
     options = {"argument": argument, "chosen_by": argument}
@@ -335,7 +338,8 @@ def _read(
         check_index(population, factors, counts)
         return factors, persons, _of(table, notes)
     _check_is_no_count(population, names, argument, factors)
-    return factors, None, []
+    every = with_omitted(population, factors)
+    return factors, None, _of(table, cautions_of_omitted_counts(every, factors, argument))
 
 
 def _check_is_no_count(

@@ -16,7 +16,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Bounds, Estimate, Kind
 from mialeak.discrete import min_samples
-from mialeak.tables._by_column import ColumnEffect, SecretReport, column_effects, is_shown
+from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
 from mialeak.tables._cells import of_rows
 from mialeak.tables._document import CellSize, RowAtRisk, SampleSize, counted, document
 from mialeak.tables._estimate import (
@@ -35,6 +35,7 @@ from mialeak.tables._protections import ProtectedTable, Protections, protected_t
 from mialeak.tables._recoding import Recoding
 from mialeak.tables._register_report import PanelReport, PopulationReport, document_of_population
 from mialeak.tables._sampling import Sampling
+from mialeak.tables._secrets import SecretReport
 from mialeak.tables._sources import Source
 
 __all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
-from mialeak._labels import is_weight
+from mialeak._labels import is_count_name, is_weight
 from mialeak.tables._cautions import is_share, names_of
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
@@ -21,9 +21,10 @@ from mialeak.tables._counts import (
 )
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._structure import cautions_of_sums
+from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [
+    "all_columns",
     "as_asked",
     "cells_of",
     "counts_of_rows",
@@ -32,12 +33,15 @@ __all__ = [
     "persons_in",
     "read_rows",
     "repeated",
+    "with_omitted",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
 #: Persons of a counted table up to which its margins are computed, with a row for each.
 _MOST_PERSONS = 50_000_000
+#: Rows up to which the columns that are left out are looked at for counts of unusual names.
+_MOST_CELLS = 2**17
 
 
 def as_asked(
@@ -150,6 +154,29 @@ def factor_if_plain(frame: Any, name: Any, missing: Any) -> list[Factor]:
         return [dict(each_factor(frame, [name], missing=missing))[name]]
     except (TypeError, ValueError):
         return []
+
+
+def all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any, Factor]:
+    """The columns that are counted, and those of the table that are left out but its counts."""
+    others = [name for name in names_of(frame) if name not in factors and name != counts]
+    return {**factors, **{k: each for k in others for each in factor_if_plain(frame, k, ())}}
+
+
+def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Factor]:
+    """The same of a table that may be one of counts: a small one, or one by a column's name.
+
+    Of a table elsewhere its first rows.
+    """
+    named = any(is_count_name(name) for name in names_of(frame) if name not in chosen)
+    if isinstance(frame, Source):
+        if not (named and frame.can_be_read_again):
+            return chosen
+        try:
+            return frame.head([*chosen, *(name for name in frame.names if name not in chosen)])
+        except TypeError:  # a column that holds no single values
+            return chosen
+    small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
+    return all_columns(frame, dict(chosen), None) if small or named else chosen
 
 
 def kept_rows(

@@ -43,6 +43,7 @@ from mialeak.tables._interior_point import step_length
 __all__ = [
     "ENDLESS",
     "LARGEST_NODE",
+    "LIGHT",
     "NODE_STEP",
     "CompletedLaw",
     "Sampling",

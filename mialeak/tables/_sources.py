@@ -90,6 +90,10 @@ class Source(Mapping[Any, Factor], ABC):
         """The rows of the cells at these places of :meth:`cells`, with all columns."""
 
     @abstractmethod
+    def head(self, columns: Sequence[Any]) -> dict[Any, Factor]:
+        """The first rows, of a table that can be read again."""
+
+    @abstractmethod
     def beginning(self, name: Any) -> tuple[Factor, IntArray]:
         """The values of a column in the first rows, and how many of these have each."""
 
@@ -121,10 +125,12 @@ class _Lazy(Source):
     def whole(self) -> Any:
         return _collected(self._frame)
 
+    def head(self, columns: Sequence[Any]) -> dict[Any, Factor]:
+        table = _collected(self._frame.select(*columns).head(_LOOKED_AT))
+        return {name: factor_from_arrow(table[name], name) for name in columns}
+
     def beginning(self, name: Any) -> tuple[Factor, IntArray]:
-        factor = factor_from_arrow(
-            _collected(self._frame.select(name).head(_LOOKED_AT))[name], name
-        )
+        factor = self.head([name])[name]
         return factor, np.ones(len(factor.codes), np.int64)
 
     def rows_in(self, places: IntArray) -> Any:
@@ -193,6 +199,9 @@ class _Blocks(Source):
         for block in self._blocks(columns):
             sums.add(block)
         return sums.finish()
+
+    def head(self, columns: Sequence[Any]) -> dict[Any, Factor]:
+        return dict(next(iter(self._blocks(columns))))
 
     def beginning(self, name: Any) -> tuple[Factor, IntArray]:
         sums, rows = _Sums([name]), 0

@@ -1,4 +1,4 @@
-"""What the structure of a table betrays: cells that are passed as persons, totals, rounded counts.
+"""What the structure of a table betrays: cells that are passed as persons, rounded counts.
 
 Names of columns and words in cells are for :mod:`._counts` and :mod:`._cautions`; here are numbers
 that would be a coincidence in the table that is asked about.
@@ -7,33 +7,30 @@ that would be a coincidence in the table that is asked about.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import invalid, listed
+from mialeak._arrays import listed
 from mialeak._columns import Factor
+from mialeak._labels import is_count_name
 from mialeak.tables._cells import codes_of, count_cells, summed
-from mialeak.tables._counts import holds_counts, numbers_of
+from mialeak.tables._counts import count_column, holds_counts, numbers_of, refuse_counted
 
 __all__ = [
     "cautions_of_counts",
     "cautions_of_dependence",
+    "cautions_of_omitted_counts",
     "cautions_of_repeats",
     "cautions_of_rows",
     "cautions_of_stacked",
-    "cautions_of_sums",
     "common_divisor",
 ]
 
 IntArray = npt.NDArray[np.int64]
-
-#: Odds against a coincidence from which a level is named, and refused, as the sum of the others.
-_NAMED, _REFUSED = 300.0, 1e6
 
 #: Odds against a common divisor of all counts by chance, and the fewest counts of cells that were
 #: published, or made from rows, to look for one.
@@ -43,112 +40,22 @@ _DIVISIBLE, _FEWEST_ROUNDED, _FEWEST_DOUBLED = 1e4, 4, 10
 #: to which one looks.
 _FEWEST_PAIRS, _MOST_COLUMNS = 7.0, 50
 
+#: Combinations of values for each row up to which a table of counts is likely to list so many.
+_DENSE = 20
+#: Fewest rows that list each combination of values once as no persons do.
+_FEWEST_CELLS = 4
+
 #: Rows in which one looks first whether two agree.
 _FIRST_ROWS = 10_000
 
 #: Smallest counts that offices publish, and the cells near it from which one suspects it.
 _THRESHOLDS, _FEWEST_NEAR, _SPREAD = range(3, 21), 8, 10
 
-#: Classes that are open below, as "<20" or "up to 20 years", and above, as "65+"; and the fewest of
-#: them that are parts of one another.
-_UP_TO = re.compile(
-    r"(?:<=?|\u2264|under|below|up to|until|unter|bis|moins de) ?(\d+)(?: \w+)?"
-    r"|(\d+)(?: \w+)? (?:and|or) (?:under|below|less|younger)"
-)
-_FROM = re.compile(
-    r"(?:>=?|\u2265|over|above|from|at least|ab|\u00fcber) ?(\d+)(?: \w+)?"
-    r"|(\d+)(?: \w+)? ?(?:\+|(?:and|or) (?:over|above|more|older))"
-)
-_FEWEST_CLASSES = 3
-
-#: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
-_NOISE = 3
-
-#: Levels of a column up to which sums of a part of them are looked for.
-_MOST_LEVELS = 400
-
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
-
-
-def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
-    """A sentence for each value that may be the total of the others in its column.
-
-    Its count is half of what all rows sum to that differ in this column alone, wherever one looks.
-    `categories` and `counts` are those of the cells, none of which is empty.
-
-    Raises
-    ------
-    ValueError
-        If that cannot be a coincidence.
-    """
-    codes = {name: codes_of(factor) for name, factor in categories.items()}
-    cautions = _of_cumulative(categories, counts)
-    for name, (levels, size) in codes.items():
-        others = [pair for key, pair in codes.items() if key != name]
-        group = count_cells(others, len(levels)).of_row
-        level, odds = max(
-            _total(levels, size, group, counts),
-            _subtotal(levels, size, group, counts),
-            key=lambda pair: pair[1],
-        )
-        if odds < math.log(_NAMED):
-            continue
-        value = categories[name].value(level if level < len(categories[name].levels) else -1)
-        if odds >= math.log(_REFUSED):
-            rule = f"hold no totals; the counts of {value!r} are the sums of others"
-            cure = f"total=[{f'{name}={value}'!r}]" if value is not None else "na='drop'"
-            remedy = f"Leave out the rows of totals with {cure}"
-            invalid(f"column {name!r}", rule, remedy=remedy)
-        cautions.append(
-            f"The counts of {value!r} in column {name!r} are the sums of others. If these are "
-            "totals, leave out their rows."
-        )
-    return cautions
-
-
-def _total(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
-) -> tuple[int, float]:
-    """The level that is most like the sum of all others, and the logarithm of the odds for it.
-
-    `levels` are those of the cells, `group` what their other columns hold.
-    """
-    in_group = np.bincount(group)
-    sums = summed(group, counts, len(in_group))
-    # Counts may be rounded each, or have noise of their own.
-    slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
-    off = np.abs(2 * counts - sums[group])
-    half = off <= slack
-    chance = np.where(off == 0, 1, 2 * slack + 1) / counts
-    telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
-    odds = np.bincount(levels, telling, minlength=size)
-    odds[np.bincount(levels[half], minlength=size) != len(in_group)] = 0.0
-    level = int(np.argmax(odds))
-    return level, float(odds[level])
-
-
-def _subtotal(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
-) -> tuple[int, float]:
-    """The same for the sum of levels that stand together.
-
-    The counts of levels are compared by sums with random weights, modulo 2**64.
-    """
-    order = levels[np.sort(np.unique(levels, return_index=True)[1])]
-    if not 4 <= len(order) <= _MOST_LEVELS:
-        return -1, 0.0
-    weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
-    sums = summed(levels, weights[group] * counts, size)
-    upto = np.concatenate(([0], np.cumsum(sums[order])))
-    runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
-    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(order) * len(runs))
-    odds[~np.isin(sums, runs)] = 0.0
-    level = int(np.argmax(odds))
-    return level, float(odds[level])
 
 
 def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
@@ -223,53 +130,6 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
     return cautions
 
 
-def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
-    """A sentence for each column of classes such as "<20", "<30", each a part of the next.
-
-    All values of such a column but one at most are open to the same side, and counts rise with
-    their bounds wherever the other columns agree.  `categories` and `counts` are those of the
-    cells.
-    """
-    cautions = []
-    codes = {name: codes_of(factor) for name, factor in categories.items()}
-    for name, (levels, size) in codes.items():
-        present = np.unique(levels).tolist()
-        if not _FEWEST_CLASSES <= len(present) <= _MOST_LEVELS:
-            continue
-        missing = len(categories[name].levels)
-        classes = {code: _open_bound(categories[name].value(code)) for code in present
-                   if code < missing}  # fmt: skip
-        others = [pair for key, pair in codes.items() if key != name]
-        group = (
-            count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
-        )
-        for sign in (1, -1):
-            bounds = np.full(size, math.nan)
-            for code, each in classes.items():
-                if each and each[0] == sign:
-                    bounds[code] = sign * each[1]
-            if np.isfinite(bounds).sum() < max(_FEWEST_CLASSES, len(present) - 1):
-                continue
-            order = np.lexsort((bounds[levels], group))
-            order = order[np.isfinite(bounds[levels][order])]
-            same = np.diff(group[order]) == 0
-            if same.any() and (np.diff(counts[order])[same] >= 0).all():
-                cautions.append(
-                    f"The classes of column {name!r} are parts of one another, and so are their "
-                    "counts. Pass the count of each class without the others: the differences."
-                )
-    return cautions
-
-
-def _open_bound(value: Any) -> tuple[int, float] | None:
-    """Of a class that is open below (1) or above (-1), the side and the bound."""
-    text = str(value).strip().lower()
-    for sign, pattern in ((1, _UP_TO), (-1, _FROM)):
-        if match := pattern.fullmatch(text):
-            return sign, float(next(filter(None, match.groups())))
-    return None
-
-
 def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:
     """The greatest common divisor of all counts, if it is no coincidence; 1 if it is."""
     divisor = int(np.gcd.reduce(counts))
@@ -314,17 +174,8 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> li
     """A sentence if the rows, passed as persons, are cells, or each is there twice."""
     cautions = []
     # Rows that agree in all columns agree in some of them.
-    for keys, counts in _cells_as_rows(factors) if cell_counts.max() == 1 else ():
-        cure = (
-            f"If {counts[0]!r} holds their counts, pass counts={counts[0]!r}."
-            if len(counts) == 1
-            else f"If {listed(counts)} hold their counts, write one row a cell (pandas: melt) and "
-            "pass counts='n'."
-        )
-        cautions.append(
-            f"No two rows agree in {listed(keys)}, where rows of persons would: the rows may be "
-            f"the cells of a table that is already counted. {cure}"
-        )
+    if cell_counts.max() == 1:
+        cautions += [_of_cells(*split) for split in _cells_as_rows(factors)]
     divisor = common_divisor(cell_counts, _FEWEST_DOUBLED)
     if divisor > 1:
         cautions.append(
@@ -334,29 +185,78 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> li
     return cautions
 
 
+def cautions_of_omitted_counts(
+    every: Mapping[Any, Factor], chosen: Container[Any], argument: str = "table"
+) -> list[str]:
+    """A sentence if the rows, passed as persons, are cells whose counts are not among `chosen`.
+
+    `every` are the columns of the table, the argument of that name, those that are chosen first.
+
+    Raises
+    ------
+    ValueError
+        If a column that is left out has the name of a count, and no two rows agree in the others
+        where persons would, or each combination of their values is there once.
+    """
+    omitted = [name for name in every if name not in chosen]
+    named = list(filter(is_count_name, omitted))
+    for keys, counts in _cells_as_rows(every) if omitted else ():
+        if len(counts) == 1 and counts[0] in named:
+            refuse_counted(counts[0], argument)
+        if any(name in omitted for name in counts):
+            return [_of_cells(keys, counts)]
+    for name in named:
+        others = {key: factor for key, factor in every.items() if key != name}
+        used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
+        rows, cells = len(every[name].codes), math.prod(used)
+        is_whole = count_column({**others, name: every[name]}) == name
+        if is_whole and rows == cells >= _FEWEST_CELLS and min(used) > 1 < len(others):
+            refuse_counted(name, argument)
+        of_chosen = {key: factor for key, factor in others.items() if key in chosen}
+        is_whole = is_whole and cells <= _DENSE * rows
+        if is_whole or count_column({**of_chosen, name: every[name]}) == name:
+            return [
+                f"Column {name!r}, which is left out, has the name of a count, and next to no "
+                f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
+            ]
+    return []
+
+
+def _of_cells(keys: Sequence[Any], counts: Sequence[Any]) -> str:
+    """The caution that rows are cells by the columns `keys`."""
+    cure = (
+        f"If {counts[0]!r} holds their counts, pass counts={counts[0]!r}."
+        if len(counts) == 1
+        else f"If {listed(counts)} hold their counts, write one row a cell (pandas: melt) and "
+        "pass counts='n'."
+    )
+    return (
+        f"No two rows agree in {listed(keys)}, where rows of persons would: the rows may be "
+        f"the cells of a table that is already counted. {cure}"
+    )
+
+
 def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], list[Any]]]:
     """The columns of categories and of counts, if persons would not be so distinct; at most once.
 
-    If columns were independent, ``rows (rows - 1) / 2 * prod_j sum_v share_jv**2`` pairs of rows
-    would agree in all categories, and dependent columns agree more often.
+    If columns were independent, pairs of rows would agree in all categories as often as the product
+    of the shares of pairs that agree in each, and dependent columns agree more often.
     """
     names = list(factors)
     rows = len(next(iter(factors.values())).codes)
     if rows < 2 or not 2 < len(names) <= _MOST_COLUMNS:
         return
     pairs = {name: codes_of(factor) for name, factor in factors.items()}
-    agreeing, repeats = {}, {}
+    agreeing = {}
     for name, (codes, size) in pairs.items():
-        shares = np.bincount(codes, minlength=size) / rows
-        agreeing[name] = float(shares @ shares)
-        repeats[name] = 2 * np.count_nonzero(shares) <= rows
+        counted = np.bincount(codes, minlength=size).astype(np.float64)
+        agreeing[name] = float(counted @ (counted - 1.0)) / (rows * (rows - 1.0))
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
     splits += [([key for key in names if key != name], [name]) for name in names]
     for keys, counts in splits:
         expected = rows * (rows - 1) / 2.0 * math.prod(agreeing[name] for name in keys)
         if (
             expected >= _FEWEST_PAIRS
-            and all(repeats[name] for name in keys)
             and all(holds_counts(factors[name]) for name in counts)
             and _rows_differ([pairs[name] for name in keys], rows)
         ):

@@ -288,16 +288,24 @@ class TradeOff(Result, ABC):
             In [0, 1].
         symmetric : bool
             For differential privacy with batches of a fixed size; see :class:`SubsampledTradeOff`.
+            For Gaussian and Laplace curves only.
 
         Returns
         -------
         TradeOff
+            For one rate of a :class:`PiecewiseTradeOff` one of its kind; of a sampled curve that
+            at the product of the rates; otherwise a :class:`SubsampledTradeOff`.
 
         Raises
         ------
         ValueError
             If a rate is outside [0, 1].
+        TypeError
+            If `symmetric` is passed for another curve.
         """
+        return self._sampled(rate, symmetric)
+
+    def _sampled(self, rate: Any, symmetric: bool) -> TradeOff:
         return type(self)._subsampled(self, rate, symmetric=symmetric)
 
     def compose(self, other: TradeOff) -> TradeOff:

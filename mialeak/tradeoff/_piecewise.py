@@ -305,24 +305,10 @@ class PiecewiseTradeOff(TradeOff):
         fpr, _, _, fnr, _, _ = self._corners
         return 1.0 - 0.5 * float(np.sum(np.diff(fpr) * (fnr[1:] + fnr[:-1])))
 
-    def subsample(self, rate: Any, *, symmetric: bool = False) -> TradeOff:
-        """The curve of a release of a random share `rate` of the rows, drawn together.
-
-        Parameters
-        ----------
-        rate : array_like
-            In [0, 1].
-        symmetric : bool
-            Refused: for Gaussian and Laplace curves only.
-
-        Returns
-        -------
-        TradeOff
-            A :class:`PiecewiseTradeOff` for one rate, a :class:`SubsampledTradeOff` for several.
-        """
+    def _sampled(self, rate: Any, symmetric: bool) -> TradeOff:
         rate = as_probability(rate, "rate")
         if rate.ndim or symmetric:
-            return super().subsample(rate, symmetric=symmetric)
+            return super()._sampled(rate, symmetric)
         return self._of(self._corners.subsampled(float(rate)), self.kind)
 
     def compose(self, other: TradeOff) -> TradeOff:

@@ -143,22 +143,9 @@ class SubsampledTradeOff(TradeOff):
         fpr = 0.5 * (1.0 - advantage)
         return fpr, fpr + np.asarray(self.rate) * advantage
 
-    def subsample(self, rate: Any, *, symmetric: bool = False) -> TradeOff:
-        """The curve after a second sampling of the drawn rows: the rates multiply.
-
-        Parameters
-        ----------
-        rate : array_like
-            In [0, 1].
-        symmetric : bool
-            Refused: sample the base once, at the product of the rates.
-
-        Returns
-        -------
-        TradeOff
-        """
+    def _sampled(self, rate: Any, symmetric: bool) -> TradeOff:
         if self.symmetric or symmetric:
-            return super().subsample(rate, symmetric=symmetric)
+            return super()._sampled(rate, symmetric)
         return SubsampledTradeOff(self.base, self.rate * as_probability(rate, "rate"))
 
     def _composable(self) -> TradeOff:

@@ -1,0 +1,294 @@
+"""Totals among the rows of a table of counts: rows whose persons other rows count too."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import invalid, listed
+from mialeak._columns import Factor
+from mialeak._fields import is_number
+from mialeak.tables._cells import codes_of, count_cells, summed
+
+__all__ = ["cautions_of_sums"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Odds against a coincidence from which a level is named, and refused, as the sum of the others.
+_NAMED, _REFUSED = 300.0, 1e6
+#: Odds from which the first or the last level is named.
+_NAMED_AT_END = 30.0
+
+#: A number, or a class with both of its ends.
+_CLASS = re.compile(
+    r"(\d+(?:\.\d+)?)(?: ?(?:-|\u2013|to|bis|\u00e0) ?(\d+(?:\.\d+)?))?(?: years?)?"
+)
+
+#: Classes that are open below, as "<20" or "up to 20 years", and above, as "65+"; and the fewest of
+#: them that are parts of one another.
+_UP_TO = re.compile(
+    r"(?:<=?|\u2264|under|below|up to|until|unter|bis|moins de) ?(\d+)(?: \w+)?"
+    r"|(\d+)(?: \w+)? (?:and|or) (?:under|below|less|younger)"
+)
+_FROM = re.compile(
+    r"(?:>=?|\u2265|over|above|from|at least|ab|\u00fcber) ?(\d+)(?: \w+)?"
+    r"|(\d+)(?: \w+)? ?(?:\+|(?:and|or) (?:over|above|more|older))"
+)
+_FEWEST_CLASSES = 3
+
+#: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
+_NOISE = 3
+
+#: Levels of a column up to which sums of a part of them are looked for.
+_MOST_LEVELS = 400
+
+
+def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence for values that may be totals of others in their column, or classes of classes.
+
+    The count of a total is half of what all rows sum to that differ in this column alone, wherever
+    it stands beside others; that of a subtotal the sum of values that stand together.  Rows of
+    totals of several columns that have one word sum to what the rows without it sum to.
+    `categories` and `counts` are those of the cells, none of which is empty.
+
+    Raises
+    ------
+    ValueError
+        If that cannot be a coincidence.
+    """
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    cautions = _of_cumulative(categories, counts) + _of_classes(categories)
+    for name, (levels, size) in codes.items():
+        others = [pair for key, pair in codes.items() if key != name]
+        group = count_cells(others, len(levels)).of_row
+        sums, odds = max(
+            _total(levels, size, group, counts),
+            _subtotals(levels, size, group, counts),
+            _of_codes(categories[name], levels, size, group, counts),
+            key=lambda pair: pair[1],
+        )
+        if odds < math.log(_NAMED):
+            continue
+        missing = len(categories[name].levels)
+        values = [None if level == missing else categories[name].value(level) for level in sums]
+        met = listed(values, show=repr)
+        if odds >= math.log(_REFUSED):
+            _refuse_sums(name, met, values)
+        cautions.append(
+            f"The counts of {met} in column {name!r} are the sums of others. If these are "
+            "totals, leave out their rows."
+        )
+    for word, names, odds in _words_of_margins(categories, counts):
+        if odds >= math.log(_REFUSED):
+            _refuse_sums(names[0], repr(word), [word])
+        cautions.append(
+            f"The rows with {word!r} in column {listed(names)} sum to what the others sum to. If "
+            "these are totals, leave out their rows."
+        )
+    return cautions
+
+
+def _refuse_sums(name: Any, met: str, values: list[Any]) -> NoReturn:
+    rule = f"hold no totals; the counts of {met} are the sums of others"
+    cure = "na='drop'" if None in values else f"total={[f'{name}={each}' for each in values]!r}"
+    remedy = f"Leave out the rows of totals with {cure}"
+    invalid(f"column {name!r}", rule, remedy=remedy)
+
+
+def _total(
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[list[int], float]:
+    """The level that is most like the sum of all others, and the logarithm of the odds for it.
+
+    `levels` are those of the cells, `group` what their other columns hold.  A level that stands
+    first or last, as totals do, needs less.
+    """
+    in_group = np.bincount(group)
+    sums = summed(group, counts, len(in_group))
+    # Counts may be rounded each, or have noise of their own.
+    slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
+    off = np.abs(2 * counts - sums[group])
+    half, beside = off <= slack, in_group[group] > 1
+    chance = np.where(off == 0, 1, 2 * slack + 1) / counts
+    telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
+    odds = np.bincount(levels, telling, minlength=size)
+    everywhere = np.bincount(levels[half], minlength=size) == len(in_group)
+    # Where a level is not in all groups, it is the sum in each that has others, and to the last.
+    half = np.where(everywhere[levels], half, off == 0)
+    odds[~everywhere] -= math.log(size)
+    exact = np.bincount(levels[off == 0], minlength=size) == len(in_group)
+    odds[exact & np.isin(np.arange(size), levels[[0, -1]])] += math.log(_NAMED / _NAMED_AT_END)
+    odds[np.bincount(levels[beside & ~half], minlength=size) > 0] = 0.0
+    level = int(np.argmax(odds))
+    return [level], float(odds[level])
+
+
+def _subtotals(
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[list[int], float]:
+    """The same for levels that are sums of others that stand together.
+
+    The counts of levels are compared by sums with random weights, modulo 2**64.
+    """
+    order = levels[np.sort(np.unique(levels, return_index=True)[1])]
+    if not 4 <= len(order) <= _MOST_LEVELS:
+        return [], 0.0
+    sums = _keys(levels, size, group, counts)
+    upto = np.concatenate(([0], np.cumsum(sums[order])))
+    runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
+    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(runs))
+    met = order[np.isin(sums[order], runs) & (odds[order] > 0.0)]
+    # So many of all levels could be chosen in at most len(order) ** len(met) ways.
+    return met.tolist(), float(np.maximum(odds[met] - math.log(len(order)), 0.0).sum())
+
+
+def _of_codes(
+    factor: Factor, levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[list[int], float]:
+    """The same for levels whose code is the beginning of those that they are sums of: A, A01."""
+    shown = np.unique(levels[levels < len(factor.levels)]).tolist()
+    names = sorted((str(factor.value(level)), level) for level in shown)
+    if not 3 <= len(names) <= _MOST_LEVELS:
+        return [], 0.0
+    sums = _keys(levels, size, group, counts)
+    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(names))
+    met = []
+    for place, (name, level) in enumerate(names):
+        parts: list[tuple[str, int]] = []  # directly below it
+        for other in names[place + 1 :]:
+            if not other[0].startswith(name):
+                break
+            if not (parts and other[0].startswith(parts[-1][0])):
+                parts.append(other)
+        if len(parts) > 1 and sums[[part for _, part in parts]].sum() == sums[level]:
+            met.append(level)
+    return met, float(np.maximum(odds[met], 0.0).sum())
+
+
+def _keys(levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray) -> IntArray:
+    """Sums of the counts of each level with random weights, modulo 2**64."""
+    weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
+    return summed(levels, weights[group] * counts, size)
+
+
+def _words_of_margins(
+    categories: Mapping[Any, Factor], counts: IntArray
+) -> Iterator[tuple[str, list[Any], float]]:
+    """Values of several columns that mark margins of the other rows: word, columns and log odds.
+
+    The rows with the word in the same columns then sum to what the rows without it sum to.
+    """
+    places: dict[str, dict[Any, IntArray]] = {}
+    for name, factor in categories.items():
+        if isinstance(factor.levels, range) or len(factor.levels) > _MOST_LEVELS:
+            continue
+        for code in np.flatnonzero(factor.rows_of_level > 0).tolist():
+            value = factor.value(code)
+            if isinstance(value, str) and not is_number(value.strip()):
+                places.setdefault(value, {})[name] = factor.codes == code
+    for word, met in places.items():
+        if len(met) < 2:
+            continue
+        marked = np.array(list(met.values()))
+        detail = np.asarray(~marked.any(axis=0))
+        odds = 0.0
+        for margin in np.unique(marked[:, ~detail], axis=1).T:
+            kept = [key for key in categories if key not in np.array(list(met), object)[margin]]
+            rows = np.asarray(detail | (marked == margin[:, None]).all(axis=0))
+            odds += _odds_of_margin([categories[key] for key in kept], counts, detail, rows)
+        if odds >= math.log(_NAMED):
+            yield word, list(met), odds
+
+
+def _odds_of_margin(
+    kept: list[Factor],
+    counts: IntArray,
+    detail: npt.NDArray[np.bool_],
+    rows: npt.NDArray[np.bool_],
+) -> float:
+    """Logarithm of the odds against the other `rows` being sums of those of `detail` by chance."""
+    places = np.flatnonzero(rows)
+    cells = count_cells([codes_of(factor, places) for factor in kept], len(places))
+    parts = summed(cells.of_row, np.where(detail, counts, 0)[places], len(cells.counts))
+    sums = summed(cells.of_row, np.where(detail, 0, counts)[places], len(cells.counts))
+    shown = sums > 0
+    return float(np.log(sums[shown]).sum()) if (parts == sums)[shown].all() else 0.0
+
+
+def _of_classes(categories: Mapping[Any, Factor]) -> list[str]:
+    """A sentence for each column with a class, such as 20-24, that holds several of the others."""
+    cautions = []
+    for name, factor in categories.items():
+        if isinstance(factor.levels, np.ndarray | range) or len(factor.levels) > _MOST_LEVELS:
+            continue
+        shown = np.flatnonzero(factor.rows_of_level > 0).tolist()
+        ends = {}
+        for value in map(factor.value, shown):
+            if match := _CLASS.fullmatch(str(value).strip()):
+                ends[value] = float(match[1]), float(match[2] or match[1])
+        for value, (low, high) in ends.items():
+            inside = [
+                other
+                for other, (least, most) in ends.items()
+                if other != value and low <= least and most <= high and (least, most) != (low, high)
+            ]
+            if len(inside) > 1:
+                cautions.append(
+                    f"The class {value!r} of column {name!r} holds others, such as {inside[0]!r}: "
+                    "its persons are counted twice. Leave out the rows of such classes, or of "
+                    "their parts."
+                )
+                break
+    return cautions
+
+
+def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence for each column of classes such as "<20", "<30", each a part of the next.
+
+    All values of such a column but one at most are open to the same side, and counts rise with
+    their bounds wherever the other columns agree.  `categories` and `counts` are those of the
+    cells.
+    """
+    cautions = []
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    for name, (levels, size) in codes.items():
+        present = np.unique(levels).tolist()
+        if not _FEWEST_CLASSES <= len(present) <= _MOST_LEVELS:
+            continue
+        missing = len(categories[name].levels)
+        classes = {code: _open_bound(categories[name].value(code)) for code in present
+                   if code < missing}  # fmt: skip
+        others = [pair for key, pair in codes.items() if key != name]
+        group = (
+            count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
+        )
+        for sign in (1, -1):
+            bounds = np.full(size, math.nan)
+            for code, each in classes.items():
+                if each and each[0] == sign:
+                    bounds[code] = sign * each[1]
+            if np.isfinite(bounds).sum() < max(_FEWEST_CLASSES, len(present) - 1):
+                continue
+            order = np.lexsort((bounds[levels], group))
+            order = order[np.isfinite(bounds[levels][order])]
+            same = np.diff(group[order]) == 0
+            if same.any() and (np.diff(counts[order])[same] >= 0).all():
+                cautions.append(
+                    f"The classes of column {name!r} are parts of one another, and so are their "
+                    "counts. Pass the count of each class without the others: the differences."
+                )
+    return cautions
+
+
+def _open_bound(value: Any) -> tuple[int, float] | None:
+    """Of a class that is open below (1) or above (-1), the side and the bound."""
+    text = str(value).strip().lower()
+    for sign, pattern in ((1, _UP_TO), (-1, _FROM)):
+        if match := pattern.fullmatch(text):
+            return sign, float(next(filter(None, match.groups())))
+    return None
