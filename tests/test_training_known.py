@@ -418,3 +418,74 @@ def test_known_rows_are_refused_where_they_have_no_answer():
         CovarianceAttack(other, 3, ridge=1.0)
     with pytest.raises(TypeError, match="control must be a function"):
         dp_sgd_audit(lambda m: m, 10, control=3)
+
+
+# --- misread scores ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (np.sort, "The scores are sorted, and no longer in the order of the canaries"),
+        (lambda scores: -np.sort(scores), "The scores are sorted"),
+        (lambda scores: np.sort(np.round(scores)), "The scores are sorted"),
+        (np.zeros_like, "All scores are equal"),
+    ],
+)
+def test_scores_that_lost_their_canaries_are_untested_whatever_the_control_proves(change, words):
+    draws = np.random.default_rng(3).normal(size=60)
+
+    def train(member, noise=4.0):
+        return 2.0 * member + noise * draws
+
+    options = {"control": lambda member: train(member, 0.2), "claimed_epsilon": 1.0, "rng": 0}
+    assert dp_sgd_audit(train, 60, **options).verdict == "not refuted"
+    misread = dp_sgd_audit(lambda member: change(train(member)), 60, **options)
+    assert misread.control.bound.epsilon_lower > 1.0
+    assert misread.verdict == "untested"
+    assert words in misread.statement
+    options["control"] = lambda member: change(train(member, 0.2))
+    both = dp_sgd_audit(train, 60, **options)
+    assert both.verdict == "untested"
+    assert f"Of the control: {words}" in both.statement
+
+
+def test_scores_that_chance_may_sort_are_taken():
+    """Of 8 scores 2 in 8! orders are sorted, which is more than a millionth."""
+    audit = dp_sgd_audit(lambda member: np.arange(8.0), 8, rng=1)
+    assert "sorted" not in audit.statement
+    audit = dp_sgd_audit(lambda member: np.arange(10.0), 10, rng=1)
+    assert "sorted" in audit.statement
+
+
+def test_canaries_that_hide_one_another_are_named_with_the_area_that_is_lost():
+    """The area of the best attack on correlated canaries, by simulated coins."""
+    rng = np.random.default_rng(6)
+    canaries = clipped(rng.normal(size=(80, 30)) + 1.0)
+    noise = 0.25
+
+    def train(member, seed=0):
+        attack = CovarianceAttack(
+            known=np.zeros((2, 200)), batch_size=40, noise_multiplier=noise, clip_norm=1.0
+        )
+        rows = np.concatenate([canaries, np.zeros((80, 170))], axis=1)
+        draws = np.random.default_rng(seed).normal(size=200)
+        attack.update(rows, (rows[member].sum(0) + noise * draws) / 40)
+        return attack
+
+    audit = dp_sgd_audit(train, 80, rng=2, claimed_epsilon=2.0)
+    together, alone = audit._attack._run.areas()
+    assert "The canaries hide one another: by their gradients and this noise" in audit.statement
+    assert f"is {together:.2f}, and {alone:.2f} if one were alone" in audit.statement
+    areas = []
+    for seed in range(60):
+        member = np.random.default_rng(1000 + seed).random(80) < 0.5
+        scores = train(member, seed).scores()
+        areas.append((scores[member][:, None] > scores[~member]).mean())
+    assert np.mean(areas) == pytest.approx(together, abs=0.02)
+    assert alone > 0.99
+
+
+def test_canaries_of_one_kind_do_not_hide_if_they_are_orthogonal():
+    train = dirac_training(40, 1, stated=2.0, noise=2.0, seed=1)
+    assert "hide" not in dp_sgd_audit(train, 40, delta=1e-5, rng=1, claimed_epsilon=1.0).statement

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from mialeak._arrays import FloatArray, as_float, invalid, require
 from mialeak.scores import mixture_score
@@ -98,6 +99,20 @@ class KnownRun:
         inverse = np.linalg.inv(self._precision + 4.0 * np.eye(size))
         mean = inverse @ (self._linear + 2.0)
         return np.asarray((mean - 0.5) / np.diag(inverse))
+
+    def areas(self) -> tuple[float, float] | None:
+        """Areas under the curve of the canaries by their gradients and the noise: all, one alone.
+
+        The ratio of a coin is Gaussian, its two means mu standard deviations apart.
+        """
+        if self._precision is None:
+            return None
+        size = len(self._precision)
+        inverse = np.linalg.inv(self._precision + 4.0 * np.eye(size))
+        together = np.sqrt(np.maximum(1.0 / np.diag(inverse) - 4.0, 0.0))
+        alone = np.sqrt(np.diag(self._precision))
+        areas = [float(ndtr(mu / np.sqrt(2.0)).mean()) for mu in (together, alone)]
+        return areas[0], areas[1]
 
     def _changes(self, targets: Rows, clip_norm: float) -> bool:
         longest = max(np.max(rows.squares(), initial=0.0) for rows in (targets, self._known))
