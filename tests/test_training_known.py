@@ -489,3 +489,43 @@ def test_canaries_that_hide_one_another_are_named_with_the_area_that_is_lost():
 def test_canaries_of_one_kind_do_not_hide_if_they_are_orthogonal():
     train = dirac_training(40, 1, stated=2.0, noise=2.0, seed=1)
     assert "hide" not in dp_sgd_audit(train, 40, delta=1e-5, rng=1, claimed_epsilon=1.0).statement
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.6])
+def test_the_area_that_sampled_canaries_allow_is_that_of_the_attack(noise):
+    rng = np.random.default_rng(6)
+    base, canaries = (clipped(rng.normal(size=(m, 60)) + 0.3) for m in (60, 30))
+    rate, areas, told = 0.3, [], []
+    for seed in range(30):
+        draws = np.random.default_rng(seed)
+        member = draws.random(30) < 0.5
+        attack = CovarianceAttack(known=base, batch_size=18, clip_norm=1.0, **options(rate))
+        for _ in range(12):
+            y = base[draws.random(60) < rate].sum(0) + noise * draws.normal(size=60)
+            y += canaries[(draws.random(30) < rate) & member].sum(0)
+            attack.update(canaries, y / 18)
+        scores = attack.scores()
+        areas.append((scores[member][:, None] > scores[~member]).mean())
+        told.append(attack._run.areas())
+    assert {alone for _, alone in told} == {None}
+    assert np.mean(areas) == pytest.approx(np.mean([area for area, _ in told]), abs=0.03)
+
+
+def test_a_control_that_its_canaries_do_not_allow_to_catch_is_explained():
+    rng = np.random.default_rng(0)
+    base, canaries = clipped(rng.normal(size=(80, 20))), clipped(rng.normal(size=(60, 20)))
+
+    def train(member, noise=2.0):
+        draws = np.random.default_rng(7)
+        claim = {"batch_size": 16, "noise_multiplier": 2.0, "clip_norm": 1.0}
+        attack = CovarianceAttack(known=base, **claim, **options(0.2))
+        for _ in range(10):
+            y = base[draws.random(80) < 0.2].sum(0) + noise * draws.normal(size=20)
+            y += canaries[(draws.random(60) < 0.2) & member].sum(0)
+            attack.update(canaries, y / 16)
+        return attack
+
+    audit = dp_sgd_audit(train, 60, control=lambda m: train(m, 0.0), delta=1e-5, rng=1)
+    assert audit.verdict == "untested"
+    assert "Of the control: For these canaries, by their gradients" in audit.statement
+    assert audit.statement.count("best attack") == 1

@@ -29,6 +29,8 @@ _REVERSED = 5e-4
 _CHANCE = 1e-6
 #: Areas under the curve that canaries lose to one another before they are called hidden.
 _HIDDEN = 0.05
+#: An area under the curve that is enough: 100 such canaries without noise refute an epsilon of 2.
+_STRONG = 0.95
 #: The largest number of canaries that a remedy names.
 _MOST = 1 << 20
 #: Share of the stated noise below which the noise that the steps show is named.
@@ -403,11 +405,13 @@ def _judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str
             of_claim = "Nothing" if claim is None else f"The claimed epsilon {claim:.3g}"
             verb = "is proved" if claim is None else "is not refuted"
             lead = f"{of_claim} {verb}: {at_most(epsilon)} is proved, and {at_most(reached)} of the"
-            return "not refuted", " ".join([f"{lead} control.", *_hidden(result), *shown])
+            hidden = _hidden(result, sampled=False)
+            return "not refuted", " ".join([f"{lead} control.", *hidden, *shown])
         if not misread:
             sentences = [f"The control was not caught: {at_most(reached)} is proved of it."]
-            if theirs := _misread(control.scores):
-                sentences.append(f"Of the control: {theirs}")
+            theirs = [_misread(control.scores), *_hidden(control)]
+            if any(theirs):
+                sentences.append(f"Of the control: {' '.join(filter(None, theirs))}")
     asked = (
         "Nothing is proved" if claim is None else f"The claimed epsilon {claim:.3g} is not tested"
     )
@@ -433,7 +437,8 @@ def _judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str
         sentences.append(
             f"With so many canaries even a perfect attack proves at most {at_least(most)}."
         )
-    return "untested", " ".join([*sentences, *_hidden(result), *shown])
+    hidden = _hidden(result, sampled=control is None)
+    return "untested", " ".join([*sentences, *hidden, *shown])
 
 
 def _misread(scores: FloatArray) -> str:
@@ -454,16 +459,24 @@ def _misread(scores: FloatArray) -> str:
     )
 
 
-def _hidden(result: DPSGDAudit) -> list[str]:
-    """By how much canaries hide one another, where they do."""
-    run = None if result._attack is None else result._attack._run
-    areas = None if run is None else run.areas()
-    if areas is None or areas[1] - areas[0] < _HIDDEN:
+def _hidden(result: DPSGDAudit, *, sampled: bool = True) -> list[str]:
+    """What the gradients of the canaries allow, where it is little or less than that of one.
+
+    Of Poisson batches, where noise is not told from hiding, with `sampled` only.
+    """
+    if result._attack is None or result._attack._run is None:
+        return []
+    together, alone = result._attack._run.areas()
+    cure = "Take others: of random inputs, or orthogonal ones."
+    lead = "by their gradients and this noise the area under the curve of the best attack is"
+    if alone is None:
+        is_weak = sampled and together <= _STRONG
+        return [f"For these canaries, {lead} about {together:.2f}. {cure}"] if is_weak else []
+    if alone - together < _HIDDEN:
         return []
     return [
-        "The canaries hide one another: by their gradients and this noise the area under the curve "
-        f"of the best attack is {areas[0]:.2f}, and {areas[1]:.2f} if one were alone. Take others: "
-        "of random inputs, or orthogonal ones."
+        f"The canaries hide one another: {lead} {together:.2f}, and {alone:.2f} if one were alone. "
+        f"{cure}"
     ]
 
 
