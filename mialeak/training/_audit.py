@@ -462,7 +462,7 @@ def _misread(scores: FloatArray) -> str:
 def _hidden(result: DPSGDAudit, *, sampled: bool = True) -> list[str]:
     """What the gradients of the canaries allow, where it is little or less than that of one.
 
-    Of Poisson batches, where noise is not told from hiding, with `sampled` only.
+    Of Poisson batches, where noise and hiding look alike, with `sampled` only.
     """
     if result._attack is None or result._attack._run is None:
         return []
