@@ -233,7 +233,10 @@ class GradientSketch:
 
         **Accuracy.**  For 40 covariances of 1,000 columns with power-law spectra, sketches of 50 to
         400 and 50 targets each, ``mu`` differs from that of the sketch itself by 4.1 / sqrt(size)
-        at most, relatively, and in the mean over targets by 0.73 / sqrt(size).
+        at most, relatively, and in the mean over targets by 0.73 / sqrt(size).  Real gradients of a
+        convolutional network with 14,698 parameters, 600 reference rows: areas of 0.70, 0.80, 0.91
+        and 0.98 are predicted for sizes of 64, 256, 1,024 and 4,096 and 1.00 without a sketch, and
+        0.73, 0.83, 0.90, 0.93 and 0.94 are measured: a short reference promises too much.
 
         **Cost.**  The Gram matrix of the reference, or of its columns if they are fewer, and its
         eigenvectors.
