@@ -198,6 +198,16 @@ def test_a_wide_sketch_stands_for_the_gradients_in_a_prediction():
     assert got.effective_ridge == pytest.approx(want.effective_ridge, rel=0.1)
 
 
+def test_steps_are_not_called_small_because_of_a_ridge():
+    rng = np.random.default_rng(3)
+    sketch, rows = GradientSketch(60, 12), rng.normal(size=(400, 60))
+    reference = StreamingCovariance().fit(sketch.transform(rows))
+    attack = CovarianceAttack(reference, batch_size=16, sketch=sketch, ridge=50.0)
+    for _ in range(2):  # warnings are errors
+        attack.update(rows[:2], rng.normal(size=60) / 4)
+    assert attack.n_steps_seen_ == 2
+
+
 # --- torch -------------------------------------------------------------------------------------
 
 

@@ -420,7 +420,8 @@ class CovarianceAttack:
             require_clipped(mean_square(reference), self.clip_norm, columns)
         far, near = laws_of(reference)
         # Noise that is less than stated, and sampled batches of another size, are no mistake.
-        self._laws = far, near and not (self.noise_multiplier or self.participation == "poisson")
+        is_plain = self.noise_multiplier == self.ridge == 0.0 and self.participation != "poisson"
+        self._laws = far and not self.ridge, near and is_plain
         return metric
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:
