@@ -124,11 +124,7 @@ def add_table_options(add: Any, examples: Any) -> None:
         "sas7bdat or xpt, also with .gz or .zst, or vcf or bed (default: by the suffix; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
-    add(
-        "--delimiter",
-        metavar="CHAR",
-        help="separator of the fields of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
-    )
+    add_delimiter(add)
     add(
         "--header",
         action=argparse.BooleanOptionalAction,
@@ -261,6 +257,20 @@ def one_table(options: argparse.Namespace, command: str) -> None:
     }
 
 
+def add_delimiter(add: Callable[..., Any]) -> None:
+    """Add the option that names the separator of a CSV."""
+    add(
+        "--delimiter",
+        metavar="CHAR",
+        help="separator of the fields of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
+    )
+
+
+def delimiter(options: argparse.Namespace) -> str | None:
+    """The separator of the fields of a CSV."""
+    return "\t" if options.delimiter == "\\t" else options.delimiter
+
+
 def read_file(options: argparse.Namespace, columns: Any, *, whole: bool = True) -> Any:
     """The columns of the file, with a bar on a terminal if reading takes long.
 
@@ -275,7 +285,7 @@ def read_file(options: argparse.Namespace, columns: Any, *, whole: bool = True) 
         options.file,
         columns,
         format=options.format,
-        delimiter="\t" if options.delimiter == "\\t" else options.delimiter,
+        delimiter=delimiter(options),
         header=options.header,
         names=None if options.names is None else names(options.names, "--names"),
         missing=markers(options),
