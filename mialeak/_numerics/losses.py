@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,23 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, unsupported
 
 __all__ = [
+    "DEEP",
     "AtomLoss",
+    "ComplexArray",
     "ComposedLoss",
+    "Cuts",
     "LaplaceLoss",
+    "Local",
     "Loss",
     "MirroredLoss",
-    "NormalLoss",
+    "Points",
     "Recurrences",
     "SampledLoss",
-    "SampledNormalLoss",
+    "cuts_below",
+    "log_of_waves",
+    "quadrature",
+    "sampled",
+    "waves_less_one",
 ]
 
 ComplexArray = npt.NDArray[np.complex128]
@@ -45,24 +53,11 @@ _SMALL_PHASE = 0.1
 _NEAR_ONE = -0.5
 #: K below this is computed as log1p of a sum of small terms.
 _SMALL_K = 0.5
-#: A sum over a grid of z leaves out terms below e^-_DEEP relative to the largest.
-_DEEP = 46.0
-#: Step of a first grid, in standard deviations of z.
-_STEP = 0.25
-#: The trapezoid rule of step h is exact, but for e^-(_BAND - 9)^2/2, for a normal law times a wave
-#: of frequency f if ``h <= 2 pi / (f + _BAND)``; the local frequency of e^(itl) is t l'.
-_BAND, _WIDER = 18.0, 1.25
-#: The grid has no z below this: a tail there has a probability below 1e-1000.
-_LOWEST = -70.0
+#: A sum over a grid leaves out terms below e^-DEEP relative to the largest.
+DEEP = 46.0
 #: Longest piece of a quadrature in units of the scale on which the integrand varies, and numbers of
 #: nodes with the least piece, as a share of the longest, that needs them: errors below 1e-15.
 _WIDEST, _RULES = 0.25, ((6, 0.1), (3, 0.004), (2, -1.0))
-#: Largest number of points of the grid, with frequencies and without, and number of grids that are
-#: stored.
-_MOST_POINTS, _MOST_WITHOUT_WAVES, _GRIDS = 1 << 14, 1 << 19, 8
-#: Frequencies, in units of one over the standard deviation, at which a smooth law is looked at for
-#: its largest modulus beyond a frequency.
-_PROBES = np.geomspace(1.0, 8.0, 33)
 
 
 class Recurrences(Protocol):
@@ -94,6 +89,11 @@ class Loss(ABC):
     #: Whether |M| falls off, or is known on a lattice, so that an inversion is possible.
     inverts: bool = True
 
+    @classmethod
+    def together(cls, parts: list[tuple[Loss, int]]) -> list[tuple[Loss, int]]:
+        """The same sum of ratios of this kind in fewer parts, whose means are computed at once."""
+        return parts
+
     @abstractmethod
     def local(self, theta: float) -> Local:
         """``K = log M``, K' and K'' at a real theta."""
@@ -119,27 +119,6 @@ class Loss(ABC):
         unsupported("An enclosure", "of a composition with an exact mean of many columns", why)
 
 
-class NormalLoss(Loss):
-    """N(-mu^2/2, mu^2), the ratio of two normal laws at a distance of mu."""
-
-    def __init__(self, mu: float):
-        self.mu = mu
-
-    def local(self, theta: float) -> Local:
-        square = self.mu * self.mu
-        return 0.5 * square * theta * (theta - 1.0), square * (theta - 0.5), square
-
-    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
-        return (-0.5 * (self.mu * t) ** 2).astype(np.complex128)
-
-    def ceiling(self, theta: float, t: float) -> float:
-        return float(np.exp(-0.5 * (self.mu * t) ** 2))
-
-    def points(self, theta: float, cuts: Cuts) -> Points:
-        centre, reach = theta * self.mu, np.sqrt(2.0 * _DEEP)
-        return _normal_points(self.mu, centre - reach, centre + reach, cuts)
-
-
 class AtomLoss(Loss):
     """Finitely many outcomes: probability *out* and finite log ratio of each."""
 
@@ -156,7 +135,8 @@ class AtomLoss(Loss):
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
         _, mean, moved = _tilted(self.log_p, self.ratio, theta, self.lost[0])
-        return _log_wave(moved, self.ratio - mean, t)
+        # The phases average 0, but for rounding.
+        return log_of_waves(*waves_less_one(moved, self.ratio - mean, t))
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         return self.log_p, self.ratio
@@ -185,11 +165,11 @@ class LaplaceLoss(Loss):
     def within(self, theta: float, fastest: float, cuts: Cuts) -> Points:
         """Points for weights that change at least as e^(theta l), and at most as e^(fastest l)."""
         epsilon, fall = self.epsilon, theta - 0.5
-        reach = _DEEP / abs(fall) if fall else np.inf
+        reach = DEEP / abs(fall) if fall else np.inf
         low = max(-epsilon, epsilon - reach) if fall > 0.0 else -epsilon
         high = min(epsilon, -epsilon + reach) if fall < 0.0 else epsilon
         breaks = np.concatenate([[low], cuts(low, high), [high]])
-        ratio, weight = _quadrature(breaks, _WIDEST / max(1.0, fastest))
+        ratio, weight = quadrature(breaks, _WIDEST / max(1.0, fastest))
         log_p = np.log(0.25 * weight) - 0.5 * (ratio + epsilon)
         ends = np.log(0.5) - np.array([0.0, epsilon])
         return np.append(log_p, ends), np.append(ratio, self.atoms)
@@ -203,9 +183,9 @@ class SampledLoss(Loss):
     def __init__(self, base: LaplaceLoss, rate: float):
         self.base, self.rate = base, rate
         self.lost = base.lost[0], rate * base.lost[1]
-        low, high = (float(_sampled(np.array(end), rate)) for end in base.support)
+        low, high = (float(sampled(np.array(end), rate)) for end in base.support)
         self.support = low, high
-        self.atoms = _sampled(base.atoms, rate)
+        self.atoms = sampled(base.atoms, rate)
         self._known: dict[float, Local] = {}
 
     def local(self, theta: float) -> Local:
@@ -215,9 +195,9 @@ class SampledLoss(Loss):
         # The slope of the sampled ratio grows with the ratio of the whole release.
         growth = self.rate * np.exp(np.array(self.base.support))
         least, most = (growth / (1.0 - self.rate + growth)).tolist()
-        below = _cuts_below(cuts, self.rate)
+        below = cuts_below(cuts, self.rate)
         log_p, ratio = self.base.within(theta * least, abs(theta) * most, below)
-        return log_p, _sampled(ratio, self.rate)
+        return log_p, sampled(ratio, self.rate)
 
 
 class MirroredLoss(Loss):
@@ -254,87 +234,6 @@ class MirroredLoss(Loss):
         return log_p, np.concatenate([ratio[positive], -other[mirrored], [0.0]])
 
 
-class SampledNormalLoss(Loss):
-    """The ratio of N(0, 1) and its mixture with a share `rate` of N(mu, 1).
-
-    ``l = log(1 - rate + rate e^g)``, g = mu z - mu^2/2 and z standard normal.  Means are sums over
-    a grid of z: the trapezoid rule, whose error for an analytic function falls off as e^(-c/step).
-    """
-
-    def __init__(self, mu: float, rate: float):
-        self.mu, self.rate = mu, rate
-        self.support = float(np.log1p(-rate)), np.inf
-        # The singularities of l are at a distance of pi / mu from the real line.
-        self._step = 2.0 * np.pi**2 / (mu * _DEEP)
-        self._grids: dict[tuple[float, float], tuple[FloatArray, FloatArray]] = {}
-
-    def local(self, theta: float) -> Local:
-        log_p, ratio = self._grid(theta, 0.0)
-        log_mass, mean, moved = _tilted(log_p, ratio, theta, 0.0)
-        return log_mass, mean, float(moved @ (ratio - mean) ** 2)
-
-    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
-        most = float(np.max(np.abs(t), initial=0.0))
-        # Rounded up to a power of two: neighbouring frequencies share a grid.
-        log_p, ratio = self._grid(theta, float(np.exp2(np.ceil(np.log2(max(most, 1e-300))))))
-        _, mean, moved = _tilted(log_p, ratio, theta, 0.0)
-        return _log_wave(moved, ratio - mean, t)
-
-    def ceiling(self, theta: float, t: float) -> float:
-        # The density of l is smooth and has one mode: its transform falls off without a return.
-        return float(np.exp(np.max(self.log_wave(theta, t * _PROBES).real)))
-
-    def points(self, theta: float, cuts: Cuts) -> Points:
-        z = np.arange(_LOWEST, max(theta * self.mu, 0.0) + np.sqrt(2.0 * _DEEP), _STEP)
-        exponent = theta * self._ratio(z)[0] - 0.5 * z * z
-        z = z[exponent >= exponent.max() - _DEEP]
-        below = _cuts_below(cuts, self.rate)
-        log_p, ratio = _normal_points(self.mu, z[0] - _STEP, z[-1] + _STEP, below)
-        return log_p, _sampled(ratio, self.rate)
-
-    def _grid(self, theta: float, t: float) -> tuple[FloatArray, FloatArray]:
-        """The grid of :meth:`_make_grid`, one of the last few."""
-        made = self._grids.get((theta, t))
-        if made is None:
-            made = self._make_grid(theta, t)
-            # A new dict: another thread may be reading the old one.
-            self._grids = {**dict(list(self._grids.items())[1 - _GRIDS :]), (theta, t): made}
-        return made
-
-    def _make_grid(self, theta: float, t: float) -> tuple[FloatArray, FloatArray]:
-        """Log weights of the points of z that matter at theta, and their log ratios."""
-        low, high = _LOWEST, max(theta * self.mu, 0.0) + np.sqrt(2.0 * _DEEP)
-        most = _MOST_POINTS if t > 0.0 else _MOST_WITHOUT_WAVES
-        _require_size((high - low) / _STEP, most)
-        coarse = np.arange(low, high + _STEP, _STEP)
-        ratio, share = self._ratio(coarse)
-        exponent = theta * ratio - 0.5 * coarse * coarse
-        kept = np.flatnonzero(exponent >= exponent.max() - _DEEP)
-        # For theta < 0 the peak is narrower than that of z: its curvature is at most this.
-        share = share[kept]
-        curvature = 1.0 - min(theta, 0.0) * self.mu**2 * float((share * (1.0 - share)).max())
-        band = _WIDER * t * self.mu * float(share.max()) + _BAND * np.sqrt(curvature)
-        step = min(self._step, 2.0 * np.pi / band)
-        first, last = coarse[kept[0]] - _STEP, coarse[kept[-1]] + _STEP
-        _require_size((last - first) / step, most)
-        points = np.arange(np.floor(first / step), np.ceil(last / step) + 1.0)
-        z = step * points
-        return np.log(step / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, self._ratio(z)[0]
-
-    def _ratio(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The log ratio at z, and the posterior share of the second normal, l' / mu."""
-        growth = self.mu * (z - 0.5 * self.mu)
-        ratio = _sampled(growth, self.rate)
-        return ratio, self.rate * np.exp(growth - ratio)
-
-
-def _require_size(points: float, most: int) -> None:
-    """Refuse a grid that would take too long, before it is made."""
-    if not points <= most:
-        why = f"a grid of {points:.3g} points does not resolve its likelihood ratio"
-        unsupported("The grid", "of the ratio", why, error=ArithmeticError)
-
-
 class ComposedLoss:
     """The sum of independent log likelihood ratios, each a number of times.
 
@@ -343,6 +242,11 @@ class ComposedLoss:
 
     def __init__(self, parts: Sequence[tuple[Loss, int]]):
         self.parts = list(parts)
+        kinds: dict[type[Loss], list[tuple[Loss, int]]] = {}
+        for part, m in parts:
+            kinds.setdefault(type(part), []).append((part, m))
+        self._merged = [each for kind, alike in kinds.items() for each in kind.together(alike)]
+        self._known: dict[float, Local] = {}
         with np.errstate(divide="ignore"):
             kept = [sum(m * np.log1p(-part.lost[world]) for part, m in parts) for world in (0, 1)]
         self.lost = float(-np.expm1(kept[0])), float(-np.expm1(kept[1]))
@@ -365,46 +269,41 @@ class ComposedLoss:
 
     def local(self, theta: float) -> Local:
         """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""
-        sums = np.zeros(3)
-        for part, m in self.parts:
-            sums += m * np.array(part.local(theta))
-        return float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
+        known = self._known.get(theta)
+        if known is None:
+            sums = np.zeros(3)
+            for part, m in self._merged:
+                sums += m * np.array(part.local(theta))
+            known = float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
+            self._known[theta] = known
+        return known
 
     def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
         """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""
         t = np.asarray(start + step * np.arange(count), np.float64)
         total = np.zeros(count, np.complex128)
-        for part, m in self.parts:
+        for part, m in self._merged:
             wave = part.log_wave(theta, t)
             total += m * wave.real + 1j * (m * wave.imag)
         return np.exp(total)
 
     def ceiling(self, theta: float, t: float) -> float:
         """``|M(theta + iu)| / M(theta)`` is at most this for all u >= t."""
-        return float(np.prod([part.ceiling(theta, t) ** m for part, m in self.parts]))
+        return float(np.prod([part.ceiling(theta, t) ** m for part, m in self._merged]))
 
 
-def _sampled(ratio: FloatArray, rate: float) -> FloatArray:
+def sampled(ratio: FloatArray, rate: float) -> FloatArray:
     """``log(1 - rate + rate e^ratio)``."""
     with np.errstate(over="ignore", divide="ignore"):
         near = np.log1p(rate * np.expm1(np.minimum(ratio, 500.0)))
     return np.asarray(np.where(ratio > 500.0, ratio + np.log(rate), near))
 
 
-def _normal_points(mu: float, low: float, high: float, cuts: Cuts) -> Points:
-    """Points of a standard normal z in [low, high], and the ratio ``mu z - mu^2/2``."""
-    inside = cuts(mu * (low - 0.5 * mu), mu * (high - 0.5 * mu))
-    breaks = np.concatenate([[low], inside / mu + 0.5 * mu, [high]])
-    # A share of it, when sampled, bends on the scale of 1/mu.
-    z, weight = _quadrature(np.clip(breaks, low, high), _WIDEST / max(1.0, mu))
-    return np.log(weight / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, mu * (z - 0.5 * mu)
-
-
-def _cuts_below(cuts: Cuts, rate: float) -> Cuts:
+def cuts_below(cuts: Cuts, rate: float) -> Cuts:
     """The cuts of the ratio of the whole release, from those of the sampled one."""
 
     def below(low: float, high: float) -> FloatArray:
-        ends = _sampled(np.array([low, high]), rate)
+        ends = sampled(np.array([low, high]), rate)
         cut = cuts(*ends.tolist())
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             near = np.log1p(np.expm1(np.minimum(cut, 500.0)) / rate)
@@ -414,7 +313,7 @@ def _cuts_below(cuts: Cuts, rate: float) -> Cuts:
     return below
 
 
-def _quadrature(breaks: FloatArray, widest: float) -> tuple[FloatArray, FloatArray]:
+def quadrature(breaks: FloatArray, widest: float) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Gauss and Legendre's rules on each piece, halved to at most `widest`."""
     width = np.diff(breaks)
     start, width = breaks[:-1][width > 0.0], width[width > 0.0]
@@ -464,24 +363,32 @@ def _tilted(
     return log_mass, float(moved @ ratio), moved
 
 
-def _log_wave(weights: FloatArray, centred: FloatArray, t: FloatArray) -> ComplexArray:
-    """Log of ``sum of weights e^(i t centred)``, accurate near 1; the centred values average 0."""
-    result = np.empty(t.shape, np.complex128)
+def waves_less_one(
+    weights: FloatArray, centred: FloatArray, t: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Real and imaginary part of the sum of ``weights (e^(i t centred) - 1 - i t centred)``."""
+    shape = t.shape + weights.shape[1:]
+    real, imaginary = np.empty(shape), np.empty(shape)
     rows = max(1, _BLOCK // centred.size)
     for start in range(0, t.size, rows):
-        phase = np.multiply.outer(t[start : start + rows], centred)
+        some = slice(start, start + rows)
+        phase = np.multiply.outer(t[some], centred)
         half = np.tan(0.5 * phase)  # NumPy has vector code for the tangent only
         below = 1.0 / (1.0 + half * half)
-        real = -2.0 * (half * half * below) @ weights
         square = phase * phase
         fourth = 1.0 - square / 42.0 * (1.0 - square / 72.0)
         series = -phase * square / 6.0 * (1.0 - square / 20.0 * fourth)
         small = np.abs(phase) < _SMALL_PHASE
-        imaginary = np.where(small, series, 2.0 * half * below - phase) @ weights
-        # The phases average 0, but for rounding.
-        with np.errstate(divide="ignore"):
-            near = 0.5 * np.log1p(np.maximum(2.0 * real + real * real + imaginary**2, -1.0))
-            far = np.log(np.hypot(1.0 + real, imaginary))
-        modulus = np.where(real > _NEAR_ONE, near, far)
-        result[start : start + rows] = modulus + 1j * np.arctan2(imaginary, 1.0 + real)
-    return result
+        real[some] = -2.0 * (half * half * below) @ weights
+        imaginary[some] = np.where(small, series, 2.0 * half * below - phase) @ weights
+    return real, imaginary
+
+
+def log_of_waves(real: FloatArray, imaginary: FloatArray, drift: Any = 0.0) -> ComplexArray:
+    """Log of ``1 + real + i (imaginary + drift)``, less i drift, accurate near 1."""
+    imaginary = imaginary + drift
+    with np.errstate(divide="ignore"):
+        near = 0.5 * np.log1p(np.maximum(2.0 * real + real * real + imaginary**2, -1.0))
+        far = np.log(np.hypot(1.0 + real, imaginary))
+    modulus = np.where(real > _NEAR_ONE, near, far)
+    return np.asarray(modulus + 1j * (np.arctan2(imaginary, 1.0 + real) - drift))

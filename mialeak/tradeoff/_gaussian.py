@@ -9,8 +9,9 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_floats, as_frozen, require_within
-from mialeak._numerics.losses import Loss, NormalLoss
+from mialeak._numerics.losses import Loss
 from mialeak._numerics.normal import blockwise, shifted_normal
+from mialeak._numerics.normal_losses import NormalLoss
 from mialeak._numerics.normal_options import call, call_at_zero, call_strike
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar, weakest
