@@ -57,7 +57,11 @@ _SMALL_K = 0.5
 DEEP = 46.0
 #: Longest piece of a quadrature in units of the scale on which the integrand varies, and numbers of
 #: nodes with the least piece, as a share of the longest, that needs them: errors below 1e-15.
-_WIDEST, _RULES = 0.25, ((6, 0.1), (3, 0.004), (2, -1.0))
+_WIDEST = 0.25
+_FINE = np.polynomial.legendre.leggauss(20)
+_RULES = [
+    (np.polynomial.legendre.leggauss(n), most) for n, most in ((6, 0.1), (3, 0.004), (2, -1.0))
+]
 
 
 class Recurrences(Protocol):
@@ -120,26 +124,57 @@ class Loss(ABC):
 
 
 class AtomLoss(Loss):
-    """Finitely many outcomes: probability *out* and finite log ratio of each."""
+    """Finitely many outcomes: probability *out* and finite log ratio of each.
+
+    Laws of several releases are the rows of a table, whose ratios are added.
+    """
 
     def __init__(self, p_out: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
-        self.log_p, self.ratio = np.log(p_out), log_ratio
+        self._log_p, self._ratio = np.log(p_out)[None], log_ratio[None]
+        self._times = np.ones(1)
         # A sum of probabilities is above 1 by rounding.
         self.lost = min(lost[0], 1.0), min(lost[1], 1.0)
+        self._ruled_out = np.array([self.lost[0]])
         self.atoms = log_ratio
         self.support = float(log_ratio.min()), float(log_ratio.max())
 
+    @classmethod
+    def together(cls, parts: list[tuple[Loss, int]]) -> list[tuple[Loss, int]]:
+        if len(parts) < 2:
+            return parts
+        laws = [(part, m) for part, m in parts if isinstance(part, AtomLoss)]
+        laws.sort(key=lambda law: law[0].atoms.size)
+        tables: list[tuple[Loss, int]] = []
+        while laws:
+            alike = [law for law in laws if law[0].atoms.size <= 2 * laws[0][0].atoms.size]
+            laws = laws[len(alike) :]
+            width = alike[-1][0].atoms.size
+            table = cls.__new__(cls)
+            table._log_p = np.full((len(alike), width), -np.inf)
+            table._ratio = np.zeros((len(alike), width))
+            for row, (law, _) in enumerate(alike):
+                size = law.atoms.size
+                table._log_p[row, :size], table._ratio[row, :size] = law._log_p[0], law._ratio[0]
+                table._ratio[row, size:] = law._ratio[0, 0]  # of no probability
+            table._times = np.array([float(m) for _, m in alike])
+            table._ruled_out = np.concatenate([law._ruled_out for law, _ in alike])
+            tables.append((table, 1))
+        return tables
+
     def local(self, theta: float) -> Local:
-        log_mass, mean, moved = _tilted(self.log_p, self.ratio, theta, self.lost[0])
-        return log_mass, mean, float(moved @ (self.ratio - mean) ** 2)
+        log_mass, mean, moved = _tilted(self._log_p, self._ratio, theta, self._ruled_out)
+        spread = np.sum(moved * (self._ratio - mean[:, None]) ** 2, axis=1)
+        log_mass, mean, spread = (float(self._times @ each) for each in (log_mass, mean, spread))
+        return log_mass, mean, spread
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
-        _, mean, moved = _tilted(self.log_p, self.ratio, theta, self.lost[0])
+        _, mean, moved = _tilted(self._log_p, self._ratio, theta, self._ruled_out)
         # The phases average 0, but for rounding.
-        return log_of_waves(*waves_less_one(moved, self.ratio - mean, t))
+        waves = waves_less_one(moved, self._ratio - mean[:, None], t)
+        return np.asarray(log_of_waves(*waves) @ self._times)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
-        return self.log_p, self.ratio
+        return self._log_p[0], self._ratio[0]
 
 
 class LaplaceLoss(Loss):
@@ -151,13 +186,40 @@ class LaplaceLoss(Loss):
 
     inverts = False
 
-    def __init__(self, epsilon: float):
+    def __init__(self, epsilon: float, times: float = 1.0):
         self.epsilon, self.support = epsilon, (-epsilon, epsilon)
         self.atoms = np.array([-epsilon, epsilon])
-        self._known: dict[float, Local] = {}
+        self._epsilons, self._times = np.array([epsilon]), np.array([times])
+
+    @classmethod
+    def together(cls, parts: list[tuple[Loss, int]]) -> list[tuple[Loss, int]]:
+        if len(parts) < 2:
+            return parts
+        table = cls(0.0)
+        laws = [(part.epsilon, m) for part, m in parts if isinstance(part, LaplaceLoss)]
+        table._epsilons, table._times = np.array(laws, np.float64).T
+        return [(table, 1)]
 
     def local(self, theta: float) -> Local:
-        return _local_of(self, theta, self._known)
+        # The weights fall as e^((theta - 1/2) l) from one end: pieces of two such lengths.
+        fall = theta - 0.5
+        widths = 2.0 * self._epsilons
+        if fall:
+            widths = np.minimum(widths, DEEP / abs(fall))
+        pieces = int(np.ceil(max(float(widths.max()) * abs(fall) / 2.0, 1.0)))
+        nodes, weights = _FINE
+        unit = np.add.outer(np.arange(pieces), 0.5 * (nodes + 1.0)).ravel() / pieces
+        place = np.multiply.outer(widths, unit)
+        ends = self._epsilons[:, None]
+        ratio = ends - place if fall > 0.0 else place - ends
+        share = np.multiply.outer(widths, np.tile(0.5 * weights, pieces) / pieces)
+        log_p = np.log(0.25 * share) - 0.5 * (ratio + ends)
+        ratio = np.hstack([ratio, -ends, ends])
+        log_p = np.hstack([log_p, np.full(ends.shape, np.log(0.5)), np.log(0.5) - ends])
+        log_mass, mean, moved = _tilted(log_p, ratio, theta, np.zeros(ends.size))
+        spread = np.sum(moved * (ratio - mean[:, None]) ** 2, axis=1)
+        log_mass, mean, spread = (float(self._times @ each) for each in (log_mass, mean, spread))
+        return log_mass, mean, spread
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         return self.within(theta, abs(theta), cuts)
@@ -323,9 +385,8 @@ def quadrature(breaks: FloatArray, widest: float) -> tuple[FloatArray, FloatArra
     start = start + part * (np.arange(part.size) - np.repeat(np.cumsum(pieces) - pieces, pieces))
     nodes, weights = [], []
     share, before = part / widest, np.inf
-    for number, most in _RULES:
+    for (place, weight), most in _RULES:
         chosen = (share <= before) & (share > most)
-        place, weight = np.polynomial.legendre.leggauss(number)
         nodes.append(start[chosen] + np.multiply.outer(0.5 * (place + 1.0), part[chosen]))
         weights.append(np.multiply.outer(0.5 * weight, part[chosen]))
         before = most
@@ -339,48 +400,58 @@ def _local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:
     """K, K' and K'' from points of the ratio."""
     if theta not in known:
         log_p, ratio = loss.points(theta, lambda low, high: np.zeros(0))
-        log_mass, mean, moved = _tilted(log_p, ratio, theta, loss.lost[0])
-        known[theta] = log_mass, mean, float(moved @ (ratio - mean) ** 2)
+        ruled_out = np.array([loss.lost[0]])
+        log_mass, mean, moved = _tilted(log_p[None], ratio[None], theta, ruled_out)
+        known[theta] = float(log_mass[0]), float(mean[0]), float(moved[0] @ (ratio - mean) ** 2)
     return known[theta]
 
 
 def _tilted(
-    log_p: FloatArray, ratio: FloatArray, theta: float, lost: float
-) -> tuple[float, float, FloatArray]:
-    """K, K' and the weights of the tilted law; K is relatively accurate where it is small."""
+    log_p: FloatArray, ratio: FloatArray, theta: float, lost: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """K, K' and the weights of the tilted law of each row; K is relatively accurate if small."""
     exponent = log_p + theta * ratio
-    most = float(exponent.max())
-    moved = np.exp(exponent - most)
-    total = float(moved.sum())
-    moved /= total
-    log_mass = most + float(np.log(total))
-    if abs(log_mass) < _SMALL_K:
-        p, gentle = np.exp(log_p), np.abs(theta * ratio) < 1.0
+    most = exponent.max(axis=1)
+    moved = np.exp(exponent - most[:, None])
+    total = moved.sum(axis=1)
+    moved /= total[:, None]
+    log_mass = most + np.log(total)
+    small = np.abs(log_mass) < _SMALL_K
+    if small.any():
+        p, tilt = np.exp(log_p[small]), theta * ratio[small]
+        gentle = np.abs(tilt) < 1.0
         with np.errstate(over="ignore"):
-            steep = np.exp(np.where(gentle, 0.0, exponent)) - p
-        gain = np.where(gentle, p * np.expm1(np.where(gentle, theta * ratio, 0.0)), steep)
-        log_mass = float(np.log1p(gain.sum() - lost))
-    return log_mass, float(moved @ ratio), moved
+            steep = np.exp(np.where(gentle, 0.0, exponent[small])) - p
+        gain = np.where(gentle, p * np.expm1(np.where(gentle, tilt, 0.0)), steep)
+        log_mass[small] = np.log1p(gain.sum(axis=1) - lost[small])
+    return log_mass, np.sum(moved * ratio, axis=1), moved
 
 
 def waves_less_one(
     weights: FloatArray, centred: FloatArray, t: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Real and imaginary part of the sum of ``weights (e^(i t centred) - 1 - i t centred)``."""
-    shape = t.shape + weights.shape[1:]
-    real, imaginary = np.empty(shape), np.empty(shape)
+    """Real and imaginary part of the sum of ``weights (e^(i t centred) - 1 - i t centred)``.
+
+    The centred values are one row, for all rows of weights, or as many rows; a row of the result is
+    for one t, and a column for a row of weights.
+    """
+    real, imaginary = np.empty((2, t.size, weights.shape[0]))
     rows = max(1, _BLOCK // centred.size)
     for start in range(0, t.size, rows):
-        some = slice(start, start + rows)
-        phase = np.multiply.outer(t[some], centred)
+        block = slice(start, start + rows)
+        phase = np.multiply.outer(t[block], centred)
         half = np.tan(0.5 * phase)  # NumPy has vector code for the tangent only
         below = 1.0 / (1.0 + half * half)
         square = phase * phase
         fourth = 1.0 - square / 42.0 * (1.0 - square / 72.0)
         series = -phase * square / 6.0 * (1.0 - square / 20.0 * fourth)
         small = np.abs(phase) < _SMALL_PHASE
-        real[some] = -2.0 * (half * half * below) @ weights
-        imaginary[some] = np.where(small, series, 2.0 * half * below - phase) @ weights
+        odd = np.where(small, series, 2.0 * half * below - phase)
+        for out, values in ((real, -2.0 * half * half * below), (imaginary, odd)):
+            if centred.ndim == 1:
+                out[block] = values @ weights.T
+            else:
+                out[block] = np.einsum("tjy,jy->tj", values, weights)
     return real, imaginary
 
 

@@ -128,7 +128,7 @@ class SampledNormalLoss(Loss):
         # Rounded up to a power of two: neighbouring frequencies share a grid.
         law = self._grid(theta, float(np.exp2(np.ceil(np.log2(max(most, 1e-300))))))
         centre = float(self.times @ law.mean / self.times.sum())
-        real, imaginary = waves_less_one(law.weights.T, law.growth - centre, t)
+        real, imaginary = waves_less_one(law.weights, law.growth - centre, t)
         drift = np.multiply.outer(t, law.mean - centre)
         return log_of_waves(real, imaginary, drift) @ self.times
 
@@ -173,10 +173,10 @@ class SampledNormalLoss(Loss):
         small = np.abs(log_mass) < _SMALL_K
         if small.any():
             # e^(theta l) - 1 is that of the missed rows, and e^fall times that of the growth.
-            p, some = np.exp(log_p[small]), np.abs(tilt) < 1.0
-            gain = p @ np.where(some, np.expm1(np.where(some, tilt, 0.0)), 0.0)
-            if not some.all():
-                gain += (np.exp(exponent[small][:, ~some]) - p[:, ~some]).sum(axis=1)
+            p, gentle = np.exp(log_p[small]), np.abs(tilt) < 1.0
+            gain = p @ np.where(gentle, np.expm1(np.where(gentle, tilt, 0.0)), 0.0)
+            if not gentle.all():
+                gain += (np.exp(exponent[small][:, ~gentle]) - p[:, ~gentle]).sum(axis=1)
             log_mass[small] = np.log1p(
                 np.exp(fall[small]) * gain + np.expm1(fall[small]) * p.sum(axis=1)
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,6 +127,14 @@ class GaussianTradeOff(TradeOff):
         require_scalar(self.mu, "mu")
         # Without any noise the release reveals everything: two outcomes, one in each world.
         return self if self.mu < np.inf else PiecewiseTradeOff([0.0], [1.0], kind=self.kind)
+
+    @property
+    def _identity(self) -> Hashable:
+        return type(self), self.kind, float(self.mu)
+
+    @property
+    def _mirrored(self) -> bool:
+        return True
 
     def _loss(self) -> Loss:
         return NormalLoss(float(self.mu))

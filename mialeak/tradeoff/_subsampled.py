@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -177,6 +178,14 @@ class SubsampledTradeOff(TradeOff):
             whole = SubsampledTradeOff(base, rate, symmetric=self.symmetric)
             return base if rate == 1.0 else whole
         return super()._composable()
+
+    @property
+    def _identity(self) -> Hashable:
+        return self.symmetric, float(self.rate), self.base._identity
+
+    @property
+    def _mirrored(self) -> bool:
+        return self.symmetric
 
     def _loss(self) -> Loss:
         if self.symmetric:
