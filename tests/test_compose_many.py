@@ -179,6 +179,19 @@ def test_a_thousand_different_releases_take_a_second():
 def test_equal_curves_become_one():
     laws = [PiecewiseTradeOff([0.3], [0.6]), LaplaceTradeOff(0.3), GaussianTradeOff(1.0)]
     sampled = [curve.subsample(0.1) for curve in (LaplaceTradeOff(0.3), GaussianTradeOff(1.0))]
-    mirrored = GaussianTradeOff(1.0).subsample(0.1, symmetric=True)
-    curve = compose(*laws, *sampled, mirrored, *laws, *sampled, counts=2)
-    assert curve.counts == (4, 4, 4, 4, 2, 1)
+    curve = compose(*laws, *sampled, *laws, *sampled, counts=2)
+    assert curve.counts == (4, 4, 4, 4, 1)
+
+
+def test_worlds_that_differ_and_sampled_compositions_are_refused_in_words():
+    added = GaussianTradeOff(1.0).subsample(0.1)
+    replaced = GaussianTradeOff(2.0).subsample(0.1, symmetric=True)
+    with pytest.raises(
+        ValueError, match=r"curves must be samples with symmetric=True \(one row rep"
+    ):
+        compose(added, compose(replaced, GaussianTradeOff(0.5)))
+    both = compose(added, GaussianTradeOff(1.0))
+    with pytest.raises(TypeError, match="compose is not available for a sampled composition"):
+        compose(both.subsample(0.5), added)
+    once = compose(GaussianTradeOff(1.0))
+    assert compose(once.subsample(0.1)).delta(0.1) == added.delta(0.1)

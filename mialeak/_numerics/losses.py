@@ -34,6 +34,7 @@ __all__ = [
     "log_of_waves",
     "quadrature",
     "sampled",
+    "summed",
     "waves_less_one",
 ]
 
@@ -164,8 +165,7 @@ class AtomLoss(Loss):
     def local(self, theta: float) -> Local:
         log_mass, mean, moved = _tilted(self._log_p, self._ratio, theta, self._ruled_out)
         spread = np.sum(moved * (self._ratio - mean[:, None]) ** 2, axis=1)
-        log_mass, mean, spread = (float(self._times @ each) for each in (log_mass, mean, spread))
-        return log_mass, mean, spread
+        return summed(self._times, log_mass, mean, spread)
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
         _, mean, moved = _tilted(self._log_p, self._ratio, theta, self._ruled_out)
@@ -218,8 +218,7 @@ class LaplaceLoss(Loss):
         log_p = np.hstack([log_p, np.full(ends.shape, np.log(0.5)), np.log(0.5) - ends])
         log_mass, mean, moved = _tilted(log_p, ratio, theta, np.zeros(ends.size))
         spread = np.sum(moved * (ratio - mean[:, None]) ** 2, axis=1)
-        log_mass, mean, spread = (float(self._times @ each) for each in (log_mass, mean, spread))
-        return log_mass, mean, spread
+        return summed(self._times, log_mass, mean, spread)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         return self.within(theta, abs(theta), cuts)
@@ -394,6 +393,11 @@ def quadrature(breaks: FloatArray, widest: float) -> tuple[FloatArray, FloatArra
         np.concatenate([each.ravel() for each in nodes]),
         np.concatenate([each.ravel() for each in weights]),
     )
+
+
+def summed(times: FloatArray, log_mass: FloatArray, mean: FloatArray, spread: FloatArray) -> Local:
+    """K, K' and K'' of a sum of ratios, each a number of times."""
+    return float(times @ log_mass), float(times @ mean), float(times @ spread)
 
 
 def _local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:

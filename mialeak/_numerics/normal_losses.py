@@ -24,6 +24,7 @@ from mialeak._numerics.losses import (
     log_of_waves,
     quadrature,
     sampled,
+    summed,
     waves_less_one,
 )
 
@@ -121,7 +122,7 @@ class SampledNormalLoss(Loss):
         away = law.growth - law.mean[:, None]
         variance = np.einsum("jy,jy,jy->j", law.weights, away, away)
         mean = law.mean + self._missed
-        return tuple(float(self.times @ each) for each in (law.log_mass, mean, variance))
+        return summed(self.times, law.log_mass, mean, variance)
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
         most = float(np.max(np.abs(t), initial=0.0))
