@@ -74,18 +74,7 @@ def add_parser(commands: Any) -> None:
         metavar="S",
         help="noise on each mean, in standard deviations of its column (default: 0)",
     )
-    add(
-        "--population",
-        metavar="FILE|N",
-        help="the register that the rows were drawn from without replacement, a table with a row "
-        "for each of its people; or their number N (default: no end of them)",
-    )
-    add(
-        "--panel",
-        type=_options.whole(1),
-        metavar="N",
-        help="the attacker knows the population by N other rows alone (default: fully)",
-    )
+    _add_population(add)
     _options.add_rate(add)
     _options.add_limit(add, "noise")
     add(
@@ -104,6 +93,29 @@ def add_parser(commands: Any) -> None:
     _options.add_show_rows(add)
     _options.add_outputs(add)
     parser.set_defaults(run=run)
+
+
+def _add_population(add: Any) -> None:
+    """Describe what the attacker knows of the population."""
+    add(
+        "--population",
+        metavar="FILE|N",
+        help="the register that the rows were drawn from without replacement, a table with a row "
+        "for each of its people; or their number N (default: no end of them)",
+    )
+    add(
+        "--panel",
+        metavar="FILE|N",
+        help="the attacker knows the population by N other rows alone, or by the people of FILE, "
+        "or by the frequencies of sites in FILE.afreq (default: fully)",
+    )
+    add(
+        "--unmatched",
+        choices=("error", "omit"),
+        default="error",
+        help="columns that the panel lacks or cannot judge, and sites with swapped alleles: refuse "
+        "them (default), or leave out the former and count the latter as FILE does",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -146,6 +158,7 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
         "population": "--population",
         "sampling_rate": "--rate",
         "structure": "--covariance",
+        "unmatched": "--unmatched",
     }
     columns = None if options.columns is None else _options.names(options.columns, "--columns")
     labels: tuple[str, ...] = ()
@@ -165,6 +178,7 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
     from mialeak.means import mean_leakage
 
     population, inputs = _options.read_population(options, options.population, whole=True)
+    panel, beside = _options.read_population(options, options.panel, whole=True, frequencies=True)
     report = mean_leakage(
         frame,
         columns,
@@ -173,10 +187,11 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
         labels=labels,
         structure=options.covariance,
         population=population,
-        panel=options.panel,
+        panel=panel,
+        unmatched=options.unmatched,
         noise_std=options.noise_std,
         sampling_rate=options.rate,
         exact=options.exact,
         na=options.na,
     )
-    return report, [file, *inputs], origin
+    return report, [file, *inputs, *beside], origin
