@@ -249,3 +249,64 @@ def test_the_shell_takes_a_panel_of_people_or_frequencies(tmp_path, table, capsy
     assert "--panel must have each column" in capsys.readouterr().err
     assert main(["mean", str(table), "--panel", str(few), "--unmatched", "omit"]) == 0
     assert "29 used, 1 left out" in " ".join(capsys.readouterr().out.split())
+
+
+def test_each_group_is_judged_within_itself(tmp_path, capsys):
+    """By a table of samples as by a column of the table, and as a table for each group."""
+    rows = np.flatnonzero(np.isin(DATA.columns["superpopulation"], ["EUR", "EAS"]))[::3]
+    raw = write_raw(tmp_path / "t.raw", rows)
+    samples = tmp_path / "samples.tsv"
+    lines = [f"{NAMES[k]}\t{DATA.columns['superpopulation'][k]}" for k in rows[::-1]]
+    samples.write_text("\n".join(["sample\tgroup", *lines]) + "\n")
+    command = ["mean", str(raw), "--by", "group", "--samples", str(samples)]
+    assert main([*command, "--top", "4", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    highest, worst = [], []
+    for group, found in zip(("EAS", "EUR"), content["groups"], strict=True):
+        members = rows[DATA.columns["superpopulation"][rows] == group]
+        truth = mean_leakage(dict(zip(DATA.snps[:SNPS], COUNTS[members].T, strict=True)))
+        assert (found["group"], found["rows"]) == (group, members.size)
+        assert found["average"] == pytest.approx(truth.average, rel=1e-12)
+        assert found["highest"] == pytest.approx(truth.highest, rel=1e-12)
+        highest.append(truth.highest)
+        leaks = zip(truth.leakage.tolist(), np.flatnonzero(np.isin(rows, members)), strict=True)
+        worst += [(-leakage, int(row)) for leakage, row in leaks]
+    assert content["highest"] == pytest.approx(max(highest), rel=1e-12)
+    assert [row["row"] for row in content["riskiest"]] == [row for _, row in sorted(worst)[:4]]
+    assert main([*command, "--max-leakage", str(min(highest))]) == 2
+    assert "EAS" in capsys.readouterr().out
+    csv = tmp_path / "t.csv"
+    text = [f"{DATA.columns['superpopulation'][k]},{','.join(map(str, COUNTS[k]))}" for k in rows]
+    csv.write_text("\n".join([",".join(["group", *DATA.snps[:SNPS]]), *text]) + "\n")
+    assert main(["mean", str(csv), "--by", "group", "--json"]) == 0
+    same = json.loads(capsys.readouterr().out)["groups"]
+    assert [each["average"] for each in same] == [each["average"] for each in content["groups"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--samples", "FEW"], "--samples takes --by"),
+        (["--by", "group", "--samples", "FEW"], "must have each person of the table; 1 are absent"),
+        (["--by", "group", "--samples", "TWICE"], "must name each person once; 'p0' occurs twice"),
+        (["--by", "group", "--samples", "SMALL"], "groups of at least 3 rows; 'b' has 1"),
+        (["--by", "group", "--samples", "NONE"], "must give each row a group; row 3 has none"),
+        (["--by", "group", "--samples", "SMALL", "--panel", "9"], "--panel is not available with"),
+        (["--by", "group"], "'group'"),
+    ],
+)
+def test_groups_without_an_answer_are_refused(tmp_path, capsys, options, message):
+    table = ["FID IID PAT MAT SEX PHENOTYPE a_A b_C"]
+    table += [f"p{k} p{k} 0 0 0 -9 {k % 3} {k % 2}" for k in range(4)]
+    (tmp_path / "t.raw").write_text("\n".join(table) + "\n")
+    files = {
+        "FEW": "sample,group\np0,a\np1,a\np2,a\n",
+        "TWICE": "sample,group\np0,a\np0,a\np1,a\np2,a\np3,a\n",
+        "SMALL": "sample,group\np0,a\np1,a\np2,a\np3,b\n",
+        "NONE": "sample,group\np0,a\np1,a\np2,a\np3,\n",
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    words = [str(tmp_path / f"{word}.csv") if word in files else word for word in options]
+    assert main(["mean", str(tmp_path / "t.raw"), *words]) == 1
+    assert message in capsys.readouterr().err
