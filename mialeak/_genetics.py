@@ -33,8 +33,9 @@ __all__ = ["GenotypeTable", "read_genetics"]
 #: How a VCF and a PLINK file (site by site) begin, the mark of a BGZF block, and how BGZF ends.
 _VCF, _BED = b"##fileformat=VCF", b"\x6c\x1b\x01"
 _BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-#: Code of a missing genotype of bed-reader, and sites read at once.
-_NO_GENOTYPE, _SITES = -127, 4096
+#: Codes of a missing allele of cyvcf2 and of a missing genotype of bed-reader, and sites of .bed
+#: read at once.
+_NO_ALLELE, _NO_GENOTYPE, _SITES = -1, -127, 4096
 #: So many sites are named in a note.
 _NAMED = 3
 
@@ -170,13 +171,16 @@ def _vcf_sites(
                 kind = "multi-allelic" if site.ALT else "without an alternate allele"
             elif "GT" not in site.FORMAT:
                 kind = "without genotypes (GT)"
-            alleles = None if kind else site.genotype.array()[:, :-1]
-            if alleles is not None and (alleles.shape[1] != 2 or (alleles == -2).any()):
+            calls = None if kind else site.genotype.array()  # two alleles, and whether phased
+            least = 0 if calls is None else calls.min()
+            if calls is not None and (calls.shape[1] != 3 or least < _NO_ALLELE):
                 kind = "not diploid in all people"
-            if kind or alleles is None:
+            if kind or calls is None:
                 omitted[str(kind)] += 1
                 continue
-            counts = np.where((alleles < 0).any(axis=1), -1, alleles.sum(axis=1)).astype(np.int8)
+            counts = (calls[:, 0] + calls[:, 1]).astype(np.int8)
+            if least < 0:
+                counts[(calls[:, 0] < 0) | (calls[:, 1] < 0)] = -1
             yield Site(site.ID or "", site.CHROM, site.POS, site.ALT[0], site.REF), counts
 
     return people, sites()

@@ -125,7 +125,7 @@ def raw_sites(
 def _is_pair(counted: str, heterozygous: str) -> bool:
     """Whether two columns of a .raw file are of one site."""
     parts = _COLUMN.fullmatch(counted)
-    return bool(parts) and parts["name"] == heterozygous.removesuffix(_HET)  # type: ignore[index]
+    return parts is not None and parts["name"] == heterozygous.removesuffix(_HET)
 
 
 def _raw_site(file: TableFile, column: str) -> Site:
@@ -133,7 +133,7 @@ def _raw_site(file: TableFile, column: str) -> Site:
     if parts is None or parts["counted"] == "HET" or "," in (parts["other"] or ""):
         why = f"column {column!r} is not of the form SITE_ALLELE or SITE_ALLELE(/OTHER)"
         file.damaged("PLINK .raw", why)
-    return Site(column, "", 0, parts["counted"], parts["other"] or "")  # type: ignore[index]
+    return Site(column, "", 0, parts["counted"], parts["other"] or "")
 
 
 def _raw_rows(file: TableFile, opened: BinaryIO) -> Iterator[tuple[str, str, bytes]]:

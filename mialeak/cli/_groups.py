@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mialeak._arrays import listed
 from mialeak.cli import _options
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from mialeak._report.document import Document
     from mialeak.means import MeanReport
 
@@ -87,6 +86,8 @@ def groups_of(options: argparse.Namespace, frame: Any) -> dict[Any, npt.NDArray[
     for row, group in enumerate(groups):
         if group is None:
             raise ValueError(f"--by must give each row a group; row {row} has none")
+    import numpy as np
+
     places: dict[Any, list[int]] = {}
     for row, group in enumerate(groups):
         places.setdefault(group, []).append(row)
@@ -110,6 +111,8 @@ def _values(frame: Any, column: str) -> list[Any]:
 
 def rows_of(frame: Any, rows: npt.NDArray[np.intp]) -> Any:
     """Some rows of a table as the shell reads it."""
+    import numpy as np
+
     from mialeak._columns import Factor
 
     if not isinstance(frame, dict):
@@ -173,6 +176,8 @@ class GroupReports:
     @property
     def caveats(self) -> list[str]:
         """What the numbers rest on, cautions first."""
+        from mialeak._arrays import listed
+
         law = (
             "Asymptotic: the limit for many rows. Each row is judged within its group, by the mean "
             "and covariance of the others of the group, as if these were known."

@@ -173,7 +173,7 @@ def reference_panel(
     if constant:
         problems[_CONSTANT] = constant
     _require_judged(problems, swapped, omit, bool(varied.any()))
-    omitted = {name for names in problems.values() for name in names}
+    omitted = {name for each in problems.values() for name in each}
     names = [name for name in kept if name not in omitted]
     swapped &= set(names)
     notes = tuple(_notes(problems, swapped, len(names), moving))
