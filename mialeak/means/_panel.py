@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -173,8 +174,8 @@ def reference_panel(
     if constant:
         problems[_CONSTANT] = constant
     _require_judged(problems, swapped, omit, bool(varied.any()))
-    omitted = {name for each in problems.values() for name in each}
-    names = [name for name in kept if name not in omitted]
+    without = set(chain.from_iterable(problems.values()))
+    names = [name for name in kept if name not in without]
     swapped &= set(names)
     notes = tuple(_notes(problems, swapped, len(names), moving))
     if made.release is None:
