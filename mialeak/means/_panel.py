@@ -145,9 +145,9 @@ def reference_panel(
         and `omit` is False.
     """
     if release.categories:
-        names = listed([column.name for column in release.categories])
+        words = listed([column.name for column in release.categories])
         unsupported(
-            "panel", f"for categories ({names})", "a panel judges numbers", "Exclude these columns"
+            "panel", f"for categories ({words})", "a panel judges numbers", "Exclude these columns"
         )
     columns = [column.name for column in release.columns]
     if isinstance(table, GenotypeTable) and isinstance(panel, GenotypeTable):
