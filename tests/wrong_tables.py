@@ -430,7 +430,7 @@ TABLE_CALLS = [
         Call(
             f"a lazy table of counts {how}, by one of its columns",
             lambda how=how: lazily(how),
-            [f"{how or 'frame'} must have one row a person", "column 'n'"],
+            [f"{how or 'table'} must have one row a person", "column 'n'"],
         )
         for how in ("", "population")
     ),
