@@ -64,6 +64,18 @@ PERSONS = [1000 + k // 3 for k in range(120)]
 FILLED = ["9.969209968386869e36"] * 2
 
 MEANS = [
+    *(
+        Shell(
+            f"a cross-tabulation of shares of {of}",
+            "table t.csv",
+            ["cross-tabulation: no two rows agree in 'dept'", "shares that sum to 1 or to 100"],
+            {"t.csv": csv(["dept", "f", "m"], "ABCD", *shares)},
+        )
+        for of, shares in (
+            ("each row", ([0.47, 0.51, 0.25, 0.5], [0.53, 0.49, 0.75, 0.5])),
+            ("the whole", ([11.2, 14.1, 9.0, 20.4], [8.3, 12.5, 19.3, 5.2])),
+        )
+    ),
     Shell(
         "NA of R's whole numbers, as bridges pass it on",
         "table t.csv",

@@ -243,7 +243,8 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     A table of counts has a column of whole numbers with the name of a count, and next to no two
     rows that agree in all other columns; a table of shares has a column of fractions that sum to 1
     or to 100.  In a cross-tabulation no two rows agree in the first column, and all others, at
-    least two, hold whole numbers or what stands for one that is not published.
+    least two, hold whole numbers or what stands for one that is not published, or shares of their
+    rows or of the whole.
     """
     rows = len(next(iter(factors.values())).codes)
     if rows < 2 or len(factors) < 2:
@@ -262,7 +263,14 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
         and _are_categories(factors[first])
         and all(holds_counts(factors[name], strict=True) for name in others_names)
     ):
-        _refuse_crosstab(first)
+        _refuse_crosstab(first, "all other columns hold whole numbers")
+    if (
+        len(others_names) >= 2
+        and rows <= _MOST_SHARES
+        and _are_categories(factors[first])
+        and _are_shares([factors[name] for name in others_names])
+    ):
+        _refuse_crosstab(first, "the other columns are shares that sum to 1 or to 100")
 
 
 def count_column(factors: dict[Any, Factor]) -> Any:
@@ -345,6 +353,22 @@ def _sums_to_whole(factor: Factor) -> bool:
     return any(abs(values.sum() / whole - 1.0) <= _ROUNDING for whole in (1.0, 100.0))
 
 
+def _are_shares(factors: list[Factor]) -> bool:
+    """Whether they are fractions of at least 0 whose sums, of rows or in all, are 1 or 100."""
+    numbers = [numbers_of(factor) for factor in factors]
+    if any(each is None for each in numbers):
+        return False
+    columns = np.array([x[each.codes] for x, each in zip(numbers, factors, strict=True)])  # type: ignore[index]
+    if not (columns >= 0.0).all() or (columns == np.floor(columns)).all():
+        return False
+    sums = columns.sum(axis=0)
+    return any(
+        bool((np.abs(each / whole - 1.0) <= _ROUNDING).all())
+        for each in (sums, sums.sum())
+        for whole in (1.0, 100.0)
+    )
+
+
 def _is_unpublished(value: Any) -> bool:
     """Whether it stands for a count in a published table, though it is no number."""
     text = str(value).strip()
@@ -384,10 +408,10 @@ def _refuse_shares(name: Any) -> NoReturn:
     invalid("table", rule, remedy="Pass the table of counts, with counts='n' for their column")
 
 
-def _refuse_crosstab(first: Any) -> NoReturn:
+def _refuse_crosstab(first: Any, others: str) -> NoReturn:
     rule = (
         f"have one row a person; it looks like a cross-tabulation: no two rows agree in {first!r}, "
-        "and all other columns hold whole numbers"
+        f"and {others}"
     )
     remedy = (
         f"Write one row a cell (pandas: frame.melt({first!r}, value_name='n')) and pass "
