@@ -119,7 +119,8 @@ class GradientSketch:
     are sketches of the same rows of float64, which are summed in one order.  On another device than
     the CPU sums are in the precision of the model, in any order.
 
-    **Cost.**  One pass: 2.5 ms for a gradient of 1e6 entries; 5 bytes a column are held.
+    **Cost.**  One pass: 2.6 ms for a gradient of 1e6 entries, 5.6 ms from its factors, 0.13 s for
+    the sketch itself, on one core; 5 bytes a column are held.
 
     Examples
     --------
