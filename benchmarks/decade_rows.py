@@ -57,6 +57,14 @@ def hypergeometric(low: int, size: int) -> tuple[np.ndarray, ...]:
     )
 
 
+def deviation(N: np.ndarray, K: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The mean absolute deviation by the closed form and SciPy's probability."""
+    from scipy import stats
+
+    m = np.floor(n * K / N) + 1
+    return 2 * m * (N - K - n + m) / N * stats.hypergeom.pmf(m, N, K, n)
+
+
 def added(*columns: np.ndarray) -> object:
     return np.add(columns[-2], columns[-1])
 
@@ -88,9 +96,11 @@ def kernel_rows() -> Iterator[Row]:
             h, *law = hypergeometric(decade, COUNT)
             columns = law if name == "hypergeom_mad" else [h, *law]
             other = None
-            if name != "hypergeom_mad" and decade <= SCIPY_HYPERGEOMETRIC:
-                few = [column[:FEW] for column in (h, law[0], law[1], law[2])]
-                other = partial(getattr(stats.hypergeom, name.split("_")[1]), *few)
+            if decade <= SCIPY_HYPERGEOMETRIC:
+                few = [column[:FEW] for column in columns]
+                quantity = name.split("_")[1]
+                form = deviation if quantity == "mad" else getattr(stats.hypergeom, quantity)
+                other = partial(form, *few)
             label = f"`{name}`, N = 1e{decade}"
             yield Row(label, COUNT, partial(ours, *columns), other, FEW, partial(added, *columns))
 

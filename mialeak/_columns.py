@@ -349,7 +349,7 @@ def each_factor(
     *,
     exclude: Any = None,
     missing: Any = (),
-    argument: str = "frame",
+    argument: str = "table",
     chosen_by: str = "columns",
 ) -> Iterator[tuple[Any, Factor]]:
     """The chosen columns (all, for None, but those to `exclude`) of a table, one at a time.
@@ -439,7 +439,7 @@ def choose_columns(
     exclude: Any = None,
     *,
     argument: str = "columns",
-    table: str = "frame",
+    table: str = "table",
 ) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
 

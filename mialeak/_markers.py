@@ -57,8 +57,18 @@ _ABOVE = frozenset(10.0**length - k for length in range(2, 11) for k in (1, 2, 3
     float(f"{10**length - 1}.{'9' * decimals}") for length in range(2, 6) for decimals in (1, 2)
 }
 _FACTOR = 2.0
+#: What programs write for a missing number: the ends of whole numbers of 16, 32 and 64 bits (-2**31
+#: is NA of R's integers, if a bridge passes the memory on; -2**63 is that of NumPy's dates), the
+#: dots of Stata, the fill values of netCDF, and the ends of floats.
+_OF_PROGRAMS = (
+    *(sign for bits in (16, 32, 64) for sign in (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1.0)),
+    *(65535.0, 2.0**32 - 1.0, 2.0**64),
+    *(32741.0, 2147483621.0, 2.0**127, 2.0**1023),
+    *(9.969209968386869e36, 1e20, 1e30, -1e30, 1e31, -1e31),
+    *(sign * float(np.finfo(kind).max) for kind in ("f4", "f8") for sign in (-1.0, 1.0)),
+)
 #: All of them.
-MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE))
+MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE), *sorted(_OF_PROGRAMS))
 #: Numbers that mark a missing value nearer to the others, if they are the largest or the smallest
 #: and occur in several rows: those above, and 77, 88, 777, ...
 _REPEATED = _ABOVE | {float(digit * (10**k - 1) // 9) for digit in (7, 8) for k in range(2, 11)}
@@ -253,10 +263,17 @@ def _candidates(factor: Factor, shown: IntArray) -> list[int]:
 
 def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     """The codes of the numbers that stand far from all others; NaN is no number."""
-    numbers = values[np.isfinite(values)]
+    numbers = np.unique(values[np.isfinite(values)])
     if numbers.size < 3:
         return []
-    numbers = np.unique(numbers)
+    of_programs = np.isin(numbers, _OF_PROGRAMS)
+    if of_programs.any() and not of_programs.all():
+        largest = max(np.abs(numbers[~of_programs]).max(), 1.0)
+        written = numbers[of_programs & (np.abs(numbers) > _FAR * largest)]
+        if written.size:
+            others = np.where(np.isin(values, written), np.nan, values)
+            codes = [int(np.flatnonzero(values == number)[0]) for number in written]
+            return codes + _far_off(others, shown)
     low, high = 0, numbers.size
     while high - low > 1 and numbers[low] in _BELOW:
         low += 1

@@ -309,8 +309,43 @@ INLINE vd mad_of_many(const population *at) {
     return vsqrt(square) * exp_moderate(remainders - delta * drop, lost);
 }
 
+/* C(a, b) for whole a below MIAL_PASCAL_ROWS, 0 <= b <= a. */
+INLINE vd choose(vd a, vd b) {
+    return look_up(mial_pascal, 0.25 * ((a + 1.0) * (a + 1.0)) + vmin(b, a - b));
+}
+
+/* N < MIAL_PASCAL_ROWS: 2 K (N-K)/N C(K-1, m-1) C(N-K-1, n-m)/C(N, n), m = floor(mean) + 1.  The
+ * floor is exact: n K + 1/2 is at least 1/2 away from a multiple of N. */
+INLINE vd mad_of_table(vd N, vd K, vd n) {
+    vd unmarked = N - K, mean = floor_positive((n * K + 0.5) / N);
+    vd ways = choose(K - 1.0, mean) * choose(unmarked - 1.0, (n - 1.0) - mean);
+    return (2.0 * K * unmarked * ways) / (N * choose(N, n));
+}
+
+/* N >= MIAL_PASCAL_ROWS. */
+INLINE vd mad_of_series(vd N, vd K, vd n) {
+    vd zero = all(0.0), value = zero;
+    population at = fold(N, K, n, &zero);
+    vi few = eq(at.whole, all(0.0)) | (eq(at.whole, all(1.0)) & eq(at.part, all(0.0)));
+    if (any(few)) {
+        population rare = at; /* 1 < mean would leave the range of G */
+        rare.n = pick(few, at.n, all(1.0));
+        rare.whole = pick(few, at.whole, all(0.0));
+        rare.part = pick(few, at.part, at.K);
+        value = mad_of_few(&rare);
+    }
+    if (any(~few)) {
+        population wide = {pick(few, all(12.0), at.N), pick(few, all(6.0), at.K),
+                           pick(few, all(6.0), at.n), pick(few, all(3.0), at.whole),
+                           pick(few, all(0.0), at.part), at.falls};
+        value = pick(few, value, mad_of_many(&wide));
+    }
+    return value;
+}
+
 /*
- * E|H - mean| = 2 m (N-K-n+m)/N P(H = m), m = floor(mean) + 1; inputs (N, K, n).
+ * E|H - mean| = 2 m (N-K-n+m)/N P(H = m), m = floor(mean) + 1; inputs (N, K, n).  Populations below
+ * MIAL_PASCAL_ROWS take three coefficients from a table, and a sixth of the time.
  * Measured: 3 eps.
  */
 static size_t hypergeom_mad(size_t count, const double *const *inputs, double *out) {
@@ -321,30 +356,26 @@ static size_t hypergeom_mad(size_t count, const double *const *inputs, double *o
         load_columns(columns, 3, inputs, start, size);
         for (size_t i = 0; i < size; i += MIAL_LANES) {
             vd N = load(columns[0] + i), K = load(columns[1] + i), n = load(columns[2] + i);
-            vi missing = is_nan(N) | is_nan(K) | is_nan(n);
-            vi bad = ~domain_population(N, K, n) & ~missing;
-            if (any(bad))
-                invalid += count_lanes(bad, i, size);
-            vi sure = is_sure(N, K, n), done = bad | missing | sure;
-            vd zero = all(0.0), two = all(2.0);
-            population at = fold(pick(done, all(4.0), N), pick(done, two, K), pick(done, two, n), &zero);
-            vi few = eq(at.whole, all(0.0)) | (eq(at.whole, all(1.0)) & eq(at.part, all(0.0)));
+            vi fine = domain_population(N, K, n), sure = is_sure(N, K, n);
+            vi small = lt(N, all((double)MIAL_PASCAL_ROWS)), done = ~fine | sure;
             vd value = all(0.0);
-            if (any(few)) {
-                population rare = at; /* 1 < mean would leave the range of G */
-                rare.n = pick(few, at.n, all(1.0));
-                rare.whole = pick(few, at.whole, all(0.0));
-                rare.part = pick(few, at.part, at.K);
-                value = mad_of_few(&rare);
+            if (any(small & ~done)) {
+                vi other = ~small | done;
+                value = mad_of_table(pick(other, all(2.0), N), pick(other, all(1.0), K),
+                                     pick(other, all(1.0), n));
             }
-            if (any(~few)) {
-                population wide = {pick(few, all(12.0), at.N), pick(few, all(6.0), at.K),
-                                   pick(few, all(6.0), at.n), pick(few, all(3.0), at.whole),
-                                   pick(few, all(0.0), at.part), at.falls};
-                value = pick(few, value, mad_of_many(&wide));
+            if (any(~small & ~done)) {
+                vi other = small | done;
+                vd series = mad_of_series(pick(other, all(400.0), N), pick(other, all(200.0), K),
+                                          pick(other, all(200.0), n));
+                value = pick(small, value, series);
             }
             value = pick(sure, all(0.0), value);
-            store(columns[0] + i, pick(bad | missing, all((double)NAN), value));
+            if (any(~fine)) {
+                invalid += count_lanes(~fine & ~(is_nan(N) | is_nan(K) | is_nan(n)), i, size);
+                value = pick(fine, value, all((double)NAN));
+            }
+            store(columns[0] + i, value);
         }
         memcpy(out + start, columns[0], size * sizeof *out);
     }

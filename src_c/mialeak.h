@@ -25,6 +25,7 @@ enum {
     MIAL_MOST_CELLS = 64,     /* cells of enumeration.h */
     MIAL_MOST_WORDS = 65536,  /* words of an alias table: the other number of one has 16 bits */
     MIAL_CHAIN_STATES = 10,   /* sums of chains.h: pairs of values of a person, one of them twice */
+    MIAL_PASCAL_ROWS = 101,   /* of the triangle of pascal.c: its half fits the first-level cache */
 };
 
 /*
@@ -55,6 +56,9 @@ enum {
  * and is not counted.  `out` may be one of the inputs.
  */
 typedef size_t mial_elementwise(size_t count, const double *const *inputs, double *out);
+
+/* Half of Pascal's triangle: pascal.c. */
+extern const double mial_pascal[];
 
 /* An elementwise function by name.  A letter for each input: w whole number, r real number. */
 typedef struct {

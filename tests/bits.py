@@ -32,7 +32,7 @@ __all__ = [
 PROMISED = {
     "chains_digest": "44fa38f47b2328f735870c4d4eef05b573d9c58a5525be51603f428f594934d5",
     "digest": "2ab3ad2de37da1857c69cead2ca5b068a30ed98f11fe3e0f887813f457d5632a",
-    "hypergeometric_digest": "b523efff9a5472f429e2633cdb29581e59bfa195d706a7dd95c0112efb2d045b",
+    "hypergeometric_digest": "15d6f86497e19edd633a95f6b5050e74948585771f956313bcef4ffa872ba774",
     "rooms_digest": "142d4cc459eee42393d6f4103587171582c31414579da2459446026c926a449e",
 }
 

@@ -249,6 +249,12 @@ def halves(rng: np.random.Generator, size: int) -> Columns:
     return N, *near
 
 
+def end_of_table(rng: np.random.Generator, size: int) -> Columns:
+    """The last populations whose coefficients are in a table, and the next."""
+    N = rng.integers(98, 104, size) * 1.0
+    return N, *(np.ceil(rng.random(size) * (N - 1)) for _ in "Kn")
+
+
 def _counted(draw, reach: float):
     """The same laws with a count at most so many standard deviations from the mean."""
 
@@ -334,13 +340,14 @@ CASES = (
         mad,
         laws,
         (
+            Region("N up to 100", lambda N, K, n: N <= 100, 4.0),
             Region("mean below 1", lambda N, K, n: _smaller_mean(N, K, n) < 1, 4.0),
             Region("mean 1 or more, N < 2^32", lambda N, K, n: N < 2**32, 4.0),
             Region("mean 1 or more, N >= 2^32", _everywhere, 4.0),
         ),
         0.0,
         2.0**-1021,
-        _SEAMS,
+        {**_SEAMS, "N at 100": end_of_table},
         tuple((law, 0.0) for law in _SURE),
         FAMILY,
         stored=5_000,

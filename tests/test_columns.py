@@ -237,10 +237,10 @@ def test_columns_are_chosen_in_the_order_asked_for(columns, chosen):
             "columns must name each column once; got columns[2] = 'age'",
         ),
         (NAMES, [], "columns must name at least one column"),
-        ([], None, "frame must have at least one column"),
+        ([], None, "table must have at least one column"),
     ],
 )
 def test_wrong_columns_are_refused_and_the_near_ones_named(names, columns, message):
-    with pytest.raises(ValueError, match=r"^(columns|frame) must") as caught:
+    with pytest.raises(ValueError, match=r"^(columns|table) must") as caught:
         choose_columns(names, columns)
     assert str(caught.value) == message

@@ -55,6 +55,18 @@ def test_small_populations_are_those_of_exact_fractions(N):
             assert agrees(over[i], whole, 10), (k, N, K, n)
 
 
+@pytest.mark.parametrize("N", [57, 100, 101])
+def test_every_deviation_on_both_sides_of_the_table_is_that_of_whole_numbers(N):
+    """100 is the last population whose coefficients are in a table."""
+    marked, drawn = (each.ravel() for each in np.mgrid[1:N, 1:N])
+    got = special.hypergeom_mad(N, marked, drawn).tolist()
+    row = [[math.comb(a, b) for b in range(a + 1)] for a in range(N + 1)]
+    for value, K, n in zip(got, marked.tolist(), drawn.tolist(), strict=True):
+        support = range(max(0, K + n - N), min(K, n) + 1)
+        total = sum(abs(h * N - n * K) * row[K][h] * row[N - K][n - h] for h in support)
+        assert agrees(value, Fraction(total, N * row[N][n]), 3), (N, K, n)
+
+
 def test_excess_is_that_of_ball_arithmetic():
     columns = truth.with_count(np.random.default_rng(8), 300)
     c = columns[0] + np.random.default_rng(9).random(300) - 0.5

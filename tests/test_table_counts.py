@@ -219,7 +219,7 @@ def test_what_only_resembles_a_cross_tabulation_is_counted(table):
         (COUNTED, {"counts": "N"}, r"counts must be a column of the table; got counts = 'N'. Did"),
         (COUNTED, {"counts": True}, "counts must be a column of the table; got counts = True"),
         (COUNTED, {"counts": "n", "exclude": ["n"]}, "counts must be a column of the table"),
-        ({"n": [1, 2]}, {"counts": "n"}, "frame must have at least one column beside the counts"),
+        ({"n": [1, 2]}, {"counts": "n"}, "table must have at least one column beside the counts"),
         (COUNTED, {"counts": "n", "columns": ["n"]}, "at least one column beside the counts"),
     ],
 )

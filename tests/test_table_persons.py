@@ -231,12 +231,12 @@ def test_the_report_names_persons_by_their_rows(tmp_path, capsys):
         ),
         ({"columns": ["person", "ward"]}, ValueError, "person must be left out of the columns"),
         (
-            {"frame": {**VISITS, "person": ["a", "a", None, "b", None]}},
+            {"table": {**VISITS, "person": ["a", "a", None, "b", None]}},
             ValueError,
             "person must name the person of each row; it is missing in 2 of them, the first 2",
         ),
         (
-            {"frame": {**VISITS, "person": list("abcde")}},
+            {"table": {**VISITS, "person": list("abcde")}},
             ValueError,
             "person must name the person of each row, of whom one has several; each has one row",
         ),
@@ -249,9 +249,9 @@ def test_the_report_names_persons_by_their_rows(tmp_path, capsys):
     ],
 )
 def test_what_has_no_answer_for_persons_is_refused(options, error, message):
-    options = {"frame": VISITS, "person": "person"} | options
+    options = {"table": VISITS, "person": "person"} | options
     with pytest.raises(error, match=re.escape(message)):
-        table_leakage(options.pop("frame"), **options)
+        table_leakage(options.pop("table"), **options)
 
 
 def test_persons_of_several_waves_bear_no_caution():

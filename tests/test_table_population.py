@@ -158,23 +158,23 @@ def test_adult_as_its_own_register():
     [
         (
             {"population": {name: values[1:] for name, values in REGISTER.items()}, "n": 3}
-            | {"frame": {"age": [30, 30, 30], "sex": ["f", "f", "f"]}},
+            | {"table": {"age": [30, 30, 30], "sex": ["f", "f", "f"]}},
             ValueError,
             "population must have at least as many people as the table has rows in every cell; it "
             "has 2 in that of row 0 of the table, which has 3. Every row of the table must be one",
         ),
         (
-            {"frame": {"age": [31], "sex": ["f"]}},
+            {"table": {"age": [31], "sex": ["f"]}},
             ValueError,
             "of the table, which has 1. It has no such value in column 'age'",
         ),
         (
-            {"frame": {"age": ["30"], "sex": ["f"]}},
+            {"table": {"age": ["30"], "sex": ["f"]}},
             ValueError,
             "It has no such value in column 'age', but one of another type: convert the column",
         ),
         ({"n": 10}, ValueError, "n must be at most 9, one less than the people"),
-        ({"frame": REGISTER}, ValueError, "population must hold more people than the table has"),
+        ({"table": REGISTER}, ValueError, "population must hold more people than the table has"),
         (
             {"population": {"age": [30]}},
             ValueError,
@@ -199,7 +199,7 @@ def test_adult_as_its_own_register():
         ({"strata": "town"}, ValueError, "strata must name one of the columns that are counted"),
         ({"strata": "sex", "n": 3}, ValueError, "n must be left out with strata, whose sizes are"),
         (
-            {"frame": {"age": [30, 52], "sex": ["f", "f"]}, "strata": "sex"},
+            {"table": {"age": [30, 52], "sex": ["f", "f"]}, "strata": "sex"},
             ValueError,
             "population must have no people of the stratum 'm' of column 'sex', of which the table "
             "has no row; it has 5. Leave them out",
@@ -211,7 +211,7 @@ def test_adult_as_its_own_register():
         ),
         (
             {
-                "frame": {"age": [30, 60, 41, 52], "sex": ["f", "m", "m", "f"]},
+                "table": {"age": [30, 60, 41, 52], "sex": ["f", "m", "m", "f"]},
                 "strata": "age",
             },
             ValueError,
@@ -242,9 +242,9 @@ def test_adult_as_its_own_register():
     ],
 )
 def test_what_is_no_register_of_the_table_is_refused(options, error, message):
-    options = {"frame": SAMPLE, "population": REGISTER} | options
+    options = {"table": SAMPLE, "population": REGISTER} | options
     with pytest.raises(error, match=re.escape(message)):
-        table_leakage(options.pop("frame"), **options)
+        table_leakage(options.pop("table"), **options)
 
 
 def test_the_report_names_what_is_exact_and_hides_the_values_of_persons():

@@ -178,7 +178,7 @@ MISSING = {
 )
 def test_missing_values_are_refused_counted_or_dropped(frame):
     message = (
-        "frame must have no missing values; there are 2 in column 'a', 1 in column 'b'. "
+        "table must have no missing values; there are 2 in column 'a', 1 in column 'b'. "
         "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
     )
     with pytest.raises(ValueError, match="missing") as caught:
@@ -247,7 +247,7 @@ def test_without_missing_values_the_three_ways_agree():
             {"a": [1, 2]},
             {"margins": ["a"]},
             ValueError,
-            "frame must have at least 3 rows for margins, not 2",
+            "table must have at least 3 rows for margins, not 2",
         ),
         (
             pd.DataFrame({"a": pd.cut([1, 2, 3, 4], 2)}),
@@ -256,14 +256,14 @@ def test_without_missing_values_the_three_ways_agree():
             "column 'a' must hold single values, not struct<left: double, right: double>. "
             "Convert it to strings first",
         ),
-        ({}, {}, ValueError, "frame must have at least one column"),
-        ({"a": []}, {}, ValueError, "frame must have at least one row"),
-        (pd.DataFrame({"a": []}), {}, ValueError, "frame must have at least one row"),
+        ({}, {}, ValueError, "table must have at least one column"),
+        ({"a": []}, {}, ValueError, "table must have at least one row"),
+        (pd.DataFrame({"a": []}), {}, ValueError, "table must have at least one row"),
         (
             {"a": [None]},
             {"na": "drop"},
             ValueError,
-            "frame must have at least one row without a missing value",
+            "table must have at least one row without a missing value",
         ),
         (
             {"a": [1, 2], "b": [1, 2, 3]},
@@ -288,28 +288,28 @@ def test_without_missing_values_the_three_ways_agree():
             pd.DataFrame([[1, 2]], columns=["a", "a"]),
             {},
             ValueError,
-            "frame must have no two columns of one name (Expected unique column names, "
+            "table must have no two columns of one name (Expected unique column names, "
             "got: - 'a' 2 times)",
         ),
         (
             [1, 2],
             {},
             TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a list. "
+            "table must be a pandas, polars or pyarrow table or a dict, not a list. "
             "Pass a dict of its columns",
         ),
         (
             np.zeros((2, 2)),
             {},
             TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a ndarray. "
+            "table must be a pandas, polars or pyarrow table or a dict, not a ndarray. "
             "Pass a dict of its columns",
         ),
         (
             pd.Series([1, 2]),
             {},
             TypeError,
-            "frame must be a pandas, polars or pyarrow table or a dict, not a Series. "
+            "table must be a pandas, polars or pyarrow table or a dict, not a Series. "
             "Of a Series of counts call reset_index(name='n'), and pass counts='n'",
         ),
         (
@@ -357,7 +357,7 @@ def test_a_missing_extra_is_named_with_its_command(monkeypatch, package):
     with pytest.raises(ImportError) as caught:
         table_leakage(pd.DataFrame(SMALL))
     assert str(caught.value) == (
-        "frame is a DataFrame, which takes narwhals and pyarrow "
+        "table is a DataFrame, which takes narwhals and pyarrow "
         '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
     )
 

@@ -313,6 +313,7 @@ class TestOptimizers:
     def test_the_rate_is_that_of_the_optimizer(self):
         sgd = torch.optim.SGD(line().parameters(), lr=0.25)
         assert batch_gradient([1.0], [0.5], optimizer=sgd).tolist() == [2.0]
+        assert batch_gradient([1.0], [0.5], sgd).tolist() == [2.0]
         assert batch_gradient([1.0], [0.5], 0.5, optimizer=sgd).tolist() == [1.0]
 
     @pytest.mark.parametrize("optimizer", ["adam", torch.optim.SGD, 0.1])

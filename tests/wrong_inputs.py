@@ -61,8 +61,16 @@ def coded(code):
 AGES = [20 + k * 7 % 50 for k in range(120)]
 INCOMES = [20_000 + k * k * 37 % 40_000 for k in range(120)]
 PERSONS = [1000 + k // 3 for k in range(120)]
+FILLED = ["9.969209968386869e36"] * 2
 
 MEANS = [
+    Shell(
+        "the fill value of netCDF beside measures below zero",
+        "mean t.csv",
+        ["'9.969209968386869e36' is counted", "in 2 rows of column 'change'", "--missing 9.96"],
+        {"t.csv": csv(["age", "change"], AGES, [*(40 - x for x in AGES[2:]), *FILLED])},
+        cautioned=True,
+    ),
     Shell(
         "noise in dollars, which counts standard deviations",
         "mean t.csv --noise-std 500 --max-leakage 0.01",

@@ -17,6 +17,7 @@ cdef extern from "mialeak.h" nogil:
         MIAL_MOST_CELLS
         MIAL_MOST_WORDS
         MIAL_CHAIN_STATES
+        MIAL_PASCAL_ROWS
         MIAL_LANE
         MIAL_TILTED_SHIFT
         MIAL_TILTED_TOTAL

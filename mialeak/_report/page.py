@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
-import importlib.resources
 import io
 import json
 import platform
@@ -106,7 +105,7 @@ def pictures_of(figure: Figure, alts: Sequence[str]) -> list[Picture]:
 
 
 def render_page(
-    document: Document,
+    document: Document | None,
     origin: Origin | None = None,
     *,
     title: str,
@@ -115,12 +114,15 @@ def render_page(
     pictures: Sequence[Picture] = (),
     source: str = "",
     compared: Sequence[str] = WORLDS,
+    template: str = "page.html",
+    **more: Any,
 ) -> str:
     """The page as HTML.
 
     Parameters
     ----------
-    document : Document
+    document : Document or None
+        None for a page that has no answer yet.
     origin : Origin, optional
         What the report was made from, if the shell made it.
     title : str
@@ -134,6 +136,10 @@ def render_page(
         Whom to thank for the data.
     compared : sequence of str
         What the numbers compare, a sentence or two each.
+    template : str
+        A file beside this one: the page itself, or one that extends it.
+    **more
+        What such a template takes.
 
     Raises
     ------
@@ -145,15 +151,18 @@ def render_page(
     except ImportError as error:
         raise ImportError('a page takes Jinja2: pip install "mialeak[report]"') from error
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.tests |= {
         "pairs": lambda part: isinstance(part, Pairs),
         "table": lambda part: isinstance(part, Table),
         "notes": lambda part: isinstance(part, Notes),
     }
-    text = importlib.resources.files("mialeak._report").joinpath("page.html").read_text("utf-8")
-    return environment.from_string(text).render(
+    return environment.get_template(template).render(
         document=document,
         origin=origin,
         title=title,
@@ -163,6 +172,7 @@ def render_page(
         source=source,
         compared=compared,
         versions=_versions(),
+        **more,
     )
 
 

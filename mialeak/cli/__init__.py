@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from mialeak._version import __version__
-from mialeak.cli import _output, audit, curve, mean, release, table, verify
+from mialeak.cli import _output, app, audit, curve, mean, release, table, verify
 
 __all__ = ["main"]
 
@@ -74,7 +74,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # escape what the terminal cannot write
             stream.reconfigure(errors="backslashreplace")
-    options = argparse.Namespace()
+    code, line = _run(argv, argparse.Namespace())
+    if line:
+        print(line, file=sys.stderr)
+    return code
+
+
+def _run(argv: Sequence[str] | None, options: argparse.Namespace) -> tuple[int, str]:
+    """The exit code of a command, and the line that states what is wrong with it."""
     try:
         _parse(argv, options)
         _output.check_files(options)
@@ -84,15 +91,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has closed the pipe: write nothing more, not even when Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _ERROR
+        return _ERROR, ""
     except KeyboardInterrupt:
-        print("mialeak: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        return _INTERRUPTED, "mialeak: interrupted"
     except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         message = _output.as_typed(error, getattr(options, "typed", {}))
-        print(f"mialeak: error: {_output.shortened(message)}", file=sys.stderr)
-        return _ERROR
-    return code
+        return _ERROR, f"mialeak: error: {_output.shortened(message)}"
+    return code, ""
 
 
 def _parse(argv: Sequence[str] | None, options: argparse.Namespace) -> None:
@@ -120,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_parser(commands)
     curve.add_parser(commands)
     verify.add_parser(commands)
+    app.add_parser(commands, _run)
     _add_info(commands)
     return parser
 

@@ -251,7 +251,7 @@ def one_table(options: argparse.Namespace, command: str) -> None:
             f"{command} takes a FILE or --example, one of them (see mialeak {command} --help)"
         )
     options.typed = {
-        "frame": options.file or f"--example {options.example}",
+        "table": options.file or f"--example {options.example}",
         "columns": "--columns",
         "delimiter": "--delimiter",
         "exclude": "--exclude",

@@ -53,7 +53,7 @@ _CAUTIONED = (
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"argv", "run", "typed", "html", "plot", "json", "certificate"}
+_NOT_SETTINGS = {"app", "argv", "run", "typed", "html", "plot", "json", "certificate"}
 
 
 def check_files(options: argparse.Namespace) -> None:
@@ -151,13 +151,14 @@ def give(
     document = replace(document, cautions=[in_shell(each) for each in document.cautions])
     if "caveats" in content:
         content["caveats"] = [in_shell(each) for each in content["caveats"]]
-    if options.plot or options.html:
+    shown_in = getattr(options, "app", None)
+    if options.plot or options.html or shown_in:
         from mialeak._report.report import drawn
 
         figure = drawn(panels) if panels else None
         if options.plot and figure:
             figure.savefig(options.plot, dpi=_DOTS)
-        if options.html:
+        if options.html or shown_in:
             from mialeak._report.page import WORLDS, pictures_of, render_page
 
             page = render_page(
@@ -169,8 +170,12 @@ def give(
                 pictures=pictures_of(figure, [each.alt for each in panels]) if figure else [],
                 source=source,
                 compared=compared or WORLDS,
+                **(shown_in.template if shown_in else {}),
             )
-            Path(options.html).write_text(page, encoding="utf-8")
+            if options.html:
+                Path(options.html).write_text(page, encoding="utf-8")
+            if shown_in:
+                shown_in.page = page
     if options.json:
         print_json(schema, content)
     else:

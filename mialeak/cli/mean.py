@@ -146,7 +146,6 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
         "population": "--population",
         "sampling_rate": "--rate",
         "structure": "--covariance",
-        "table": options.typed["frame"],
     }
     columns = None if options.columns is None else _options.names(options.columns, "--columns")
     labels: tuple[str, ...] = ()

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from mialeak.tables import TableReport
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EXAMPLES", "add_parser", "run"]
 
 #: The tables that ship with mialeak, and the columns of each that an outsider may know.
-_EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
+EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
 
 #: Bytes of a file up to which the columns that are not asked for are read too.
 _SMALL = 2**22
@@ -105,7 +105,7 @@ def add_parser(commands: Any) -> None:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    _options.add_table_options(add, _EXAMPLES)
+    _options.add_table_options(add, EXAMPLES)
     add("--columns", metavar="A,B,C", help="columns to count by (default: all of FILE)")
     _options.add_exclude(add)
     _add_counts(add)
@@ -373,7 +373,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
 
     example = getattr(datasets, f"load_{options.example}")()
     if columns is None and margins is None:
-        columns = _EXAMPLES[options.example]
+        columns = EXAMPLES[options.example]
     origin = f"Table from {example.source} ({example.licence})"
     return example.columns, columns, margins, example.file, origin
 

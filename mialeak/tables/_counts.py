@@ -290,7 +290,7 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
         return
     rule = f"hold its categories in columns; its index has the name {listed(names)}"
     remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
-    invalid("frame", rule, remedy=remedy)
+    invalid("table", rule, remedy=remedy)
 
 
 def cautions_of_index(frame: Any) -> list[str]:
@@ -366,7 +366,7 @@ def _are_categories(factor: Factor) -> bool:
     return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
 
 
-def refuse_counted(name: Any, argument: str = "frame") -> NoReturn:
+def refuse_counted(name: Any, argument: str = "table") -> NoReturn:
     """Refuse a table of counts that is passed as if its rows were persons."""
     rule = (
         f"have one row a person; it looks like a table of counts: column {name!r} holds whole "
@@ -381,7 +381,7 @@ def _refuse_shares(name: Any) -> NoReturn:
         f"have one row a person; it looks like a table of shares: column {name!r} sums to 1 or to "
         "100, and no two rows agree in the other columns"
     )
-    invalid("frame", rule, remedy="Pass the table of counts, with counts='n' for their column")
+    invalid("table", rule, remedy="Pass the table of counts, with counts='n' for their column")
 
 
 def _refuse_crosstab(first: Any) -> NoReturn:
@@ -393,4 +393,4 @@ def _refuse_crosstab(first: Any) -> NoReturn:
         f"Write one row a cell (pandas: frame.melt({first!r}, value_name='n')) and pass "
         f"counts='n'; if {first!r} identifies persons, pass exclude=[{first!r}]"
     )
-    invalid("frame", rule, remedy=remedy)
+    invalid("table", rule, remedy=remedy)

@@ -1,8 +1,9 @@
-"""From a frame to a :class:`TableReport`."""
+"""From a table to a :class:`TableReport`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +20,13 @@ from mialeak.tables._cautions import (
     cautions_of_uncounted_persons,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
-from mialeak.tables._counts import (
-    cautions_of_index,
-)
+from mialeak.tables._counts import cautions_of_index
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
 from mialeak.tables._persons import check_person, persons_report
 from mialeak.tables._protections import as_protections
-from mialeak.tables._recoding import as_recoding, cautions_of_recoding, recoded
+from mialeak.tables._recoding import Recoding, as_recoding, cautions_of_recoding, recoded
 from mialeak.tables._register import (
     check_population,
     counts_of_table,
@@ -36,7 +35,6 @@ from mialeak.tables._register import (
     population_report,
     totals_of,
 )
-from mialeak.tables._register_report import PanelReport, PopulationReport
 from mialeak.tables._report import TableReport
 from mialeak.tables._rows import (
     all_columns,
@@ -68,7 +66,7 @@ _NA = ("error", "category", "drop")
 
 
 def table_leakage(
-    frame: Any,
+    table: Any,
     columns: Sequence[Any] | None = None,
     *,
     exclude: Sequence[Any] | None = None,
@@ -96,7 +94,7 @@ def table_leakage(
 
     Parameters
     ----------
-    frame : table
+    table : table
         A pandas, polars or pyarrow table, whatever narwhals takes, or a dict of columns (arrays or
         lists of equal length).  One row a person, or with `counts` one row a cell.  The rows of a
         polars LazyFrame, a DuckDB relation, a Dask or PySpark DataFrame, an Ibis table, an Arrow
@@ -114,7 +112,7 @@ def table_leakage(
         `population`, of the table, of the register, or of both.
     population : table or int, optional
         The register that the rows were sampled from, without replacement: a table with the same
-        columns, in one of the forms of `frame`, with one row a person or a column `counts`.  The
+        columns, in one of the forms of `table`, with one row a person or a column `counts`.  The
         answer is then exact and needs no estimate.  Or the number of its people, if no more is
         known of them: an estimate for a sample of so many.
     strata : str, optional
@@ -186,7 +184,7 @@ def table_leakage(
     Raises
     ------
     TypeError
-        If `frame` is no table, a column does not hold single values of one type, or `protect`
+        If `table` is no table, a column does not hold single values of one type, or `protect`
         holds something else than protections.
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
@@ -208,10 +206,10 @@ def table_leakage(
         its mark excludes, or the counts of a register are suppressed; if they come without
         `counts`.
     ImportError
-        If `frame` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
+        If `table` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
         whose extra is not.
     OSError
-        If `frame` or `population` is a path that cannot be opened.
+        If `table` or `population` is a path that cannot be opened.
 
     See Also
     --------
@@ -323,87 +321,123 @@ def table_leakage(
     >>> print(f"for the population between {average.low:.3f} and {average.high:.3f}")
     for the population between 0.016 and 0.115
     """
-    options: dict[str, Any] = {"margins": margins, "protect": protect, "coarsen": coarsen}
-    check_population(population, strata, prior, panel, **options)
-    people = population if is_size(population) else None
+    protection = {"protect": protect, "coarsen": coarsen}
+    check_population(population, strata, prior, panel, margins=margins, **protection)
     as_choice(na, "na", _NA)
     n = None if n is None else as_count(n, "n", least=1 if margins is None else 2)
-    frame, population, panel, given = as_table(frame), as_table(population), as_table(panel), counts
-    options |= {"population": population, "panel": panel, "counts": counts, "secret": secret}
-    exclude = check_person(frame, person, columns, exclude, **options)
+    people = population if is_size(population) else None
+    table, population, panel = as_table(table), as_table(population), as_table(panel)
+    others = {"population": population, "panel": panel, "counts": counts, "secret": secret}
+    exclude = check_person(table, person, columns, exclude, margins=margins, **protection, **others)
     beside = population if panel is None else panel
-    counts = counts_of_table(frame, beside, counts)
-    total, other_total = totals_of(frame, beside, counts, given, total=total, missing=missing)
-    if isinstance(frame, Source) and (counts is not None or person is not None):
-        frame = frame.whole()
-    columns, named = as_asked(columns, counts, margins, independent)
-    options = {"counts": counts, "total": total, "suppressed": suppressed}
-    columns = check_secret(secret, columns, margins, counts)
-    options |= {"exclude": exclude, "missing": missing}
-    factors, persons, empty, notes = read_rows(frame, columns, **options)
-    before = factors
-    factors, recoding = recoded(factors, as_recoding(recode), persons)
-    kept, n_missing = kept_rows(factors, persons, na)
-    rows, places = persons_in(kept, persons), np.flatnonzero(kept)
-    cells, row_cells, values = _cells(factors, kept, persons)
-    options = {"row_cells": row_cells, "n": n, "counts": given, "na": na, "missing": missing}
-    options |= {"recoding": recoding, "total": other_total, "strata": strata, "prior": prior}
-    register, of_panel, n, cautions = _beside(population, panel, values, cells, options)
-    dropped, as_category = (n_missing if na == each else 0 for each in ("drop", "category"))
-    cautions += notes + cautions_of_dropped(factors, rows, dropped)
-    options = {"person": person, "counts": counts, "before": before}
-    cautions += _cautions(frame, factors, values, persons, cells.counts, **options)
-    options = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
-    of_person = {"counts": cells.counts, "missing": missing}
-    of_persons, of_unknown = persons_report(frame, person, **of_person, **options)
-    options |= {"independent": independent, "progress": progress}
+    column = counts_of_table(table, beside, counts)
+    totals = totals_of(table, beside, column, counts, total=total, missing=missing)
+    if isinstance(table, Source) and (column is not None or person is not None):
+        table = table.whole()
+    columns, named = as_asked(columns, column, margins, independent)
+    columns = check_secret(secret, columns, margins, column)
+    options = {"exclude": exclude, "total": totals[0], "suppressed": suppressed}
+    counted = _count(table, columns, column, na, missing, recode, **options)
+    cells, values, row_cells = counted.cells, counted.values, counted.row_cells
+    reading = {"counts": counts, "na": na, "missing": missing, "total": totals[1]}
+    reading |= {"row_cells": row_cells, "recoding": counted.recoding}
+    options = {"strata": strata, "prior": prior, **reading}
+    register, of_register = population_report(population, values, cells, n=n, **options)
+    n = counted.rows if n is None else n
+    beside_panel, of_panel = panel_report(panel, values, cells, n=n, **reading)
+    question = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
+    options = {"counts": cells.counts, "missing": missing, **question}
+    of_persons, unknown = persons_report(table, person, **options)
+    question |= {"independent": independent, "progress": progress}
+    of_margins, dependent = _margins(named, counted, question)
     protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
-    of_margins, dependent = _margins(named, factors, places, persons, cells, values, options)
+    cautions = [*of_register, *of_panel, *_cautions(counted, person, column)]
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
-        columns=tuple(factors),
-        rows=rows,
+        columns=tuple(counted.factors),
+        rows=counted.rows,
         n=n,
         row_cells=row_cells,
         cell_counts=cells.counts,
-        rows_dropped=dropped,
-        rows_missing=as_category,
+        rows_dropped=counted.n_dropped,
+        rows_missing=counted.n_missing,
         margins=of_margins,
         population=register,
-        panel=of_panel,
+        panel=beside_panel,
         persons=of_persons,
         people=None if people is None else int(people),
         secret=secret_report(secret, values, cells.counts, row_cells, protections.mechanisms),
-        recoding=recoding,
-        counts=counts,
-        source=frame if isinstance(frame, Source) else None,
-        cells_empty=empty,
-        columns_stripped=tuple(name for name, factor in factors.items() if factor.stripped),
-        cautions=tuple(dict.fromkeys(cautions + of_unknown + dependent)),
+        recoding=counted.recoding,
+        counts=column,
+        source=table if isinstance(table, Source) else None,
+        cells_empty=counted.n_empty,
+        columns_stripped=tuple(k for k, factor in counted.factors.items() if factor.stripped),
+        cautions=tuple(dict.fromkeys([*cautions, *unknown, *dependent])),
         _cell_values=tuple(values.values()),
         _protect=protections,
     )
 
 
-def _beside(
-    population: Any,
-    panel: Any,
-    values: dict[Any, Factor],
-    cells: Cells,
-    options: dict[str, Any],
-) -> tuple[PopulationReport | None, PanelReport | None, int, list[str]]:
-    """The reports beside a register and beside a panel, rows of the release, and cautions."""
-    register, cautions = population_report(population, values, cells, **options)
-    n = int(cells.counts.sum()) if options["n"] is None else options["n"]
-    of_panel = {name: value for name, value in options.items() if name not in ("strata", "prior")}
-    report, more = panel_report(panel, values, cells, **of_panel | {"n": n})
-    return register, report, n, cautions + more
+@dataclass(frozen=True)
+class _Counted:
+    """The rows of a table that count, and their cells.
+
+    `unrecoded` are the columns before they were recoded, `persons` those of each row of a table of
+    counts, `kept` which rows count, `row_cells` the cell of each row (-1 for a dropped one),
+    `values` those of each cell.
+    """
+
+    table: Any
+    unrecoded: dict[Any, Factor]
+    factors: dict[Any, Factor]
+    persons: IntArray | None
+    kept: npt.NDArray[np.bool_]
+    cells: Cells
+    row_cells: IntArray
+    values: dict[Any, Factor]
+    recoding: Recoding | None
+    n_empty: int
+    n_dropped: int
+    n_missing: int
+    notes: list[str]
+
+    @property
+    def rows(self) -> int:
+        """Persons in all cells."""
+        return persons_in(self.kept, self.persons)
+
+
+def _count(
+    table: Any, columns: Any, counts: Any, na: str, missing: Any, recode: Any, **options: Any
+) -> _Counted:
+    """Read, recode and count the columns of a table."""
+    unrecoded, persons, empty, notes = read_rows(
+        table, columns, counts=counts, missing=missing, **options
+    )
+    factors, recoding = recoded(unrecoded, as_recoding(recode), persons)
+    kept, n_missing = kept_rows(factors, persons, na)
+    cells, row_cells, values = _cells(factors, kept, persons)
+    return _Counted(
+        table=table,
+        unrecoded=unrecoded,
+        factors=factors,
+        persons=persons,
+        kept=kept,
+        cells=cells,
+        row_cells=row_cells,
+        values=values,
+        recoding=recoding,
+        n_empty=empty,
+        n_dropped=n_missing if na == "drop" else 0,
+        n_missing=n_missing if na == "category" else 0,
+        notes=notes,
+    )
 
 
 def _cells(
     factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
 ) -> tuple[Cells, IntArray, dict[Any, Factor]]:
-    """The cells, that of each row (-1 for a dropped one), and the values of each cell."""
+    """The cells, that of each row, and the values of each cell."""
     places = np.flatnonzero(kept)
     cells = cells_of(factors, places, persons)
     row_cells = cells.of_row
@@ -419,56 +453,46 @@ def _cells(
 
 
 def _margins(
-    named: list[tuple[Any, ...]] | None,
-    factors: dict[Any, Factor],
-    places: IntArray,
-    persons: IntArray | None,
-    cells: Cells,
-    values: dict[Any, Factor],
-    options: dict[str, Any],
+    named: list[tuple[Any, ...]] | None, counted: _Counted, options: dict[str, Any]
 ) -> tuple[MarginReport | None, list[str]]:
     """What the margins leak, and the cautions about their independence; None without margins."""
     if named is None:
         return None, []
+    places, persons = np.flatnonzero(counted.kept), counted.persons
     every = places if persons is None else repeated(places, persons[places])
-    codes = {name: codes_of(factor, every) for name, factor in factors.items()}
+    codes = {name: codes_of(factor, every) for name, factor in counted.factors.items()}
     cautions = cautions_of_dependence(named, codes) if options["independent"] else []
-    joint = cells if persons is None else count_cells(codes.values(), every.size)
-    return margin_report(named, codes, joint, values, **options), cautions
+    joint = counted.cells if persons is None else count_cells(codes.values(), every.size)
+    return margin_report(named, codes, joint, counted.values, **options), cautions
 
 
-def _cautions(
-    frame: Any,
-    factors: dict[Any, Factor],
-    values: dict[Any, Factor],
-    persons: IntArray | None,
-    cell_counts: IntArray,
-    *,
-    person: Any,
-    before: dict[Any, Factor],
-    counts: Any,
-) -> list[str]:
-    """What the report states first; `values` are those of the cells.
-
-    `before` are the columns before they were recoded.
-    """
-    cautions = [*cautions_of_index(frame), *cautions_of(factors, persons, before)]
-    cautions += cautions_of_recoding(before, factors)
+def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
+    """What the report states first."""
+    table, factors, values = counted.table, counted.factors, counted.values
+    persons, cell_counts = counted.persons, counted.cells.counts
+    cautions = [
+        *counted.notes,
+        *cautions_of_dropped(factors, counted.rows, counted.n_dropped),
+        *cautions_of_index(table),
+        *cautions_of(factors, persons, counted.unrecoded),
+        *cautions_of_recoding(counted.unrecoded, factors),
+    ]
     if person is None:
-        cautions += cautions_of_periods(frame, factors)
-    if isinstance(frame, Source) and persons is not None:
+        cautions += cautions_of_periods(table, factors)
+    if isinstance(table, Source) and persons is not None:
         # Two rows of a cell show what is alone, and what is not.
         factors, persons = repeated_cells(factors, persons, 2), None
         cautions += cautions_of_persons(factors)
     if persons is None:
         if person is None:
-            cautions += cautions_of_uncounted_persons(frame, factors, repeats)
+            cautions += cautions_of_uncounted_persons(table, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
-            cautions += cautions_of_omitted_counts(with_omitted(frame, before), before)
+            every = with_omitted(table, counted.unrecoded)
+            cautions += cautions_of_omitted_counts(every, counted.unrecoded)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,
-        *cautions_of_repeats(all_columns(frame, factors, counts)),
+        *cautions_of_repeats(all_columns(table, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *cautions_of_stacked(values, cell_counts),

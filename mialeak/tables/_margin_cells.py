@@ -144,7 +144,7 @@ def margin_cells(
     """
     rows = len(cells.of_row)
     if rows < 3:
-        invalid("frame", f"have at least 3 rows for margins, not {rows}")
+        invalid("table", f"have at least 3 rows for margins, not {rows}")
     widest = _widest(margins)
     if independent:
         _require_apart([margins[k] for k in widest])

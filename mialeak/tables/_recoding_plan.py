@@ -183,7 +183,7 @@ def _span(estimate: Estimate) -> str:
 
 
 def plan_recoding(
-    frame: Any,
+    table: Any,
     columns: Sequence[Any] | None = None,
     leakage: float = 0.05,
     *,
@@ -204,7 +204,7 @@ def plan_recoding(
 
     Parameters
     ----------
-    frame, columns
+    table, columns
         As for :func:`table_leakage`.
     leakage : float
         The largest that is allowed; compared with the upper end of the interval, as a gate does,
@@ -258,7 +258,7 @@ def plan_recoding(
     """
     limit = as_share(leakage, "leakage")
     report = table_leakage(
-        frame,
+        table,
         columns,
         exclude=exclude,
         counts=counts,

@@ -98,7 +98,7 @@ def read_rows(
     given = factors.pop(counts)
     check_index(frame, factors, counts)
     if not factors:
-        invalid("frame", "have at least one column beside the counts")
+        invalid("table", "have at least one column beside the counts")
     if is_weight(counts):
         rule = "be the column of counts of persons, not that of survey weights"
         remedy = (
@@ -195,7 +195,7 @@ def kept_rows(
     if persons is not None:
         kept &= persons > 0
     if not kept.any():
-        invalid("frame", "have at least one row without a missing value")
+        invalid("table", "have at least one row without a missing value")
     return kept, persons_in(absent, persons)
 
 
@@ -219,7 +219,7 @@ def repeated(places: Any, persons: IntArray) -> Any:
     """Each place as many times as there are persons."""
     if persons.sum() > _MOST_PERSONS:
         rule = f"hold at most {_MOST_PERSONS:,} persons for margins, which take a row a person"
-        invalid("frame", rule, remedy="Leave margins out: the joint counts leak at least as much")
+        invalid("table", rule, remedy="Leave margins out: the joint counts leak at least as much")
     return np.repeat(places, persons)
 
 
@@ -228,4 +228,4 @@ def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoR
     counts = [(name, persons_in(each, persons)) for name, each in absent if each.any()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
-    invalid("frame", f"have no missing values; there are {where}", remedy=remedy)
+    invalid("table", f"have no missing values; there are {where}", remedy=remedy)

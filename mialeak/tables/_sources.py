@@ -70,7 +70,7 @@ class Source(Mapping[Any, Factor], ABC):
         factors, rows = self._count(columns)
         if not rows.size:
             again = "" if self.can_be_read_again else "An Arrow stream is read once"
-            invalid("frame", "have at least one row", remedy=again)
+            invalid("table", "have at least one row", remedy=again)
         self._counted = factors
         markers = as_markers(missing)
         if markers:
@@ -345,7 +345,7 @@ class _Stream(_Blocks):
             return
         if self._is_read:
             rule = "be a table that can be read again; an Arrow stream is read once"
-            invalid("frame", rule, remedy="Pass a table, a dataset or a path")
+            invalid("table", rule, remedy="Pass a table, a dataset or a path")
         self._is_read = True
         for batch in self._frame:
             yield batch.select(list(columns))

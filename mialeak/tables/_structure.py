@@ -186,7 +186,7 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> li
 
 
 def cautions_of_omitted_counts(
-    every: Mapping[Any, Factor], chosen: Container[Any], argument: str = "frame"
+    every: Mapping[Any, Factor], chosen: Container[Any], argument: str = "table"
 ) -> list[str]:
     """A sentence if the rows, passed as persons, are cells whose counts are not among `chosen`.
 

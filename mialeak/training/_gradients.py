@@ -37,7 +37,7 @@ def batch_gradient(
     learning_rate : float or array_like, shape (...), optional
         The step's learning rate, above 0.  Without `optimizer` this states that the steps were
         those of plain gradient descent: no momentum, weight decay or adaptive steps, and no
-        clipping of the batch's gradient.
+        clipping of the batch's gradient.  An optimizer in this place is taken as `optimizer`.
     optimizer : torch.optim.SGD, Adam or AdamW, optional
         The optimizer that took the steps.  Its settings are inverted: momentum, dampening,
         Nesterov, weight decay (coupled and decoupled) and ``maximize``, and it gives the learning
@@ -111,6 +111,8 @@ def batch_gradient(
             f"have the shape of theta_before, (..., d); the shapes are {after.shape} and "
             f"{before.shape}",
         )
+    if optimizer is None and hasattr(learning_rate, "param_groups"):
+        learning_rate, optimizer = None, learning_rate
     settings = None if optimizer is None else settings_of(optimizer, before.shape[-1])
     if learning_rate is None and settings is None:
         remedy = "Pass it, or optimizer= with the optimizer that took the steps"
