@@ -1,12 +1,12 @@
-"""The same questions to mialeak, dp-accounting and prv_accountant: epsilon, bounds and time.
+"""The same questions to mialeak, dp-accounting, prv_accountant and riskcal: answers and time.
 
-Run it with Python where the three packages are installed; a package that is not is left out.
+Run it with Python where the packages are installed; a package that is not is left out.
 
     python benchmarks/accountants.py
 
 "Bounds" are what the package proves: the enclosure, the optimistic and pessimistic estimates, the
-lower and upper bound.  The time is the least of three runs in one process; that of the enclosure is
-apart.
+lower and upper bound.  The time is the least processor time of three runs in one process; that of
+the enclosure is apart.
 """
 
 from __future__ import annotations
@@ -33,7 +33,26 @@ QUESTIONS: tuple[tuple[str, float, tuple[tuple[Any, ...], ...]], ...] = (
         1e-7,
         (("gaussian", 1.0, 0.01, 500), ("laplace", 0.1, 1.0, 10), ("response", 0.3, 1.0, 5)),
     ),
+    (
+        "10 different discrete Gaussians, sigma 1.1 to 40, twice",
+        1e-10,
+        tuple(("integers", float(sigma), 1.0, 2) for sigma in np.geomspace(1.1, 40.0, 10)),
+    ),
+    (
+        "20 different sampled Gaussians",
+        1e-6,
+        tuple(("gaussian", 0.8 + 0.1 * k, 0.002 + 0.001 * k, 10) for k in range(20)),
+    ),
+    (
+        "1,000 different sampled Gaussians",
+        1e-5,
+        tuple(("gaussian", 0.8 + 0.002 * k, 0.001 + 2e-5 * k, 1) for k in range(1000)),
+    ),
 )
+#: Rivals are asked about at most so many different releases: each costs them 0.1 s and more.
+MOST_RELEASES = 100
+#: Interval of the losses of dp-accounting, and the one at which it is asked once more.
+INTERVAL, FINE = 1e-4, 1e-5
 
 
 def ours(releases: tuple[tuple[Any, ...], ...]) -> ComposedTradeOff:
@@ -44,22 +63,30 @@ def ours(releases: tuple[tuple[Any, ...], ...]) -> ComposedTradeOff:
             curves.append(GaussianTradeOff(1.0 / value).subsample(rate))
         elif kind == "laplace":
             curves.append(LaplaceTradeOff(value))
+        elif kind == "integers":
+            place = np.arange(-int(40 * value) - 1, int(40 * value) + 2)
+            p = np.exp(-0.5 * (place / value) ** 2)
+            curves.append(PiecewiseTradeOff.from_noise(p / p.sum()))
         else:
             curves.append(PiecewiseTradeOff.from_epsilon(value))
     return compose(*curves, counts=[release[-1] for release in releases])
 
 
-def dp_accounting(releases: tuple[tuple[Any, ...], ...], pessimistic: bool) -> Any:
-    """The privacy loss distribution of the composition, with losses in steps of 1e-4."""
+def dp_accounting(
+    releases: tuple[tuple[Any, ...], ...], pessimistic: bool, interval: float = INTERVAL
+) -> Any:
+    """The privacy loss distribution of the composition."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    options = {"pessimistic_estimate": pessimistic, "value_discretization_interval": 1e-4}
+    options = {"pessimistic_estimate": pessimistic, "value_discretization_interval": interval}
     whole = None
     for kind, value, rate, count in releases:
         if kind == "gaussian":
             one = pld.from_gaussian_mechanism(value, sampling_prob=rate, **options)
         elif kind == "laplace":
             one = pld.from_laplace_mechanism(1.0 / value, **options)
+        elif kind == "integers":
+            one = pld.from_discrete_gaussian_mechanism(value, **options)
         else:
             one = pld.from_randomized_response(2.0 / (1.0 + np.exp(value)), 2, **options)
         part = one.self_compose(count)
@@ -71,8 +98,8 @@ def prv(releases: tuple[tuple[Any, ...], ...], delta: float) -> tuple[float, flo
     """Lower and upper bound of prv_accountant at its least practical error."""
     from prv_accountant import PRVAccountant, privacy_random_variables as variables
 
-    if any(release[0] == "response" for release in releases):
-        raise ValueError("it has no randomised response, but its bound by pure epsilon")
+    if any(release[0] in ("response", "integers") for release in releases):
+        raise ValueError("it has no discrete release")
     parts = [
         variables.PoissonSubsampledGaussianMechanism(rate, value)
         if kind == "gaussian"
@@ -87,13 +114,25 @@ def prv(releases: tuple[tuple[Any, ...], ...], delta: float) -> tuple[float, flo
     return float(low), float(high)
 
 
+def power_rows(
+    name: str, releases: tuple[tuple[Any, ...], ...]
+) -> Iterator[tuple[str, str, str, str, float]]:
+    """The power at a false-positive rate of 1e-3, by mialeak and by riskcal."""
+    from riskcal.analysis import get_beta_from_pld
+
+    value, took = timed(lambda: float(ours(releases).power(1e-3)))
+    yield name, "mialeak, power at 1e-3", f"{value:.9f}", "", took
+    fnr, took = timed(lambda: get_beta_from_pld(dp_accounting(releases, True), alpha=1e-3))
+    yield name, "riskcal, power at 1e-3", f"{1.0 - float(fnr):.9f}", "", took
+
+
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:
     """The result, and the least time of three runs."""
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         result = function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return result, min(times)
 
 
@@ -106,12 +145,20 @@ def rows() -> Iterator[tuple[str, str, str, str, float]]:
         bounds, took = timed(lambda r=releases, d=delta: ours(r).enclosure(delta=d))
         yield name, "its enclosure", "", f"{bounds.lower:.6f} to {bounds.upper:.6f}", took
         assert bounds.lower <= value <= bounds.upper
+        if len(releases) > MOST_RELEASES:
+            continue
         if installed("dp_accounting"):
             high, took = timed(
                 lambda r=releases, d=delta: dp_accounting(r, True).get_epsilon_for_delta(d)
             )
             low = dp_accounting(releases, False).get_epsilon_for_delta(delta)
             yield name, "dp-accounting", f"{high:.9f}", f"{low:.6f} to {high:.6f}", took
+            fine, took = timed(
+                lambda r=releases, d=delta: dp_accounting(r, True, FINE).get_epsilon_for_delta(d)
+            )
+            yield name, f"dp-accounting, steps of {FINE:g}", f"{fine:.9f}", "", took
+        if installed("riskcal"):
+            yield from power_rows(name, releases)
         if installed("prv_accountant"):
             try:
                 (low, high), took = timed(lambda r=releases, d=delta: prv(r, d))

@@ -34,6 +34,10 @@ empty package; OpenDP 0.16.0, which makes mechanisms and audits none; PrivacyGua
 DP-Auditorium of Google, which are not on the package index (`privacy-guard` there masks data).
 `epsilon_from_gdp` and `epsilon_one_run_fdp` ("one-run, f-DP") assume a Gaussian curve, which the
 other laws do not have. The peers' entries but f-DP's are of an earlier run on the same laws.
+2.0.0 is the newest release of jax-privacy on the index. Its `epsilon_from_gdp` takes the largest of
+abs(mu) over the thresholds; with the sign kept, the Gaussian law with n = 50, 200 and 1,000 has
+0.6, 2.1 and 3.1 for epsilon 4, 0.0, 0.0 and 0.3 for epsilon 1, and false bounds in 0.4 % at most
+(450 draws each).
 """
 
 

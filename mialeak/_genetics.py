@@ -1,42 +1,49 @@
-"""Genotypes as geneticists store them: VCF through cyvcf2, PLINK .bed through bed-reader.
+"""Genotypes as geneticists store them: VCF by cyvcf2, PLINK .bed by bed-reader, PLINK .raw.
 
 A table has a row for each person, the column "sample" of their identifiers, and a column for each
-biallelic site of an autosome: the copies of the alternate allele (VCF) or of A1 (PLINK), 0, 1 or 2,
-NaN where a genotype is missing.  Sites of another kind are omitted, and counted in words.
+biallelic site of an autosome: the copies of the alternate allele (VCF), of A1 (.bed) or of the
+allele that the column names (.raw), 0, 1 or 2, NaN where a genotype is missing.  Sites of another
+kind are omitted, and counted in words.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import choose_columns
 from mialeak._opening import TableFile
+from mialeak._plink_text import (
+    HETEROZYGOUS,
+    SEX_CHROMOSOME,
+    Counts,
+    Site,
+    is_autosomal,
+    raw_sites,
+)
 
 __all__ = ["GenotypeTable", "read_genetics"]
 
 #: How a VCF and a PLINK file (site by site) begin, the mark of a BGZF block, and how BGZF ends.
 _VCF, _BED = b"##fileformat=VCF", b"\x6c\x1b\x01"
 _BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-#: Chromosomes of which a person has one copy or two, by name or by PLINK's number.
-_SEX = re.compile(
-    r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*)", re.IGNORECASE
-)
-#: The place of a site whose position is unknown.
-_UNPLACED = re.compile(r"[^:]*:(0|-\d+):")
-#: Code of a missing genotype of bed-reader, and sites read at once.
-_NO_GENOTYPE, _SITES = -127, 4096
+#: Codes of a missing allele of cyvcf2 and of a missing genotype of bed-reader, and sites of .bed
+#: read at once.
+_NO_ALLELE, _NO_GENOTYPE, _SITES = -1, -127, 4096
 #: So many sites are named in a note.
 _NAMED = 3
 
-Counts = npt.NDArray[np.int8]
+#: What a report states of a file without chromosomes.
+_UNPLACED = (
+    "A .raw file states no chromosomes: sites of X, Y and the mitochondrion, if it has some, are "
+    "counted as if people had two copies. Export without them (--autosome)."
+)
 
 
 class GenotypeTable(dict[str, Any]):
@@ -46,9 +53,15 @@ class GenotypeTable(dict[str, Any]):
     ----------
     notes : tuple of str
         Sentences for a report.
+    sites : mapping of str to Site
+        Of each column of genotypes.
+    people : sequence of str
+        Identifiers of the rows.
     """
 
     notes: tuple[str, ...] = ()
+    sites: Mapping[str, Site] = MappingProxyType({})
+    people: Sequence[str] = ()
 
 
 def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
@@ -64,22 +77,25 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
         If the file is damaged, persons occur twice, or no site is usable.
     """
     omitted: Counter[str] = Counter()
-    sites = _vcf_sites if file.format == "vcf" else _bed_sites
-    people, found = sites(file, omitted)
+    read = {"vcf": _vcf_sites, "bed": _bed_sites, "raw": raw_sites}[file.format]
+    people, found = read(file, omitted)
     _require_once(file, people)
     table = GenotypeTable(sample=np.array(people, dtype=object))
     missing: dict[str, int] = {}
     constant = 0
     places: set[str] = set()
-    for name, place, counts in found:
-        key = name if name and name not in table else place
+    sites: dict[str, Site] = {}
+    for site, counts in found:
+        place = site.place
+        key = site.name if site.name and site.name not in table else place
         if key in table or place in places:
             raise ValueError(
                 f"{file} must hold each site once; it holds {place!r} twice. Remove repeated "
                 "sites first (bcftools norm --rm-dup exact, plink2 --rm-dup)"
             )
-        if _UNPLACED.match(place) is None:
+        if site.is_placed:
             places.add(place)
+        sites[key] = site
         absent = counts < 0
         if absent.any():
             missing[key] = int(np.count_nonzero(absent))
@@ -89,11 +105,13 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
         present = counts[~absent]
         constant += present.size == 0 or int(np.ptp(present)) == 0
     if len(table) == 1:
-        why = "; ".join(f"{count:,} {kind}" for kind, count in omitted.items()) or "it has no site"
+        kinds = (f"{count:,} {kind}" for kind, count in omitted.items() if count)
+        why = "; ".join(kinds) or "it has no site"
         raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
     notes = tuple(_notes(len(table) - 1, len(people), omitted, missing, constant))
     chosen = GenotypeTable((name, table[name]) for name in choose_columns(list(table), columns))
-    chosen.notes = notes
+    chosen.notes = (*notes, _UNPLACED) if file.format == "raw" else notes
+    chosen.sites, chosen.people = sites, people
     return chosen
 
 
@@ -101,6 +119,8 @@ def _notes(
     sites: int, people: int, omitted: Counter[str], missing: dict[str, int], constant: int
 ) -> Iterator[str]:
     """What a report states about the file."""
+    if twice := omitted.pop(HETEROZYGOUS, 0):
+        yield f"Columns of {HETEROZYGOUS} (_HET), not published: {twice:,}; counts determine them."
     if omitted:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in omitted.items())
         total = sum(omitted.values())
@@ -119,14 +139,10 @@ def _notes(
         yield f"Monomorphic sites: {constant:,}, which leak nothing beside the others."
 
 
-def _autosomal(chromosome: str) -> bool:
-    return _SEX.fullmatch(str(chromosome)) is None
-
-
 def _vcf_sites(
     file: TableFile, omitted: Counter[str]
-) -> tuple[list[str], Iterator[tuple[str, str, Counts]]]:
-    """The samples of a VCF, and name, place and counts of each usable site."""
+) -> tuple[list[str], Iterator[tuple[Site, Counts]]]:
+    """The samples of a VCF, and each usable site with its counts."""
     if file.path is None or file.packed == ".zst":
         raise ValueError(f"{file} must be a .vcf or .vcf.gz file: cyvcf2 reads no other source")
     file.check_head(_VCF)
@@ -144,26 +160,28 @@ def _vcf_sites(
     _require_once(file, people)
     reader = VCF(str(file.path), gts012=True)
 
-    def sites() -> Iterator[tuple[str, str, Counts]]:
+    def sites() -> Iterator[tuple[Site, Counts]]:
         for site in reader:
             kind = None
             if site.CHROM.startswith("#"):
                 file.damaged("VCF", "a second header is among its sites; join VCF by bcftools")
-            if not _autosomal(site.CHROM):
-                kind = "on X, Y or the mitochondrion"
+            if not is_autosomal(site.CHROM):
+                kind = SEX_CHROMOSOME
             elif len(site.ALT) != 1:
                 kind = "multi-allelic" if site.ALT else "without an alternate allele"
             elif "GT" not in site.FORMAT:
                 kind = "without genotypes (GT)"
-            alleles = None if kind else site.genotype.array()[:, :-1]
-            if alleles is not None and (alleles.shape[1] != 2 or (alleles == -2).any()):
+            calls = None if kind else site.genotype.array()  # two alleles, and whether phased
+            least = 0 if calls is None else calls.min()
+            if calls is not None and (calls.shape[1] != 3 or least < _NO_ALLELE):
                 kind = "not diploid in all people"
-            if kind or alleles is None:
+            if kind or calls is None:
                 omitted[str(kind)] += 1
                 continue
-            counts = np.where((alleles < 0).any(axis=1), -1, alleles.sum(axis=1)).astype(np.int8)
-            place = f"{site.CHROM}:{site.POS}:{site.REF}:{site.ALT[0]}"
-            yield site.ID or place, place, counts
+            counts = (calls[:, 0] + calls[:, 1]).astype(np.int8)
+            if least < 0:
+                counts[(calls[:, 0] < 0) | (calls[:, 1] < 0)] = -1
+            yield Site(site.ID or "", site.CHROM, site.POS, site.ALT[0], site.REF), counts
 
     return people, sites()
 
@@ -207,8 +225,8 @@ def _require_whole(file: TableFile, path: Path) -> None:
 
 def _bed_sites(
     file: TableFile, omitted: Counter[str]
-) -> tuple[list[str], Iterator[tuple[str, str, Counts]]]:
-    """The people of a .fam, and name, place and counts of A1 of each usable site."""
+) -> tuple[list[str], Iterator[tuple[Site, Counts]]]:
+    """The people of a .fam, and each usable site with the counts of A1."""
     if file.path is None or file.packed:
         raise ValueError(f"{file} must be a .bed file that is not packed, .bim and .fam beside it")
     file.check_head(_BED)
@@ -232,7 +250,7 @@ def _bed_sites(
     if len(set(people)) < len(people):
         people = [f"{family}:{name}" for family, name in zip(families, people, strict=True)]
 
-    def sites() -> Iterator[tuple[str, str, Counts]]:
+    def sites() -> Iterator[tuple[Site, Counts]]:
         described = (reader.sid, reader.chromosome, reader.bp_position, reader.allele_1)
         names, chromosomes, positions, first = (each.tolist() for each in described)
         second = reader.allele_2.tolist()
@@ -240,12 +258,12 @@ def _bed_sites(
             block = np.s_[start : min(start + _SITES, reader.sid_count)]
             matrix = reader.read(index=np.s_[:, block], dtype="int8", num_threads=1)
             for j, counts in enumerate(matrix.T, start):
-                if not _autosomal(chromosomes[j]):
-                    omitted["on X, Y or the mitochondrion"] += 1
+                if not is_autosomal(chromosomes[j]):
+                    omitted[SEX_CHROMOSOME] += 1
                     continue
-                place = f"{chromosomes[j]}:{positions[j]}:{second[j]}:{first[j]}"
                 name = "" if names[j] == "." else names[j]
-                yield name, place, np.where(counts == _NO_GENOTYPE, np.int8(-1), counts)
+                site = Site(name, chromosomes[j], positions[j], first[j], second[j])
+                yield site, np.where(counts == _NO_GENOTYPE, np.int8(-1), counts)
 
     return people, sites()
 

@@ -1,11 +1,12 @@
 """Files in, as the columns of a table; the state of an object out.
 
-Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS, SAS, VCF and PLINK .bed, packed by gzip or zstd
-or not, from a path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A file must
-be what its suffix or its caller states; a CSV has a header unless the caller denies it, is UTF-8
-and keeps its values as written (:mod:`mialeak._csv`); only an empty field and what the caller names
-is missing; a pickle is never read.  CSV goes through the standard library, so that it needs NumPy
-alone and an error can name the line; tables of many millions of rows are better kept in Parquet.
+Read are CSV, Parquet, Arrow, npy, npz, Stata, SPSS, SAS, VCF, PLINK .bed and .raw, packed by gzip
+or zstd or not, from a path or standard input (:mod:`mialeak._opening`).  Nothing is guessed.  A
+file must be what its suffix or its caller states; a CSV has a header unless the caller denies it,
+is UTF-8 and keeps its values as written (:mod:`mialeak._csv`); only an empty field and what the
+caller names is missing; a pickle is never read.  CSV goes through the standard library, so that it
+needs NumPy alone and an error can name the line; tables of many millions of rows are better kept in
+Parquet.
 
 A state is an npz archive of plain arrays and a header in JSON that states whose it is, and in which
 version.
@@ -45,6 +46,7 @@ from mialeak._columns import (
 from mialeak._csv import check_index, csv_blocks, read_csv
 from mialeak._genetics import read_genetics
 from mialeak._opening import TableFile, table_file
+from mialeak._plink_text import Frequencies
 from mialeak._statistical_files import read_statistical
 
 __all__ = ["LargeTable", "read_blocks", "read_state", "read_table", "write_state"]
@@ -110,6 +112,7 @@ def read_table(
     missing: Any = (),
     progress: bool = False,
     whole: bool = True,
+    frequencies: bool = False,
 ) -> Any:
     """The columns of a file: a dict of columns, or a ``pyarrow.Table`` for Parquet and Arrow.
 
@@ -139,6 +142,8 @@ def read_table(
     whole : bool
         If False, a folder and a large file are given as a :class:`LargeTable`, to be counted by
         blocks.
+    frequencies : bool
+        Whether the file may hold frequencies of sites, which are given as :class:`Frequencies`.
 
     Raises
     ------
@@ -167,7 +172,12 @@ def read_table(
         if not whole and _is_large(file):
             return _large_csv(file, columns, text, markers)
         table: Any = read_csv(file, columns, **text)
-    elif file.format in ("vcf", "bed"):
+    elif file.format == "afreq" and frequencies:
+        return Frequencies(file)
+    elif file.format == "afreq":
+        rule = f"{path} must hold people; it holds frequencies of sites"
+        raise ValueError(f"{rule}. Pass it as panel, beside a table of genotypes")
+    elif file.format in ("vcf", "bed", "raw"):
         if markers or header is not None or names is not None or delimiter is not None:
             raise ValueError(f"{path} states what is missing and what it holds: leave out options")
         return read_genetics(file, columns)

@@ -35,6 +35,8 @@ FORMATS = {
     "xpt": (".xpt",),
     "vcf": (".vcf",),
     "bed": (".bed",),
+    "raw": (".raw",),
+    "afreq": (".afreq",),
 }
 _FORMAT_OF = {suffix: format for format, suffixes in FORMATS.items() for suffix in suffixes}
 

@@ -48,7 +48,7 @@ ROWS = [
     {"populations", "special", "tradeoff", "_config"},
     {"_numerics", "_report"},
     {"_arrow_files", "_blocks", "_csv", "_io", "_markers", "_moments", "_opening", "_optimizers"}
-    | {"_genetics", "_results", "_samples", "_statistical_files"},
+    | {"_genetics", "_plink_text", "_results", "_samples", "_statistical_files"},
     {"_counts", "_labels"},
     {"_arrays", "_columns", "_fields", "_version", "datasets"},
     {"_kernels"},

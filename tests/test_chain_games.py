@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,3 +113,20 @@ def test_columns_that_copy_the_one_before_add_nothing():
     twice = exact_mean_tradeoff(np.repeat(z, 2), Chain(base.start, zero, one), 20)
     assert twice.advantage == pytest.approx(single.advantage, abs=1e-13)
     assert twice.power(1e-6) == pytest.approx(single.power(1e-6), rel=1e-12)
+
+
+def test_no_trained_attack_beats_the_optimum_in_stored_games():
+    """Gradient boosting on 1e5 games of chains (docs/gallery/make_linked_attack.py)."""
+    folder = Path(__file__).parents[1] / "docs" / "gallery"
+    stored = json.loads((folder / "linked_attack.json").read_text())
+    frequencies = np.full(stored["sites"], stored["frequency"])
+    law = Chain.from_correlation(frequencies, stored["correlation"])
+    rng = np.random.default_rng(0)
+    targets = law.draw(len(stored["targets"]), rng=rng)
+    # Two shares of half of the games each, whose variances are at most 1/4.
+    assert stored["reach"] == pytest.approx(2.6383 * math.sqrt(1.0 / stored["games"]), rel=1e-3)
+    for target, row in zip(targets, stored["targets"], strict=True):
+        optimum = exact_mean_tradeoff(target, law, stored["haplotypes"]).advantage
+        assert row["optimum"] == pytest.approx(optimum, rel=1e-8)
+        assert row["trained"] <= optimum + stored["reach"]
+        assert abs(row["ratio"] - optimum) <= stored["reach"]

@@ -166,7 +166,13 @@ def test_bad_files_and_options_are_named(capsys, files, tmp_path):
     path.write_text("a,b\n1,2\n")
     assert "must have one column, of scores; it has 2" in refused(capsys, str(path), files[1])
     path.write_text("a\nhigh\n")
-    assert "must hold numbers (could not convert" in refused(capsys, str(path), files[1])
+    assert "must hold numbers as scores, and 1 and 0 (or true and false) as flags" in refused(
+        capsys, str(path), files[1]
+    )
+    path.write_text("loss;member\n1.5;1\n2.5;0\n")
+    assert "name it with --delimiter" in refused(
+        capsys, str(path), "--one-run", "--member", "member"
+    )
     path.write_text('a\n1\n""\n')
     assert "must have a score in every row; 1 have none" in refused(capsys, str(path), files[1])
     np.save(tmp_path / "nan.npy", [1.0, np.nan])
@@ -309,3 +315,26 @@ def test_a_stream(capsys, tmp_path):
     assert "leave out --shadow" in refused(capsys, "--shadow", *paths, "--plot", "x.png")
     np.save(paths[1], np.ones(4))
     assert "must have one flag for each score" in refused(capsys, "--stream", *paths)
+
+
+def test_another_delimiter_is_that_of_all_files(capsys, tmp_path):
+    rng = np.random.default_rng(2)
+    member = rng.integers(0, 2, 200)
+    loss = rng.normal(3.0 * member)
+    table, pair = tmp_path / "canaries.csv", tmp_path / "comma.csv"
+    for path, mark in ((table, ";"), (pair, ",")):
+        flags = [str(b) if path is table else "ny"[b] for b in member]
+        rows = [f"{a:.6f}{mark}{flag}" for a, flag in zip(loss, flags, strict=True)]
+        path.write_text("\n".join([f"score{mark}member", *rows]))
+    options = ["--one-run", "--member", "member"]
+    assert main(["audit", str(table), *options, "--delimiter", ";", "--json"]) == 0
+    proved = json.loads(capsys.readouterr().out)["epsilon_lower"]
+    assert proved > 1.0
+    words = refused(capsys, str(pair), *options)
+    assert "1 and 0 (or true and false) as flags; one entry is '" in words
+    scores = tmp_path / "models.csv"
+    np.savetxt(scores, rng.normal(size=(9, 5)), delimiter=";", header="a;b;c;d;e", comments="")
+    flags = tmp_path / "coins.csv"
+    coins = rng.integers(0, 2, (9, 5))
+    np.savetxt(flags, coins, "%d", delimiter=";", header="a;b;c;d;e", comments="")
+    assert main(["audit", "--shadow", str(scores), str(flags), "--delimiter", ";"]) == 0

@@ -296,3 +296,17 @@ def test_help_is_there(capsys):
     text = capsys.readouterr().out
     assert text.startswith("usage: mialeak curve")
     assert "(default: 1e-06,1e-05,0.0001,0.001,0.01,0.1,0.5)" in " ".join(text.split())
+
+
+def test_a_sampled_release_of_a_plan_has_the_worlds_of_the_plan(tmp_path, capsys):
+    """A row in place of another is in one of two batches: the curve of an added row is below."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'worlds = "substitution"\n[[release]]\ngaussian = 2.0\nrate = 0.1\ntimes = 20\n'
+    )
+    values = ("--fpr", "0.01", "--epsilon", "1", "--delta", "1e-6")
+    content = answer(capsys, "--compose", str(plan), *values)
+    curve = compose(GaussianTradeOff(2.0).subsample(0.1, symmetric=True), counts=20)
+    assert content["delta"][0]["delta"] == pytest.approx(curve.delta(1.0), rel=1e-9)
+    added = compose(GaussianTradeOff(2.0).subsample(0.1), counts=20)
+    assert content["delta"][0]["delta"] > 1.02 * added.delta(1.0)

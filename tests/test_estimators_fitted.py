@@ -343,3 +343,68 @@ def test_all_categories_of_a_column_beside_an_intercept_are_as_if_rotated():
             for columns in (group, (group @ turn)[:, 1:])
         )
         np.testing.assert_allclose(dummies, rotated, rtol=1e-9)
+
+
+class TestCopies:
+    """Rows that are in the table several times, which count as so many persons."""
+
+    @staticmethod
+    def table(n, seed=3):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(size=n).round(2), rng.integers(0, 2, n)])
+        return X, X @ [1.0, 2.0] + rng.normal(size=n).round(2)
+
+    @pytest.mark.parametrize("kind", ["sklearn", "statsmodels", "direct"])
+    def test_persons_in_the_table_twice_are_named(self, kind):
+        X, y = self.table(60)
+        X, y = np.concatenate([X, X[:30]]), np.concatenate([y, y[:30]])
+        calls = {
+            "sklearn": lambda: influence_of(linear_model.LinearRegression().fit(X, y), X, y),
+            "statsmodels": lambda: influence_of(
+                pytest.importorskip("statsmodels.api").OLS(y, np.c_[np.ones(90), X]).fit()
+            ),
+            "direct": lambda: least_squares_influence(X, y),
+        }
+        match = "30 of 90 rows of X and y are equal .* with 2 rows is 2 to 4 times that of one"
+        with pytest.warns(UserWarning, match=match):
+            calls[kind]()
+
+    def test_a_table_of_few_values_that_is_there_twice_is_named(self):
+        rng = np.random.default_rng(1)
+        X = rng.integers(0, 9, (70, 3)).astype(float)
+        y = (rng.random(70) < 0.5).astype(float)
+        X, y = np.tile(X, (3, 1)), np.tile(y, 3)
+        with pytest.warns(
+            UserWarning, match="141 of 210 rows .* a person with 3 rows is 3 to 9 times"
+        ):
+            logistic_influence(X, y)
+
+    def test_rows_that_agree_by_chance_are_not_named(self):
+        rng = np.random.default_rng(2)
+        X = rng.integers(0, 3, (200, 2)).astype(float)
+        logistic_influence(X, (rng.random(200) < 0.5).astype(float))
+        X, y = self.table(400)  # some rows of a rounded table agree
+        X[7], y[7] = X[3], y[3]
+        least_squares_influence(X, y)
+
+    def test_dependent_columns_of_few_values_are_not_named(self):
+        rng = np.random.default_rng(4)
+        age = rng.integers(20, 70, 3000)
+        height = np.round(170 + 0.3 * (age - 45) + rng.normal(0, 4, 3000))
+        least_squares_influence(age[:, None].astype(float), height)
+
+    def test_a_person_with_two_rows_leaks_two_to_four_times_as_much(self):
+        X, y = self.table(500)
+        pairs = np.concatenate([X, X]), np.concatenate([y, y])
+        with pytest.warns(UserWarning, match="500 of 1,000 rows"):
+            of_row = least_squares_influence(*pairs).leakage_scores()[:500]
+        of_person = least_squares_influence(X, y).leakage_scores()  # the same estimate
+        np.testing.assert_allclose(of_person / of_row, 2.0, rtol=0.06)
+        # One person alone twice: the estimate moves by two rows.
+        once = least_squares_influence(X, y)
+        others = least_squares_influence(X[1:], y[1:])
+        twice = least_squares_influence(np.concatenate([X, X[:1]]), np.concatenate([y, y[:1]]))
+        move = twice.theta - others.theta
+        spread = np.linalg.inv(others.covariance / 500)
+        of_one = float(once.leakage_scores()[0])
+        assert float(move @ spread @ move) / of_one == pytest.approx(4.0, rel=0.06)

@@ -172,7 +172,7 @@ def test_csv_gives_back_what_was_written_without_the_spaces_around_it(
             "t.xlsx",
             b"PK\x03\x04...",
             "must end in .csv, .tsv, .parquet, .arrow, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, "
-            ".vcf or .bed, "
+            ".vcf, .bed, .raw or .afreq, "
             "or in one of these with .gz or .zst",
         ),
     ],

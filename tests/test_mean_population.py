@@ -117,7 +117,7 @@ def test_the_report_and_the_shell_name_the_population(tmp_path, capsys):
         ({"population": TABLE}, ValueError, "population must be above the 60 rows"),
         ({"population": {"income": [1.0]}}, ValueError, "population must be columns of the table"),
         ({"panel": 0}, ValueError, "panel must be between 1"),
-        ({"panel": TABLE}, TypeError, "panel must be the number of rows"),
+        ({"panel": TABLE}, ValueError, "panel must hold other people than the table; it is the"),
         ({"population": 90, "panel": 30}, ValueError, "panel is not available with population"),
         ({"population": 90, "exact": True}, ValueError, "population is not available with exact"),
         ({"panel": 30, "exact": True}, ValueError, "panel is not available with exact"),

@@ -265,3 +265,43 @@ def test_bad_input_is_named(change, message):
 def test_guesses_are_counts(guesses):
     with pytest.raises(TypeError, match="guesses"):
         one_run_audit([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1], guesses=guesses)
+
+
+class TestPatterns:
+    """What too few flags cannot prove, and what the order of scores gives away."""
+
+    @pytest.mark.parametrize(
+        ("flags", "match"),
+        [
+            ([1, 0] * 6, "members and others alternate: fair coins give 12 flags so .* 0.0005"),
+            ([1] * 9 + [0] * 9, "all members stand before all others, .* 18 flags so .* 0.0001"),
+            ([0] * 3 + [1] * 14, "all members stand before .* 17 flags so .* 0.0002"),
+        ],
+    )
+    def test_patterns_of_few_flags_are_named(self, flags, match):
+        scores = np.random.default_rng(0).normal(size=len(flags))
+        with pytest.warns(UserWarning, match=match):
+            one_run_audit(scores, flags, allow_reversed=True)
+
+    @pytest.mark.parametrize("flags", [[1, 0] * 5, [1] * 7 + [0] * 7, [1, 0] * 5 + [1, 1]])
+    def test_patterns_that_are_not_so_rare_are_taken(self, flags):
+        scores = np.random.default_rng(0).normal(size=len(flags))
+        one_run_audit(scores, flags, allow_reversed=True)
+
+    def test_a_table_that_is_sorted_by_the_score_is_taken(self):
+        member = np.repeat([0, 1], 8)
+        one_run_audit(np.arange(16.0), member)
+        rng = np.random.default_rng(1)
+        member = rng.integers(0, 2, 300)
+        scores = rng.normal(2.0 * member)
+        order = np.argsort(scores)
+        assert one_run_audit(scores[order], member[order]).epsilon_lower > 1.0
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_sorted_scores_beside_flags_in_another_order_are_named(self, sign):
+        rng = np.random.default_rng(1)
+        member = rng.integers(0, 2, 300)
+        scores = sign * np.sort(rng.normal(2.0 * member))
+        with pytest.warns(UserWarning, match="the scores are sorted, and with these flags they"):
+            one_run_audit(scores, member)
+        one_run_audit(np.arange(8.0), member[:8], allow_reversed=True)  # chance may sort so few

@@ -89,6 +89,10 @@ OUTPUTS = {
         "curve --mu inf --epsilon 0,inf --delta 0,0.5,1 --fpr 0,1",
         "curve --mu 40 --delta 0",
     ],
+    "mean-groups-1": [
+        "mean --example genotypes --by superpopulation --top 2 --max-leakage 0.5",
+        "mean --example adult --by sex --columns age --noise-std 0.1",
+    ],
     "audit-2": [
         "audit IN OUT",
         "audit IN OUT --delta 1e-5 --max-epsilon 1 --confidence 0.9 --claimed-epsilon 0.5",
@@ -338,6 +342,7 @@ def test_every_command_that_prints_json_has_a_schema_and_is_in_the_documentation
     commands = re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.MULTILINE)
     assert {name.rsplit("-", 1)[0] for name in SCHEMAS} == {
         *commands,
+        "mean-groups",
         "one-run",
         "shadow",
         "stream",

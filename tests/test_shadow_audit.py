@@ -309,7 +309,10 @@ def test_examples_that_leak_are_proved_to():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s, m: (s, m.T), "members must have the shape of scores, .*; it is transposed"),
+        (
+            lambda s, m: (s, m.T),
+            "members must have the shape of scores, .*; one of the two is transposed",
+        ),
         (lambda s, m: (m, m), "scores must be scores of an attack; its entries are booleans"),
         (lambda s, m: (1.0 * m, m), "all are 0 or 1, as flags are"),
         (lambda s, m: (s, m + 1), "members must hold 0 and 1 only"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 from wrong_audits import DOWN, UP
 from wrong_inputs import Call
 
@@ -93,25 +92,7 @@ ORDERS = {
     ),
 }
 
-
-def lazily(argument):
-    """A table of counts as a lazy table of people, or as their register."""
-    ages = ["18-29", "30-44", "45-59", "60+"] * 2
-    cells = pl.LazyFrame({"age": ages, "sex": [*"ffffmmmm"], "n": range(20, 28)})
-    if argument:
-        return table_leakage({"sex": ["f", "m"]}, population=cells)
-    return table_leakage(cells, ["sex"])
-
-
 CALLS = [
-    *(
-        Call(
-            f"a lazy table of counts {how}, by one of its columns",
-            lambda how=how: lazily(how),
-            [f"{how or 'table'} must have one row a person", "column 'n'"],
-        )
-        for how in ("", "population")
-    ),
     Call(
         "counts in place of probabilities",
         lambda: max_leakage([30, 20, 50], 100),

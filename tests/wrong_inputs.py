@@ -65,6 +65,13 @@ FILLED = ["9.969209968386869e36"] * 2
 
 MEANS = [
     Shell(
+        "NA of R's whole numbers, as bridges pass it on",
+        "table t.csv",
+        ["'-2147483648' is counted", "in 2 rows of column 'age'", "--missing -2147483648"],
+        {"t.csv": csv(["age", "job"], [*AGES[2:], *["-2147483648"] * 2], "ab" * 60)},
+        cautioned=True,
+    ),
+    Shell(
         "the fill value of netCDF beside measures below zero",
         "mean t.csv",
         ["'9.969209968386869e36' is counted", "in 2 rows of column 'change'", "--missing 9.96"],

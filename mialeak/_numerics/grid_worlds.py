@@ -51,6 +51,8 @@ _CLOSE = 1e-14
 _MESH, _LARGEST = 9, 700.0
 #: Doublings of an interval around its start, often an atom, before it moves to the least value.
 _CENTRED = 6
+#: Rounding error of a probability that is computed from its logarithm.
+_SLACK = 2.0**-44
 #: Rounding error of an area.
 _ROUNDED = 1e-12
 _EPS = 2.0**-52
@@ -71,6 +73,11 @@ class GridWorlds:
         self._grids: tuple[Grid, ...] = ()
         self._tables: dict[tuple[float, str], tuple[FloatArray, FloatArray]] = {}
         self.lost, self.error = loss.lost, 0.0
+        # The probability of the finite ratios, also where it is too small to be 1 - lost.
+        masses = [
+            np.exp(loss.local(float(world))[0]) if self.lost[world] else 1.0 for world in (0, 1)
+        ]
+        self._finite = float(masses[0]), float(masses[1])
 
     def finite_delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         """The part of delta that is due to finite l; ArithmeticError where the bounds are wide."""
@@ -264,20 +271,22 @@ class GridWorlds:
 
     def fnr(self, fpr: FloatArray) -> FloatArray:
         """False-negative rate; ArithmeticError where the bounds are wide."""
-        return self._missed(1.0 - fpr, "out")
+        ends = self._each(lambda one: self._other_rate(one, "out"), 1.0 - fpr)
+        # Where 1 - fpr has lost the digits of fpr, those of 1 - power hold.
+        near = 1.0 - self._each(self._power, fpr)[::-1]
+        low, value, high = np.clip(ends, near[0] - 4.0 * _EPS, near[2] + 4.0 * _EPS)
+        self._require_narrow(low, high)
+        return np.asarray(value)
 
     def fpr(self, power: FloatArray) -> FloatArray:
         """False-positive rate; ArithmeticError where the bounds are wide."""
-        return self._missed(power, "in")
+        low, value, high = self._each(lambda one: self._other_rate(one, "in"), power)
+        self._require_narrow(low, high)
+        return np.asarray(value)
 
     def power_bounds(self, fpr: FloatArray) -> FloatArray:
         """Lower and upper bounds of the power."""
         return np.asarray(self._each(self._power, fpr)[::2])
-
-    def _missed(self, rate: FloatArray, direction: str) -> FloatArray:
-        low, value, high = self._each(lambda one: self._other_rate(one, direction), rate)
-        self._require_narrow(low, high)
-        return np.asarray(value)
 
     def _each(self, bounds: Callable[[float], FloatArray], rate: FloatArray) -> FloatArray:
         ends = [bounds(one) for one in np.ravel(rate).tolist()]
@@ -285,8 +294,10 @@ class GridWorlds:
 
     def _power(self, fpr: float) -> FloatArray:
         """Bounds and value of the power, the least ``delta(x) + e^x fpr``."""
-        if fpr <= 0.0 or fpr >= 1.0 - self.lost[0]:
+        if fpr <= 0.0 or fpr >= self._finite[0]:
             return np.full(3, self.lost[1] if fpr <= 0.0 else 1.0)
+        if not self._loss.spread > 0.0:
+            return np.clip(self.lost[1] + self._one_ratio(fpr, 0), fpr, 1.0)
 
         def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             k = np.exp(np.minimum(x, _LARGEST))
@@ -300,9 +311,11 @@ class GridWorlds:
         Either is the largest ``e^x (rate - delta(-x))``, the worlds exchanged for the fpr.
         """
         inside = direction == "in"
-        share, most = rate - self.lost[inside], min(rate, 1.0 - self.lost[not inside])
+        share, most = rate - self.lost[inside], min(rate, self._finite[not inside])
         if share <= 0.0 or rate >= 1.0:
-            return np.full(3, 1.0 - self.lost[not inside] if rate >= 1.0 else 0.0)
+            return np.full(3, self._finite[not inside] if rate >= 1.0 else 0.0)
+        if not self._loss.spread > 0.0:
+            return np.minimum(self._one_ratio(share, int(inside)), most)
 
         def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             k = np.exp(np.minimum(x, _LARGEST))
@@ -311,6 +324,11 @@ class GridWorlds:
         threshold = self._quantile(rate, 1.0) if inside else self._quantile(1.0 - rate, 0.0)
         least = self._least(paid, -threshold if inside else threshold)
         return np.clip(-least[::-1], 0.0, most)
+
+    def _one_ratio(self, rate: float, world: int) -> FloatArray:
+        """Bounds and value of the probability, in the other world, of a share of one outcome."""
+        one, other = self._finite[world], self._finite[1 - world]
+        return np.asarray(other * min(rate / one, 1.0) * (1.0 + _SLACK * np.arange(-1.0, 2.0)))
 
     def _least(
         self, paid: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: float
@@ -323,7 +341,7 @@ class GridWorlds:
         for step in range(_HALVINGS):
             x = start + width * np.linspace(-1.0, 1.0, 3)
             ends = paid(x)[1]
-            if min(ends[0, 0], ends[0, -1]) >= ends[2].min():
+            if min(ends[0, 0], ends[0, -1]) >= ends[2, 1]:
                 break
             if step >= _CENTRED:
                 start = float(x[np.argmin(ends[2])])
@@ -377,7 +395,7 @@ class GridWorlds:
         """Area under the curve: which of two ratios, one of each world, is larger."""
         grid = self._grid_with(0.5)
         if not grid.spread > 0.0:
-            return float(0.5 * (1.0 - self.lost[0]) * (1.0 - self.lost[1]) + self._auc_lost())
+            return float(0.5 * self._finite[0] * self._finite[1] + self._auc_lost())
         y = grid.node(np.arange(grid.value.size))
         tilts = [
             np.exp(np.clip(grid.log_mass + (t - grid.theta) * y, -745.0, 700.0)) for t in (0, 1)
@@ -392,7 +410,7 @@ class GridWorlds:
         out, inside = (np.maximum(grid.upper, 0.0) * tilt for tilt in tilts)
         gap = float(inside @ np.convolve(out, psi, "same")) + _ROUNDED
         # The middle law does not show worlds that are nearly apart.
-        gap += abs(1.0 - self.lost[0] - float(out.sum())) + abs(1.0 - self.lost[1] - inside.sum())
+        gap += abs(self._finite[0] - float(out.sum())) + abs(self._finite[1] - inside.sum())
         least, most = max(upper - gap, 0.0), min(upper + gap, 1.0)
         lost = self._auc_lost()
         self._require_narrow(np.array([least + lost]), np.array([max(least, most) + lost]))

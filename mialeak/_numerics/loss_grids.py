@@ -9,9 +9,10 @@ Lagrange's weights: the errors of its sums of smooth functions are of the order 
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import signal, special
@@ -38,6 +39,8 @@ _ON_NODE = 1e-9
 EXPONENTS = np.geomspace(0.01, 200.0, 18)
 #: Lattices of atoms with at most so many different ratios are aligned with the grid.
 _MOST_RATIOS = 64
+#: Laws with fewer nodes than this are convolved directly: several for one Fourier transform.
+_SHORT = 1 << 11
 #: Nodes of which it is computed what they pay; the later ones pay less than the bound there.
 _PAYING = 1 << 14
 _EPS = 2.0**-52
@@ -76,42 +79,92 @@ def grid_of(loss: ComposedLoss, theta: float, size: int) -> Grid:
     ends, rates = _range(loss, theta, log_mass, mean, spread)
     step = _aligned(loss, (ends[1] - ends[0]) / (0.9 * size))
     first = int(np.floor(ends[0] / step)) - size // 50
-    spectra = np.ones((2, size // 2 + 1), np.complex128)
-    doubt, size_of = np.zeros(size // 2 + 1), np.ones(size // 2 + 1)
     variance = missing = moved = 0.0
     tails = np.zeros(2)
-    offset = releases = 0
-    reach = np.zeros(2)  # the smallest and the largest sum, in steps
+    releases, reach = 0, np.zeros(2)  # the smallest and the largest sum, in steps
+    laws: list[_Law] = []
     for part, m in loss.parts:
         log_p, ratio = part.points(theta, partial(_cuts, step))
-        split = _split(log_p + theta * ratio - part.local(theta)[0], ratio, theta, step)
-        centre = int(np.rint(part.local(theta)[1] / step))
-        pair = [_centred(masses, split.first - centre, size) for masses in split.masses]
-        waves = np.fft.rfft(np.array(pair))
-        modulus = np.abs(waves[0])
-        doubt += m / np.maximum(modulus, 1e-300)
-        size_of *= modulus**m
-        spectra *= waves**m
-        offset += m * centre
+        log_mass_of, mean_of, _ = part.local(theta)
+        split = _split(log_p + theta * ratio - log_mass_of, ratio, theta, step)
+        centre = int(np.rint(mean_of / step))
+        laws.append(_Law(split.masses, split.first - centre, centre, m))
         releases += m
         reach += m * np.array([split.first, split.first + split.masses[0].size - 1])
         missing += m * split.missing
         variance += m * split.variance
         nodes = (split.first + np.arange(split.masses[0].size)) * step
-        shifted = nodes - part.local(theta)[1]
+        shifted = nodes - mean_of
         moved += m * split.moved
         grown = np.multiply.outer([-rates[0], rates[1]], shifted)
         tails += m * special.logsumexp(grown, axis=1, b=split.masses[0])
+    spectra = np.ones((2, size // 2 + 1), np.complex128)
+    doubt, size_of = np.zeros(size // 2 + 1), np.ones(size // 2 + 1)
+    offset = 0
+    for law in _fewer(laws):
+        pair = [_centred(masses, law.first, size) for masses in law.masses]
+        waves = np.fft.rfft(np.array(pair))
+        modulus = np.abs(waves[0])
+        doubt += law.times / np.maximum(modulus, 1e-300)
+        size_of *= _raised(modulus, law.times)
+        spectra *= _raised(waves, law.times)
+        offset += law.times * law.centre
     upper, value = np.roll(np.fft.irfft(spectra, size), offset - first, axis=1)
     window = np.array([mean - first * step, (first + size) * step - mean])
     outside = np.array([reach[0] < first, reach[1] >= first + size])
-    missing += float(np.exp(tails - rates * window)[outside].sum()) + 2.0 * moved
+    missing += float(np.exp(np.minimum(tails - rates * window, 0.0))[outside].sum()) + 2.0 * moved
     fft = 4.0 * _EPS * np.log2(size)
     share = np.minimum(doubt * size_of, float(releases))
     # By Parseval's identity, for both halves of the spectrum.
     noise = fft * float(np.sqrt(2.0 * np.sum((share + size_of) ** 2) / size))
     upper = upper * (1.0 + 16.0 * _EPS * np.sqrt(releases))
     return Grid(theta, mean, spread, log_mass, step, first, upper, value, variance, noise, missing)
+
+
+class _Law(NamedTuple):
+    """Masses on consecutive nodes from `first` on, relative to `centre`, a number of times."""
+
+    masses: tuple[FloatArray, FloatArray]
+    first: int
+    centre: int
+    times: int
+
+
+def _fewer(laws: list[_Law]) -> list[_Law]:
+    """The same sum of fewer laws: short ones are convolved without a transform."""
+    short = [law for law in laws if law.times * (law.masses[0].size - 1) < _SHORT]
+    if len(short) < 2:
+        return laws
+    kept = [law for law in laws if law.times * (law.masses[0].size - 1) >= _SHORT]
+    queue = [
+        (law.masses[0].size, order, law._replace(times=1))
+        for order, law in enumerate(short)
+        for _ in range(law.times)
+    ]
+    heapq.heapify(queue)
+    while len(queue) > 1:
+        _, order, one = heapq.heappop(queue)
+        _, _, other = heapq.heappop(queue)
+        pairs = zip(one.masses, other.masses, strict=True)
+        upper, value = (np.convolve(a, b) for a, b in pairs)
+        both = _Law((upper, value), one.first + other.first, one.centre + other.centre, 1)
+        if upper.size > _SHORT:
+            kept.append(both)
+        else:
+            heapq.heappush(queue, (upper.size, order, both))
+    return kept + [law for _, _, law in queue]
+
+
+def _raised(values: Any, times: int) -> Any:
+    """A power with a whole exponent, by squaring: powers of complex arrays are slow in NumPy."""
+    result, square = None, values
+    while True:
+        if times & 1:
+            result = square if result is None else result * square
+        times >>= 1
+        if not times:
+            return result
+        square = square * square
 
 
 def _range(

@@ -8,6 +8,7 @@ exchanged with epsilon.  Each is refused with the cure.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
     "require_direction",
     "require_fair_coins",
     "verdict_on",
+    "warn_of_order",
 ]
 
 Verdict = Literal["refuted", "not refuted", "not testable"]
@@ -46,6 +48,8 @@ _COARSE = 1024
 #: Fair coins, and scores that are counts of several by chance, are refused with about this
 #: probability at most.
 _CHANCE = 1e-6
+#: Patterns of coins that are less probable than this are named.
+_SUSPICION = 1e-3
 #: Flags in so few blocks are those of files that were joined.
 _BLOCKS = 8
 #: Whether neighbours are alike is seen from so many scores.
@@ -333,6 +337,8 @@ def _require_mixed(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:
         invalid("member", rule, remedy=remedy)
     earlier, later = scores[:-1], scores[1:]
     is_sorted = bool((later >= earlier).all() or (later <= earlier).all())
+    if not is_sorted:
+        _warn_of_patterns(size, changes)
     rare = min(changes, size - 1 - changes)
     probability = 2.0 * float(bdtr(rare, size - 1, 0.5)) if size > 1 else 1.0
     if probability <= _CHANCE and not (is_sorted and changes == rare):
@@ -348,6 +354,39 @@ def _require_mixed(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:
             "others in blocks, are no coins. If coins did, pass scores and flags in their order"
         )
         invalid("member", rule, remedy=remedy)
+
+
+def _warn_of_patterns(size: int, changes: int) -> None:
+    """Warn where few flags stand as no coins of a thousand do; more of them are refused."""
+    if changes == 1:
+        patterns, how = 2.0 * (size - 1), "all members stand before all others, or after them"
+    elif changes == size - 1:
+        patterns, how = 2.0, "members and others alternate"
+    else:
+        return
+    chance = patterns / 2.0**size
+    if _CHANCE < chance <= _SUSPICION:
+        warnings.warn(
+            f"{how}: fair coins give {size} flags so with probability {chance:.1g}. The bound "
+            "holds only if a coin put each canary in; draw them by rng.random(m) < 0.5, and "
+            "train again",
+            stacklevel=6,
+        )
+
+
+def warn_of_order(scores: FloatArray, epsilon: float) -> None:
+    """Warn of sorted scores that prove nothing: their flags may have another order."""
+    counts = np.unique(scores, return_counts=True)[1]
+    chance = np.log(2.0) + gammaln(counts + 1.0).sum() - gammaln(scores.size + 1.0)
+    if epsilon > 0.0 or counts.size == 1 or chance > np.log(_CHANCE):
+        return
+    if (scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all():
+        warnings.warn(
+            "the scores are sorted, and with these flags they prove nothing: if the flags were not "
+            "sorted with them, the pairs are lost. Pass scores and flags in the order of the "
+            "canaries",
+            stacklevel=3,
+        )
 
 
 def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:

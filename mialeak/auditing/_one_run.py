@@ -25,6 +25,7 @@ from mialeak.auditing._checks import (
     require_direction,
     require_fair_coins,
     verdict_on,
+    warn_of_order,
 )
 from mialeak.special import binom_logpmf
 
@@ -221,6 +222,12 @@ def one_run_audit(
         coins, scores that point the other way, guesses that are more than the canaries, and
         parameters out of range.
 
+    Warns
+    -----
+    UserWarning
+        For fewer flags than are refused that alternate or have all members on one side, as coins
+        have with probability 1e-3 at most; for sorted scores that prove nothing.
+
     See Also
     --------
     audit : scores of separate runs.
@@ -277,6 +284,7 @@ def one_run_audit(
     below = members_below(values, flags, rng)
     size, is_flat = values.size, values.min() == values.max()
     epsilon, chosen, right = best_bound(choices, below, delta)
+    warn_of_order(values, epsilon)
     counts = [0 if is_flat else right_guesses(below, *pair) for pair, _ in choices]
     p_value = None
     if null is not None:

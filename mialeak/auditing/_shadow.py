@@ -303,7 +303,7 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
     if not values.size:
         invalid("scores", f"hold a model and an example; its shape is {values.shape}")
     if flags.shape != values.shape:
-        turned = "; it is transposed" if flags.shape == values.shape[::-1] else ""
+        turned = "; one of the two is transposed" if flags.shape == values.shape[::-1] else ""
         rule = f"have the shape of scores, {values.shape}, models by examples{turned}"
         invalid("members", f"{rule}; its shape is {flags.shape}")
     require((flags == 0.0) | (flags == 1.0), flags, "members", "hold 0 and 1 only")

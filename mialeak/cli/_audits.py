@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak.cli import _output
+from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
@@ -47,7 +47,8 @@ def run_shadow(options: argparse.Namespace) -> int:
     from mialeak.auditing import shadow_audit
 
     _refuse_delta(options, "--shadow")
-    tables = [_matrix(path) for path in (options.inside, options.outside)]
+    separator = _options.delimiter(options)
+    tables = [_matrix(path, separator) for path in (options.inside, options.outside)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         result = shadow_audit(
@@ -210,7 +211,7 @@ def _refuse_delta(options: argparse.Namespace, name: str) -> None:
         raise ValueError(f"--plot draws the scores of separate runs; leave out {name}")
 
 
-def _matrix(path: str) -> FloatArray:
+def _matrix(path: str, separator: str | None) -> FloatArray:
     """The numbers of a file, a model a row."""
     import numpy as np
 
@@ -222,13 +223,15 @@ def _matrix(path: str) -> FloatArray:
         if len(blocks) != 1:
             raise ValueError(f"{path} must hold one array; it holds {len(blocks)}")
         return as_floats(np.asarray(blocks[0]), path, ndim=2)
-    table = read_table(path)
+    table = read_table(path, delimiter=separator)
     names = list(table) if isinstance(table, dict) else list(table.column_names)
     return np.ascontiguousarray(np.stack([numbers(path, table[name]) for name in names], axis=1))
 
 
 def numbers(path: str, column: Any) -> FloatArray:
     """A column of a table as numbers."""
+    import numpy as np
+
     from mialeak._arrays import as_floats
     from mialeak._columns import Factor
 
@@ -236,10 +239,15 @@ def numbers(path: str, column: Any) -> FloatArray:
     if n_missing:
         raise ValueError(f"{path} must have a score in every row; {n_missing} have none")
     if isinstance(column, Factor):
-        try:
-            levels = [float(_TRUTH.get(level.lower(), level)) for level in column.levels]
-        except ValueError as error:
-            raise ValueError(f"{path} must hold numbers ({error})") from error
+        levels = np.empty(len(column.levels))
+        for place, word in enumerate(column.levels):
+            try:
+                levels[place] = float(_TRUTH.get(word.lower(), word))
+            except ValueError:
+                raise ValueError(
+                    f"{path} must hold numbers as scores, and 1 and 0 (or true and false) as "
+                    f"flags; one entry is {word!r}"
+                ) from None
         return as_floats(levels, path)[column.codes]
     return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
 

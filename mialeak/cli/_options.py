@@ -115,20 +115,16 @@ def add_table_options(add: Any, examples: Any) -> None:
         metavar="FILE",
         help=".csv or .tsv with the names of its columns in line 1, .parquet or a folder of such "
         "files, .arrow, .feather, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, each also .gz or .zst; "
-        ".vcf, .vcf.gz, PLINK .bed; - is standard input",
+        ".vcf, .vcf.gz, PLINK .bed or .raw; - is standard input",
     )
     add(
         "--format",
         metavar="F",
         help="what FILE holds, whatever its name: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
-        "sas7bdat or xpt, also with .gz or .zst, or vcf or bed (default: by the suffix; csv for -)",
+        "sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
-    add(
-        "--delimiter",
-        metavar="CHAR",
-        help="separator of the fields of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
-    )
+    add_delimiter(add)
     add(
         "--header",
         action=argparse.BooleanOptionalAction,
@@ -261,11 +257,28 @@ def one_table(options: argparse.Namespace, command: str) -> None:
     }
 
 
-def read_file(options: argparse.Namespace, columns: Any, *, whole: bool = True) -> Any:
+def add_delimiter(add: Callable[..., Any]) -> None:
+    """Add the option that names the separator of a CSV."""
+    add(
+        "--delimiter",
+        metavar="CHAR",
+        help="separator of the fields of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
+    )
+
+
+def delimiter(options: argparse.Namespace) -> str | None:
+    """The separator of the fields of a CSV."""
+    return "\t" if options.delimiter == "\\t" else options.delimiter
+
+
+def read_file(
+    options: argparse.Namespace, columns: Any, *, whole: bool = True, frequencies: bool = False
+) -> Any:
     """The columns of the file, with a bar on a terminal if reading takes long.
 
     `columns` are a list or a function of the names of the file.
-    If not `whole`, a large file may be given as a table that is counted by blocks.
+    If not `whole`, a large file may be given as a table that is counted by blocks; with
+    `frequencies` it may hold those of sites.
     """
     import importlib.util
 
@@ -275,12 +288,13 @@ def read_file(options: argparse.Namespace, columns: Any, *, whole: bool = True) 
         options.file,
         columns,
         format=options.format,
-        delimiter="\t" if options.delimiter == "\\t" else options.delimiter,
+        delimiter=delimiter(options),
         header=options.header,
         names=None if options.names is None else names(options.names, "--names"),
         missing=markers(options),
         progress=sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
         whole=whole,
+        frequencies=frequencies,
     )
 
 
@@ -290,14 +304,16 @@ def read_population(
     *,
     is_size: bool = True,
     whole: bool = False,
+    frequencies: bool = False,
 ) -> tuple[Any, list[Path]]:
-    """The register or panel, and its file; of a register perhaps its number of people."""
+    """The register or panel, and its file; perhaps its number of people, or frequencies."""
     if text is None:
         return None, []
     if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
         return int(text.replace(",", "").replace("_", "")), []
     of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
-    return read_file(of_file, None, whole=whole), [Path(text)]
+    table = read_file(of_file, None, whole=whole, frequencies=frequencies)
+    return table, [Path(text)]
 
 
 def markers(options: argparse.Namespace) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli._audits import numbers
+from mialeak.cli._options import delimiter
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
@@ -48,7 +49,7 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
 
     pairs = []
     for path in filter(None, (options.inside, options.outside)):
-        table = read_table(path)
+        table = read_table(path, delimiter=delimiter(options))
         names = list(table) if isinstance(table, dict) else list(table.column_names)
         if options.member is not None:
             chosen = _chosen(path, names, options)

@@ -46,7 +46,8 @@ worlds differ by one row, added or removed.
 
   [[release]]
   gaussian = 1.0              # mu: distance of the means over the noise
-  rate = 0.01                 # each row is drawn with this probability
+  rate = 0.01                 # each row is drawn with this probability; for
+                              # substitution: a batch of this share of the rows
   times = 1000
 
   [[release]]
@@ -159,12 +160,13 @@ def _plan(path: str) -> tuple[list[TradeOff], list[int], str]:
         if each.get("worlds", worlds) != worlds:
             remedy = "Epsilons of different neighbours do not compose: restate one of them"
             invalid(f"worlds of {where}", f"be {worlds!r}", value=each["worlds"], remedy=remedy)
-        curves.append(_release({k: v for k, v in each.items() if k != "worlds"}, where))
+        content = {k: v for k, v in each.items() if k != "worlds"}
+        curves.append(_release(content, where, worlds))
         counts.append(each.get("times", 1))
     return curves, counts, worlds
 
 
-def _release(content: dict[str, Any], where: str) -> TradeOff:
+def _release(content: dict[str, Any], where: str, worlds: str) -> TradeOff:
     """The curve of one release of a plan."""
     import numpy as np
 
@@ -190,7 +192,8 @@ def _release(content: dict[str, Any], where: str) -> TradeOff:
         p = np.exp(-0.5 * (place / value) ** 2)
         return PiecewiseTradeOff.from_noise(p / p.sum(), content.get("shift", 1))
     curve = GaussianTradeOff(value) if kind == "gaussian" else LaplaceTradeOff(value)
-    return curve if rate == 1.0 else curve.subsample(rate)
+    # One row replaces another: each of the worlds has a row in its batch that the other lacks.
+    return curve if rate == 1.0 else curve.subsample(rate, symmetric=worlds == _WORLDS[0])
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mialeak.cli import _options, _output
-
-if TYPE_CHECKING:
-    from mialeak.means import MeanReport
+from mialeak.cli import _groups, _options, _output
 
 __all__ = ["add_parser", "run"]
 
@@ -43,6 +40,7 @@ error, usage included, exits with 1.
 Examples:
   mialeak mean --example genotypes --exact --top 5
   mialeak mean microdata.csv --columns age,income,region --max-leakage 0.05
+  mialeak mean --example genotypes --by superpopulation
   mialeak mean cohort.parquet --noise-std 0.05 --html report.html
 """
 
@@ -74,18 +72,8 @@ def add_parser(commands: Any) -> None:
         metavar="S",
         help="noise on each mean, in standard deviations of its column (default: 0)",
     )
-    add(
-        "--population",
-        metavar="FILE|N",
-        help="the register that the rows were drawn from without replacement, a table with a row "
-        "for each of its people; or their number N (default: no end of them)",
-    )
-    add(
-        "--panel",
-        type=_options.whole(1),
-        metavar="N",
-        help="the attacker knows the population by N other rows alone (default: fully)",
-    )
+    _add_population(add)
+    _groups.add_by(add)
     _options.add_rate(add)
     _options.add_limit(add, "noise")
     add(
@@ -106,9 +94,38 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_population(add: Any) -> None:
+    """Describe what the attacker knows of the population."""
+    add(
+        "--population",
+        metavar="FILE|N",
+        help="the register that the rows were drawn from without replacement, a table with a row "
+        "for each of its people; or their number N (default: no end of them)",
+    )
+    add(
+        "--panel",
+        metavar="FILE|N",
+        help="the attacker knows the population by N other rows alone, or by the people of FILE, "
+        "or by the frequencies of sites in FILE.afreq (default: fully)",
+    )
+    add(
+        "--unmatched",
+        choices=("error", "omit"),
+        default="error",
+        help="columns that the panel lacks or cannot judge, and sites with swapped alleles: refuse "
+        "them (default), or leave out the former and count the latter as FILE does",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    report, inputs, origin = _report(options)
+    _groups.check_by(options)
+    frame, settings, inputs, origin = _inputs(options)
+    if options.by is not None:
+        return _run_by(options, frame, settings, inputs, origin)
+    from mialeak.means import mean_leakage
+
+    report = mean_leakage(frame, **settings)
     limit = options.max_leakage
     over, verdict = _output.judge("The riskiest row", report.highest, limit)
     if report.exact and limit is not None and not over:
@@ -135,8 +152,49 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
-    """The report, its files, and the source of an example."""
+def _run_by(
+    options: argparse.Namespace,
+    frame: Any,
+    settings: dict[str, Any],
+    inputs: list[Path],
+    origin: str,
+) -> int:
+    """Print the report on the groups; 2 if one is over the limit."""
+    from mialeak.means import mean_leakage
+
+    places = _groups.groups_of(options, frame)
+    named = frame if isinstance(frame, dict) else frame.column_names
+    leave_out = {options.by, "sample"} if options.samples is not None else {options.by}
+    excluded = {*settings["exclude"], *(leave_out & set(named) - set(settings["labels"]))}
+    chosen = None if options.columns is None else _options.names(options.columns, "--columns")
+    if chosen is not None and options.by in chosen:
+        raise ValueError(f"--by must be no column that is published; got {options.by!r}")
+    settings |= {"columns": chosen, "exclude": sorted(settings["exclude"] if chosen else excluded)}
+    reports = {
+        group: mean_leakage(_groups.rows_of(frame, rows), **settings)
+        for group, rows in places.items()
+    }
+    groups = _groups.GroupReports(options.by, places, reports, getattr(frame, "notes", ()))
+    limit = options.max_leakage
+    over, verdict = _output.judge("The riskiest row", groups.highest, limit)
+    shown = {"leakage": options.target, "top": options.top}
+    content = groups.to_dict(**shown)
+    content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
+    return _output.give(
+        options,
+        groups.document(**shown),
+        schema="mialeak.mean-groups/1",
+        content=content,
+        title=f"What publishing means of groups of {options.example or inputs[0].name} leaks",
+        inputs=inputs,
+        verdict=verdict,
+        over=over,
+        source=origin,
+    )
+
+
+def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path], str]:
+    """The table, what is asked of it, the files, and the source of an example."""
     _options.one_table(options, "mean")
     options.typed |= {
         "categories": "--categories",
@@ -146,12 +204,15 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
         "population": "--population",
         "sampling_rate": "--rate",
         "structure": "--covariance",
+        "unmatched": "--unmatched",
     }
     columns = None if options.columns is None else _options.names(options.columns, "--columns")
     labels: tuple[str, ...] = ()
     origin = ""
     if options.file is not None:
-        frame, file = _options.read_file(options, columns), Path(options.file)
+        beside_columns = [options.by if options.samples is None else "sample"]
+        wanted = columns if columns is None or options.by is None else columns + beside_columns
+        frame, file = _options.read_file(options, wanted), Path(options.file)
     else:
         from mialeak import datasets
 
@@ -162,21 +223,21 @@ def _report(options: argparse.Namespace) -> tuple[MeanReport, list[Path], str]:
             labels = _LABELS
             described = {name: frame[name] for name in labels}
             frame = described | dict(zip(example.snps.tolist(), example.counts.T, strict=True))
-    from mialeak.means import mean_leakage
-
     population, inputs = _options.read_population(options, options.population, whole=True)
-    report = mean_leakage(
-        frame,
-        columns,
-        exclude=_options.names(options.exclude or "", "--exclude"),
-        categories=_options.names(options.categories or "", "--categories"),
-        labels=labels,
-        structure=options.covariance,
-        population=population,
-        panel=options.panel,
-        noise_std=options.noise_std,
-        sampling_rate=options.rate,
-        exact=options.exact,
-        na=options.na,
-    )
-    return report, [file, *inputs], origin
+    panel, beside = _options.read_population(options, options.panel, whole=True, frequencies=True)
+    settings = {
+        "columns": columns,
+        "exclude": _options.names(options.exclude or "", "--exclude"),
+        "categories": _options.names(options.categories or "", "--categories"),
+        "labels": labels,
+        "structure": options.covariance,
+        "population": population,
+        "panel": panel,
+        "unmatched": options.unmatched,
+        "noise_std": options.noise_std,
+        "sampling_rate": options.rate,
+        "exact": options.exact,
+        "na": options.na,
+    }
+    samples = [] if options.samples is None else [Path(options.samples)]
+    return frame, settings, [file, *inputs, *beside, *samples], origin

@@ -16,6 +16,7 @@ from mialeak.estimators._regression import (
     linear_influence,
     logistic_terms,
     squares_influence,
+    warn_of_copies,
 )
 
 __all__ = ["influence_of"]
@@ -66,6 +67,11 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
         one, it had weights of its classes, more than two classes or responses, an L1 penalty, or in
         statsmodels any penalty, constraint or rows dropped for a missing value: these renumber the
         rows.
+
+    Warns
+    -----
+    UserWarning
+        If rows are copies of one another, as of persons that are in the table several times.
 
     Notes
     -----
@@ -127,6 +133,9 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
         _unknown(model)
     _refuse_restricted(result)
     _refuse_dropped(model)
+    endog = as_floats(model.endog, "result.model.endog", finite=True)
+    if endog.shape == design.shape[:1]:  # a pair for each row of counts
+        warn_of_copies(design, endog)
     if hasattr(model, "score_factor"):
         counts = getattr(model, "freq_weights", None)
         if counts is not None and not np.all(np.asarray(counts) == 1.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "logistic_influence",
     "logistic_terms",
     "squares_influence",
+    "warn_of_copies",
     "z_estimator",
 ]
 
@@ -192,6 +194,8 @@ _STEPS = 25
 _CONVERGED = 1e-9
 #: A loss may rise by its rounding.
 _ROUNDING = 1e-10
+#: Rows are called copies where chance makes them so with this probability at most.
+_CHANCE = 1e-6
 #: Below this share of its own spread, what a regression leaves of y is rounding.
 _PERFECT = 1e-12
 
@@ -224,7 +228,39 @@ def as_regression(
             invalid("X", rule, remedy="Leave it out: the intercept is the same column")
         table = np.concatenate([np.ones((n, 1)), table], axis=1)
         weights = np.concatenate([[0.0], weights])
+    warn_of_copies(table, response)
     return table, response, weights
+
+
+def warn_of_copies(design: FloatArray, response: FloatArray) -> None:
+    """Warn of rows that occur several times, where chance makes them with 1e-6 at most.
+
+    Either the numbers of equal rows have a common divisor, or most pairs of rows that agree in the
+    column with the most values are equal, more than agree in another column by chance.
+    """
+    rows = np.column_stack([response, design]) + 0.0  # one zero
+    numbers: dict[bytes, int] = {}
+    places = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
+    n, distinct = places.size, len(numbers)
+    if distinct == n:
+        return
+    counts = np.bincount(places)
+    copies = int(np.gcd.reduce(counts))
+    if (distinct - 1) * np.log(copies) < -np.log(_CHANCE):
+        copies = int(counts.max())
+        columns = [np.unique(column, return_counts=True)[1] for column in rows.T]
+        pairs = sorted(int(sizes @ (sizes - 1)) // 2 for sizes in columns)
+        equal, alike = int(counts @ (counts - 1)) // 2, pairs[0]
+        share = pairs[1] / (0.5 * n * (n - 1.0)) if len(pairs) > 1 else 1.0
+        chance = float(special.bdtrc(equal - 1, alike, share))
+        if chance > _CHANCE or equal < 0.5 * alike:
+            return
+    warnings.warn(
+        f"{n - distinct:,} of {n:,} rows of X and y are equal to another one: each counts as a "
+        f"person of its own. The leakage of a person with {copies} rows is {copies} to "
+        f"{copies**2} times that of one. Fit and pass each person once",
+        stacklevel=4,
+    )
 
 
 def least_squares_influence(

@@ -18,8 +18,9 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._io import read_table
+from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
 from mialeak.means._register import in_register
-from mialeak.means._release import release_of
+from mialeak.means._release import Release, release_of
 from mialeak.means._report import MeanReport
 from mialeak.means._tradeoff import unsampled_share
 
@@ -27,6 +28,7 @@ __all__ = ["mean_leakage"]
 
 Covariance = Literal["auto", "full", "shrunk", "diagonal"]
 Missing = Literal["error", "drop"]
+Unmatched = Literal["error", "omit"]
 
 #: The square of a larger standard deviation may not be a number of float64.
 _MOST_NOISE = 1e100
@@ -41,7 +43,8 @@ def mean_leakage(
     labels: Sequence[Any] = (),
     structure: Covariance = "auto",
     population: Any = None,
-    panel: int | None = None,
+    panel: Any = None,
+    unmatched: Unmatched = "error",
     noise_std: float = 0.0,
     sampling_rate: float = 1.0,
     exact: bool = False,
@@ -76,9 +79,15 @@ def mean_leakage(
         The register that the rows were drawn from without replacement, a table of the same columns
         in which each row is one of the people: its mean and covariance are known.  Or N, the number
         of its people, if only that is known.  By default the population is endless.
-    panel : int, optional
-        The attacker knows the population by a sample of so many other rows alone.  By default the
-        mean and covariance of the population are known.
+    panel : int, table or path, optional
+        The attacker knows the population by a sample of so many other rows alone, or by these
+        people, who are not in `table`: their mean and covariance stand for the population.  Of
+        genotypes also the frequencies of sites, an .afreq file of PLINK, with the variances of
+        Hardy-Weinberg proportions.  By default the mean and covariance of the population are known.
+    unmatched : {"error", "omit"}, optional
+        What to do with columns that a panel of people or frequencies lacks, has other alleles for
+        or has without variation, and with sites of which it counts the other allele: refuse them,
+        or leave out the former, and count the latter as the table does.  The report names both.
     noise_std : float, optional
         Standard deviation of normal noise on each mean, in standard deviations of its column.
     sampling_rate : float, optional
@@ -102,7 +111,8 @@ def mean_leakage(
     ValueError
         If columns are missing (the near ones are named), chosen twice or of unequal length, there
         are fewer than 3 rows, `population` has not more people than the table has rows, has fewer
-        people like a row than the table, or comes with `panel`,
+        people like a row than the table, or comes with `panel`, `panel` shares people with the
+        table or does not match its columns and ``unmatched="error"``,
         or one of them with `exact`, values are missing and ``na="error"``, numbers are infinite, an
         option is out of range, `structure` is "full" with too few rows for it, or `exact` is asked
         for columns without an exact law.
@@ -132,7 +142,12 @@ def mean_leakage(
     with "diagonal" the same for each column, summed.  With `population` the means of n of N people
     have a variance smaller by ``1 - n/N``: a score is 1/(1 - n/N) times as large without noise.
     The people of a register stand for the rows, with N for n but in ``n R``, and m times N/n.  With
-    `panel` the attacker compares with the means of n0 rows: ``1 + n/n0`` in its place.  The
+    `panel` the attacker compares with the means of n0 rows: ``1 + n/n0`` in its place; with a
+    panel of people or frequencies, of mean u and covariance C, and V = 1 + n/n0, ::
+
+        m_i = (x_i - u)^T (V C + n R)^-1 (x_i - u) / n
+
+    The
     intensity of "shrunk" is the least one with which the scores of the rows average d/n, as scores
     of fresh rows do.
 
@@ -164,11 +179,10 @@ noise_std=0, rate=1)
     noise_std = as_float(noise_std, "noise_std")
     if not 0.0 <= noise_std <= _MOST_NOISE:
         invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
-    if hasattr(panel, "__len__") or hasattr(panel, "columns"):
-        remedy = "Its means and covariance are taken from the other rows of the table"
-        invalid("panel", "be the number of rows, not a table", remedy=remedy, error=TypeError)
+    as_choice(unmatched, "unmatched", get_args(Unmatched))
+    table = _read(table)
     release = release_of(
-        _read(table),
+        table,
         _as_names(columns),
         exclude=_as_names(exclude),
         categories=_as_names(categories),
@@ -191,10 +205,14 @@ noise_std=0, rate=1)
     unsampled_share(population, release.rows, rows, "population")
     if everyone is not None:
         register = in_register(release, everyone)
-    covariance: str = structure
-    if structure == "auto":
-        covariance = "full" if (everyone or release).has_rows_for_full else "diagonal"
+    reference = None
+    if is_panel(panel):
+        options = {"drop": na == "drop", "omit": unmatched == "omit"}
+        reference, release = reference_panel(read_panel(panel), table, release, **options)
+        panel = reference.size
     panel = None if panel is None else as_count(panel, "panel", least=1)
+    known = everyone or (reference.release if reference is not None else None) or release
+    covariance = _covariance(structure, known, reference)
     if population is not None and panel is not None:
         why = "a finite population is known, or all of its people might be in the panel"
         unsupported("panel", "with population", why, "Leave out one of the two")
@@ -202,7 +220,7 @@ noise_std=0, rate=1)
         from mialeak.means._exact_rows import refuse_without_exact_law
 
         refuse_without_exact_law(release, noise_std, population, panel)
-    (everyone or release).require_rows(covariance)
+    known.require_rows(covariance)
     return MeanReport(
         covariance,
         noise_std,
@@ -212,7 +230,21 @@ noise_std=0, rate=1)
         people=None if population is None else int(population),
         panel=panel,
         _register=register,
+        _reference=reference,
     )
+
+
+def _covariance(structure: str, known: Release, reference: ReferencePanel | None) -> str:
+    """The covariance by which rows are judged."""
+    if reference is not None and reference.release is None:
+        if structure not in ("auto", "diagonal"):
+            why = "frequencies have no correlations"
+            case = "for a panel of frequencies"
+            unsupported(f"structure={structure!r}", case, why, "Pass the people of the panel")
+        return "diagonal"
+    if structure == "auto":
+        return "full" if known.has_rows_for_full else "diagonal"
+    return structure
 
 
 def _read(table: Any) -> Any:

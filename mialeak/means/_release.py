@@ -31,6 +31,9 @@ ROWS_PER_COLUMN = 5
 #: difference in a column.  Both leave room for sums of squares.
 _MOST, _LEAST = 1e150, 1e-150
 
+#: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
+_SHORT = 128
+
 #: Names of columns that number the rows or the persons.
 _IDENTIFIERS = re.compile(r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0", re.IGNORECASE)
 
@@ -445,6 +448,8 @@ def _parts(
         if gaps is not None:
             missing |= gaps
         numbers = None if name in categories else as_numbers(factor.levels, text=text)
+        if numbers is not None and len(numbers) <= _SHORT:
+            factor = Factor(factor.codes.astype(np.int8), factor.levels, factor.stripped)
         parts[name] = _Part(factor, numbers, gaps)
     return parts, missing
 

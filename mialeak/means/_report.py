@@ -15,6 +15,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
 from mialeak.means._cautions import noise_cautions
+from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Column, Release
 from mialeak.means._report_document import document, panels
@@ -60,6 +61,7 @@ class MeanReport(Report):
         Of the population that the rows were drawn from without replacement; None if it is endless.
     panel : int or None
         Rows of the sample by which alone the attacker knows the population; None if it is known.
+        Of a panel that was passed as a table or as frequencies, the people of it.
     kind : str
         "asymptotic".
 
@@ -80,6 +82,7 @@ class MeanReport(Report):
     people: int | None = None
     panel: int | None = None
     _register: InRegister | None = field(default=None, repr=False)
+    _reference: ReferencePanel | None = field(default=None, repr=False)
     _summaries: dict[float, tuple[float, float]] = field(default_factory=dict, repr=False)
     _exact_rows: dict[int, ExactRows] = field(default_factory=dict, repr=False)
     kind: Kind = "asymptotic"
@@ -130,8 +133,18 @@ class MeanReport(Report):
         return self._register is not None
 
     @property
+    def has_reference(self) -> bool:
+        """Whether the panel is at hand, so that its means and covariance stand for the population.
+
+        Standard deviations of columns are then those of its people.
+        """
+        return self._reference is not None
+
+    @property
     def _known(self) -> Release:
-        """The rows that stand for the population: the people of a register, or the table's own."""
+        """The rows that stand for the population: of a register, of a panel, or the table's own."""
+        if self._reference is not None and self._reference.release is not None:
+            return self._reference.release
         return self._release if self._register is None else self._register.release
 
     @property
@@ -174,6 +187,9 @@ class MeanReport(Report):
 
     def _scores(self, noise_std: float) -> FloatArray:
         # (V C + k R)^-1 / k, from (C + k R')^-1 / k with R' = R / V.
+        if self._reference is not None:
+            used = self._release, self.covariance, noise_std, self.rows_used
+            return self._reference.scores(*used)
         variance, known = self._variance, self._known
         noise, rate = noise_std / np.sqrt(variance), self.rows_used / known.rows
         scores = known.scores(self.covariance, noise, rate) / variance
@@ -287,8 +303,10 @@ class MeanReport(Report):
         independent = self.covariance == "diagonal" or self.exact
         repeats = self._release.repeats if independent else []
         people = [] if self._register is None else self._register.release.row_cautions
+        beside = [] if self._reference is None else self._reference.cautions(self._release)
         return (
             *self._release.cautions,
+            *beside,
             *self._release.row_cautions,
             *repeats,
             *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
@@ -345,6 +363,8 @@ class MeanReport(Report):
         law = "the others, as if these were known."
         if self.has_register:
             law = "all other people of the register."
+        if self._reference is not None:
+            law = "the panel alone, and by its number of people."
         caveats = [
             *self.cautions,
             *self.warnings,
@@ -426,6 +446,7 @@ class MeanReport(Report):
             "rows_used": self.rows_used,
             "people": self.people,
             "has_register": self.has_register,
+            "has_reference": self.has_reference,
             "panel": self.panel,
             "rate": self.rate,
             "noise_std": self.noise_std,

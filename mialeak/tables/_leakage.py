@@ -345,12 +345,12 @@ def table_leakage(
     register, of_register = population_report(population, values, cells, n=n, **options)
     n = counted.rows if n is None else n
     beside_panel, of_panel = panel_report(panel, values, cells, n=n, **reading)
+    protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
     question = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     options = {"counts": cells.counts, "missing": missing, **question}
     of_persons, unknown = persons_report(table, person, **options)
     question |= {"independent": independent, "progress": progress}
     of_margins, dependent = _margins(named, counted, question)
-    protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
     cautions = [*of_register, *of_panel, *_cautions(counted, person, column)]
     return TableReport(
         estimate=estimate_max_leakage(cells.counts, n, confidence=confidence, population=people),
@@ -487,8 +487,8 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         if person is None:
             cautions += cautions_of_uncounted_persons(table, factors, repeats)
             cautions += cautions_of_rows(factors, cell_counts)
-            every = with_omitted(table, counted.unrecoded)
-            cautions += cautions_of_omitted_counts(every, counted.unrecoded)
+            everything = with_omitted(table, counted.unrecoded)
+            cautions += cautions_of_omitted_counts(everything, counted.unrecoded)
         return cautions + cautions_of_stacked(values, cell_counts)
     return [
         *cautions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from importlib import import_module
 from typing import Any, ClassVar, NoReturn, get_args
 
@@ -394,6 +394,16 @@ class TradeOff(Result, ABC):
     def _composable(self) -> TradeOff:
         """The curve whose likelihood ratio is composed, with scalar parameters."""
         self._without_ratio()
+
+    @property
+    def _identity(self) -> Hashable:
+        """Equal for composable curves that are equal."""
+        return id(self)
+
+    @property
+    def _mirrored(self) -> bool:
+        """Whether the curve is known to be the same with the worlds exchanged."""
+        return False
 
     def _loss(self) -> Loss:
         """The log likelihood ratio of a composable curve."""

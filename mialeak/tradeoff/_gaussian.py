@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_floats, as_frozen, require_within
-from mialeak._numerics.losses import Loss, NormalLoss
+from mialeak._numerics.losses import Loss
 from mialeak._numerics.normal import blockwise, shifted_normal
+from mialeak._numerics.normal_losses import NormalLoss
 from mialeak._numerics.normal_options import call, call_at_zero, call_strike
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar, weakest
@@ -125,6 +127,14 @@ class GaussianTradeOff(TradeOff):
         require_scalar(self.mu, "mu")
         # Without any noise the release reveals everything: two outcomes, one in each world.
         return self if self.mu < np.inf else PiecewiseTradeOff([0.0], [1.0], kind=self.kind)
+
+    @property
+    def _identity(self) -> Hashable:
+        return type(self), self.kind, float(self.mu)
+
+    @property
+    def _mirrored(self) -> bool:
+        return True
 
     def _loss(self) -> Loss:
         return NormalLoss(float(self.mu))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,14 @@ class LaplaceTradeOff(TradeOff):
         if self.distance == np.inf:
             return PiecewiseTradeOff([0.0], [1.0], kind=self.kind)
         return self
+
+    @property
+    def _identity(self) -> Hashable:
+        return type(self), self.kind, float(self.distance)
+
+    @property
+    def _mirrored(self) -> bool:
+        return True
 
     def _loss(self) -> Loss:
         return LaplaceLoss(float(self.distance))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -39,6 +40,9 @@ from mialeak.tradeoff._outcomes import (
 )
 
 __all__ = ["PiecewiseTradeOff", "Vertices"]
+
+#: Relative difference of probabilities that is rounding, and least normal number.
+_ROUNDED, _LEAST = 2.0**-46, 2.0**-1022
 
 
 class Vertices(NamedTuple):
@@ -352,24 +356,26 @@ class PiecewiseTradeOff(TradeOff):
             unsupported("The composition", "of these curves", why)
         return both
 
-    def _product(self, other: PiecewiseTradeOff) -> PiecewiseTradeOff | None:
+    def _product(
+        self, other: PiecewiseTradeOff, most: int = MOST_PAIRS
+    ) -> PiecewiseTradeOff | None:
         """Both releases together; None if the outcomes are too many to be listed."""
         ours, theirs = self._outcomes, other._outcomes
         atoms = on_one_lattice(ours, theirs)
         if atoms is None:
-            if ours[0].size * theirs[0].size > MOST_PAIRS:
+            if ours[0].size * theirs[0].size > most:
                 return None
             atoms = all_pairs(ours, theirs)
         curve = self._of(corners_of_atoms(*atoms), weakest(self.kind, other.kind))
         object.__setattr__(curve, "_outcomes", atoms)
         return curve
 
-    def _power_of(self, count: int) -> PiecewiseTradeOff | None:
+    def _power_of(self, count: int, most: int) -> PiecewiseTradeOff | None:
         """`count` independent releases; None if the outcomes are too many to be listed."""
         total = self
         for bit in bin(count)[3:]:
             for other in (total, self) if bit == "1" else (total,):
-                both = total._product(other)
+                both = total._product(other, most)
                 if both is None:
                     return None
                 total = both
@@ -377,6 +383,15 @@ class PiecewiseTradeOff(TradeOff):
 
     def _composable(self) -> TradeOff:
         return self
+
+    @property
+    def _identity(self) -> Hashable:
+        return self.kind, *(part.tobytes() for part in self._outcomes)
+
+    @property
+    def _mirrored(self) -> bool:
+        p_out, p_in, _ = self._outcomes
+        return bool(np.all(np.abs(p_out - p_in[::-1]) <= _ROUNDED * p_out + _LEAST))
 
     @property
     def _reveals_all(self) -> bool:

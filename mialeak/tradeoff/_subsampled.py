@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from scipy import integrate, special
 
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid, plain
-from mialeak._numerics.losses import LaplaceLoss, Loss, MirroredLoss, SampledLoss, SampledNormalLoss
+from mialeak._numerics.losses import LaplaceLoss, Loss, MirroredLoss, SampledLoss
+from mialeak._numerics.normal_losses import SampledNormalLoss
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar
@@ -163,6 +165,14 @@ class SubsampledTradeOff(TradeOff):
             whole = SubsampledTradeOff(base, rate, symmetric=self.symmetric)
             return base if rate == 1.0 else whole
         return super()._composable()
+
+    @property
+    def _identity(self) -> Hashable:
+        return self.symmetric, float(self.rate), self.base._identity
+
+    @property
+    def _mirrored(self) -> bool:
+        return self.symmetric
 
     def _loss(self) -> Loss:
         if self.symmetric:

@@ -17,12 +17,15 @@ from mialeak.training._canaries import (
     select_canaries,
 )
 from mialeak.training._gradients import LayerGradients, batch_gradient
+from mialeak.training._sketch import GradientSketch, SketchPower
 
 __all__ = [
     "Canaries",
     "CovarianceAttack",
     "DPSGDAudit",
+    "GradientSketch",
     "LayerGradients",
+    "SketchPower",
     "batch_gradient",
     "blank_canaries",
     "canife_loss",

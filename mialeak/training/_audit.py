@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
+from scipy.special import bdtr, gammaln
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
 from mialeak._blocks import as_rng
@@ -25,6 +25,12 @@ Verdict = Literal["refuted", "not refuted", "proved", "untested"]
 
 #: Scores that know nothing give so few right guesses with this probability at most.
 _REVERSED = 5e-4
+#: Scores that coins have a part in are sorted with this probability at most.
+_CHANCE = 1e-6
+#: Areas under the curve that canaries lose to one another before they are called hidden.
+_HIDDEN = 0.05
+#: An area under the curve that is enough: 100 such canaries without noise refute an epsilon of 2.
+_STRONG = 0.95
 #: The largest number of canaries that a remedy names.
 _MOST = 1 << 20
 #: Share of the stated noise below which the noise that the steps show is named.
@@ -220,7 +226,8 @@ def dp_sgd_audit(
         "claimed_epsilon": claimed_epsilon,
         "allow_reversed": True,
     }
-    before = one_run_audit(np.arange(count) + 0.5, member, **options)  # refuses before the training
+    trial = np.roll(np.arange(count) + 0.5, 1)  # in no order that would be named
+    before = one_run_audit(trial, member, **options)  # refuses before the training
     if before.verdict == "not testable":
         _warn_if_not_testable(before, guesses)
     checked = None
@@ -286,7 +293,8 @@ def _audited(
     if plain is not None:  # two bounds, each with half of the error
         options = {**options, "confidence": 0.5 + 0.5 * options["confidence"]}
     order, ranks = _ranked(scores, generator)
-    bound = one_run_audit(ranks, member, **options)
+    # One place further: the verdict names sorted scores itself.
+    bound = one_run_audit(np.roll(ranks, 1), np.roll(member, 1), **options)
     if scores.min() == scores.max():  # their ranks are coins of this function
         bound = replace(bound, epsilon_lower=0.0)
     mu = None
@@ -390,18 +398,26 @@ def _judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str
     if claim is None and epsilon > 0.0:
         return "proved", " ".join([f"Epsilon is at least {at_most(epsilon)}.", *shown])
     sentences = []
+    misread = _misread(result.scores)
     if control is not None:
         reached = control.bound.epsilon_lower
-        if reached > (claim or 0.0) and epsilon < reached:
+        if not misread and reached > (claim or 0.0) and epsilon < reached:
             of_claim = "Nothing" if claim is None else f"The claimed epsilon {claim:.3g}"
             verb = "is proved" if claim is None else "is not refuted"
             lead = f"{of_claim} {verb}: {at_most(epsilon)} is proved, and {at_most(reached)} of the"
-            return "not refuted", " ".join([f"{lead} control.", *shown])
-        sentences = [f"The control was not caught: {at_most(reached)} is proved of it."]
+            hidden = _hidden(result, sampled=False)
+            return "not refuted", " ".join([f"{lead} control.", *hidden, *shown])
+        if not misread:
+            sentences = [f"The control was not caught: {at_most(reached)} is proved of it."]
+            theirs = [_misread(control.scores), *_hidden(control)]
+            if any(theirs):
+                sentences.append(f"Of the control: {' '.join(filter(None, theirs))}")
     asked = (
         "Nothing is proved" if claim is None else f"The claimed epsilon {claim:.3g} is not tested"
     )
-    if control is None:
+    if misread:
+        sentences = [f"{asked}. {misread}"]
+    elif control is None:
         sentences = [
             f"{asked}. This means nothing until a control is caught: the same audit of a training "
             "broken on purpose, without noise for instance, must prove more."
@@ -421,7 +437,47 @@ def _judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str
         sentences.append(
             f"With so many canaries even a perfect attack proves at most {at_least(most)}."
         )
-    return "untested", " ".join([*sentences, *shown])
+    hidden = _hidden(result, sampled=control is None)
+    return "untested", " ".join([*sentences, *hidden, *shown])
+
+
+def _misread(scores: FloatArray) -> str:
+    """What is wrong with scores that cannot be those of canaries in the order of the coins.
+
+    Coins that have a part in the scores sort them with the probability of a random order.
+    """
+    counts = np.unique(scores, return_counts=True)[1]
+    if counts.size == 1:
+        return "All scores are equal: no coin has a part in them."
+    steps = np.diff(scores)
+    chance = np.log(2.0) + gammaln(counts + 1.0).sum() - gammaln(scores.size + 1.0)
+    if chance > np.log(_CHANCE) or not ((steps >= 0.0).all() or (steps <= 0.0).all()):
+        return ""
+    return (
+        "The scores are sorted, and no longer in the order of the canaries. Return the score of "
+        "each canary in the order of member."
+    )
+
+
+def _hidden(result: DPSGDAudit, *, sampled: bool = True) -> list[str]:
+    """What the gradients of the canaries allow, where it is little or less than that of one.
+
+    Of Poisson batches, where noise and hiding look alike, with `sampled` only.
+    """
+    if result._attack is None or result._attack._run is None:
+        return []
+    together, alone = result._attack._run.areas()
+    cure = "Take others: of random inputs, or orthogonal ones."
+    lead = "by their gradients and this noise the area under the curve of the best attack is"
+    if alone is None:
+        is_weak = sampled and together <= _STRONG
+        return [f"For these canaries, {lead} about {together:.2f}. {cure}"] if is_weak else []
+    if alone - together < _HIDDEN:
+        return []
+    return [
+        f"The canaries hide one another: {lead} {together:.2f}, and {alone:.2f} if one were alone. "
+        f"{cure}"
+    ]
 
 
 def _shown_noise(result: DPSGDAudit) -> list[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from mialeak._arrays import FloatArray, as_float, invalid, require
 from mialeak.scores import mixture_score
@@ -28,6 +29,8 @@ __all__ = ["KnownRun", "as_noise", "as_sampling_rate", "require_alone"]
 _RANK = 1e-10
 #: Standard deviations of the noise that are tried, in units of the longest row, and refined once.
 _GRID, _FINER = np.geomspace(1e-6, 1e4, 161), 41
+#: Nodes of the mean over a Gaussian score.
+_NODES = 40
 #: Deviation of the Gram matrix from a multiple of one up to which canaries count as orthogonal.
 _ORTHOGONAL = 1e-6
 
@@ -61,6 +64,7 @@ class KnownRun:
         self.choices: list[bool] = []
         self._precision: FloatArray | None = None
         self._linear = self._score = np.zeros(0)
+        self._gap = self._spread = np.zeros(0)
         self.plain: FloatArray | None = None
         self._first: FloatArray | None = None
 
@@ -85,8 +89,8 @@ class KnownRun:
                 step, is_clipped = free, False
         self.deviations.append(float(np.sqrt(step.variance)))
         self.choices.append(is_clipped)
-        scores = self._ratio(step)
-        self._add(step, scores)
+        scores, distances = self._ratio(step)
+        self._add(step, scores, distances)
         return scores
 
     def scores(self) -> FloatArray:
@@ -98,6 +102,23 @@ class KnownRun:
         inverse = np.linalg.inv(self._precision + 4.0 * np.eye(size))
         mean = inverse @ (self._linear + 2.0)
         return np.asarray((mean - 0.5) / np.diag(inverse))
+
+    def areas(self) -> tuple[float, float | None]:
+        """Areas under the curve that the gradients and the noise allow: of all canaries, of one.
+
+        For full batches, where the ratio of a coin is Gaussian, also that of a canary that were
+        alone.  Of Poisson batches the scores of many steps are taken as Gaussian.
+        """
+        if self._precision is None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                mu = np.nan_to_num(self._gap / np.sqrt(self._spread / 2.0))
+            return float(ndtr(mu / np.sqrt(2.0)).mean()), None
+        size = len(self._precision)
+        inverse = np.linalg.inv(self._precision + 4.0 * np.eye(size))
+        together = np.sqrt(np.maximum(1.0 / np.diag(inverse) - 4.0, 0.0))
+        alone = np.sqrt(np.diag(self._precision))
+        areas = [float(ndtr(mu / np.sqrt(2.0)).mean()) for mu in (together, alone)]
+        return areas[0], areas[1]
 
     def _changes(self, targets: Rows, clip_norm: float) -> bool:
         longest = max(np.max(rows.squares(), initial=0.0) for rows in (targets, self._known))
@@ -123,22 +144,29 @@ class KnownRun:
         inner = targets.dot(residual)
         return _Step(targets, excess, values, loads, along, inner, variance, likelihood)
 
-    def _ratio(self, step: _Step) -> FloatArray:
-        """Log likelihood ratio of each canary by this step alone, without its own coin in V."""
+    def _ratio(self, step: _Step) -> tuple[FloatArray, FloatArray]:
+        """Log likelihood ratio of each canary by this step alone, without its own coin in V.
+
+        And its variance: the squared distance of a batch with the canary from one without.
+        """
         rate, v = self._rate or 1.0, step.variance
         weight = 1.0 / (step.values + v) - 1.0 / v
         inner = step.inner / v + step.loads @ (weight * step.along)
         squared = step.targets.squares() / v + (step.loads**2) @ weight
         coin = 0.5 * rate * (1.0 - 0.5 * rate)
         others = np.maximum(1.0 - coin * squared, np.finfo(np.float64).eps)
-        return np.asarray((inner + 0.5 * (rate - 1.0) * squared) / others)
+        scores = (inner + 0.5 * (rate - 1.0) * squared) / others
+        return np.asarray(scores), np.asarray(squared / others)
 
-    def _add(self, step: _Step, scores: FloatArray) -> None:
+    def _add(self, step: _Step, scores: FloatArray, distances: FloatArray) -> None:
         """Take a step into the sums."""
         first = self._score.size == 0
         if self._rate is not None and self._rate < 1.0:
             scores = np.asarray(mixture_score(scores, self._rate))
             self._score = scores if first else self._score + scores
+            gap, spread = _mixture_moments(distances, self._rate)
+            self._gap = gap if first else self._gap + gap
+            self._spread = spread if first else self._spread + spread
             return
         self._score = scores if first else self._score + scores
         gram = step.targets.gram(step.targets)
@@ -161,6 +189,23 @@ class KnownRun:
             self._first = targets.rows.copy()
         scale = float(np.abs(self._first).max(initial=0.0))
         return bool(np.abs(targets.rows - self._first).max(initial=0.0) <= _ORTHOGONAL * scale)
+
+
+def _mixture_moments(distances: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
+    """Of the ratio ``log(1 - q + q e^s)``: its mean in less that out, and the sum of variances.
+
+    s has the law N(-m/2, m) in batches without the canary and N(m/2, m) in those with it.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    weights = weights / weights.sum()
+    moved = np.sqrt(distances)[:, None] * nodes
+    half = 0.5 * distances[:, None]
+    out, taken = (np.logaddexp(np.log1p(-rate), np.log(rate) + moved + z) for z in (-half, half))
+    means = [ratio @ weights for ratio in (out, taken)]
+    squares = [ratio**2 @ weights for ratio in (out, taken)]
+    gap = rate * (means[1] - means[0])
+    inside = rate * squares[1] + (1.0 - rate) * squares[0] - (means[0] + gap) ** 2
+    return gap, np.maximum(inside + squares[0] - means[0] ** 2, 0.0)
 
 
 def _joined(parts: list[Rows]) -> Rows:

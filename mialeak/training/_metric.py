@@ -30,6 +30,8 @@ __all__ = [
 #: By how much the mean square of clipped norms may be above the square of the norm: rounding of
 #: single precision.
 _CLIPPED = 1e-5
+#: The same for sketches, in inverse roots of their columns: six standard deviations of one norm.
+_SKETCHED = 6.0 / np.sqrt(2.0)
 #: Squared distances of batch gradients, in those of a mean, that are too far or too near; the
 #: probability with which the latter occur at most; and the targets that are looked at.
 _FAR, _NEAR, _CHANCE, _TARGETS = 100.0, 0.1, 1e-6, 4096
@@ -185,10 +187,14 @@ def laws_of(reference: Any) -> tuple[bool, bool]:
     return is_enough, is_enough and is_full
 
 
-def require_clipped(mean_square: float, clip_norm: float) -> None:
-    """Refuse a reference whose gradients are longer than `clip_norm` in the mean square."""
+def require_clipped(mean_square: float, clip_norm: float, columns: int | None = None) -> None:
+    """Refuse a reference whose gradients are longer than `clip_norm` in the mean square.
+
+    A squared norm of a sketch with so many columns has a relative deviation of sqrt(2 / columns).
+    """
     size = float(np.sqrt(mean_square))
-    if size > clip_norm * (1.0 + _CLIPPED):
+    share = _CLIPPED if columns is None else _SKETCHED / np.sqrt(columns)
+    if size > clip_norm * (1.0 + share):
         rule = f"be fitted to gradients clipped to clip_norm={clip_norm:g}"
         invalid(
             "reference",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import as_count, invalid
-from mialeak.training import LayerGradients
+from mialeak.training import GradientSketch, LayerGradients
 from mialeak.training.torch._models import (
     Parameters,
     as_array,
@@ -19,6 +19,7 @@ from mialeak.training.torch._models import (
     last_layer,
     name_layer,
     refuse_mixing,
+    shortening,
 )
 
 __all__ = ["canife_loss", "gradient_blocks", "layer_gradients", "per_sample_gradients"]
@@ -29,12 +30,21 @@ Array = npt.NDArray[Any]
 _IGNORED = -100
 #: Examples whose gradients are held at once.
 _BLOCK = 256
+#: Entries of gradients that exist at once where they are sketched: 64 MB in single precision.
+_ENTRIES = 1 << 24
 #: Examples that are compared with their batch, and the share that rounding (to halves) may change.
 _PROBES, _ROUNDING = 8, 0.02
 
 
 def per_sample_gradients(
-    model: Any, loss: Callable[..., Any], x: Any, y: Any, *, parameters: Parameters = "last"
+    model: Any,
+    loss: Callable[..., Any],
+    x: Any,
+    y: Any,
+    *,
+    parameters: Parameters = "last",
+    sketch: GradientSketch | None = None,
+    clip_norm: float | None = None,
 ) -> Array:
     """Gradient of the loss of each example, one a row.
 
@@ -51,10 +61,16 @@ def per_sample_gradients(
     parameters : "last", "all" or sequence of str
         Of the last layer that has parameters, of all layers, or by name as in
         ``model.named_parameters()``.
+    sketch : GradientSketch, optional
+        Sketches are returned in place of gradients, for models whose n gradients are too long to
+        be held: of convolutions and attention with a million parameters.
+    clip_norm : float, optional
+        Gradients are scaled down to this norm where they are longer, before they are sketched: the
+        norm is that of all `parameters` together.
 
     Returns
     -------
-    ndarray, shape (n, d)
+    ndarray, shape (n, d), or (n, sketch.size) of float64
         In the model's precision (bfloat16 as float32); the parameters follow one another in the
         model's order, each flattened row by row, as :class:`ParameterRecorder` holds them.
 
@@ -78,7 +94,8 @@ def per_sample_gradients(
     Notes
     -----
     ``torch.func``: ``vmap`` of ``grad`` of a ``functional_call``.  Of a model that Opacus wraps a
-    copy is made that it does not watch.
+    copy is made that it does not watch.  A sketch is made on the device of the model, of so many
+    gradients at once as 64 MB hold in single precision, at least one.
 
     Examples
     --------
@@ -92,8 +109,10 @@ def per_sample_gradients(
     array([[ 6., 12.],
            [18.,  0.]], dtype=float32)
     """
-    blocks = list(gradient_blocks(model, loss, x, y, parameters=parameters))
-    return np.concatenate(blocks)
+    options: dict[str, Any] = {"sketch": sketch, "clip_norm": clip_norm}
+    return np.concatenate(
+        list(gradient_blocks(model, loss, x, y, parameters=parameters, **options))
+    )
 
 
 def gradient_blocks(
@@ -104,6 +123,8 @@ def gradient_blocks(
     *,
     parameters: Parameters = "last",
     block: int = _BLOCK,
+    sketch: GradientSketch | None = None,
+    clip_norm: float | None = None,
 ) -> Iterator[Array]:
     """Blocks of :func:`per_sample_gradients`, of `block` rows each.
 
@@ -112,11 +133,13 @@ def gradient_blocks(
     model, loss, x, y, parameters
         As there.
     block : int, default 256
-        Examples a block.
+        Examples a block; of sketches at most as many as there are gradients in 64 MB.
+    sketch, clip_norm
+        As there.
 
     Yields
     ------
-    ndarray, shape (block, d)
+    ndarray, shape (block, d) or (block, sketch.size)
         The last one may be shorter; one of no rows if there is no example.
 
     Examples
@@ -143,6 +166,10 @@ def gradient_blocks(
     fixed = {name: value.detach() for name, value in model.named_parameters()}
     fixed |= {name: value.detach() for name, value in model.named_buffers()}
     moving = {name: fixed.pop(name) for name in chosen}
+    columns = sum(value.numel() for value in moving.values())
+    shorten = shortening(sketch, clip_norm, columns)
+    if sketch is not None:
+        block = max(1, min(block, _ENTRIES // columns))
 
     def of_one(values: Any, one_x: Any, one_y: Any) -> Any:
         output = torch.func.functional_call(model, {**fixed, **values}, (one_x[None],))
@@ -152,20 +179,20 @@ def gradient_blocks(
     for start in range(0, max(len(x), 1), block):
         part = slice(start, start + block)
         if not len(x):
-            none = [value.new_empty((0, value.numel())) for value in moving.values()]
-            yield as_array(torch.cat(none, dim=1))
+            none = next(iter(moving.values())).new_empty((0, columns))
+            yield shorten(none)
             return
         try:
             gradients = each(moving, x[part], y[part])
         except RuntimeError:
             name_layer(model, x[part], partial(each, moving, x[part], y[part]))
             raise
-        rows = as_array(torch.cat([gradients[name].flatten(1) for name in chosen], dim=1))
-        if not (is_finite := np.isfinite(rows).all(axis=1)).all():
+        rows = torch.cat([gradients[name].flatten(1) for name in chosen], dim=1)
+        if not (is_finite := as_array(rows.isfinite().all(dim=1))).all():
             rule = f"have finite gradients; that of example {start + np.argmin(is_finite)} is not"
             remedy = "Leave out examples with NaN; a model that diverged has no gradients"
             invalid("x", rule, remedy=remedy)
-        yield rows
+        yield shorten(rows)
 
 
 def layer_gradients(

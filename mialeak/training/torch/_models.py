@@ -1,4 +1,4 @@
-"""Layers and parameters of a model by name, and the layers that are refused."""
+"""Layers and parameters of a model by name, refused layers; tensors as arrays, or sketched."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
+from mialeak.training import GradientSketch
 
 __all__ = [
     "Parameters",
@@ -18,6 +20,7 @@ __all__ = [
     "last_layer",
     "name_layer",
     "refuse_mixing",
+    "shortening",
 ]
 
 #: Which parameters: "last" (of the last layer that has any), "all", or their names.
@@ -31,6 +34,47 @@ def as_array(tensor: Any) -> npt.NDArray[Any]:
     tensor = tensor.detach().cpu()
     array: npt.NDArray[Any] = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
     return array
+
+
+def shortening(
+    sketch: GradientSketch | None, clip_norm: float | None, columns: int
+) -> Callable[[Any], npt.NDArray[Any]]:
+    """What makes an array of gradients on a device: clipped, sketched, or as they are."""
+    if clip_norm is not None and not clip_norm > 0.0:
+        invalid("clip_norm", "be above 0", value=clip_norm)
+    if sketch is not None and sketch.columns != columns:
+        rule = f"be of the {columns} parameters that are named; it is of {sketch.columns}"
+        invalid("sketch", rule, value=sketch)
+    held: list[Any] = []
+
+    def shorten(rows: Any) -> npt.NDArray[Any]:
+        if clip_norm is not None:
+            lengths = rows.double().norm(dim=1, keepdim=True)
+            rows = (rows * (clip_norm / lengths).clamp(max=1.0)).to(rows.dtype)
+        if sketch is None:
+            return as_array(rows)
+        if rows.device.type == "cpu":  # the same sums on every CPU
+            return sketch.transform(as_array(rows))
+        held[:] = held or _on_device(sketch, rows)
+        return _device_sketch(rows, sketch.size, *held)
+
+    return shorten
+
+
+def _on_device(sketch: GradientSketch, like: Any) -> list[Any]:
+    import torch
+
+    buckets = torch.as_tensor(sketch.buckets, device=like.device).long()
+    return [buckets, torch.as_tensor(sketch.signs, device=like.device)]
+
+
+def _device_sketch(rows: Any, size: int, buckets: Any, signs: Any) -> npt.NDArray[Any]:
+    import torch
+
+    wide = torch.float32 if rows.dtype in (torch.float16, torch.bfloat16) else rows.dtype
+    sums = torch.zeros((len(rows), size), dtype=wide, device=rows.device)
+    sums.index_add_(1, buckets, rows.to(wide) * signs.to(wide))
+    return as_array(sums).astype(np.float64)
 
 
 def last_layer(model: Any) -> tuple[str, Any]:

@@ -1,0 +1,375 @@
+"""The population as a reference panel has it: people, or frequencies of sites, beside a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid, listed, unsupported
+from mialeak._genetics import GenotypeTable
+from mialeak._io import read_table
+from mialeak._plink_text import Frequencies, Site
+from mialeak.means._release import Column, Release, release_of
+from mialeak.means._tradeoff import leakage_score
+
+__all__ = ["ReferencePanel", "is_panel", "read_panel", "reference_panel"]
+
+#: How a report names a column that the panel cannot judge.
+_ABSENT = "absent in the panel"
+_OTHER = "with other alleles in the panel"
+_CONSTANT = "without variation in the panel"
+_STRAND = "swapped in the panel, with alleles A and T or C and G, whose strand is unknown"
+#: What a report states of a panel of frequencies.
+_HARDY_WEINBERG = (
+    "Variances of the panel's genotypes are those of Hardy-Weinberg proportions; in a panel of "
+    "several populations they are larger, and the leakage is less than stated."
+)
+#: Mean squared distance of a table's means from a panel's, in their variance, from which on the two
+#: are taken for different populations; and columns for that (of chi-square over 20, 1e-6 is 3.3).
+_FAR, _COLUMNS = 3.5, 20
+#: Alleles that the two strands of a site share.
+_BOTH_STRANDS = ({"A", "T"}, {"C", "G"})
+
+
+@dataclass(frozen=True, eq=False)
+class ReferencePanel:
+    """Mean and covariance of a table's columns in a panel of other people.
+
+    Attributes
+    ----------
+    mean, variance : (columns of numbers,) ndarray
+    rows : (columns of numbers,) ndarray
+        People from whom each mean is known.
+    release : Release or None
+        The people of the panel, with the columns of the table; None for frequencies alone.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    rows: FloatArray
+    release: Release | None
+
+    @property
+    def size(self) -> int:
+        """People of the panel, of the site with the most."""
+        return int(self.rows.max())
+
+    def cautions(self, table: Release) -> list[str]:
+        """A caution where the means of the table are further from the panel's than chance."""
+        error = self.variance * (1.0 / table.rows + 1.0 / self.rows)
+        ratio = float(np.mean((table.means - self.mean) ** 2 / error))
+        if self.mean.size < _COLUMNS or ratio < _FAR:
+            return []
+        return [
+            "The panel seems to be of another population than the table: squared distances of "
+            f"their means are {ratio:.3g} times what chance gives, so that people like those of "
+            "the table seem to be in the release, in or not. Take a panel of the same population."
+        ]
+
+    def scores(
+        self, table: Release, covariance: str, noise_std: float, rows_used: int
+    ) -> FloatArray:
+        """Leakage score of each row of the table, by the moments of the panel.
+
+        Parameters
+        ----------
+        table : Release
+        covariance : {"full", "shrunk", "diagonal"}
+        noise_std : float
+            In standard deviations of the columns in the panel.
+        rows_used : int
+            Rows of the released mean.
+        """
+        # (V C + k R)^-1 / k, from (C + k R / V)^-1 / k.
+        inflated = 1.0 + rows_used / self.size
+        cov = self.variance * ((1.0 + rows_used / self.rows) / inflated)
+        if covariance != "diagonal":
+            assert self.release is not None
+            cov = np.atleast_2d(np.cov(self.release.numbers.T))
+            if covariance == "shrunk":
+                share = self.release.shrinkage
+                cov = (1.0 - share) * cov + share * np.diag(np.diag(cov))
+        noise = None
+        if noise_std > 0.0:
+            added = self.variance * (noise_std**2 / inflated)
+            noise = added if cov.ndim == 1 else np.diag(added)
+        scores = leakage_score(table.numbers, self.mean, cov, rows_used, release_noise_cov=noise)
+        return np.asarray(scores) / inflated
+
+
+def is_panel(panel: Any) -> bool:
+    """Whether a panel is more than the number of its rows."""
+    return isinstance(panel, (str, PathLike, Frequencies)) or (
+        panel is not None and (hasattr(panel, "__len__") or hasattr(panel, "columns"))
+    )
+
+
+def read_panel(panel: Any) -> Any:
+    """The panel itself, where a path is given."""
+    if isinstance(panel, (str, PathLike)):
+        return read_table(panel, frequencies=True)  # type: ignore[arg-type]
+    return panel
+
+
+def reference_panel(
+    panel: Any, table: Any, release: Release, *, drop: bool, omit: bool
+) -> tuple[ReferencePanel, Release]:
+    """The panel's moments of the columns of a release, and the release without other columns.
+
+    Sites are matched by chromosome, position and alleles, else by name and alleles, where both
+    sides know these; other columns by their names.  Sites whose other allele the panel counts are
+    counted as the table does.
+
+    Parameters
+    ----------
+    panel : Frequencies or table
+    table : table
+        Of the release.
+    release : Release
+    drop : bool
+        Whether people of the panel with a missing value are left out; else they are refused.
+    omit : bool
+        Whether columns that the panel cannot judge are left out, and swapped alleles counted as in
+        the table; else both are refused.
+
+    Raises
+    ------
+    ValueError
+        If the table has categories, the panel shares people with it, or a column cannot be judged
+        and `omit` is False.
+    """
+    if release.categories:
+        words = listed([column.name for column in release.categories])
+        unsupported(
+            "panel", f"for categories ({words})", "a panel judges numbers", "Exclude these columns"
+        )
+    columns = [column.name for column in release.columns]
+    if isinstance(table, GenotypeTable) and isinstance(panel, GenotypeTable):
+        both = sorted(set(table.people) & set(panel.people))
+        if both:
+            rule = f"hold other people than the table; it shares {len(both):,}, {listed(both)}"
+            remedy = "Leave them out of the panel: what it states of the population includes them"
+            invalid("panel", rule, remedy=remedy)
+    matched, swapped, problems = _matched(columns, table, panel)
+    kept = [name for name in columns if name in matched]
+    if isinstance(panel, Frequencies):
+        at = np.array([matched[name] for name in kept], np.intp)
+        flip = np.array([name in swapped for name in kept], np.bool_)
+        p = np.where(flip, 1.0 - panel.frequency[at], panel.frequency[at])
+        rows = panel.haplotypes[at] / 2.0
+        made = ReferencePanel(2.0 * p, 2.0 * p * (1.0 - p), rows, None)
+    elif kept:
+        made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, drop)
+    else:
+        made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), None)
+    varied = made.variance > 0.0
+    constant = [name for name, varies in zip(kept, varied, strict=True) if not varies]
+    moving = {c.name for c in release.columns if release.stds[c.place] > 0.0}
+    if constant:
+        problems[_CONSTANT] = constant
+    _require_judged(problems, swapped, omit, bool(varied.any()))
+    without = set(chain.from_iterable(problems.values()))
+    names = [name for name in kept if name not in without]
+    swapped &= set(names)
+    notes = tuple(_notes(problems, swapped, len(names), moving))
+    if made.release is None:
+        notes += (_HARDY_WEINBERG,)
+    return _subset(made, varied), _without(release, names, notes)
+
+
+def _of_people(
+    panel: Any,
+    matched: Sequence[Any],
+    kept: Sequence[Any],
+    swapped: set[Any],
+    table: Release,
+    drop: bool,
+) -> ReferencePanel:
+    """Moments of people, whose columns are put in the order of the table and counted as in it."""
+    people = release_of(panel, list(dict.fromkeys(matched)), drop=drop, argument="panel")
+    if people.categories:
+        names = listed([column.name for column in people.categories])
+        rule = f"hold numbers in the columns of the table; it holds text in {names}"
+        invalid("panel", rule)
+    if people.rows < 3:
+        invalid("panel", f"have at least 3 rows; it has {people.rows}")
+    place = {column.name: column.place for column in people.columns}
+    matrix = people.numbers[:, [place[name] for name in matched]]
+    flip = np.array([name in swapped for name in kept])
+    matrix[:, flip] = 2.0 - matrix[:, flip]
+    columns = [Column(name, None, k) for k, name in enumerate(kept)]
+    people = replace(people, columns=columns, numbers=matrix)
+    if np.array_equal(matrix, table.numbers):
+        remedy = "Pass the number of its rows, to take the population from the other rows of each"
+        invalid("panel", "hold other people than the table; it is the table", remedy=remedy)
+    variance = people.stds**2 * (people.rows / (people.rows - 1.0))
+    rows = np.full(len(kept), float(people.rows))
+    return ReferencePanel(people.means, variance, rows, people)
+
+
+def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePanel:
+    """The panel with some of its columns."""
+    if kept.all():
+        return panel
+    release = panel.release
+    if release is not None:
+        columns = [
+            Column(column.name, None, place)
+            for place, column in enumerate(np.array(release.columns, dtype=object)[kept])
+        ]
+        release = replace(release, columns=columns, numbers=release.numbers[:, kept])
+    return ReferencePanel(panel.mean[kept], panel.variance[kept], panel.rows[kept], release)
+
+
+def _without(release: Release, names: Sequence[Any], notes: Sequence[str]) -> Release:
+    """The release with the columns of these names alone."""
+    if len(names) == len(release.columns):
+        return replace(release, notes=(*release.notes, *notes))
+    place = {column.name: column.place for column in release.columns}
+    numbers = release.numbers[:, [place[name] for name in names]]
+    columns = [Column(name, None, k) for k, name in enumerate(names)]
+    return replace(release, columns=columns, numbers=numbers, notes=(*release.notes, *notes))
+
+
+# --- matching -------------------------------------------------------------------------------------
+
+
+def _matched(
+    columns: Sequence[Any], table: Any, panel: Any
+) -> tuple[dict[Any, Any], set[Any], dict[str, list[Any]]]:
+    """For each column its place or name in the panel, the swapped ones, and what has no place."""
+    if isinstance(panel, Frequencies) and not _sites(table):
+        remedy = "Pass the genotypes as VCF, .bed or .raw"
+        invalid("panel", "hold people, for a table that states no alleles", remedy=remedy)
+    sites = _sites(table)
+    if isinstance(panel, Frequencies):
+        described: Mapping[Any, Site] = dict(enumerate(panel.sites))
+    else:
+        described = _sites(panel)
+    matched: dict[Any, Any] = {}
+    swapped: set[Any] = set()
+    problems: dict[str, list[Any]] = {}
+    if not (sites and described):
+        known = _names(panel)
+        for name in columns:
+            if name in known:
+                matched[name] = name
+            else:
+                problems.setdefault(_ABSENT, []).append(name)
+        return matched, swapped, problems
+    at_place: dict[tuple[str, int], list[Any]] = {}
+    by_name: dict[str, list[Any]] = {}
+    for key, site in described.items():
+        if site.is_placed:
+            at_place.setdefault((_bare(site), site.position), []).append(key)
+        by_name.setdefault(_identifier(site), []).append(key)
+    for name in columns:
+        if name not in sites:
+            problems.setdefault(_ABSENT, []).append(name)
+            continue
+        site = sites[name]
+        near = at_place.get((_bare(site), site.position), []) if site.is_placed else []
+        if not near and _identifier(site):
+            near = [
+                key
+                for key in by_name.get(_identifier(site), [])
+                if not (site.is_placed and described[key].is_placed)
+            ]
+        fits = {key: _same_alleles(site, described[key]) for key in near}
+        good = [key for key, same in fits.items() if same is not None]
+        if not good:
+            problems.setdefault(_OTHER if near else _ABSENT, []).append(name)
+            continue
+        if fits[good[0]] is False:
+            other = described[good[0]]
+            if {other.counted.upper(), other.other.upper()} in _BOTH_STRANDS:
+                problems.setdefault(_STRAND, []).append(name)
+                continue
+            swapped.add(name)
+        matched[name] = good[0]
+    return matched, swapped, problems
+
+
+def _sites(table: Any) -> Mapping[str, Site]:
+    return table.sites if isinstance(table, GenotypeTable) else {}
+
+
+def _names(panel: Any) -> set[Any]:
+    columns = panel.keys() if isinstance(panel, Mapping) else getattr(panel, "columns", ())
+    return set(getattr(panel, "column_names", columns))
+
+
+def _bare(site: Site) -> str:
+    """The chromosome, with or without "chr" the same."""
+    return site.chromosome.lower().removeprefix("chr")
+
+
+def _identifier(site: Site) -> str:
+    """The name of a site; that of a .raw column without its alleles."""
+    if site.chromosome or not site.name:
+        return site.name
+    ending = f"_{site.counted}" + (f"(/{site.other})" if site.other else "")
+    return site.name.removesuffix(ending)
+
+
+def _same_alleles(one: Site, other: Site) -> bool | None:
+    """Whether two sites count the same allele; None if they have other alleles."""
+    if one.counted == other.counted:
+        return None if one.other and other.other and one.other != other.other else True
+    straight = one.counted == other.other or (not other.other and bool(one.other))
+    back = one.other == other.counted or (not one.other and straight)
+    return False if straight and back else None
+
+
+def _require_judged(
+    problems: Mapping[str, list[Any]], swapped: set[Any], omit: bool, varied: bool
+) -> None:
+    """Refuse columns that the panel cannot judge, unless they may be omitted."""
+    parts = [f"{len(names):,} {kind} ({listed(names)})" for kind, names in problems.items()]
+    if not omit:
+        if swapped:
+            names = sorted(map(str, swapped))
+            parts.append(f"{len(names):,} with swapped alleles ({listed(names)})")
+        if parts:
+            remedy = (
+                "Pass unmatched='omit' to leave out the columns that it cannot judge and to count "
+                "swapped alleles as the table does"
+            )
+            rule = (
+                f"have each column of the table, with its alleles and variation; {'; '.join(parts)}"
+            )
+            invalid("panel", rule, remedy=remedy)
+    elif not varied:
+        rule = f"have a column of the table that varies; {'; '.join(parts)}"
+        invalid("panel", rule)
+
+
+def _notes(
+    problems: Mapping[str, list[Any]], swapped: set[Any], used: int, moving: set[Any]
+) -> list[str]:
+    """What a report states about columns left out, and about swapped ones."""
+    notes = []
+    if problems:
+        kinds = ", ".join(
+            f"{len(names):,} {kind} ({listed(names)})" for kind, names in problems.items()
+        )
+        out = [name for names in problems.values() for name in names]
+        vary = sum(name in moving for name in out)
+        notes.append(
+            f"Columns of the table beside the panel: {used:,} used, {len(out):,} left out ({kinds})"
+            f", of which {vary:,} vary in the table. If these are published too, the release leaks "
+            "more."
+        )
+    if swapped:
+        names = sorted(map(str, swapped))
+        notes.append(
+            f"Swapped alleles: {len(names):,} sites of the panel, counted as in the table: "
+            f"{listed(names)}."
+        )
+    return notes

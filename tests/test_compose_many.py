@@ -1,0 +1,197 @@
+"""Compositions of many releases: brute sums, tables of parts, bounds near one, time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
+from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
+
+DIRECTIONS = ("in", "out")
+
+
+def exact_power(p_out: list[float], p_in: list[float], count: int, fpr: float) -> Fraction:
+    """Power of the best test of `count` outcomes of two laws: all multisets, in fractions."""
+    atoms = []
+    for kept in itertools.combinations_with_replacement(range(len(p_out)), count):
+        ways = math.factorial(count)
+        for each in set(kept):
+            ways //= math.factorial(kept.count(each))
+        both = [ways * math.prod(Fraction(law[each]) for each in kept) for law in (p_out, p_in)]
+        atoms.append(both)
+    atoms.sort(key=lambda atom: atom[1] / atom[0] if atom[0] else math.inf, reverse=True)
+    power, budget = Fraction(0), Fraction(fpr)
+    for a, b in atoms:
+        share = min(budget / a, 1) if a else 1
+        power, budget = power + share * b, budget - share * a
+    return power
+
+
+@pytest.mark.parametrize(
+    ("p_out", "p_in", "fpr"),
+    [
+        ([0.9967091, 0.0032909], [0.0, 1.0], 0.0032909**10 * (1.0 - 3e-10)),
+        ([0.00203678, 0.99796322, 0.0], [0.00609228, 0.2307959, 0.76311182], 7.6e-4),
+        ([0.00203678, 0.99796322, 0.0], [0.00609228, 0.2307959, 0.76311182], 0.0154),
+    ],
+)
+def test_bounds_of_a_power_near_one_hold_it(p_out, p_in, fpr):
+    """The bounds were (1, 1) for 1 - 3e-10, and 1 - 3.7e-7 for 1 - 4.6e-7."""
+    curve = ComposedTradeOff((PiecewiseTradeOff.from_laws(p_out, p_in),), (10,))
+    missed = float(1 - exact_power(p_out, p_in, 10, fpr))
+    assert 1e-10 < missed < 1e-6
+    bounds = curve.enclosure(fpr)
+    assert 1.0 - bounds.upper - 1e-12 <= missed <= 1.0 - bounds.lower + 1e-12
+    assert bounds.width < 1e-10
+    fnr = curve.fnr(fpr)
+    assert abs(fnr - missed) <= curve.error * missed + 1e-13
+    assert curve.error < 1e-4
+
+
+def points_of_laplace(distance: float, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities *out* and log ratios of sampled Laplace noise: two atoms and Gauss's rule."""
+    x, weight = np.polynomial.legendre.leggauss(24)
+    x, weight = 0.5 * distance * (x + 1.0), 0.5 * distance * weight
+    p = np.concatenate([[0.5], 0.5 * weight * np.exp(-x), [0.5 * np.exp(-distance)]])
+    ratio = np.concatenate([[-distance], 2.0 * x - distance, [distance]])
+    return p, np.log1p(rate * np.expm1(ratio))
+
+
+def points_of_a_normal(mu: float, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities *out* and log ratios of sampled normal noise, by the trapezoid rule."""
+    z = np.arange(-9.5, 10.5, 0.15)
+    return 0.15 * stats.norm.pdf(z), np.log1p(rate * np.expm1(mu * z - 0.5 * mu * mu))
+
+
+@pytest.mark.parametrize(
+    ("releases", "points"),
+    [
+        ([(LaplaceTradeOff(0.7), 3)], [points_of_laplace(0.7, 1.0)] * 3),
+        ([(LaplaceTradeOff(0.9).subsample(0.3), 3)], [points_of_laplace(0.9, 0.3)] * 3),
+        (
+            [(GaussianTradeOff(mu).subsample(q), 1) for mu, q in ((1.0, 0.2), (1.1, 0.1))]
+            + [(LaplaceTradeOff(0.5), 1)],
+            [
+                points_of_a_normal(1.0, 0.2),
+                points_of_a_normal(1.1, 0.1),
+                points_of_laplace(0.5, 1.0),
+            ],
+        ),
+        (
+            [
+                (GaussianTradeOff(mu).subsample(q), 1)
+                for mu, q in ((1.0, 0.2), (0.6, 0.3), (0.4, 0.1))
+            ],
+            [
+                points_of_a_normal(1.0, 0.2),
+                points_of_a_normal(0.6, 0.3),
+                points_of_a_normal(0.4, 0.1),
+            ],
+        ),
+    ],
+)
+def test_three_continuous_releases_beside_a_normal_one_are_triple_sums(releases, points):
+    mu = 0.6
+    curves, counts = zip(*releases, strict=True)
+    curve = compose(*curves, GaussianTradeOff(mu), counts=[*counts, 1])
+    p, ratio = np.ones(1), np.zeros(1)
+    for other, more in points:
+        p, ratio = np.multiply.outer(p, other).ravel(), np.add.outer(ratio, more).ravel()
+    for epsilon in (0.0, 0.5, 3.0):
+        e = np.exp(epsilon)
+        above, below = (epsilon - ratio) / mu, (epsilon + ratio) / mu
+        inside = np.exp(ratio) * special.ndtr(mu / 2 - above) - e * special.ndtr(-mu / 2 - above)
+        out = special.ndtr(mu / 2 - below) - e * np.exp(ratio) * special.ndtr(-mu / 2 - below)
+        for direction, terms in (("in", inside), ("out", out)):
+            truth = float(p @ terms)
+            assert curve.delta(epsilon, direction=direction) == pytest.approx(truth, rel=1e-11)
+            if epsilon == 0.5:
+                bounds = curve.enclosure(epsilon=epsilon, direction=direction)
+                assert bounds.lower <= truth * (1 + 1e-13)
+                assert truth * (1 - 1e-13) <= bounds.upper < truth * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("cells", "mu"), [(40, 1.5), (100, 0.3)])
+def test_areas_of_many_cells_beside_normal_noise_are_integrals(cells, mu):
+    rng = np.random.default_rng(3)
+    p_out, p_in = rng.dirichlet(np.ones(cells), 2)
+    p_in = 0.7 * p_out + 0.3 * p_in
+    curve = compose(PiecewiseTradeOff.from_laws(p_out, p_in), GaussianTradeOff(mu))
+    ratio = np.log(p_in / p_out)
+    reach = np.abs(ratio).max() + 0.5 * mu * mu + 9.0 * mu
+    nodes, weights = np.polynomial.legendre.leggauss(1000)
+    z = (reach * nodes[:, None] - ratio + 0.5 * mu * mu) / mu
+    density = np.exp(-0.5 * z * z) @ p_out / (mu * np.sqrt(2.0 * np.pi))
+    fpr, power = special.ndtr(-z) @ p_out, special.ndtr(mu - z) @ p_in
+    assert curve.auc == pytest.approx(float(reach * weights * density @ power), abs=1e-12)
+    place = np.searchsorted(-fpr, [-0.9, -0.5, -0.1, -1e-3, -1e-6])
+    assert curve.power(fpr[place]) == pytest.approx(power[place], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda x: GaussianTradeOff(0.8 * x).subsample(0.02 * x),
+        lambda x: PiecewiseTradeOff.from_epsilon(0.1 * x),
+    ],
+)
+def test_hundreds_of_nearly_equal_releases_are_one_release_many_times(kind):
+    """Many releases share a table, one release has none."""
+    shifts = 1.0 + 1e-9 * np.linspace(-1.0, 1.0, 201)
+    normal = GaussianTradeOff(0.4)
+    many = compose(*(kind(x) for x in shifts), normal)
+    once = compose(kind(1.0), normal, counts=[201, 1])
+    for epsilon in (0.0, 1.0, 4.0):
+        for direction in DIRECTIONS:
+            ours, theirs = (each.delta(epsilon, direction=direction) for each in (many, once))
+            assert ours == pytest.approx(theirs, rel=1e-11)
+
+
+def test_a_thousand_different_releases_take_a_second():
+    rng = np.random.default_rng(1)
+    noise, rate = rng.uniform(0.8, 3.0, 1000), rng.uniform(0.001, 0.02, 1000)
+    start = time.process_time()
+    curve = compose(
+        *(GaussianTradeOff(1.0 / s).subsample(q) for s, q in zip(noise, rate, strict=True))
+    )
+    least = curve.epsilon(1e-5)
+    took = time.process_time() - start
+    assert curve.delta(least) == pytest.approx(1e-5, rel=1e-9)
+    # Chernoff's bound by moments that are sums of binomial terms, and the limit of normal laws.
+    bound = np.inf
+    for a in range(2, 40):
+        k = np.arange(a + 1)[:, None]
+        terms = np.log(special.comb(a, k)) + k * np.log(rate) + (a - k) * np.log1p(-rate)
+        moments = special.logsumexp(terms + 0.5 * k * (k - 1) / noise**2, axis=0)
+        bound = min(bound, (moments.sum() - np.log(1e-5)) / (a - 1))
+    normal = GaussianTradeOff(np.sqrt(np.sum(rate**2 * np.expm1(noise**-2)))).epsilon(1e-5)
+    assert normal < least < bound < 2.0 * least
+    assert took < 10.0  # half a second alone; a generous limit for a busy machine
+
+
+def test_equal_curves_become_one():
+    laws = [PiecewiseTradeOff([0.3], [0.6]), LaplaceTradeOff(0.3), GaussianTradeOff(1.0)]
+    sampled = [curve.subsample(0.1) for curve in (LaplaceTradeOff(0.3), GaussianTradeOff(1.0))]
+    curve = compose(*laws, *sampled, *laws, *sampled, counts=2)
+    assert curve.counts == (4, 4, 4, 4, 1)
+
+
+def test_worlds_that_differ_and_sampled_compositions_are_refused_in_words():
+    added = GaussianTradeOff(1.0).subsample(0.1)
+    replaced = GaussianTradeOff(2.0).subsample(0.1, symmetric=True)
+    with pytest.raises(
+        ValueError, match=r"curves must be samples with symmetric=True \(one row rep"
+    ):
+        compose(added, compose(replaced, GaussianTradeOff(0.5)))
+    both = compose(added, GaussianTradeOff(1.0))
+    with pytest.raises(TypeError, match="compose is not available for a sampled composition"):
+        compose(both.subsample(0.5), added)
+    once = compose(GaussianTradeOff(1.0))
+    assert compose(once.subsample(0.1)).delta(0.1) == added.delta(0.1)
