@@ -371,6 +371,17 @@ def test_epsilons_and_noises_of_several_releases_are_those_of_their_composition(
         assert missing + (1.0 - missing) * gains == pytest.approx(0.1, rel=1e-10)
     assert epsilon_for_leakage(0.1, steps=1) == epsilon_for_leakage(0.1)
     assert (epsilon_for_leakage(0.0, steps=2), epsilon_for_leakage(1.0, steps=2)) == (0.0, np.inf)
+    for steps, delta in ((1, 0.0), (12, 0.0), (12, 1e-4)):
+        epsilon = epsilon_for_leakage(attack=(0.01, 0.05), steps=steps, delta=delta)
+        p, k = special.expit(epsilon), np.arange(steps, -1, -1)
+        kept = (1.0 - delta) ** steps
+        out, inside = (kept * stats.binom(steps, each).pmf(k) for each in (1.0 - p, p))
+        power = np.interp(
+            0.01, np.append(0.0, np.cumsum(out)), 1 - kept + np.append(0, inside.cumsum())
+        )
+        assert power == pytest.approx(0.05, rel=1e-10)
+    assert epsilon_for_leakage(attack=(0.0, 0.1), delta=0.01) == np.inf
+    assert epsilon_for_leakage(attack=(0.2, 0.2), steps=3) == 0.0
     noise = noise_multiplier_for_leakage(attack=(0.001, 0.01), steps=100)
     mu = stats.norm.ppf(0.01) - stats.norm.ppf(0.001)  # of all steps together
     assert noise == pytest.approx(20.0 / mu, rel=1e-10)
@@ -385,6 +396,11 @@ def test_epsilons_and_noises_of_several_releases_are_those_of_their_composition(
         ),
         (lambda: epsilon_for_leakage(0.1, steps=2, target="random"), "steps is not available with"),
         (lambda: epsilon_for_leakage([0.1], steps=2), "leakage must be one number where releases"),
+        (lambda: epsilon_for_leakage(0.1, attack=(0.1, 0.2)), "leakage must be given, or attack"),
+        (
+            lambda: epsilon_for_leakage(attack=(0.2, 0.1)),
+            "attack must have a power of at least 0.2",
+        ),
         (lambda: noise_multiplier_for_leakage(), "leakage must be given, or attack, but not both"),
         (lambda: noise_multiplier_for_leakage(0.1, rate=0.0), "rate must be above 0 and at most 1"),
         (lambda: noise_multiplier_for_leakage(attack=(0.2, 0.1)), "attack must have a power of at"),

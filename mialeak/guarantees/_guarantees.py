@@ -133,18 +133,19 @@ def dp_leakage_bound(
 
 
 def epsilon_for_leakage(
-    leakage: Any,
+    leakage: Any = None,
     *,
     delta: Any = 0.0,
     gamma: Any = 1.0,
     target: Target = "given",
     steps: int = 1,
+    attack: tuple[float, float] | None = None,
 ) -> float | FloatArray:
     """The largest epsilon with which (epsilon, delta)-differential privacy ensures this leakage.
 
     Parameters
     ----------
-    leakage : array_like
+    leakage : array_like, optional
         In [0, 1], and at least `delta`.
     delta : array_like
         In [0, 1].
@@ -158,6 +159,9 @@ def epsilon_for_leakage(
     steps : int
         Number of independent releases that leak no more together, each with this epsilon and delta.
         Above 1 all other arguments are numbers, and the target is "given".
+    attack : (float, float), optional
+        In place of `leakage` and `gamma`: a false-positive rate, and the largest power that an
+        attack with this rate may have.  All arguments are numbers.
 
     Returns
     -------
@@ -167,8 +171,9 @@ def epsilon_for_leakage(
     Raises
     ------
     ValueError
-        If a leakage is below delta: no epsilon ensures it; if leakage or delta is outside [0, 1],
-        gamma not positive and finite, or target another word.
+        If a leakage is below delta, or the power of the attack is exceeded at epsilon = 0; if both
+        are given, or neither; if leakage or delta is outside [0, 1], gamma not positive and finite,
+        or target another word.
 
     Notes
     -----
@@ -181,9 +186,8 @@ def epsilon_for_leakage(
 
     At gamma = 1 and delta = 0 these are 2 atanh(L) and 4 atanh(L).
 
-    **Accuracy.**  2 eps relative, for leakages down to 1e-14 and up to 1 - 1e-12.
-
-    **Cost.**  60 ns an element.
+    **Accuracy.**  2 eps relative, for leakages down to 1e-14 and up to 1 - 1e-12.  **Cost.**  60
+    ns an element.
 
     Examples
     --------
@@ -197,9 +201,13 @@ def epsilon_for_leakage(
 
     >>> f"{epsilon_for_leakage(0.1, steps=12):.6f}"
     '0.074084'
+    >>> f"{epsilon_for_leakage(attack=(0.01, 0.05), steps=12):.6f}"
+    '0.203115'
     """
-    if as_count(steps, "steps", least=1) > 1:
-        return _epsilon_of_steps(leakage, delta, gamma, target, steps)
+    if (leakage is None) == (attack is None):
+        invalid("leakage", "be given, or attack, but not both")
+    if as_count(steps, "steps", least=1) > 1 or attack is not None:
+        return _epsilon_of_steps(leakage, delta, gamma, target, steps, attack)
     share, deltas = as_probability(leakage, "leakage"), as_probability(delta, "delta")
     gamma = positive(gamma, "gamma")
     remedy = "No epsilon ensures less than delta"
@@ -223,26 +231,41 @@ def epsilon_for_leakage(
     return plain(np.where(deltas > 0.0, pair, average))
 
 
-def _epsilon_of_steps(leakage: Any, delta: Any, gamma: Any, target: str, steps: int) -> float:
+def _epsilon_of_steps(
+    leakage: Any,
+    delta: Any,
+    gamma: Any,
+    target: str,
+    steps: int,
+    attack: tuple[float, float] | None,
+) -> float:
     """Epsilon of each of several releases, by the composition of randomised responses."""
-    share, lost = _number(leakage, "leakage"), _number(delta, "delta")
+    fpr, most = (_number(each, "attack") for each in attack or (0.0, 0.0))
+    share, lost = _number(leakage, "leakage") if attack is None else most, _number(delta, "delta")
     strike = abs(float(np.log(positive(_number(gamma, "gamma", np.inf), "gamma"))))
     if target != "given":
         why = "the bound on an average over targets is one of a single release"
-        unsupported("steps", 'with target="random"', why, 'Pass target="given"')
+        what = "steps" if attack is None else "attack"
+        unsupported(what, 'with target="random"', why, 'Pass target="given"')
     together = float(-np.expm1(steps * np.log1p(-lost))) if lost < 1.0 else 1.0
-    if share < together:
+    least = together + fpr * (1.0 - together)
+    if share < least and attack is None:
         rule = f"be at least {together:.6g}, the delta of all {steps} releases"
         invalid("leakage", rule, value=share)
-    if share in (0.0, 1.0):
-        return np.inf * share if share else 0.0
+    if share < least:
+        rule = f"have a power of at least {least:.6g}, that of all releases with an epsilon of 0"
+        invalid("attack", rule, value=share)
+    if share in (least, 1.0) or (attack is not None and fpr == 0.0):
+        return 0.0 if share == least else np.inf
 
     def excess(epsilon: float) -> float:
         curve = compose(PiecewiseTradeOff.from_epsilon(epsilon, lost), counts=steps)
-        return float(curve.delta(strike)) - share
+        return float(curve.delta(strike) if attack is None else curve.power(fpr)) - share
 
-    most = float(np.asarray(epsilon_for_leakage(share, delta=lost, gamma=gamma)))
-    return float(optimize.brentq(excess, 0.0, most, xtol=1e-300, rtol=_SOLVED))
+    # One release alone, without delta, would need less than this.
+    high = 2.0 * np.arctanh(share) + strike
+    high = high if attack is None else special.logit(share) - special.logit(fpr)
+    return float(optimize.brentq(excess, 0.0, high + 1.0, xtol=1e-300, rtol=_SOLVED))
 
 
 def noise_multiplier_for_leakage(
@@ -261,11 +284,9 @@ def noise_multiplier_for_leakage(
         In [0, 1].
     gamma : array_like
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
-        ``lambda`` the weight of a true positive.
-        Positive and finite.
+        ``lambda`` the weight of a true positive.  Positive and finite.
     steps : array_like
         Sums released: whole numbers, positive.
-
     rate : float
         Share of the rows in the batch of a step, drawn anew for each, in (0, 1].  Below 1 all other
         arguments are numbers.
