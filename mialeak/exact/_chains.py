@@ -31,7 +31,6 @@ ComplexArray = npt.NDArray[np.complex128]
 #: Entries whose log probability, tilted, is this far below the largest of their row are omitted.
 _DEPTH = 46.0
 #: Counts further from their mean than sqrt(2 q v) + q/3 have a probability below e^-q (Bernstein).
-_THIRD = 1.0 / 3.0
 #: A depth below the least positive float64.
 _ALL = 5000.0
 #: Standard deviations of a step's log ratio by which tilted entries may be moved, and the largest
@@ -39,6 +38,8 @@ _ALL = 5000.0
 _MOVED, _MOST_DEPTH = 12.0, 300.0
 #: The first tables are for |theta| up to this over the standard deviation of l, plus 1.
 _TILT = 3.0
+#: Tables may be wider than needed by the inverse of the first; they are made wider by the second.
+_NARROW, _MARGIN = 0.5, 1.1
 #: Largest exponent of e in a tilted entry.
 _LARGE = 300.0
 #: Nodes of one forward recursion, and steps after which it may end.
@@ -115,11 +116,14 @@ class ChainMoments(RatioMoments):
         self._most_theta = -1.0
         self._tilted_links: list[tuple[float, list[_Tilted]]] = []
         self._known: dict[float, tuple[float, float, float]] = {}
-        self._tables(1.0)
+        guess = float(np.sqrt(sum(chain._innovation(z) for chain, z in chains) / rows))
+        self._tables(_MARGIN * (_TILT / guess + 1.0) if guess > 0.0 else 1.0)
         self.spread = self.local(0.0)[2]
-        self._tables(_TILT / self.spread + 1.0 if self.spread > 0.0 else 1.0)
-        self._known.clear()
-        self.spread = self.local(0.0)[2]
+        needed = _TILT / self.spread + 1.0 if self.spread > 0.0 else 1.0
+        if not _NARROW * self._most_theta < needed <= self._most_theta:
+            self._tables(_MARGIN * needed)
+            self._known.clear()
+            self.spread = self.local(0.0)[2]
 
     @cached_property
     def lost(self) -> float:
@@ -355,7 +359,7 @@ def _likely(size: int, p: float, k: int, z: int, most_theta: float) -> tuple[int
     share = max(_marginal(p, z, k), 1e-300)
     depth = _DEPTH + min(_MOVED * most_theta / np.sqrt(size * share), _MOST_DEPTH)
     mean, variance = size * p, size * p * (1.0 - p)
-    reach = np.sqrt(2.0 * depth * variance) + _THIRD * depth
+    reach = np.sqrt(2.0 * depth * variance) + depth / 3.0
     low, high = max(int(mean - reach), 0), min(int(mean + reach) + 1, size)
     counts = np.arange(low, high + 1)
     log_out = binom_logpmf(counts, size, p)
@@ -379,7 +383,7 @@ def _windows(
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Binomial probabilities of likely counts, a row for each number, and where they begin."""
     most = max(int(numbers.max(initial=0)), 0)
-    reach = int(np.sqrt(2.0 * depth * most * p * (1.0 - p)) + _THIRD * depth) + 1
+    reach = int(np.sqrt(2.0 * depth * most * p * (1.0 - p)) + depth / 3.0) + 1
     first = np.maximum(np.floor(numbers * p).astype(np.int64) - reach, 0)
     width = min(2 * reach + 2, most + 1)
     k = first[:, None] + np.arange(width)
@@ -391,14 +395,14 @@ def _windows(
 
 
 def _convolved(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Convolutions of rows."""
-    if first.shape[1] > second.shape[1]:
-        first, second = second, first
-    width = second.shape[1]
-    out = np.zeros((first.shape[0], first.shape[1] + width - 1))
-    for i in range(first.shape[1]):
-        out[:, i : i + width] += first[:, i : i + 1] * second
-    return out
+    """Convolutions of rows, which lie in columns here: half the time of sums along rows."""
+    first, second = (np.ascontiguousarray(x.T) for x in sorted((first, second), key=np.shape))
+    width, product = len(second), np.empty_like(second)
+    out = np.zeros((len(first) + width - 1, second.shape[1]))
+    for i, factors in enumerate(first):
+        np.multiply(factors, second, out=product)
+        out[i : i + width] += product
+    return out.T
 
 
 def _step(

@@ -410,6 +410,18 @@ class Chain(Marginal):
         chances[0] = start[int(target[0])]
         return chances
 
+    def _innovation(self, target: FloatArray) -> float:
+        """Squared distances of the entries from what those before let expect, in variances.
+
+        Over n, about the variance of the log likelihood ratio, for many rows.
+        """
+        p, zero, one = self.p, self.after_zero, self.after_one
+        means = np.append(self.ploidy * p[0], self.ploidy * zero + target[:-1] * (one - zero))
+        within = (1.0 - p[:-1]) * zero * (1.0 - zero) + p[:-1] * one * (1.0 - one)
+        variances = self.ploidy * np.append(p[0] * (1.0 - p[0]), within)
+        varied = variances > 0.0
+        return float(np.sum((target - means)[varied] ** 2 / variances[varied]))
+
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         out[...] = 0.0
         for _ in range(self.ploidy):
