@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mialeak import Release, mean_leakage, table_leakage
+from mialeak.auditing import AuditStream, audit, one_run_audit, shadow_audit
 from mialeak.tables import plan_recoding
 
 EVIL = '<script>alert("x")</script>'
@@ -26,7 +27,34 @@ def release():
     return outputs.leakage()
 
 
+def canaries(size=200):
+    rng = np.random.default_rng(5)
+    member = rng.random(size) < 0.5
+    return rng.normal(3.0 * member), member
+
+
+def stream():
+    result = AuditStream()
+    result.update(*canaries())
+    return result
+
+
+def shadow():
+    rng = np.random.default_rng(6)
+    members = rng.random((64, 30)) < 0.5
+    return shadow_audit(rng.normal(np.where(np.arange(30) < 3, 4.0, 0.0) * members), members)
+
+
+def separate_runs():
+    rng = np.random.default_rng(7)
+    return audit(rng.normal(2.0, 1.0, 300), rng.normal(0.0, 1.0, 300), claimed_epsilon=0.5)
+
+
 REPORTS = {
+    "audit": (separate_runs, 2),
+    "audit of one run": (lambda: one_run_audit(*canaries(), claimed_epsilon=9.0), 1),
+    "shadow audit": (shadow, 1),
+    "stream": (stream, 1),
     "table": (lambda: table_leakage(TABLE), 2),
     "table beside its register": (
         lambda: table_leakage({k: v[:300] for k, v in TABLE.items()}, population=TABLE),
@@ -97,3 +125,32 @@ def test_frames_of_rows_list_them_in_order(reports):
     plan = reports["plan"].to_frame()
     assert plan["lost"].is_monotonic_increasing
     assert plan["leakage"].is_monotonic_decreasing
+
+
+def test_frames_of_audits_have_the_numbers_of_the_result(reports):
+    pytest.importorskip("pandas")
+    separate, shadow = reports["audit"], reports["shadow audit"]
+    frame = separate.to_frame().set_index("quantity")
+    assert frame.loc["advantage", "low"] == separate.advantage.low
+    assert (frame["low"] <= frame["measured"]).all()
+    assert shadow.to_frame()["epsilon_lower"].tolist() == shadow.epsilon_lower.tolist()
+    one_run, stream = reports["audit of one run"], reports["stream"]
+    assert one_run.to_frame()["epsilon_lower"].item() == one_run.epsilon_lower
+    assert one_run.to_frame()["guesses_in"].item() == one_run.guesses[0]
+    assert stream.to_frame().to_dict("records") == [stream.to_dict()]
+
+
+def test_pages_of_audits_state_what_they_compare(reports, tmp_path):
+    path = tmp_path / "report.html"
+    for name in ("audit", "audit of one run", "shadow audit", "stream"):
+        reports[name].to_html(path)
+        page = path.read_text(encoding="utf-8")
+        assert "never its absence" in page
+        assert "Out: all rows are drawn afresh" not in page
+
+
+def test_a_report_in_python_names_arguments_of_python():
+    scores, member = canaries(100)
+    result = one_run_audit(-scores, member, allow_reversed=True)
+    assert "pass higher_is_member=False" in " ".join(str(result).split())
+    assert "--" not in str(result)

@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, stats
 
 from mialeak.auditing import shadow_audit
-from mialeak.auditing._shadow import _hommel
+from mialeak.auditing._multiple_tests import hommel
 
 
 def coins(models, examples, seed=0):
@@ -124,7 +124,7 @@ def test_at_least_is_closed_testing_of_all_subsets():
     rng = np.random.default_rng(4)
     for _ in range(60):
         p = rng.random(8) ** rng.choice([1.0, 3.0, 8.0], size=8)
-        assert _hommel(p, 0.05) == closed_testing(p, 0.05)
+        assert hommel(p, 0.05) == closed_testing(p, 0.05)
 
 
 def test_holm_and_benjamini_hochberg_are_those_of_other_packages():

@@ -48,11 +48,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """The answer in a sentence, what to heed before it, and what it rests on."""
+    """The answer in a sentence, what to heed before it, and what it rests on.
+
+    `compared` are the sentences of a page on what the numbers compare, where that is not a release
+    with and without a person.
+    """
 
     answer: str
     sections: Sequence[Section]
     cautions: Sequence[str] = ()
+    compared: Sequence[str] = ()
 
 
 def as_text(document: Document) -> str:

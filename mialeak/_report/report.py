@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from html import escape
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "Report", "drawn"]
+__all__ = ["Panel", "Report", "display", "drawn"]
 
 #: Inches of a panel.
 _WIDTH, _HEIGHT = 5.6, 4.8
@@ -31,6 +32,15 @@ class Panel(NamedTuple):
 
     alt: str
     draw: Callable[[Axes], None]
+
+
+def display(name: str) -> Any:
+    """The class of :mod:`mialeak.plotting` that draws a result of a room below it.
+
+    Trade-off curves and audits stand below the pictures of them, which know their classes; so
+    this looks the class up when something is drawn.
+    """
+    return getattr(import_module("mialeak.plotting"), name)
 
 
 def drawn(panels: Sequence[Panel]) -> Figure:
@@ -117,11 +127,15 @@ class Report(Result, ABC):
         ImportError
             If Jinja2 or matplotlib is not installed.
         """
-        from mialeak._report.page import pictures_of, render_page
+        from mialeak._report.page import WORLDS, pictures_of, render_page
 
-        panels = self.panels()
-        pictures = pictures_of(drawn(panels), [panel.alt for panel in panels])
-        page = render_page(self.document(**options), title=self._title, pictures=pictures)
+        panels, document = self.panels(), self.document(**options)
+        page = render_page(
+            document,
+            title=self._title,
+            pictures=pictures_of(drawn(panels), [panel.alt for panel in panels]),
+            compared=document.compared or WORLDS,
+        )
         Path(path).write_text(page, encoding="utf-8")
 
     def to_frame(self) -> Any:

@@ -13,7 +13,9 @@ from scipy.special import ndtri
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
-from mialeak._results import Direction, Kind, Result, as_confidence
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Direction, Kind, as_confidence
 from mialeak.auditing._calibrated import Shift, calibrated_bound
 from mialeak.auditing._checks import (
     Verdict,
@@ -27,6 +29,13 @@ from mialeak.auditing._checks import (
     refuse_resampled,
     require_direction,
     verdict_on,
+)
+from mialeak.auditing._documents import (
+    audit_columns,
+    audit_document,
+    audit_panels,
+    claim_sentence,
+    reach_sentence,
 )
 from mialeak.auditing._intervals import (
     Band,
@@ -80,8 +89,11 @@ class Evidence:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AuditResult(Result):
+class AuditResult(Report):
     """What scores prove about a release, and what the attack achieved.
+
+    ``print(result)`` writes it out for people; a notebook shows it, :meth:`plot` draws the measured
+    curve and the scores, :meth:`to_html` writes a page, :meth:`to_frame` lists what was measured.
 
     Attributes
     ----------
@@ -134,6 +146,8 @@ class AuditResult(Result):
     kind: Kind = "bound"
     _order: Order = field(repr=False, kw_only=True)
     _evidence: Evidence = field(repr=False, kw_only=True)
+
+    _title = "What these scores prove"
 
     def epsilon(self, delta: Any) -> float:
         """The lower bound on epsilon at another delta.
@@ -222,6 +236,25 @@ class AuditResult(Result):
             "verdict": self.verdict,
             "kind": self.kind,
         }
+
+    def reach(self) -> str:
+        """What no attack can exceed with so many scores, in words."""
+        return reach_sentence(self)
+
+    def claim(self) -> str:
+        """The verdict on the claimed epsilon as a sentence; empty without a claim."""
+        return claim_sentence(self)
+
+    def document(self) -> Document:
+        """The content of the report, without a layout."""
+        return audit_document(self)
+
+    def panels(self) -> list[Panel]:
+        """The measured curve in its band, and the scores of both worlds."""
+        return audit_panels(self)
+
+    def _table(self) -> dict[str, Any]:
+        return audit_columns(self)
 
 
 def audit(

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
-from mialeak._arrays import FloatArray, as_float, as_floats, invalid
-from mialeak._numerics.order import Order, refuse_rates
+from mialeak._arrays import FloatArray, as_float, as_floats, as_scores, invalid, require
+from mialeak._numerics.order import IntArray, Order, refuse_rates
 from mialeak.auditing._intervals import area_interval
 
 __all__ = [
     "Verdict",
     "as_claim",
     "as_delta",
+    "canaries_of",
     "refuse_copies",
     "refuse_flags",
     "refuse_matrices",
@@ -410,3 +411,29 @@ def _period(flags: npt.NDArray[np.int64]) -> int:
         if size % period == 0 and np.array_equal(flags[period:], flags[:-period]):
             return period
     return size
+
+
+def canaries_of(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
+    """Scores of canaries of one run and their flags, checked."""
+    refuse_other_order(scores, member, "member")
+    values, flags = _flat(scores, "scores"), _flat(member, "member")
+    if flags.size != values.size:
+        invalid("member", f"have one flag for each score; it has {flags.size} for {values.size}")
+    values = as_scores(values, "scores")
+    require((flags == 0.0) | (flags == 1.0), flags, "member", "hold 0 and 1 only")
+    if flags.min() == flags.max():
+        invalid("member", f"hold members and others; all {flags.size} flags are {flags[0]:.0f}")
+    if np.array_equal(values, flags):
+        remedy = "Write the guesses of an attack as -1 and 1"
+        invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
+    coins = flags.astype(np.int64)
+    require_fair_coins(coins, values)
+    return values, coins
+
+
+def _flat(values: Any, name: str) -> FloatArray:
+    """One axis; a single row or column is one."""
+    array = as_floats(values, name)
+    if array.ndim == 2 and 1 in array.shape:
+        return array.ravel()
+    return as_floats(array, name, ndim=1)

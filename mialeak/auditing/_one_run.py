@@ -10,22 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import betaincc, expit
 
-from mialeak._arrays import FloatArray, as_count, as_flag, as_floats, as_scores, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_flag, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import IntArray, Order
-from mialeak._results import Kind, Result, as_confidence
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
     as_delta,
-    refuse_other_order,
+    canaries_of,
     refuse_repeated_coins,
     refuse_repeats,
     refuse_resampled,
     require_direction,
-    require_fair_coins,
     verdict_on,
     warn_of_order,
+)
+from mialeak.auditing._documents import (
+    bound_panel,
+    claim_sentence,
+    one_run_document,
+    reach_sentence,
 )
 from mialeak.special import binom_logpmf
 
@@ -55,8 +62,11 @@ Choices = list[tuple[tuple[int, int], float]]
 
 
 @dataclass(frozen=True, repr=False)
-class OneRunResult(Result):
+class OneRunResult(Report):
     """What the canaries of one run prove.
+
+    ``print(result)`` writes it out for people; a notebook shows it, :meth:`plot` draws the bounds,
+    :meth:`to_html` writes a page, :meth:`to_frame` has the numbers in one row.
 
     Attributes
     ----------
@@ -111,6 +121,8 @@ class OneRunResult(Result):
     _choices: Choices = field(repr=False, compare=False, kw_only=True)
     _right: list[int] = field(repr=False, compare=False, kw_only=True)
 
+    _title = "What these canaries prove"
+
     @cached_property
     def mu_lower(self) -> float:
         """What is proved of mu."""
@@ -148,6 +160,28 @@ class OneRunResult(Result):
             "kind": self.kind,
             **({} if self.p_value is None else {"p_value": self.p_value}),
         }
+
+    def reach(self) -> str:
+        """What no attack can exceed with so many canaries, in words."""
+        return reach_sentence(self)
+
+    def claim(self) -> str:
+        """The verdict on the claimed epsilon as a sentence; empty without a claim."""
+        return claim_sentence(self)
+
+    def document(self) -> Document:
+        """The content of the report, without a layout."""
+        return one_run_document(self)
+
+    def panels(self) -> list[Panel]:
+        """The epsilons that are proved, provable and claimed."""
+        bars = {"proved": self.epsilon_lower, "provable": self.provable_epsilon}
+        return [bound_panel({**bars, "claimed": self.claimed_epsilon})]
+
+    def _table(self) -> dict[str, Any]:
+        plus, minus = self.guesses
+        numbers = {"guesses_in": plus, "guesses_out": minus, **self.to_dict()}
+        return {name: [value] for name, value in numbers.items() if name != "guesses"}
 
 
 def one_run_audit(
@@ -266,7 +300,7 @@ def one_run_audit(
     >>> f"{result.epsilon_lower:.4f}"
     '4.1665'
     """
-    values, flags = _canaries(scores, member)
+    values, flags = canaries_of(scores, member)
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
     higher_is_member = as_flag(higher_is_member, "higher_is_member")
@@ -408,31 +442,6 @@ def _epsilon(correct: int, guesses: int, canaries: int, delta: float, level: flo
         low, high = high, 2.0 * high
     root: float = brentq(evidence, low, high, xtol=_TOLERANCE)
     return max(root - _MARGIN, 0.0)
-
-
-def _canaries(scores: Any, member: Any) -> tuple[FloatArray, IntArray]:
-    refuse_other_order(scores, member, "member")
-    values, flags = _flat(scores, "scores"), _flat(member, "member")
-    if flags.size != values.size:
-        invalid("member", f"have one flag for each score; it has {flags.size} for {values.size}")
-    values = as_scores(values, "scores")
-    require((flags == 0.0) | (flags == 1.0), flags, "member", "hold 0 and 1 only")
-    if flags.min() == flags.max():
-        invalid("member", f"hold members and others; all {flags.size} flags are {flags[0]:.0f}")
-    if np.array_equal(values, flags):
-        remedy = "Write the guesses of an attack as -1 and 1"
-        invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
-    coins = flags.astype(np.int64)
-    require_fair_coins(coins, values)
-    return values, coins
-
-
-def _flat(values: Any, name: str) -> FloatArray:
-    """One axis; a single row or column is one."""
-    array = as_floats(values, name)
-    if array.ndim == 2 and 1 in array.shape:
-        return array.ravel()
-    return as_floats(array, name, ndim=1)
 
 
 def choices_of(guesses: Any, size: int, delta: float, error: float) -> Choices:

@@ -19,8 +19,12 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
-from mialeak._results import Kind, Result, as_confidence
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import refuse_other_order
+from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
+from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
@@ -43,8 +47,11 @@ _CHANCE = 1e-6
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ShadowAudit(Result):
+class ShadowAudit(Report):
     """What shadow models prove of each example.
+
+    ``print(result)`` writes it out for people; a notebook shows it, :meth:`plot` draws the bounds,
+    :meth:`to_html` writes a page, :meth:`to_frame` lists the examples.
 
     Attributes
     ----------
@@ -103,6 +110,19 @@ class ShadowAudit(Result):
     design: Design
     method: Method = "guesses"
     kind: Kind = "bound"
+
+    _title = "What these shadow models prove"
+
+    def document(self) -> Document:
+        """The content of the report, without a layout."""
+        return shadow_document(self)
+
+    def panels(self) -> list[Panel]:
+        """The bounds of all examples, from the largest."""
+        return [shadow_panel(self)]
+
+    def _table(self) -> dict[str, Any]:
+        return shadow_columns(self)
 
 
 def shadow_audit(
@@ -243,7 +263,7 @@ def shadow_audit(
             "For a bound on the training pass the scores of one model to one_run_audit",
             stacklevel=2,
         )
-    proved, is_plain = _holm(p_values, error), method == "guesses"
+    proved, is_plain = holm(p_values, error), method == "guesses"
     # Benjamini and Yekutieli: at this share of the level whatever the dependence.
     shared = error if is_plain else error / float(np.sum(1.0 / np.arange(1.0, examples + 1.0)))
     return ShadowAudit(
@@ -251,8 +271,8 @@ def shadow_audit(
         epsilon_each=bounds(error),
         p_values=p_values,
         proved=proved,
-        at_least=_hommel(p_values, error) if is_plain else int(proved.sum()),
-        discoveries=_benjamini_hochberg(p_values, shared),
+        at_least=hommel(p_values, error) if is_plain else int(proved.sum()),
+        discoveries=benjamini_hochberg(p_values, shared),
         provable_epsilon=provable,
         n_models=models,
         n_examples=examples,
@@ -447,46 +467,3 @@ def _tails(weights: IntArray, models: int, grid: FloatArray, design: Design) -> 
             law[:, weight : weight + reached + 1] += right * old
             reached += weight
     return np.asarray(np.minimum(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], 1.0))
-
-
-def _holm(p_values: FloatArray, alpha: float) -> BoolArray:
-    order = np.argsort(p_values, kind="stable")
-    size = p_values.size
-    kept = p_values[order] > alpha / (size - np.arange(size))
-    count = int(np.argmax(kept)) if kept.any() else size
-    proved = np.zeros(size, bool)
-    proved[order[:count]] = True
-    return proved
-
-
-def _hommel(p_values: FloatArray, alpha: float) -> int:
-    """How many claims are false at least: closed testing with Simes' test.
-
-    The h largest p-values are the largest set that is not rejected; sets that are not stay so when
-    their smallest is left out, hence the bisection (Goeman et al. 2019).
-    """
-    rising = np.sort(p_values)
-    size = rising.size
-
-    def is_kept(count: int) -> bool:
-        return bool((count * rising[size - count :] > alpha * np.arange(1.0, count + 1.0)).all())
-
-    low, high = 0, size + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_kept(middle) else (low, middle)
-    if low == 0:
-        return size
-    # At u in 1, ..., n: so many p-values are at most u alpha / h, and u - 1 of them may be true.
-    u = np.arange(1.0, size + 1.0)
-    counts = np.searchsorted(rising, u * alpha / low, side="right")
-    return int(max(np.max(counts + 1.0 - u), 0.0))
-
-
-def _benjamini_hochberg(p_values: FloatArray, alpha: float) -> BoolArray:
-    order = np.argsort(p_values, kind="stable")
-    size = p_values.size
-    passed = np.flatnonzero(p_values[order] <= alpha * np.arange(1.0, size + 1.0) / size)
-    rejected = np.zeros(size, bool)
-    rejected[order[: passed[-1] + 1 if passed.size else 0]] = True
-    return rejected

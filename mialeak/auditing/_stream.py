@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
-from mialeak._results import as_confidence
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import as_delta, refuse_other_order
+from mialeak.auditing._documents import bound_panel, stream_document
+
+if TYPE_CHECKING:
+    from mialeak.auditing._one_run import OneRunResult
 
 __all__ = ["AuditStream"]
 
@@ -32,8 +38,11 @@ _OVERFLOW = 700.0
 _CHANCE = 1e-9
 
 
-class AuditStream:
+class AuditStream(Report):
     """Lower bound on epsilon from canaries that arrive one after the other.
+
+    ``print(stream)`` writes it out for people; a notebook shows it, :meth:`plot` draws the bound,
+    :meth:`to_html` writes a page, :meth:`to_frame` has the numbers in one row.
 
     Parameters
     ----------
@@ -101,6 +110,10 @@ class AuditStream:
     AuditStream(epsilon_lower=1.14, n_canaries=40)
     """
 
+    kind: Kind = "bound"
+
+    _title = "What these canaries prove"
+
     def __init__(self, *, delta: Any = 0.0, confidence: Any = 0.95):
         self.confidence, self.delta = as_confidence(confidence), as_delta(delta)
         if self.delta > 0.0:
@@ -123,6 +136,34 @@ class AuditStream:
     def __repr__(self) -> str:
         bound = f"epsilon_lower={self.epsilon_lower:g}"
         return f"AuditStream({bound}, n_canaries={self.n_canaries})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {
+            "epsilon_lower": self.epsilon_lower,
+            "n_canaries": self.n_canaries,
+            "n_proved": self.n_proved,
+            "confidence": self.confidence,
+            "kind": self.kind,
+        }
+
+    def document(self, *, run: OneRunResult | None = None) -> Document:
+        """The content of the report, without a layout.
+
+        Parameters
+        ----------
+        run : OneRunResult, optional
+            The same canaries, read from files, by :func:`one_run_audit`: a note is added where
+            more of their guesses are wrong than right.
+        """
+        return stream_document(self, run)
+
+    def panels(self) -> list[Panel]:
+        """The epsilon that is proved."""
+        return [bound_panel({"proved": self.epsilon_lower})]
+
+    def _table(self) -> dict[str, Any]:
+        return {name: [value] for name, value in self.to_dict().items()}
 
     @property
     def epsilon_lower(self) -> float:

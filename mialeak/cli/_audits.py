@@ -13,31 +13,12 @@ from mialeak.cli import _options, _output
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
-    from mialeak.auditing import AuditStream, OneRunResult, ShadowAudit
+    from mialeak.auditing import AuditStream
 
-__all__ = ["BELOW_CHANCE", "give_audit", "run_shadow", "run_stream"]
+__all__ = ["give_audit", "run_shadow", "run_stream"]
 
-_COMPARED_SHADOW = (
-    "Each example was put in the data of each model or left out by a fair coin, or into half of "
-    "the models at random: the bounds are on differential privacy of adding or removing it.",
-    "A score depends on outputs of models and on no coin of its example: LiRA's own scores do.",
-    "An audit proves leakage, never its absence: a stronger attack may prove more.",
-)
-_COMPARED_STREAM = (
-    "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
-    "differential privacy of adding or removing a row.",
-    "The bound holds after every canary: the audit may stop at any of them.",
-    "An audit proves leakage, never its absence: a stronger attack may prove more.",
-)
 #: Words of a CSV that are flags.
 _TRUTH = {"true": "1", "false": "0"}
-#: A note on guesses of which less than half are right.
-BELOW_CHANCE = (
-    "These are fewer than half. If small scores speak for members, as losses do, pass "
-    "--lower-is-member."
-)
-#: Examples that a report lists.
-_LISTED = 10
 
 
 def run_shadow(options: argparse.Namespace) -> int:
@@ -76,10 +57,10 @@ def run_shadow(options: argparse.Namespace) -> int:
     content["cautions"] = cautions
     return give_audit(
         options,
-        replace(_shadow_document(result), cautions=cautions),
+        replace(result.document(), cautions=cautions),
         schema="mialeak.shadow/1",
         content=content,
-        compared=_COMPARED_SHADOW,
+        panels=result.panels(),
         verdict=verdict,
         limit=limit,
         over=over,
@@ -94,7 +75,6 @@ def run_stream(
 
     `name` is that of the flags.
     """
-    from mialeak._report.document import Document, Notes, Section
     from mialeak._report.text import at_most
     from mialeak.auditing import one_run_audit
 
@@ -127,25 +107,13 @@ def run_stream(
                 " But this gate cannot fail: of so many canaries even a perfect attack proves "
                 f"{at_most(reached)}."
             )
-    sure = f"with confidence {100 * options.confidence:g}% at all moments"
-    lead = f"Epsilon is at least {at_most(epsilon)}, {sure}."
-    if epsilon == 0.0:
-        lead = f"Nothing is proved, {sure}: epsilon is at least 0."
-    notes = _stream_notes(stream, run)
-    content = {
-        "epsilon_lower": epsilon,
-        "n_canaries": stream.n_canaries,
-        "n_proved": stream.n_proved,
-        "confidence": options.confidence,
-        "kind": "bound",
-        "exceeded_after": exceeded,
-    }
+    content = stream.to_dict() | {"exceeded_after": exceeded}
     return give_audit(
         options,
-        Document(lead, [Section("The canaries", [Notes(notes)])]),
+        stream.document(run=run),
         schema="mialeak.stream/1",
         content=content,
-        compared=_COMPARED_STREAM,
+        panels=stream.panels(),
         verdict=verdict,
         limit=limit,
         over=over,
@@ -167,21 +135,6 @@ def _follow(
     return stream, exceeded
 
 
-def _stream_notes(stream: AuditStream, run: OneRunResult) -> list[str]:
-    """How many canaries there were, and what the numbers ask of them."""
-    return [
-        f"{stream.n_canaries:,} canaries, in the order of the files. After "
-        f"{stream.n_proved:,} no more was proved.",
-        "Each canary must have been put in or left out by a coin of its own, as training and test "
-        "rows of a model are not.",
-        *(
-            [f"{run.correct:,} of {sum(run.guesses):,} guesses are right. {BELOW_CHANCE}"]
-            if 2 * run.correct < sum(run.guesses)
-            else []
-        ),
-    ]
-
-
 def give_audit(
     options: argparse.Namespace,
     document: Document,
@@ -192,10 +145,24 @@ def give_audit(
     **more: Any,
 ) -> int:
     """Write and print an audit: what all of them have in common."""
+    from mialeak._report.document import Notes
+
     limits = None if limit is None else {"max_epsilon": limit, "over": over}
+    sections = [
+        replace(
+            section,
+            parts=[
+                Notes([_output.in_shell(line) for line in part.lines])
+                if isinstance(part, Notes)
+                else part
+                for part in section.parts
+            ],
+        )
+        for section in document.sections
+    ]
     return _output.give(
         options,
-        document,
+        replace(document, sections=sections),
         content=content | {"limit": limits},
         title=f"What the scores in {Path(options.inside).name} prove",
         inputs=[path for path in (options.inside, options.outside) if path is not None],
@@ -250,42 +217,3 @@ def numbers(path: str, column: Any) -> FloatArray:
                 ) from None
         return as_floats(levels, path)[column.codes]
     return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
-
-
-def _shadow_document(result: ShadowAudit) -> Document:
-    import numpy as np
-
-    from mialeak._report.document import Document, Notes, Section, Table
-    from mialeak._report.text import at_most, number
-
-    above = f"an epsilon above {result.claimed_epsilon:g}"
-    lead = (
-        f"{int(result.proved.sum()):,} of {result.n_examples:,} examples are proved to have {above}"
-        f", all of them with confidence {100 * result.confidence:g}%."
-    )
-    share = 100.0 * (1.0 - result.confidence)
-    notes = Notes(
-        [
-            f"At least {result.at_least:,} examples have {above}, with the same confidence.",
-            f"{int(result.discoveries.sum()):,} examples may be listed as having it, of which "
-            f"{share:g}% are false on average at most.",
-            f"{result.n_models:,} models prove {at_most(result.provable_epsilon)} of an example at "
-            "most, together with all others.",
-        ]
-    )
-    order = np.argsort(-result.epsilon_lower, kind="stable")[:_LISTED]
-    rows = [
-        (
-            str(int(i)),
-            at_most(float(result.epsilon_lower[i])),
-            at_most(float(result.epsilon_each[i])),
-            number(float(result.p_values[i])),
-        )
-        for i in order
-    ]
-    header = ("example", "epsilon, all together", "by itself", "p-value")
-    sections = [
-        Section("The examples", [notes]),
-        Section("Those with the largest bounds", [Table(header, rows, left=0)]),
-    ]
-    return Document(lead, sections)

@@ -169,7 +169,7 @@ def give(
                 within=not (over or undecided),
                 pictures=pictures_of(figure, [each.alt for each in panels]) if figure else [],
                 source=source,
-                compared=compared or WORLDS,
+                compared=document.compared or compared or WORLDS,
                 **(shown_in.template if shown_in else {}),
             )
             if options.html:

@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import BELOW_CHANCE, give_audit, run_shadow, run_stream
+from mialeak.cli._audits import give_audit, run_shadow, run_stream
 from mialeak.cli._scores import refuse_name, score_columns
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from mialeak._report.document import Document
-    from mialeak._report.report import Panel
-    from mialeak.auditing import AuditResult, Interval, OneRunResult
+    from mialeak.auditing import AuditResult, OneRunResult
 
 __all__ = ["add_parser", "run"]
 
@@ -58,31 +54,6 @@ Examples:
   mialeak audit --shadow scores.npy members.npy
   mialeak audit --stream scores.csv member.csv --max-epsilon 2
 """
-
-#: What the numbers compare.
-_COMPARED = (
-    "In: runs on data with the target. Out: runs on data without it. The bounds hold for whatever "
-    "neighbouring data these runs were made on, and for no other.",
-    "All scores must be independent, and the direction in which they speak for members must have "
-    "been decided before they were seen.",
-    "An audit proves leakage, never its absence: a stronger attack may prove more.",
-)
-_COMPARED_ONE_RUN = (
-    "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
-    "differential privacy of adding or removing a row.",
-    "The scores depend on these coins through this one run alone: scores of several models, each "
-    "calibrated on the others, do not.",
-    "An audit proves leakage, never its absence: a stronger attack may prove more.",
-)
-
-
-_REVERSED = (
-    "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
-)
-_BELOW = (
-    "The area under the curve is below 1/2. If small scores speak for members, as losses do, pass "
-    "--lower-is-member."
-)
 
 #: What a claimed epsilon is.
 _CLAIM: tuple[str, Callable[[float], bool]] = (
@@ -186,34 +157,28 @@ def run(options: argparse.Namespace) -> int:
     }
     common["higher_is_member"] = not options.lower_is_member
     result: AuditResult | OneRunResult
-    if options.one_run:
-        result, panels = one_run_audit(*scores, **common), []
-        document = _one_run_document(result)
-    else:
-        result = separate = audit(*scores, **common)
-        document, panels = _document(result), _panels(separate)
+    result = one_run_audit(*scores, **common) if options.one_run else audit(*scores, **common)
     limit = options.max_epsilon
     over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
     undecided = limit is not None and result.provable_epsilon <= limit
     if undecided:
-        verdict += f" But this gate cannot fail: {_reach(result)}."
+        verdict += f" But this gate cannot fail: {result.reach()}."
     if result.verdict is not None:
         over = over or result.verdict == "refuted"
-        verdict = " ".join(filter(None, [verdict, _claim(result)]))
+        verdict = " ".join(filter(None, [verdict, result.claim()]))
     content = result.to_dict()
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["claim"] = None if result.verdict is None else claim
     return give_audit(
         options,
-        document,
+        result.document(),
         schema="mialeak.one-run/2" if options.one_run else "mialeak.audit/2",
         content=content,
-        compared=_COMPARED_ONE_RUN if options.one_run else _COMPARED,
         verdict=verdict,
         limit=limit,
         over=over,
         undecided=undecided or result.verdict == "not testable",
-        panels=panels,
+        panels=result.panels(),
     )
 
 
@@ -244,110 +209,3 @@ def _refuse_exchanged(limit: float | None, delta: float) -> None:
             f"--max-epsilon must be an epsilon; with --delta {delta:g} the two look exchanged. For "
             f"a limit of ({delta:g}, {limit:g}) pass --max-epsilon {delta:g} --delta {limit:g}"
         )
-
-
-def _reach(result: AuditResult | OneRunResult) -> str:
-    """What no attack can exceed."""
-    from mialeak._report.text import at_least
-
-    what = "canaries" if hasattr(result, "n_canaries") else "scores"
-    most = at_least(result.provable_epsilon)
-    return f"with so many {what} even a perfect attack proves at most {most}"
-
-
-def _claim(result: AuditResult | OneRunResult) -> str:
-    """The verdict on a claimed epsilon, as a sentence."""
-    from mialeak._report.text import at_most
-
-    sentence = f"The claimed epsilon {result.claimed_epsilon:g} is {result.verdict}"
-    if result.verdict == "refuted":
-        return f"{sentence}: {at_most(result.epsilon_lower)} is proved."
-    if result.verdict == "not testable":
-        return (
-            f"{sentence}: {_reach(result)}. audit_power computes how many it takes to prove more."
-        )
-    return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {_reach(result)}."
-
-
-def _lead(epsilon: float, delta: float, confidence: float) -> str:
-    from mialeak._report.text import at_most
-
-    sure = f"with confidence {100 * confidence:g}%"
-    at_delta = f" at delta = {delta:g}" if delta else ""
-    if epsilon == 0.0:
-        return f"Nothing is proved{at_delta}, {sure}: epsilon is at least 0."
-    return f"Epsilon is at least {at_most(epsilon)}{at_delta}, {sure}."
-
-
-def _document(result: AuditResult) -> Document:
-    from mialeak._report.document import Document, Notes, Section, Table
-    from mialeak._report.text import at_most, number
-
-    named = [
-        ("advantage", result.advantage),
-        ("area under the curve", result.auc),
-        ("area under its hull", result.hull_auc),
-        *(
-            (f"power at false-positive rate {fpr:g}", power)
-            for fpr, power in result.tpr_at_fpr.items()
-        ),
-    ]
-    rows = [(number(each.value), number(each.low), number(each.high), name) for name, each in named]
-    notes = Notes(
-        [
-            f"In Gaussian differential privacy mu is at least {at_most(result.mu_lower)}, with the "
-            "same confidence.",
-            f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent, as "
-            "those of separate runs are. Those of members and non-members of one model are not.",
-            f"{_reach(result).capitalize()}.",
-            *_direction(result.auc),
-        ]
-    )
-    title = f"What the attack achieved, and intervals of {100 * result.confidence:g}%"
-    sections = [
-        Section("The release", [notes]),
-        Section(title, [Table(("measured", "from", "to", "quantity"), rows, left=1)]),
-    ]
-    lead = _lead(result.epsilon_lower, result.delta, result.confidence)
-    return Document(lead, sections)
-
-
-def _direction(area: Interval) -> list[str]:
-    """A note where the scores may point the other way."""
-    if area.high < 0.5:
-        return [_REVERSED]
-    return [_BELOW] if area.value < 0.5 else []
-
-
-def _one_run_document(result: OneRunResult) -> Document:
-    from mialeak._report.document import Document, Notes, Section
-
-    plus, minus = result.guesses
-    notes = Notes(
-        [
-            f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
-            f"{result.correct:,} of these guesses are right.",
-            *([BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
-            "Each canary must have been put in or left out by a coin of its own, as training and "
-            "test rows of a model are not.",
-            f"{_reach(result).capitalize()}.",
-        ]
-    )
-    lead = _lead(result.epsilon_lower, result.delta, result.confidence)
-    return Document(lead, [Section("The run", [notes])])
-
-
-def _panels(result: AuditResult) -> list[Panel]:
-    """The measured curve, and the scores of both worlds."""
-    from mialeak._report.report import Panel
-
-    def draw(ax: Axes, kind: Any) -> None:
-        from mialeak.plotting import AuditDisplay
-
-        AuditDisplay.from_result(result, ax=ax, kind=kind)
-
-    curve = "Measured power by false-positive rate, and a band in which the whole true curve lies."
-    return [
-        Panel(curve, lambda ax: draw(ax, "curve")),
-        Panel("Histograms of the scores in and out.", lambda ax: draw(ax, "scores")),
-    ]

@@ -1,0 +1,283 @@
+"""Audits for people: the document of each kind of audit, its picture and its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from mialeak._report.document import Document, Notes, Section, Table
+from mialeak._report.report import Panel, display
+from mialeak._report.text import at_least, at_most, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from mialeak.auditing._audit import AuditResult
+    from mialeak.auditing._intervals import Interval
+    from mialeak.auditing._one_run import OneRunResult
+    from mialeak.auditing._shadow import ShadowAudit
+    from mialeak.auditing._stream import AuditStream
+
+__all__ = [
+    "audit_columns",
+    "audit_document",
+    "audit_panels",
+    "bound_panel",
+    "claim_sentence",
+    "one_run_document",
+    "reach_sentence",
+    "shadow_columns",
+    "shadow_document",
+    "shadow_panel",
+    "stream_document",
+]
+
+#: What the numbers compare.
+_NEVER_ABSENCE = "An audit proves leakage, never its absence: a stronger attack may prove more."
+_COMPARED = (
+    "In: runs on data with the target. Out: runs on data without it. The bounds hold for whatever "
+    "neighbouring data these runs were made on, and for no other.",
+    "All scores must be independent, and the direction in which they speak for members must have "
+    "been decided before they were seen.",
+    _NEVER_ABSENCE,
+)
+_COMPARED_ONE_RUN = (
+    "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
+    "differential privacy of adding or removing a row.",
+    "The scores depend on these coins through this one run alone: scores of several models, each "
+    "calibrated on the others, do not.",
+    _NEVER_ABSENCE,
+)
+_COMPARED_SHADOW = (
+    "Each example was put in the data of each model or left out by a fair coin, or into half of "
+    "the models at random: the bounds are on differential privacy of adding or removing it.",
+    "A score depends on outputs of models and on no coin of its example: LiRA's own scores do.",
+    _NEVER_ABSENCE,
+)
+_COMPARED_STREAM = (
+    "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
+    "differential privacy of adding or removing a row.",
+    "The bound holds after every canary: the audit may stop at any of them.",
+    _NEVER_ABSENCE,
+)
+
+_CANARY_COINS = (
+    "Each canary must have been put in or left out by a coin of its own, as training and test "
+    "rows of a model are not."
+)
+_REVERSED = (
+    "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
+)
+_TURN = "If small scores speak for members, as losses do, pass higher_is_member=False."
+#: A note on guesses of which less than half are right.
+_BELOW_CHANCE = f"These are fewer than half. {_TURN}"
+#: Examples that a report lists.
+_LISTED = 10
+
+
+def reach_sentence(result: AuditResult | OneRunResult) -> str:
+    """What no attack can exceed."""
+    what = "canaries" if hasattr(result, "n_canaries") else "scores"
+    most = at_least(result.provable_epsilon)
+    return f"with so many {what} even a perfect attack proves at most {most}"
+
+
+def claim_sentence(result: AuditResult | OneRunResult) -> str:
+    """The verdict on a claimed epsilon; empty without a claim."""
+    if result.verdict is None:
+        return ""
+    sentence = f"The claimed epsilon {result.claimed_epsilon:g} is {result.verdict}"
+    reach = reach_sentence(result)
+    if result.verdict == "refuted":
+        return f"{sentence}: {at_most(result.epsilon_lower)} is proved."
+    if result.verdict == "not testable":
+        return f"{sentence}: {reach}. audit_power computes how many it takes to prove more."
+    return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {reach}."
+
+
+def _lead(epsilon: float, confidence: float, *, delta: float = 0.0, always: bool = False) -> str:
+    sure = f"with confidence {100 * confidence:g}%{' at all moments' if always else ''}"
+    at_delta = f" at delta = {delta:g}" if delta else ""
+    if epsilon == 0.0:
+        return f"Nothing is proved{at_delta}, {sure}: epsilon is at least 0."
+    return f"Epsilon is at least {at_most(epsilon)}{at_delta}, {sure}."
+
+
+def _measured(result: AuditResult) -> list[tuple[str, Interval]]:
+    """What the attack achieved, by name."""
+    return [
+        ("advantage", result.advantage),
+        ("area under the curve", result.auc),
+        ("area under its hull", result.hull_auc),
+        *(
+            (f"power at false-positive rate {fpr:g}", power)
+            for fpr, power in result.tpr_at_fpr.items()
+        ),
+    ]
+
+
+def audit_document(result: AuditResult) -> Document:
+    """What scores of separate runs prove."""
+    rows = [
+        (number(each.value), number(each.low), number(each.high), name)
+        for name, each in _measured(result)
+    ]
+    notes = Notes(
+        [
+            f"In Gaussian differential privacy mu is at least {at_most(result.mu_lower)}, with the "
+            "same confidence.",
+            f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent, as "
+            "those of separate runs are. Those of members and non-members of one model are not.",
+            f"{reach_sentence(result).capitalize()}.",
+            *_direction(result.auc),
+        ]
+    )
+    title = f"What the attack achieved, and intervals of {100 * result.confidence:g}%"
+    sections = [
+        Section("The release", [notes]),
+        Section(title, [Table(("measured", "from", "to", "quantity"), rows, left=1)]),
+    ]
+    lead = _lead(result.epsilon_lower, result.confidence, delta=result.delta)
+    return Document(lead, sections, compared=_COMPARED)
+
+
+def _direction(area: Interval) -> list[str]:
+    """A note where the scores may point the other way."""
+    if area.high < 0.5:
+        return [_REVERSED]
+    return [f"The area under the curve is below 1/2. {_TURN}"] if area.value < 0.5 else []
+
+
+def audit_panels(result: AuditResult) -> list[Panel]:
+    """The measured curve, and the scores of both worlds."""
+
+    def draw(ax: Axes, kind: Literal["curve", "scores"]) -> None:
+        display("AuditDisplay").from_result(result, ax=ax, kind=kind)
+
+    curve = "Measured power by false-positive rate, and a band in which the whole true curve lies."
+    return [
+        Panel(curve, lambda ax: draw(ax, "curve")),
+        Panel("Histograms of the scores in and out.", lambda ax: draw(ax, "scores")),
+    ]
+
+
+def audit_columns(result: AuditResult) -> dict[str, Any]:
+    """What the attack achieved, a quantity a row."""
+    named = _measured(result)
+    return {
+        "quantity": [name for name, _ in named],
+        "measured": [each.value for _, each in named],
+        "low": [each.low for _, each in named],
+        "high": [each.high for _, each in named],
+    }
+
+
+def one_run_document(result: OneRunResult) -> Document:
+    """What the canaries of one run prove."""
+    plus, minus = result.guesses
+    notes = Notes(
+        [
+            f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
+            f"{result.correct:,} of these guesses are right.",
+            *([_BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
+            _CANARY_COINS,
+            f"{reach_sentence(result).capitalize()}.",
+        ]
+    )
+    lead = _lead(result.epsilon_lower, result.confidence, delta=result.delta)
+    return Document(lead, [Section("The run", [notes])], compared=_COMPARED_ONE_RUN)
+
+
+def bound_panel(bars: dict[str, float | None]) -> Panel:
+    """Epsilons side by side: what is proved, what could be, what is claimed."""
+    shown = {name: value for name, value in bars.items() if value is not None}
+
+    def draw(ax: Axes) -> None:
+        names = list(shown)
+        patches = ax.barh(names[::-1], [shown[name] for name in names[::-1]], color="#0072B2")
+        ax.bar_label(patches, [at_most(shown[name]) for name in names[::-1]], padding=3)
+        ax.margins(x=0.15)
+        ax.set_xlim(left=0.0)
+        ax.set_xlabel("Epsilon")
+
+    listed = ", ".join(f"{name} {at_most(value)}" for name, value in shown.items())
+    return Panel(f"Epsilon: {listed}.", draw)
+
+
+def shadow_document(result: ShadowAudit) -> Document:
+    """What shadow models prove of each example."""
+    above = f"an epsilon above {result.claimed_epsilon:g}"
+    lead = (
+        f"{int(result.proved.sum()):,} of {result.n_examples:,} examples are proved to have {above}"
+        f", all of them with confidence {100 * result.confidence:g}%."
+    )
+    share = 100.0 * (1.0 - result.confidence)
+    notes = Notes(
+        [
+            f"At least {result.at_least:,} examples have {above}, with the same confidence.",
+            f"{int(result.discoveries.sum()):,} examples may be listed as having it, of which "
+            f"{share:g}% are false on average at most.",
+            f"{result.n_models:,} models prove {at_most(result.provable_epsilon)} of an example at "
+            "most, together with all others.",
+        ]
+    )
+    order = np.argsort(-result.epsilon_lower, kind="stable")[:_LISTED]
+    rows = [
+        (
+            str(int(i)),
+            at_most(float(result.epsilon_lower[i])),
+            at_most(float(result.epsilon_each[i])),
+            number(float(result.p_values[i])),
+        )
+        for i in order
+    ]
+    header = ("example", "epsilon, all together", "by itself", "p-value")
+    sections = [
+        Section("The examples", [notes]),
+        Section("Those with the largest bounds", [Table(header, rows, left=0)]),
+    ]
+    return Document(lead, sections, compared=_COMPARED_SHADOW)
+
+
+def shadow_panel(result: ShadowAudit) -> Panel:
+    """The bounds of all examples, from the largest."""
+
+    def draw(ax: Axes) -> None:
+        place = np.arange(1, result.n_examples + 1)
+        for bounds, color, dash, name in (
+            (result.epsilon_each, "#0072B2", "--", "by itself"),
+            (result.epsilon_lower, "#D55E00", "-", "all together"),
+        ):
+            ax.step(place, -np.sort(-bounds), where="mid", color=color, linestyle=dash, label=name)
+        ax.set(xlabel="Examples, the largest bound first", ylabel="Epsilon is at least")
+        ax.legend(loc="best")
+
+    return Panel("Lower bounds on the epsilon of examples, from the largest to the least.", draw)
+
+
+def shadow_columns(result: ShadowAudit) -> dict[str, Any]:
+    """The bounds, an example a row."""
+    return {
+        "example": np.arange(result.n_examples),
+        "epsilon_lower": result.epsilon_lower,
+        "epsilon_each": result.epsilon_each,
+        "p_value": result.p_values,
+        "proved": result.proved,
+        "discovery": result.discoveries,
+    }
+
+
+def stream_document(stream: AuditStream, run: OneRunResult | None = None) -> Document:
+    """What canaries prove that arrived one by one; `run` has the same canaries at once."""
+    below = run is not None and 2 * run.correct < sum(run.guesses)
+    notes = [
+        f"{stream.n_canaries:,} canaries, in the order {'of the files' if run else 'they came'}. "
+        f"After {stream.n_proved:,} no more was proved.",
+        _CANARY_COINS,
+    ]
+    if run is not None and below:
+        total = sum(run.guesses)
+        notes.append(f"{run.correct:,} of {total:,} guesses are right. {_BELOW_CHANCE}")
+    lead = _lead(stream.epsilon_lower, stream.confidence, always=True)
+    return Document(lead, [Section("The canaries", [Notes(notes)])], compared=_COMPARED_STREAM)
