@@ -11,6 +11,13 @@ import pytest
 from mialeak import Release, mean_leakage, table_leakage
 from mialeak.auditing import AuditStream, audit, one_run_audit, shadow_audit
 from mialeak.tables import plan_recoding
+from mialeak.tradeoff import (
+    EmpiricalTradeOff,
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    PiecewiseTradeOff,
+    compose,
+)
 
 EVIL = '<script>alert("x")</script>'
 RNG = np.random.default_rng(2)
@@ -154,3 +161,35 @@ def test_a_report_in_python_names_arguments_of_python():
     result = one_run_audit(-scores, member, allow_reversed=True)
     assert "pass higher_is_member=False" in " ".join(str(result).split())
     assert "--" not in str(result)
+
+
+CURVES = [
+    GaussianTradeOff(1.0),
+    GaussianTradeOff(1.0).subsample(0.1),
+    LaplaceTradeOff(1.0),
+    PiecewiseTradeOff.from_epsilon(1.0),
+    EmpiricalTradeOff(np.arange(50) + 5.0, np.arange(50.0)),
+    compose(GaussianTradeOff(1.0).subsample(0.01), counts=100),
+]
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: type(curve).__name__)
+def test_a_curve_shows_its_advantage_its_powers_and_a_page(curve, tmp_path):
+    text = curve.text()
+    assert f"{curve.advantage:.3f}" in text
+    assert f"{100 * (1 + curve.advantage) / 2:.1f}% accuracy" in " ".join(text.split())
+    assert ("Others may do better" in text) == isinstance(curve, EmpiricalTradeOff)
+    assert str(curve) == repr(curve)
+    assert f"{curve.advantage:.3f}" in curve._repr_html_()
+    curve.to_html(tmp_path / "curve.html")
+    assert (tmp_path / "curve.html").read_text().count("<figure>") == 2
+    frame = curve.to_frame()
+    assert list(frame.columns) == ["fpr", "power"]
+    assert frame.power[10] == curve.power(frame.fpr[10])
+
+
+def test_curves_of_several_parameters_are_listed():
+    curves = GaussianTradeOff([0.5, 1.0])
+    assert "2 trade-off curves, which leak 0.197 to 0.383" in curves._repr_html_()
+    with pytest.raises(ValueError, match="one curve, not 2"):
+        curves.plot()

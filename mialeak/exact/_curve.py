@@ -427,6 +427,8 @@ class SampledTradeOff(EmpiricalTradeOff):
     Bounds(lower=0.0764334, upper=0.0817205, kind='estimate')
     """
 
+    _is_one_attack = False
+
     @property
     def advantage(self) -> float:
         """Mean of ``|tanh(l/2)|`` over both worlds."""

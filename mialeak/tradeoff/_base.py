@@ -21,7 +21,10 @@ from mialeak._arrays import (
 )
 from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import increasing_root, least_epsilon, positive_where
-from mialeak._results import Direction, Kind, Result
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Direction, Kind
+from mialeak.tradeoff._document import curve_document, curve_panels, curve_table
 
 __all__ = ["TradeOff", "require_scalar", "weakest"]
 
@@ -45,7 +48,7 @@ def require_scalar(value: Any, name: str) -> None:
         invalid(name, rule, remedy="Compose the curves one by one")
 
 
-class TradeOff(Result, ABC):
+class TradeOff(Report, ABC):
     """The power of the best attack on a release at each false-positive rate.
 
     The attack distinguishes two worlds.  *Out*: n fresh rows; *in*: the target and n - 1 fresh
@@ -74,6 +77,10 @@ class TradeOff(Result, ABC):
     '0.038292 1.684544'
     """
 
+    _title = "A trade-off curve"
+    #: Whether the curve is that of one attack, not of the best one.
+    _is_one_attack: ClassVar[bool] = False
+
     #: Whether delta in direction "in" is never below that in direction "out" (epsilon >= 0).
     _in_leads: bool = False
 
@@ -82,6 +89,31 @@ class TradeOff(Result, ABC):
     _subsampled: ClassVar[Callable[..., TradeOff]]
     #: :func:`compose`, set likewise.
     _composed: ClassVar[Callable[..., TradeOff]]
+
+    def document(self) -> Document:
+        """The content of the report: the advantage, powers, and pairs of epsilon and delta.
+
+        Returns
+        -------
+        Document
+            What a notebook shows and :meth:`to_html` writes.
+        """
+        return curve_document(self, is_one_attack=self._is_one_attack)
+
+    def panels(self) -> list[Panel]:
+        """What :meth:`plot` draws: the curve on logarithmic and on linear axes.
+
+        Returns
+        -------
+        list of Panel
+        """
+        return curve_panels(self)
+
+    def _table(self) -> dict[str, Any]:
+        return curve_table(self)
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def power(self, fpr: Any) -> float | FloatArray:
         """P(guess "in" | in) of the best attack with this false-positive rate.

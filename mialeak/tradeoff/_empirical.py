@@ -99,6 +99,8 @@ class EmpiricalTradeOff(TradeOff):
     PiecewiseTradeOff(4 vertices, advantage=0.5, kind='estimate')
     """
 
+    _is_one_attack = True
+
     n_in: int
     n_out: int
     _hits: npt.NDArray[np.int64] = field(repr=False)
