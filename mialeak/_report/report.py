@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from html import escape
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
@@ -117,12 +116,13 @@ class Report(Result, ABC):
         ImportError
             If Jinja2 or matplotlib is not installed.
         """
+        from mialeak._io import write_whole
         from mialeak._report.page import pictures_of, render_page
 
         panels = self.panels()
         pictures = pictures_of(drawn(panels), [panel.alt for panel in panels])
         page = render_page(self.document(**options), title=self._title, pictures=pictures)
-        Path(path).write_text(page, encoding="utf-8")
+        write_whole(path, lambda file: file.write(page.encode()))
 
     def to_frame(self) -> Any:
         """The main table of the report.
