@@ -18,6 +18,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any, NoReturn
 
@@ -44,6 +45,10 @@ _SAMPLE, _SAMPLED_FIELDS = 1000, 2**20
 
 #: Numbers of line 1 are names if they are years at equal distances, or rise by one of these steps.
 _YEARS, _STEPS = range(1800, 2101), (1, 5, 10)
+
+#: Characters of a line that are read at once: a packed file may hold a line of any length.  A cut
+#: line is refused, by the length of a field or the number of fields.
+_LONGEST = 2**24
 
 #: Seconds of reading after which the progress is shown.
 _DELAY = 2.0
@@ -106,7 +111,7 @@ def _field_blocks(
             io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as file,
             progress_bar(progress, None if path.packed else path.size, "B", delay=_DELAY) as done,
         ):
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            reader = csv.reader(_lines(file), delimiter=delimiter, strict=True)
             try:
                 first = [field.strip() for field in next(reader, [])]
                 _check_line(path, first, delimiter)
@@ -261,11 +266,16 @@ def check_index(path: TableFile, names: list[str], columns: Any) -> None:
             )
 
 
+def _lines(file: io.TextIOWrapper) -> Iterator[str]:
+    """The lines of a file, in pieces where they are longer than any table's."""
+    return iter(partial(file.readline, _LONGEST), "")
+
+
 def _check_ragged(path: TableFile, delimiter: str, width: int, has_names: bool) -> None:
     """Raise for the first record without `width` fields, unless only blank lines follow it."""
     blank = 0
     with path.open() as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        reader = csv.reader(_lines(file), delimiter=delimiter, strict=True)
         for record in reader:
             if not record:
                 blank = blank or reader.line_num

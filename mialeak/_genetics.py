@@ -158,10 +158,12 @@ def _vcf_sites(
             f"{file} must hold genotypes of people; it has sites only, without samples"
         )
     _require_once(file, people)
-    reader = VCF(str(file.path), gts012=True)
+    parsing = _Parsing(file)
+    with parsing:
+        reader = VCF(str(file.path), gts012=True)
 
     def sites() -> Iterator[tuple[Site, Counts]]:
-        for site in reader:
+        for site in _parsed(parsing, reader):
             kind = None
             if site.CHROM.startswith("#"):
                 file.damaged("VCF", "a second header is among its sites; join VCF by bcftools")
@@ -175,6 +177,9 @@ def _vcf_sites(
             least = 0 if calls is None else calls.min()
             if calls is not None and (calls.shape[1] != 3 or least < _NO_ALLELE):
                 kind = "not diploid in all people"
+            if kind is None and calls is not None and calls[:, :2].max() > 1:
+                where = f"{site.CHROM}:{site.POS}"
+                file.damaged("VCF", f"genotypes at {where} have an allele that the site has not")
             if kind or calls is None:
                 omitted[str(kind)] += 1
                 continue
@@ -184,6 +189,32 @@ def _vcf_sites(
             yield Site(site.ID or "", site.CHROM, site.POS, site.ALT[0], site.REF), counts
 
     return people, sites()
+
+
+class _Parsing:
+    """Refuses a file that cyvcf2 cannot parse, for which it raises nothing but an Exception."""
+
+    def __init__(self, file: TableFile) -> None:
+        self.file, self.place = file, "the header"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if kind is Exception:
+            text = f"what follows {self.place} cannot be parsed: {error}; see bcftools view"
+            self.file.damaged("VCF", text)
+
+
+def _parsed(parsing: _Parsing, reader: Any) -> Iterator[Any]:
+    """The sites of a reader."""
+    while True:
+        with parsing:
+            site = next(reader, None)
+        if site is None:
+            return
+        parsing.place = f"{site.CHROM}:{site.POS}"
+        yield site
 
 
 def _samples(file: TableFile) -> list[str]:
@@ -256,6 +287,7 @@ def _bed_sites(
         second = reader.allele_2.tolist()
         for start in range(0, reader.sid_count, _SITES):
             block = np.s_[start : min(start + _SITES, reader.sid_count)]
+            _require_padding(file, reader.iid_count, block)
             matrix = reader.read(index=np.s_[:, block], dtype="int8", num_threads=1)
             for j, counts in enumerate(matrix.T, start):
                 if not is_autosomal(chromosomes[j]):
@@ -266,6 +298,19 @@ def _bed_sites(
                 yield site, np.where(counts == _NO_GENOTYPE, np.int8(-1), counts)
 
     return people, sites()
+
+
+def _require_padding(file: TableFile, people: int, block: slice) -> None:
+    """Refuse bits that are set beyond the last person: the .fam has lost a line."""
+    width = -(-people // 4)
+    if people % 4 == 0 or file.path is None:
+        return
+    shape = (block.stop - block.start, width)
+    codes = np.fromfile(file.path, np.uint8, shape[0] * width, offset=3 + block.start * width)
+    set_beyond = np.flatnonzero(codes.reshape(shape)[:, -1] >> 2 * (people % 4))
+    if set_beyond.size:
+        site = block.start + int(set_beyond[0]) + 1
+        file.damaged("PLINK", f"site {site:,} has more than the {people:,} people of .fam")
 
 
 def _name_extra(file: TableFile, package: str, error: ImportError) -> Any:

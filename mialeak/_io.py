@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -281,6 +282,41 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
         raise ValueError(f"{path} must end in .npy, .npz or .parquet, which states its format")
 
 
+def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
+    """Write a file whole or not at all: one that exists is replaced once the new one is complete.
+
+    Parameters
+    ----------
+    path : str or path
+        A link is followed.  What is no plain file, such as a device or a pipe, is written to.
+    write : callable
+        Writes to the binary file that it is given.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, with its name; no file is left that was not there before.
+    """
+    path = Path(path)
+    target = path.resolve()
+    plain = target.is_file() or not target.exists()
+    partial = target.with_name(f".{target.name}.{os.getpid()}") if plain else target
+    try:
+        with partial.open("wb") as file:
+            write(file)
+        if plain:
+            if target.exists():
+                shutil.copymode(target, partial)
+            partial.replace(target)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+    finally:
+        if plain:
+            partial.unlink(missing_ok=True)
+
+
 def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: Any) -> None:
     """Write a header (what JSON can hold) and arrays by name, whole or not at all.
 
@@ -293,15 +329,9 @@ def write_state(path: str | Path, kind: str, version: int, header: Any, arrays: 
     version : int
         Of this kind's form.
     """
-    path = Path(path)
     text = json.dumps({"mialeak": kind, "version": version, **header})
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **{_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays})
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    content = {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays}
+    write_whole(path, lambda file: np.savez(file, **content))
 
 
 def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
@@ -127,6 +126,7 @@ class Report(Result, ABC):
         ImportError
             If Jinja2 or matplotlib is not installed.
         """
+        from mialeak._io import write_whole
         from mialeak._report.page import WORLDS, pictures_of, render_page
 
         panels, document = self.panels(), self.document(**options)
@@ -136,7 +136,7 @@ class Report(Result, ABC):
             pictures=pictures_of(drawn(panels), [panel.alt for panel in panels]),
             compared=document.compared or WORLDS,
         )
-        Path(path).write_text(page, encoding="utf-8")
+        write_whole(path, lambda file: file.write(page.encode()))
 
     def to_frame(self) -> Any:
         """The main table of the report.

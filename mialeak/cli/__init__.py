@@ -96,8 +96,16 @@ def _run(argv: Sequence[str] | None, options: argparse.Namespace) -> tuple[int, 
         return _INTERRUPTED, "mialeak: interrupted"
     except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         message = _output.as_typed(error, getattr(options, "typed", {}))
-        return _ERROR, f"mialeak: error: {_output.shortened(message)}"
+        return _ERROR, f"mialeak: error: {_output.shortened(_shown(message))}"
     return code, ""
+
+
+def _shown(message: str) -> str:
+    """The message with nothing in it that a terminal would obey; a file may be called anything."""
+    lines = message.split("\n")
+    return "\n".join(
+        "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines
+    )
 
 
 def _parse(argv: Sequence[str] | None, options: argparse.Namespace) -> None:

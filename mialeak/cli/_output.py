@@ -153,11 +153,13 @@ def give(
         content["caveats"] = [in_shell(each) for each in content["caveats"]]
     shown_in = getattr(options, "app", None)
     if options.plot or options.html or shown_in:
+        from mialeak._io import write_whole
         from mialeak._report.report import drawn
 
         figure = drawn(panels) if panels else None
         if options.plot and figure:
-            figure.savefig(options.plot, dpi=_DOTS)
+            form = Path(options.plot).suffix.lstrip(".").lower() or None
+            write_whole(options.plot, lambda file: figure.savefig(file, format=form, dpi=_DOTS))
         if options.html or shown_in:
             from mialeak._report.page import WORLDS, pictures_of, render_page
 
@@ -173,7 +175,7 @@ def give(
                 **(shown_in.template if shown_in else {}),
             )
             if options.html:
-                Path(options.html).write_text(page, encoding="utf-8")
+                write_whole(options.html, lambda file: file.write(page.encode()))
             if shown_in:
                 shown_in.page = page
     if options.json:

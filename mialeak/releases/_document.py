@@ -167,11 +167,16 @@ def _draw_design(report: ReleaseReport, ax: Axes) -> None:
     for place, (name, _, _) in enumerate(report.design):
         if name in taking:
             ax.axhspan(place - 0.45, place + 0.45, color="tab:red", alpha=0.15, lw=0)
-    ax.set_xticks(range(len(names)), [str(name) for name in names], rotation=45, ha="right")
-    ax.set_yticks(range(len(report.design)), [name for name, _, _ in report.design])
+    ax.set_xticks(range(len(names)), [_label(name) for name in names], rotation=45, ha="right")
+    ax.set_yticks(range(len(report.design)), [_label(name) for name, _, _ in report.design])
     ax.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
     ax.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
     ax.legend(loc="best", fontsize="small")
+
+
+def _label(name: object) -> str:
+    """A name as matplotlib shows it: no control characters, and a dollar begins no formula."""
+    return printable(name).replace("$", r"\$")
 
 
 def _draw_rows(report: ReleaseReport, ax: Axes) -> None:

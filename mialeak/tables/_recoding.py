@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_count, as_float, invalid, listed
 from mialeak._columns import Factor, near
+from mialeak._io import write_whole
 
 __all__ = ["Recoding", "as_recoding", "cautions_of_recoding", "recode_factor", "recoded"]
 
@@ -97,21 +99,29 @@ class Recoding:
         ------
         ValueError
             If the path ends in neither, or for CSV the values of a column are missing.
+
+        Notes
+        -----
+        Values are written as they are, since the table is compared with them when it is applied
+        again.  A spreadsheet takes a value that begins with ``=``, ``+``, ``-`` or ``@`` for a
+        formula: import the columns as text.
         """
         path = Path(path)
         if path.suffix == ".json":
-            path.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+            text = json.dumps(self.to_dict(), indent=2) + "\n"
+            write_whole(path, lambda file: file.write(text.encode()))
             return
         if path.suffix != ".csv":
             invalid("path", "end in .json or .csv", value=str(path))
-        with path.open("w", encoding="utf-8", newline="") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(_HEADER)
-            for column, rules in self.rules.items():
-                if values is None or column not in values:
-                    invalid("values", f"hold those of column {column!r}, which a CSV lists")
-                codes = _codes(values[column], rules, column, None)
-                lines.writerows((column, *pair) for pair in zip(values[column], codes, strict=True))
+        stream = io.StringIO(newline="")
+        lines = csv.writer(stream, lineterminator="\n")
+        lines.writerow(_HEADER)
+        for column, rules in self.rules.items():
+            if values is None or column not in values:
+                invalid("values", f"hold those of column {column!r}, which a CSV lists")
+            codes = _codes(values[column], rules, column, None)
+            lines.writerows((column, *pair) for pair in zip(values[column], codes, strict=True))
+        write_whole(path, lambda file: file.write(stream.getvalue().encode()))
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Recoding:
