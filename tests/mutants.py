@@ -153,8 +153,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", choices=FILES, help="change this file only")
     arguments = parser.parse_args()
-    everything = [mutant for file in FILES for mutant in mutants_of(file)]
+    chosen = [arguments.file] if arguments.file else FILES
+    everything = [mutant for file in chosen for mutant in mutants_of(file)]
     random.Random(arguments.seed).shuffle(everything)
     seen: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
