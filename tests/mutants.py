@@ -119,7 +119,8 @@ def build(mutant: Mutant, work: Path) -> bool:
         if compiled.returncode:
             return False
         built = next(ROOT.glob("build/temp*"))
-        objects = [built / "src_c/dispatch.o", *built.glob("build/cython/**/table.o"), work / "m.o"]
+        objects = [each for each in built.glob("src_c/*.o") if not each.name.startswith("isa_")]
+        objects += [*built.glob("build/cython/**/table.o"), work / "m.o"]
         library = next((work / "mialeak/_kernels").glob("table.*.so"))
         subprocess.run(["gcc", "-shared", *objects, "-o", library], check=True)
         return True
