@@ -119,7 +119,8 @@ def build(mutant: Mutant, work: Path) -> bool:
         if compiled.returncode:
             return False
         built = next(ROOT.glob("build/temp*"))
-        objects = [built / "src_c/dispatch.o", *built.glob("build/cython/**/table.o"), work / "m.o"]
+        objects = [each for each in built.glob("src_c/*.o") if not each.name.startswith("isa_")]
+        objects += [*built.glob("build/cython/**/table.o"), work / "m.o"]
         library = next((work / "mialeak/_kernels").glob("table.*.so"))
         subprocess.run(["gcc", "-shared", *objects, "-o", library], check=True)
         return True
@@ -153,8 +154,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", choices=FILES, help="change this file only")
     arguments = parser.parse_args()
-    everything = [mutant for file in FILES for mutant in mutants_of(file)]
+    chosen = [arguments.file] if arguments.file else FILES
+    everything = [mutant for file in chosen for mutant in mutants_of(file)]
     random.Random(arguments.seed).shuffle(everything)
     seen: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:

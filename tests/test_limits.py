@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from fresh import in_fresh_python
+from fresh import in_fresh_python, seconds_to_stop
 
 from mialeak import StreamingCovariance
 from mialeak.discrete import max_leakage
@@ -85,3 +85,35 @@ def test_an_interrupted_save_leaves_the_file_that_was_there(tmp_path, monkeypatc
         StreamingCovariance().fit(2 * x).save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+ROWS = "import numpy as np, mialeak\nrng = np.random.default_rng(0)\n"
+LONG = {
+    "release": (
+        ROWS + "from itertools import combinations\n"
+        "release = mialeak.Release({c: rng.integers(0, 6, 200_000) for c in 'abcdefgh'})\n"
+        "for each in combinations('abcdefgh', 3):\n    release.add_table(list(each))",
+        "release.leakage(attacks=50)",
+    ),
+    "plan_recoding": (
+        ROWS + "from mialeak.tables import plan_recoding\n"
+        "adult = mialeak.datasets.load_adult().columns\n"
+        "adult = {k: np.tile(np.asarray(v), 12) for k, v in adult.items()}",
+        "plan_recoding(adult, list(adult), 0.001)",
+    ),
+    "shadow_audit": (
+        ROWS + "from mialeak.auditing import shadow_audit\n"
+        "members = rng.random((256, 60_000)) < 0.5\nscores = rng.normal(size=members.shape)",
+        "shadow_audit(scores, members, method='both')",
+    ),
+    "compose": (
+        ROWS + "from mialeak.tradeoff import LaplaceTradeOff\n"
+        "curves = [LaplaceTradeOff(0.01 + 1e-4 * k) for k in range(3000)]",
+        "mialeak.compose(*curves).epsilon(1e-5)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_an_interrupt_ends_a_long_function_within_a_second(name):
+    assert seconds_to_stop(*LONG[name], after=0.5) < 1
