@@ -123,10 +123,10 @@ class TestCoins:
     def test_simulated_audits_draw_their_own(self, monkeypatch):
         """The test of the coins would refuse one simulation in a million."""
 
-        def refuse(flags):
+        def refuse(*arguments):
             raise AssertionError
 
-        monkeypatch.setattr("mialeak.auditing._one_run.require_fair_coins", refuse)
+        monkeypatch.setattr("mialeak.auditing._checks.require_fair_coins", refuse)
         curve = GaussianTradeOff(3.0)
         assert audit_power(0.5, curve, design="one-run", repetitions=5).n >= 16
 
