@@ -121,6 +121,17 @@ def test_page_and_picture_name_the_training(tmp_path, capsys):
     assert "rate 0.02, 500 times" in picture.read_text(encoding="utf-8")
 
 
+def test_a_page_compares_the_worlds_of_its_curve(tmp_path, capsys):
+    for arguments, same in (
+        (["--mu", "1"], True),
+        (["--dp-sgd", "sigma=2,rate=0.1,steps=10"], False),
+    ):
+        answer(capsys, *arguments, "--html", str(tmp_path / "page.html"))
+        page = (tmp_path / "page.html").read_text()
+        assert ("Both worlds have the same number of rows" in page) == same
+        assert ("The worlds differ by one row, added or removed" in " ".join(page.split())) != same
+
+
 def test_epochs_in_place_of_steps_are_named(capsys):
     """Sixty epochs at a rate of 0.004 are 15,000 steps."""
     note = "if 60 counts epochs, steps=15,000."

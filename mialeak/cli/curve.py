@@ -23,6 +23,14 @@ _LADDERS = (
     ("delta", "epsilon", _options.SHARE, (1e-9, 1e-7, 1e-5, 1e-3)),
 )
 
+#: What the numbers compare where the worlds differ by one row.
+_ADDED = (
+    "Out: the rows without the person asked about. In: the same rows and that person's. The worlds "
+    "differ by one row, added or removed.",
+    "Leakage is the best attacker's advantage: the share of members recognised less the share of "
+    "others taken for members. 0 is a coin, 1 is certainty.",
+    "The attacker knows all other rows and sees every step.",
+)
 #: The noise multiplier of DP-SGD.
 _SCALE = ("be above 0 and at most 1e6", lambda x: 0.0 < x <= 1e6)
 
@@ -232,6 +240,7 @@ def _give(curve: TradeOff, options: argparse.Namespace) -> int:
         schema="mialeak.curve/2",
         content=content,
         title=f"What {_name(options).replace('A Gaussian', 'a Gaussian', 1)} leaks",
+        compared=() if options.worlds == _WORLDS[0] else _ADDED,
         panels=_panels(curve, options),
     )
 
