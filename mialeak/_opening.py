@@ -18,6 +18,19 @@ from mialeak._arrays import invalid
 
 __all__ = ["FORMATS", "STDIN", "TableFile", "table_file"]
 
+#: How a table of another format becomes a CSV.
+_CONVERTERS = {
+    **dict.fromkeys(
+        (".xlsx", ".xls", ".ods"), "save the sheet as CSV, or pandas.read_excel(...).to_csv(...)"
+    ),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "pandas.read_json(...).to_csv(...)"),
+    **dict.fromkeys((".rds", ".rdata"), "write.csv(table, file, row.names = FALSE) in R"),
+    **dict.fromkeys(
+        (".pkl", ".pickle"), "pandas.read_pickle(...).to_csv(...), of a file you trust"
+    ),
+    ".html": "pandas.read_html(...)[0].to_csv(...)",
+    ".db": "export the table, or pass a relation of DuckDB to table_leakage",
+}
 #: What stands for standard input.
 STDIN = "-"
 
@@ -179,6 +192,12 @@ def table_file(path: str | Path, format: str | None = None) -> TableFile:
         raise ValueError(
             f"{where} must be a file, not a pipe: it is read more than once. Pass {STDIN!r} and "
             "write to standard input"
+        )
+    if known is None and where.suffix.lower() in _CONVERTERS:
+        converter = _CONVERTERS[where.suffix.lower()]
+        raise ValueError(
+            f"{where} must be a table of a format that is read ({_listed()}). Convert it first: "
+            f"{converter}"
         )
     if known is None:
         raise ValueError(

@@ -168,8 +168,9 @@ def test_csv_gives_back_what_was_written_without_the_spaces_around_it(
             "is damaged or holds Python objects, which are not read (File is not a zip file)",
         ),
         ("t.parquet", b"PAR1 and no more PAR1", "is a damaged Parquet file"),
+        ("t.xlsx", b"PK\x03\x04...", "must be a table of a format that is read"),
         (
-            "t.xlsx",
+            "t.dat",
             b"PK\x03\x04...",
             "must end in .csv, .tsv, .parquet, .arrow, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, "
             ".vcf, .bed, .raw or .afreq, "

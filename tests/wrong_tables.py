@@ -437,7 +437,7 @@ TABLE_CALLS = [
     Call(
         "the name of a file of another kind",
         lambda: table_leakage("adult.xlsx"),
-        ["adult.xlsx must end in .csv", "name its format"],
+        ["adult.xlsx must be a table of a format", "Convert it first: save the sheet as CSV"],
     ),
     Call(
         "a matrix",
