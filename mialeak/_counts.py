@@ -213,9 +213,10 @@ def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> Non
 
 def is_mean_of_half(mean: FloatArray, n: int) -> bool:
     """Whether n/2 is the least number of genotypes that can have this mean of many columns."""
+    if n % 2 or n > MOST_ROWS or mean.size < _SITES:
+        return False
     first = 0.5 * n * mean[:_SITES]  # refutes most at once
-    unlike = n % 2 or n > MOST_ROWS or mean.size < _SITES
-    if unlike or (np.abs(first - np.rint(first)) > _STRAY).any():
+    if (np.abs(first - np.rint(first)) > _STRAY).any():
         return False
     varied = mean[(mean > 0.0) & (mean < 2.0)]
     counts, rounded = 0.5 * n * varied, 0.5 * _ROUNDED * varied

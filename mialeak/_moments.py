@@ -50,7 +50,7 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     populations more.  Standard deviations, correlations and per cent are refused as well, and so
     are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
-    if n is None and checks.are_of_counts(target, mean, cov):
+    if (n is None or mean.size < _COLUMNS) and checks.are_of_counts(target, mean, cov):
         return
     require_no_correlations(mean, cov)
     _require_likely_moments(target, mean, cov, n)

@@ -101,6 +101,8 @@ typedef struct {
     X(void, cubic_sums,                                                                            \
       (size_t rows, size_t columns, const void *releases, int narrow, const double *by_column,     \
        double constant, double *out))                                                              \
+    X(double, edgeworth_columns,                                                                   \
+      (size_t columns, const double *const *known, double root_n, int order, double *by_column))   \
     X(void, log_linear_sums,                                                                       \
       (size_t rows, size_t columns, const void *releases, int narrow, const double *by_column,     \
        double *out))                                                                               \

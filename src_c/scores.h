@@ -125,6 +125,57 @@ static void cubic_sums(size_t rows, size_t columns, const void *releases, int na
     }
 }
 
+/*
+ * Column parameters of cubic_sums for the Edgeworth series of scores/_edgeworth.py, and in a sixth row
+ * its constants.  Returns their sum.
+ *
+ * known: target, mean, standard deviation, skewness and excess kurtosis, `columns` each.
+ * by_column: six rows of `padded`, of which the first `columns` numbers are written.
+ * Each number has the bits of the NumPy expression; one pass in place of its thirty.
+ */
+static double edgeworth_columns(size_t columns, const double *const *known, double root_n, int order,
+                                double *by_column) {
+    size_t padded = (columns + SCORE_TILE - 1) / SCORE_TILE * SCORE_TILE;
+    double s = 1.0 / root_n, half = 0.5 * s * s, cube = s * s * s, high, low;
+    sum8 total;
+    memset(&total, 0, sizeof total);
+    for (size_t start = 0; start < columns; start += SCORE_TILE) {
+        size_t size = columns - start < SCORE_TILE ? columns - start : SCORE_TILE;
+        double in[5][SCORE_TILE], out[6][SCORE_TILE];
+        for (int i = 0; i < 5; i++) {
+            memcpy(in[i], known[i] + start, size * sizeof **in);
+            for (size_t j = size; j < SCORE_TILE; j++)
+                in[i][j] = i == 2 ? 1.0 : 0.0;
+        }
+        for (size_t j = 0; j < SCORE_TILE; j += MIAL_LANES) {
+            vd mean = load(in[1] + j), std = load(in[2] + j), l3 = load(in[3] + j);
+            vd a = (load(in[0] + j) - mean) / std, skew = l3 * a;
+            vd c0 = all(0.0), c1 = s * a, c2 = c0, c3 = c0;
+            if (order >= 2) {
+                c2 = -half * (1.0 + skew);
+                c0 = -half * a * a - c2;
+            }
+            if (order >= 3) {
+                vd l4 = load(in[4] + j), square = l3 * l3;
+                c1 = c1 + cube * (a - 0.5 * l3 + a * (0.5 * (skew + l4) - square));
+                c3 = cube * (l3 / 3.0 + a * (0.5 * square - l4 / 6.0));
+            }
+            store(out[0] + j, mean);
+            store(out[1] + j, root_n / std);
+            store(out[2] + j, c1);
+            store(out[3] + j, c2);
+            store(out[4] + j, c3);
+            store(out[5] + j, c0);
+        }
+        for (int i = 0; i < 6; i++)
+            memcpy(by_column + (size_t)i * padded + start, out[i], size * sizeof **out);
+        memset(out[5] + size, 0, (SCORE_TILE - size) * sizeof **out);
+        sum8_add(&total, out[5], SCORE_TILE);
+    }
+    sum8_total(&total, &high, &low);
+    return high;
+}
+
 /* ---- logarithms of ratios ---- */
 
 /* The product of sixteen factors (two per column) of a lane is far from overflow if the ratio of each

@@ -76,6 +76,20 @@ def test_kernel_twins_say_the_same_as_the_kernels():
     np.testing.assert_allclose(out, twins.log_quadratic_sums(counts, 20.0, factors), rtol=1e-12)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("d", [*SEAMS, kernels.FEW - 1, kernels.FEW + 1])
+def test_coefficients_of_the_edgeworth_series_have_the_bits_of_their_twin(d, order):
+    rng = np.random.default_rng(d)
+    known = [rng.normal(size=d) for _ in range(5)]
+    known[2] = np.exp(known[2])
+    table = np.full((6, kernels.padded_columns(d)), -7.0)
+    total = kernels.edgeworth_columns(known, math.sqrt(137), order, table)
+    expected = twins.edgeworth_columns(*known, 137, order)
+    np.testing.assert_array_equal(table[:, :d], expected)
+    assert (table[:, d:] == -7.0).all()
+    assert total == pytest.approx(math.fsum(expected[5]), rel=1e-15, abs=1e-18 * d)
+
+
 def test_a_score_does_not_depend_on_its_neighbours():
     releases, z, p, n = bits_case(129, 9)
     releases[4] = 0.0

@@ -13,6 +13,12 @@ def cubic_sums(
     constant: float,
     out: npt.NDArray[np.float64],
 ) -> None: ...
+def edgeworth_columns(
+    known: list[npt.NDArray[np.float64]],
+    root_n: float,
+    order: int,
+    by_column: npt.NDArray[np.float64],
+) -> float: ...
 def log_linear_sums(
     releases: npt.NDArray[Any], by_column: npt.NDArray[np.float64], out: npt.NDArray[np.float64]
 ) -> None: ...

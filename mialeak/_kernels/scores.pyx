@@ -56,6 +56,24 @@ def cubic_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None, do
                            known, constant, sums)
 
 
+def edgeworth_columns(list known not None, double root_n, int order,
+                      cnp.ndarray by_column not None):
+    """Writes mean, scale, c1, c2, c3 of :func:`cubic_sums` and the constants; returns their sum.
+
+    `known`: target, mean, standard deviation, skewness and excess kurtosis.
+    """
+    cdef const double *columns[5]
+    cdef size_t size = (<cnp.ndarray?>known[0]).shape[0]
+    cdef double *table = <double *>data(by_column, 2)
+    cdef const mial_kernels *kernels = NARROW if size <= FEW else TABLE
+    cdef double total
+    for i in range(5):
+        columns[i] = <const double *>data(<cnp.ndarray?>known[i], 1)
+    with nogil:
+        total = kernels.edgeworth_columns(size, columns, root_n, order, table)
+    return total
+
+
 def log_linear_sums(cnp.ndarray releases not None, cnp.ndarray by_column not None,
                     cnp.ndarray out not None):
     """out[t] = sum of log((u + v release) w); `by_column`: u, v, w."""

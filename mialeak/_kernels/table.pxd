@@ -59,6 +59,8 @@ cdef extern from "mialeak.h" nogil:
                              double *out, size_t *bad_index) noexcept nogil
         void (*cubic_sums)(size_t rows, size_t columns, const void *releases, int narrow,
                            const double *by_column, double constant, double *out) noexcept nogil
+        double (*edgeworth_columns)(size_t columns, const double *const *known, double root_n,
+                                    int order, double *by_column) noexcept nogil
         void (*log_linear_sums)(size_t rows, size_t columns, const void *releases, int narrow,
                                 const double *by_column, double *out) noexcept nogil
         void (*log_quadratic_sums)(size_t rows, size_t columns, const void *releases, int narrow,

@@ -22,6 +22,7 @@ __all__ = [
     "bernoulli_score",
     "covariance_score",
     "cubic_sums",
+    "edgeworth_columns",
     "edgeworth_terms",
     "genotype_score",
     "glir_score",
@@ -37,6 +38,24 @@ def cubic_sums(releases: Any, by_column: Any, constant: float) -> Any:
     mean, scale, c1, c2, c3 = by_column
     x = (releases - mean) * scale
     return constant + (x * (c1 + x * (c2 + x * c3))).sum(axis=1)
+
+
+def edgeworth_columns(
+    target: Any, mean: Any, std: Any, l3: Any, l4: Any, n: int, order: int = 3
+) -> Any:
+    """Twin of the kernel: mean, scale, c1, c2, c3 and the constant of each column."""
+    a, s = (target - mean) / std, 1.0 / np.sqrt(n)
+    c0 = c2 = c3 = np.zeros(a.size)
+    c1 = s * a
+    if order >= 2:
+        half = 0.5 * s * s
+        c2 = -half * (1.0 + l3 * a)
+        c0 = -half * a * a - c2
+    if order >= 3:
+        cube, square = s * s * s, l3 * l3
+        c1 = c1 + cube * (a - 0.5 * l3 + a * (0.5 * (l3 * a + l4) - square))
+        c3 = cube * (l3 / 3.0 + a * (0.5 * square - l4 / 6.0))
+    return np.stack([mean, np.sqrt(n) / std, c1, c2, c3, c0])
 
 
 def log_linear_sums(releases: Any, by_column: Any) -> Any:

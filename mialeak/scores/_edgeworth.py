@@ -7,14 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_count, as_flag, every, invalid, require_within
+from mialeak._arrays import (
+    FloatArray,
+    as_count,
+    as_flag,
+    contiguous,
+    every,
+    invalid,
+    require_within,
+)
+from mialeak._kernels import scores as kernels
 from mialeak._labels import require_same_columns
 from mialeak.scores._linear import as_target
 from mialeak.scores._releases import (
     Piece,
     as_columns,
     cubic_sums,
-    cubic_table,
     in_unit_of,
     map_releases,
 )
@@ -116,11 +124,10 @@ def edgeworth_score(
         excess_kurtosis=excess_kurtosis,
         releases=releases,
     )
-    centre, scale, constants, coefficients = _polynomials(
-        target, mean, std, skewness, excess_kurtosis, n, order
-    )
+    table, constant = _polynomials(target, mean, std, skewness, excess_kurtosis, n, order)
+    columns = np.size(target)
+    centre, scale, c1, c2, c3, c0 = table[:, :columns]
     if as_flag(terms, "terms"):
-        c1, c2, c3 = coefficients
 
         def expanded(piece: Piece) -> FloatArray:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -130,23 +137,21 @@ def edgeworth_score(
                 for c in (c2, c1):
                     total += c
                     total *= x
-                total += constants
+                total += c0
             return total
 
-        return np.asarray(map_releases(releases, centre.size, in_unit_of(centre, expanded)))
-    table = cubic_table([centre, scale, *coefficients], centre.size)
-    constant = math.fsum(constants.tolist())
+        return np.asarray(map_releases(releases, columns, in_unit_of(centre, expanded)))
     return map_releases(
         releases,
-        centre.size,
+        columns,
         in_unit_of(centre, lambda piece: cubic_sums(piece.rows, table, constant)),
     )
 
 
 def _polynomials(
     target: Any, mean: Any, std: Any, skewness: Any, excess_kurtosis: Any, n: int, order: int
-) -> tuple[FloatArray, FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
-    """Mean and scale of x, the constant terms, and the coefficients of x, x^2 and x^3."""
+) -> tuple[FloatArray, float]:
+    """The table of :func:`cubic_sums` with a row of constants, and their sum."""
     target = as_target(target)
     d = target.size
     mean, std = as_columns(mean, "mean", d), as_columns(std, "std", d)
@@ -166,16 +171,6 @@ def _polynomials(
             invalid("excess_kurtosis", rule, remedy="Subtract 3")
     n = as_count(n, "n", least=2)
     order = as_count(order, "order", least=1, most=3)
-    a, s = (target - mean) / std, 1.0 / math.sqrt(n)
-    c0 = c2 = c3 = np.zeros(d)
-    c1 = s * a
-    if order >= 2:
-        half = 0.5 * s * s
-        skew = l3 * a
-        c2 = -half * (1.0 + skew)
-        c0 = -half * a * a - c2
-    if order >= 3:
-        cube, square = s * s * s, l3 * l3
-        c1 += cube * (a - 0.5 * l3 + a * (0.5 * (skew + l4) - square))
-        c3 = cube * (l3 / 3.0 + a * (0.5 * square - l4 / 6.0))
-    return mean, math.sqrt(n) / std, c0, (c1, c2, c3)
+    table = np.zeros((6, kernels.padded_columns(d)))
+    known = [contiguous(values) for values in (target, mean, std, l3, l4)]
+    return table, kernels.edgeworth_columns(known, math.sqrt(n), order, table)
