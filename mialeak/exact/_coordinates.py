@@ -7,6 +7,7 @@ it computes the range of likely counts and evaluates any selection of (coordinat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from mialeak.special import binom_logpmf
 __all__ = ["CoordinateFamily", "NormalPart", "families_of", "log_of"]
 
 IntArray = npt.NDArray[np.int64]
+Parameters = Sequence[npt.NDArray[Any]]
 
 #: Largest numbers of rows: of all laws, so that twice a count is exact in float64; and where every
 #: count of a column is listed.
@@ -86,7 +88,11 @@ class CoordinateFamily(ABC):
     smooth: bool = False
 
     @abstractmethod
-    def outcomes(self, which: IntArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def parameters(self, which: IntArray) -> Parameters:
+        """What :meth:`outcomes` must know of the coordinates `which`: arrays of its shape."""
+
+    @abstractmethod
+    def outcomes(self, known: Parameters, k: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Probability and log ratio of counts in range; the ratio is arbitrary where P = 0."""
 
     def reach(self, deviations: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -134,11 +140,14 @@ class _Bits(CoordinateFamily):
         log_lost = n * log_of(other, p_target)
         self.lost, self.kept = np.exp(log_lost), -np.expm1(log_lost)
 
-    def outcomes(self, which: IntArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
-        weight = np.exp(binom_logpmf(k, self._n, self._p[which]))
-        mean = self.centre[which]
+    def parameters(self, which: IntArray) -> Parameters:
+        expected = self._n * self._p_target[which]
+        return self._p[which], self.centre[which], self._flipped[which], expected
+
+    def outcomes(self, known: Parameters, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p, mean, flipped, expected = known
+        weight = np.exp(binom_logpmf(k, self._n, p))
         # log of (rows like the target) / (their expected number), by its deviation
-        flipped, expected = self._flipped[which], self._n * self._p_target[which]
         away = np.where(flipped, mean - k, k - mean) / expected
         none = np.where(flipped, k == self._n, k == 0.0)
         ratio = np.log1p(np.where(none, 0.0, away))
@@ -165,12 +174,11 @@ class _Genotypes(CoordinateFamily):
         hetero = np.abs(q - p) / np.sqrt(2.0 * n * p * q) + 1.0 / (2.0 * n)
         self.ratio_spread = np.where(self._target == 1.0, hetero, np.sqrt(2.0 * p / (n * q)))
         self.curvature = np.where(self._target == 1.0, 0.5, p)
-        every = np.arange(p.size)
         one = self._target == 1.0
         most = np.where(one, float(n), 0.0)
-        self.most = self.highest = self.outcomes(every, most)[1]
+        self.most = self.highest = self.outcomes((p, q, one), most)[1]
         ends = np.where(one, 1.0, 2.0 * n - 2.0), 2.0 * n - np.where(one, 1.0, 2.0)
-        self.least = np.minimum(*(self.outcomes(every, end)[1] for end in ends))
+        self.least = np.minimum(*(self.outcomes((p, q, one), end)[1] for end in ends))
         log_p, log_q = log_of(p, q), log_of(q, p)
         none, full = 2.0 * n * log_q, 2.0 * n * log_p
         single = np.logaddexp(full, np.log(2.0 * n) + log_q + (2.0 * n - 1.0) * log_p)
@@ -179,9 +187,12 @@ class _Genotypes(CoordinateFamily):
         # P(at least two of the other allele), without the cancellation
         self.kept = np.where(one, -np.expm1(log_lost), betainc(2.0, 2.0 * n - 1.0, q))
 
-    def outcomes(self, which: IntArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
-        p, q, draws = self._p[which], self._q[which], self._draws
-        one, rare = self._target[which] == 1.0, p <= q
+    def parameters(self, which: IntArray) -> Parameters:
+        return self._p[which], self._q[which], self._target[which] == 1.0
+
+    def outcomes(self, known: Parameters, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p, q, one = known
+        draws, rare = self._draws, p <= q
         weight = np.exp(binom_logpmf(np.where(rare, k, draws - k), draws, np.where(rare, p, q)))
         # Excess of the other allele over its mean, computed from the rarer allele.
         more = np.where(rare, draws * p - k, (draws - k) - draws * q)
@@ -234,8 +245,12 @@ class _Listed(CoordinateFamily):
         """All counts."""
         return np.zeros(self.last.shape), self.last
 
-    def outcomes(self, which: IntArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
-        at = self._first[which] + k.astype(np.int64)
+    def parameters(self, which: IntArray) -> Parameters:
+        return (self._first[which],)
+
+    def outcomes(self, known: Parameters, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (first,) = known
+        at = first + k.astype(np.int64)
         return self._weight[at], self._ratio[at]
 
 

@@ -167,7 +167,7 @@ def _bound_at_high_frequency(
             if not open_.size:
                 return log_bound
             k = np.arange(low[j], high[j] + 1.0)
-            weight, ratio = family.outcomes(np.full(k.shape, j), k)
+            weight, ratio = family.outcomes(family.parameters(np.full(k.shape, j)), k)
             present = weight > 0.0
             weight, ratio = weight[present], ratio[present]
             weight = weight * np.exp(theta * (ratio - ratio.max()))
