@@ -201,6 +201,30 @@ def test_people_of_both_files_and_another_population_are_noticed(tmp_path, table
     assert any("of another population than the table" in each for each in report.cautions)
 
 
+def test_the_table_itself_as_a_panel_has_a_caution(tmp_path, table):
+    """Its frequencies, or its people with other names: both hide what the release gives away."""
+    (caution,) = mean_leakage(table, panel=write_afreq(tmp_path / "own.afreq", IN)).cautions
+    assert caution.startswith("The panel seems to be the table itself")
+    assert not mean_leakage(table, panel=write_afreq(tmp_path / "p.afreq", OUT)).cautions
+    rows = {k: COUNTS[IN, k] for k in range(SNPS)}
+    for people, copies in ((np.append(OUT, IN[:40]), 40), (OUT, 0)):
+        cautions = mean_leakage(rows, panel={k: COUNTS[people, k] for k in rows}).cautions
+        assert len(cautions) == (copies > 0)
+        if copies:
+            assert cautions[0].startswith(f"{copies} of {len(IN)} rows equal a row of the panel")
+
+
+def test_columns_that_count_the_other_allele_in_a_panel_are_named():
+    rows = {f"s{k}": COUNTS[IN, k] for k in range(SNPS)}
+    other = {f"s{k}": COUNTS[OUT, k] for k in range(SNPS)}
+    far = [name for name in rows if abs(other[name].mean() - 1.0) > 0.5]
+    swapped = {name: 2 - v if name in far[:2] else v for name, v in other.items()}
+    (caution,) = mean_leakage(rows, panel=swapped).cautions
+    assert caution.startswith(f"Column {far[0]!r}, {far[1]!r} seems to count the other allele")
+    with pytest.raises(ValueError, match="panel must count the same alleles as the table"):
+        mean_leakage(rows, panel={name: 2 - v for name, v in other.items()})
+
+
 def test_a_table_of_numbers_has_a_panel_by_the_names_of_its_columns():
     rng = np.random.default_rng(3)
     table, other = rng.normal(size=(2, 50, 2))

@@ -11,11 +11,13 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._numerics.distances import kernel_blocks
 
-__all__ = ["cautions_of_matrix", "repeat_cautions"]
+__all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
 
-#: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
-#: factor the variance between rows is above that between columns, and that within, if they are.
-_SIDE, _RATIO = 20, 20.0
+#: The least side of a matrix of genotypes that is looked at for rows that are sites.
+_SIDE = 20
+#: If they are, the variance between the means of rows is so many times what that within rows gives,
+#: and, less that, so many times the same between columns, which is known to so many errors.
+_BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 20.0, 3.0
 #: Rows of a description by pandas: the number of rows, mean, deviation and five quantiles.
 _DESCRIPTION = 8
 #: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
@@ -53,9 +55,12 @@ def cautions_of_matrix(
     if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
         return cautions
     by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
-    between = columns * by_row.var(ddof=1), rows * by_column.var(ddof=1)
+    between = by_row.var(ddof=1), by_column.var(ddof=1)
     within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
-    if between[0] < _RATIO * max(between[1], within):
+    chance = within / columns, within / rows
+    of_columns = max(between[1] - chance[1], 0.0) + _ERRORS * chance[1] * (2.0 / columns) ** 0.5
+    is_beyond = between[0] >= _BEYOND_CHANCE * chance[0]
+    if not is_beyond or between[0] - chance[0] < _RATIO * of_columns:
         return cautions
     return [
         *cautions,
@@ -69,10 +74,8 @@ def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> li
     rows, columns = matrix.shape
     if rows < 2 * _SIDE:
         return []
-    weights = 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
-    keys = np.empty(rows, np.uint64)
-    for block in kernel_blocks(matrix, matrix=False):
-        keys[block] = _hashed(matrix[block], weights).sum(axis=1, dtype=np.uint64)
+    weights = _weights(columns)
+    keys = _keys(matrix, weights)
     for k, codes in enumerate(categories, 1):
         keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
     _, times = np.unique(keys, return_counts=True)
@@ -95,6 +98,56 @@ def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> li
     ]
 
 
+def common_rows(matrix: FloatArray, other: FloatArray) -> int:
+    """The number of rows that a second matrix has too; 0 where different persons are often alike.
+
+    They are, if rows that agree in all columns but one are as frequent.
+    """
+    weights = _weights(matrix.shape[1])
+    keys, others = (_keys(each, weights) for each in (matrix, other))
+    equal = int(np.isin(keys, others).sum())
+    if equal < _COPIES or matrix.shape[1] < 2:
+        return 0
+    near = 0.0
+    chosen = _chosen(matrix.shape[1])
+    for j in chosen:
+        without = (
+            each - _hashed(part[:, [j]], weights[[j]]).ravel()
+            for each, part in ((keys, matrix), (others, other))
+        )
+        near += int(np.isin(*without).sum()) - equal
+    return 0 if near * matrix.shape[1] / len(chosen) * _NEAR > equal else equal
+
+
+def are_genotypes(matrix: FloatArray) -> bool:
+    """Whether all numbers are 0, 1 and 2, and some are 2."""
+    has_two = False
+    for block in kernel_blocks(matrix, matrix=False):
+        part = matrix[block]
+        if not ((part == 0.0) | (part == 1.0) | (part == 2.0)).all():
+            return False
+        has_two = has_two or bool((part == 2.0).any())
+    return has_two
+
+
+def _weights(columns: int) -> npt.NDArray[np.uint64]:
+    """Odd random numbers, by which the values of a row are hashed."""
+    return 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
+
+
+def _keys(matrix: FloatArray, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A number of each row, the same for equal rows."""
+    keys = np.empty(len(matrix), np.uint64)
+    for block in kernel_blocks(matrix, matrix=False):
+        keys[block] = _hashed(matrix[block], weights).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def _chosen(columns: int) -> npt.NDArray[np.intp]:
+    """Columns that are left out one at a time."""
+    return np.random.default_rng(1).permutation(columns)[:_OMITTED]
+
+
 def _hashed(values: FloatArray, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
     return (bits ^ (bits >> np.uint64(32))) * weights
@@ -113,7 +166,7 @@ def _near_pairs(
     columns = matrix.shape[1]
     equal = _pairs(keys)
     bits = np.flatnonzero(((matrix == 0.0) | (matrix == 1.0)).all(axis=0))
-    chosen = np.random.default_rng(1).permutation(columns)[:_OMITTED]
+    chosen = _chosen(columns)
     without = [_hashed(matrix[:, [j]], weights[[j]]).ravel() for j in chosen]
     near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
     if bits.size > 1:
