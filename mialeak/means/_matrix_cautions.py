@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,13 @@ def cautions_of_matrix(
     cautions = _of_summaries(matrix) + _of_copies(matrix, categories)
     if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
         return cautions
-    if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
+    if not _hold(matrix, (0.0, 1.0, 2.0)).all():
         return cautions
     by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
     between = by_row.var(ddof=1), by_column.var(ddof=1)
-    within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
+    squares = sum(float(np.square(part, dtype=np.float64).sum()) for part in _parts(matrix))
+    variance = squares / matrix.size - float(by_row.mean()) ** 2
+    within = max(variance - by_row.var() - by_column.var(), 0.0)
     chance = within / columns, within / rows
     of_columns = max(between[1] - chance[1], 0.0) + _ERRORS * chance[1] * (2.0 / columns) ** 0.5
     is_beyond = between[0] >= _BEYOND_CHANCE * chance[0]
@@ -121,13 +123,20 @@ def common_rows(matrix: FloatArray, other: FloatArray) -> int:
 
 def are_genotypes(matrix: FloatArray) -> bool:
     """Whether all numbers are 0, 1 and 2, and some are 2."""
-    has_two = False
-    for block in kernel_blocks(matrix, matrix=False):
-        part = matrix[block]
-        if not ((part == 0.0) | (part == 1.0) | (part == 2.0)).all():
-            return False
-        has_two = has_two or bool((part == 2.0).any())
-    return has_two
+    return bool(matrix.size and matrix.max() == 2.0 and _hold(matrix, (0.0, 1.0, 2.0)).all())
+
+
+def _parts(matrix: FloatArray) -> Iterator[FloatArray]:
+    """The matrix, block after block of rows: a copy of all may not fit the memory."""
+    return (matrix[block] for block in kernel_blocks(matrix))
+
+
+def _hold(matrix: FloatArray, values: Sequence[float]) -> npt.NDArray[np.bool_]:
+    """Which columns hold these values alone."""
+    held = np.ones(matrix.shape[1], np.bool_)
+    for part in _parts(matrix):
+        held &= np.logical_or.reduce([part == value for value in values]).all(axis=0)
+    return held
 
 
 def _weights(columns: int) -> npt.NDArray[np.uint64]:
@@ -165,12 +174,13 @@ def _near_pairs(
     """The number of pairs of rows that differ in one column, or in columns of bits alone."""
     columns = matrix.shape[1]
     equal = _pairs(keys)
-    bits = np.flatnonzero(((matrix == 0.0) | (matrix == 1.0)).all(axis=0))
+    bits = np.flatnonzero(_hold(matrix, (0.0, 1.0)))
     chosen = _chosen(columns)
     without = [_hashed(matrix[:, [j]], weights[[j]]).ravel() for j in chosen]
     near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
     if bits.size > 1:
-        near += _pairs(keys - _hashed(matrix[:, bits], weights[bits]).sum(axis=1)) - equal
+        of_bits = [_hashed(part[:, bits], weights[bits]).sum(axis=1) for part in _parts(matrix)]
+        near += _pairs(keys - np.concatenate(of_bits)) - equal
     return float(near)
 
 
@@ -241,7 +251,8 @@ def repeat_cautions(matrix: FloatArray, names: Sequence[Any]) -> list[str]:
     determine another, such as a column of bits for each value.
     """
     rows = len(matrix)
-    mean, std = matrix.mean(axis=0), matrix.std(axis=0)
+    mean = matrix.mean(axis=0)
+    std = np.sqrt(sum(np.square(part - mean).sum(axis=0) for part in _parts(matrix)) / rows)
     highest = np.maximum(matrix.max(axis=0) - mean, mean - matrix.min(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         varied = np.flatnonzero((std > 0.0) & (_VARYING * highest**2 <= rows * std**2))
@@ -249,7 +260,10 @@ def repeat_cautions(matrix: FloatArray, names: Sequence[Any]) -> list[str]:
         return []
     weights = np.random.default_rng(0).normal(size=(2, rows))
     weights -= weights.mean(axis=1, keepdims=True)
-    first, second = (weights @ matrix)[:, varied] / std[varied]
+    projected = np.zeros((2, matrix.shape[1]))
+    for block in kernel_blocks(matrix):
+        projected += weights[:, block] @ matrix[block]
+    first, second = projected[:, varied] / std[varied]
     second *= np.sign(first)
     first = np.abs(first)
     order = np.argsort(first, kind="stable")
