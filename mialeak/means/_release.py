@@ -301,7 +301,6 @@ class Release:
             scores += category_scores(column.counts, variance)[column.factor.codes]
         return scores
 
-
     @cached_property
     def _range(self) -> tuple[int, int] | None:
         """The least of the numbers, and how many it is to the largest, where few for the rows."""
