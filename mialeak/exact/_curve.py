@@ -245,7 +245,11 @@ class ExactTradeOff(TradeOff):
             return Bounds(plain(fpr), plain(fpr))
         flat = fpr.ravel()
         rounding = self._rounding
-        out, inside = (TailEnclosure(self._moments, w, reach, rounding) for w in (0, 1))
+        if reach not in self._enclosures:
+            self._enclosures[reach] = tuple(
+                TailEnclosure(self._moments, world, reach, rounding) for world in (0, 1)
+            )
+        out, inside = self._enclosures[reach]
         bounds = enclosed_power(out, inside, self._law.lost, flat, rounding)
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
@@ -310,6 +314,11 @@ class ExactTradeOff(TradeOff):
             grown = np.expm1(np.minimum(y, 500.0)) / rate
             near = np.where(grown >= -1.0, np.log1p(np.maximum(grown, -1.0)), -np.inf)
         return np.where(y > 500.0, y - np.log(rate), near)
+
+    @cached_property
+    def _enclosures(self) -> dict[float, tuple[TailEnclosure, ...]]:
+        """Enclosures of the tails in both worlds, by their reach."""
+        return {}
 
     @cached_property
     def _thinned(self) -> SubsampledTradeOff:

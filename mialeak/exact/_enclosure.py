@@ -38,12 +38,15 @@ _HEIGHTS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7, 0.5)
 _FAR = 8.0
 #: Largest half height as a share of the distance to the pole.
 _CLEAR = 0.95
-#: Points times nodes at once, and halvings of the search for a threshold.
+#: Points times nodes at once, or edges times columns; halvings of the search for a threshold.
 _BLOCK, _HALVINGS = 1 << 18, 44
-#: A panel on which |phi| is certainly below e^-_QUIET is not evaluated.  At high frequency the
-#: bound is of groups of at least `_GROUP` panels and of at most `_CHOSEN` coordinates; each |phi_j|
-#: changes by at most `_CHANGE` within half a group.
-_QUIET, _GROUP, _CHOSEN, _CHANGE = 75.0, 4, 96, 0.1
+#: Columns of a first bound, which is enough at most frequencies.
+_SAMPLE = 1 << 12
+#: A panel on which |phi| is certainly below e^-_QUIET is not evaluated: all of them together are
+#: at most 1e-17, far below the rounding error.  At high frequency the bound is of at least `_GROUP`
+#: panels at once and of at most `_CHOSEN` coordinates, whose |phi_j| changes by at most about
+#: `_CHANGE` within half of these panels.
+_QUIET, _GROUP, _CHOSEN, _CHANGE = 42.0, 4, 96, 0.1
 #: Spreads of a coordinate up to which the bound from four moments is of use.
 _NEAR = 1.5
 #: Rounding error of the sums, several hundred eps.
@@ -141,12 +144,18 @@ def _live_panels(
     varying = spread > 0.0
     if not varying.any():
         return np.ones(panels, bool)
-    near = min(int(_NEAR / (float(np.median(spread[varying])) * length)) + 1, panels)
-    square = np.multiply.outer((length * np.arange(near + 1)) ** 2, spread * spread)
-    bound = 1.0 + square * (square * ((fourth + 3.0) / 12.0) - 1.0)
-    bound = 0.5 * np.log(np.maximum(bound[:-1], bound[1:]))
-    log_bound[:near] = np.minimum(bound, 0.0) @ copies
-    group = int(2.0 * _CHANGE / (length * float(spread.max())))
+    near = min(int(_NEAR / (float(np.quantile(spread[varying], 0.1)) * length)) + 1, panels)
+    sample = slice(None, None, max(1, spread.size // _SAMPLE))
+    for part in (sample, slice(None)):
+        open_ = np.flatnonzero(log_bound[:near] > -_QUIET)
+        square, flat = spread[part] ** 2, (fourth[part] + 3.0) / 12.0
+        for block in np.array_split(open_, max(1, open_.size * square.size // _BLOCK)):
+            bound = np.zeros((block.size, square.size))
+            for edge in (block, block + 1):
+                x = np.multiply.outer((length * edge) ** 2, square)
+                np.maximum(bound, 1.0 + x * (x * flat - 1.0), out=bound)
+            log_bound[block] = 0.5 * np.log(np.minimum(bound, 1.0)) @ copies[part]
+    group = int(2.0 * _CHANGE / (length * float(np.median(spread[varying]))))
     if group >= _GROUP:
         first = np.arange(0, panels, group)
         centres = np.asarray((first + 0.5 * group) * length, np.float64)
@@ -162,7 +171,8 @@ def _bound_at_high_frequency(
     log_bound = np.zeros(centres.size)
     for family in moments.families:
         low, high = family.reach(DEVIATIONS + abs(theta) * family.ratio_spread)
-        for j in np.argsort(high - low)[:_CHOSEN]:
+        narrow = np.flatnonzero(width * family.ratio_spread <= 2.0 * _CHANGE)
+        for j in narrow[np.argsort((high - low)[narrow])[:_CHOSEN]]:
             open_ = np.flatnonzero(log_bound > -_QUIET)
             if not open_.size:
                 return log_bound
