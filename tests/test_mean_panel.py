@@ -6,6 +6,8 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -307,10 +309,33 @@ def test_each_group_is_judged_within_itself(tmp_path, capsys):
     assert [each["average"] for each in same] == [each["average"] for each in content["groups"]]
 
 
+def test_groups_of_any_table_are_those_of_the_shell(tmp_path):
+    """By a column, or by a table of samples in another order, of a dict, a frame and a file."""
+    rows = np.flatnonzero(np.isin(DATA.columns["superpopulation"], ["EUR", "EAS"]))[::3]
+    groups = DATA.columns["superpopulation"][rows]
+    table = {"sample": NAMES[rows].tolist(), "g": groups.tolist()}
+    table |= {f"s{k}": COUNTS[rows, k] for k in range(SNPS)}
+    samples = {"sample": NAMES[rows[::-1]], "g": groups[::-1]}
+    without = {name: values for name, values in table.items() if name != "g"}
+    raw = write_raw(tmp_path / "t.raw", rows)
+    cases = [(table, None), (pd.DataFrame(table), None), (pa.table(table), None)]
+    cases += [(without, samples), (pd.DataFrame(without), pa.table(samples)), (raw, samples)]
+    for each, beside in cases:
+        report = mean_leakage(each, by="g", samples=beside)
+        assert list(report.reports) == ["EAS", "EUR"]
+        for group, part in report.reports.items():
+            members = COUNTS[rows[groups == group]]
+            truth = mean_leakage(dict(enumerate(members.T)))
+            np.testing.assert_array_equal(part.scores, truth.scores)
+        assert report.highest == max(part.highest for part in report.reports.values())
+        assert len(report.to_frame()) == 2
+    assert "for each of 2 groups of g leaks" in " ".join(str(report).split())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--samples", "FEW"], "--samples takes --by"),
+        (["--samples", "FEW"], "--samples must come with by"),
         (["--by", "group", "--samples", "FEW"], "must have each person of the table; 1 are absent"),
         (["--by", "group", "--samples", "TWICE"], "must name each person once; 'p0' occurs twice"),
         (["--by", "group", "--samples", "SMALL"], "groups of at least 3 rows; 'b' has 1"),
