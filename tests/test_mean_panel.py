@@ -263,6 +263,26 @@ def test_bad_frequencies_are_refused_with_the_place_named(tmp_path, table, line,
         mean_leakage(table, panel=tmp_path / "p.afreq")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cohort.afreq", ["it holds frequencies of sites", "mean_tradeoff(target, mean=2*p"]),
+        ("cohort.frq", ["Convert it first: take the genotypes", ".afreq) are taken as panel"]),
+        ("cohort.gcount", ["Convert it first: take the genotypes"]),
+        ("cohort.pgen", ["plink2 --pfile NAME --make-bed"]),
+        ("cohort.bcf", ["bcftools view FILE -Oz"]),
+    ],
+)
+def test_a_file_of_sites_or_of_another_format_is_refused_with_the_cure(
+    tmp_path, capsys, name, words
+):
+    (tmp_path / name).write_text("#CHROM\tID\tREF\tALT\tALT_FREQS\tOBS_CT\n1\trs\tA\tC\t.1\t9\n")
+    assert main(["mean", str(tmp_path / name)]) == 1
+    error = " ".join(capsys.readouterr().err.split())
+    for each in words:
+        assert each in error
+
+
 def test_the_shell_takes_a_panel_of_people_or_frequencies(tmp_path, table, capsys):
     for panel in (write_afreq(tmp_path / "p.afreq", OUT), write_raw(tmp_path / "p.raw", OUT)):
         assert main(["mean", str(table), "--panel", str(panel), "--json"]) == 0

@@ -146,9 +146,10 @@ def cautions_of(
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         cautions += _of_company([*counts, *letters], published)
+    known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        if name not in {*letters, *foreign} and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+        if name not in known and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
                 "is published. The report is about rows: if rows share a person, add these up "
@@ -163,7 +164,7 @@ def cautions_of(
         if values.size > 1 and _IMPUTATIONS.fullmatch(str(name).lower())
     ]
     cautions += _of_group_means(factors, numbers)
-    cautions += _of_persons(factors, numbers, [*letters, *foreign, *counts])
+    cautions += _of_persons(factors, numbers, {*letters, *foreign, *counts})
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 
@@ -373,7 +374,7 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
 
 
 def _of_persons(
-    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], known: list[Any]
+    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], known: set[Any]
 ) -> list[str]:
     """Cautions for numbers of persons that several rows share."""
     cautions = []

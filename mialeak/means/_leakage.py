@@ -319,10 +319,10 @@ def _read(table: Any) -> Any:
 
 
 def _as_noise(noise_std: Any) -> float:
-    noise_std = as_float(noise_std, "noise_std")
-    if not 0.0 <= noise_std <= _MOST_NOISE:
-        invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
-    return noise_std
+    std = as_float(noise_std, "noise_std")
+    if not 0.0 <= std <= _MOST_NOISE:
+        invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=std)
+    return std
 
 
 def _as_names(names: Any) -> Any:

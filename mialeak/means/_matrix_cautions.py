@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
 
 __all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
@@ -35,9 +35,7 @@ _BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
 _EQUAL = 1e-9
 
 
-def cautions_of_matrix(
-    matrix: FloatArray, categories: Sequence[npt.NDArray[Any]] = ()
-) -> list[str]:
+def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = ()) -> list[str]:
     """Cautions for matrices of pairs, sums, copies of rows, and transposed genotypes.
 
     `categories` are the codes of the columns that are published beside the numbers.
@@ -71,7 +69,7 @@ def cautions_of_matrix(
     ]
 
 
-def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
+def _of_copies(matrix: Numbers, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
     if rows < 2 * _SIDE:
@@ -100,7 +98,7 @@ def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> li
     ]
 
 
-def common_rows(matrix: FloatArray, other: FloatArray) -> int:
+def common_rows(matrix: Numbers, other: Numbers) -> int:
     """The number of rows that a second matrix has too; 0 where different persons are often alike.
 
     They are, if rows that agree in all columns but one are as frequent.
@@ -113,25 +111,25 @@ def common_rows(matrix: FloatArray, other: FloatArray) -> int:
     near = 0.0
     chosen = _chosen(matrix.shape[1])
     for j in chosen:
-        without = (
+        without, beside = (
             each - _hashed(part[:, [j]], weights[[j]]).ravel()
             for each, part in ((keys, matrix), (others, other))
         )
-        near += int(np.isin(*without).sum()) - equal
+        near += int(np.isin(without, beside).sum()) - equal
     return 0 if near * matrix.shape[1] / len(chosen) * _NEAR > equal else equal
 
 
-def are_genotypes(matrix: FloatArray) -> bool:
+def are_genotypes(matrix: Numbers) -> bool:
     """Whether all numbers are 0, 1 and 2, and some are 2."""
     return bool(matrix.size and matrix.max() == 2.0 and _hold(matrix, (0.0, 1.0, 2.0)).all())
 
 
-def _parts(matrix: FloatArray) -> Iterator[FloatArray]:
+def _parts(matrix: Numbers) -> Iterator[Numbers]:
     """The matrix, block after block of rows: a copy of all may not fit the memory."""
     return (matrix[block] for block in kernel_blocks(matrix))
 
 
-def _hold(matrix: FloatArray, values: Sequence[float]) -> npt.NDArray[np.bool_]:
+def _hold(matrix: Numbers, values: Sequence[float]) -> npt.NDArray[np.bool_]:
     """Which columns hold these values alone."""
     held = np.ones(matrix.shape[1], np.bool_)
     for part in _parts(matrix):
@@ -144,7 +142,7 @@ def _weights(columns: int) -> npt.NDArray[np.uint64]:
     return 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
 
 
-def _keys(matrix: FloatArray, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _keys(matrix: Numbers, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """A number of each row, the same for equal rows."""
     keys = np.empty(len(matrix), np.uint64)
     for block in kernel_blocks(matrix, matrix=False):
@@ -157,7 +155,7 @@ def _chosen(columns: int) -> npt.NDArray[np.intp]:
     return np.random.default_rng(1).permutation(columns)[:_OMITTED]
 
 
-def _hashed(values: FloatArray, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _hashed(values: Numbers, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
     return (bits ^ (bits >> np.uint64(32))) * weights
 
@@ -169,7 +167,7 @@ def _pairs(keys: npt.NDArray[np.uint64]) -> int:
 
 
 def _near_pairs(
-    matrix: FloatArray, keys: npt.NDArray[np.uint64], weights: npt.NDArray[np.uint64]
+    matrix: Numbers, keys: npt.NDArray[np.uint64], weights: npt.NDArray[np.uint64]
 ) -> float:
     """The number of pairs of rows that differ in one column, or in columns of bits alone."""
     columns = matrix.shape[1]
@@ -184,7 +182,7 @@ def _near_pairs(
     return float(near)
 
 
-def _of_summaries(matrix: FloatArray) -> list[str]:
+def _of_summaries(matrix: Numbers) -> list[str]:
     """A caution for first or last rows that sum up the others, or a table of summaries alone."""
     rows, columns = matrix.shape
     if rows == _DESCRIPTION and columns > 1:
@@ -217,7 +215,7 @@ def _of_summaries(matrix: FloatArray) -> list[str]:
     return []
 
 
-def _summary(row: FloatArray, mean: FloatArray, others: FloatArray) -> str | None:
+def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:
     """What a row is of the others, in all columns: the sum, the mean, or half of it."""
     scaled = np.multiply.outer(10.0 ** np.arange(_DECIMALS), row)
     whole = np.abs(scaled - np.rint(scaled)) <= np.maximum(_ROUNDED, 1e-9 * np.abs(scaled))
@@ -244,7 +242,7 @@ def _summary(row: FloatArray, mean: FloatArray, others: FloatArray) -> str | Non
     return None
 
 
-def repeat_cautions(matrix: FloatArray, names: Sequence[Any]) -> list[str]:
+def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
     """A caution where columns taken as independent follow from others.
 
     These are equal but for sign and unit, such as the two alleles of a site, or few of them

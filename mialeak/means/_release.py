@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, invalid, listed
+from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, as_floats, first_index, invalid, listed
 from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
@@ -33,9 +33,6 @@ _MOST, _LEAST = 1e150, 1e-150
 
 #: The largest number of int8, in size.
 _SMALL = 127
-
-#: The values of columns of numbers.
-Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 #: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
 _SHORT = 128
@@ -326,7 +323,7 @@ class Release:
             if variance == 0.0:
                 others[lone] = 1e-300
         others += variance
-        return np.divide(squares, others, out=others)
+        return np.asarray(np.divide(squares, others, out=others))
 
 
 def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArray:
