@@ -403,7 +403,7 @@ def release_of(
     unique = []
     count = sum(part.numbers is not None for part in parts.values())
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]
-    kind = np.int8 if all(map(_are_small, numbers)) else np.float64
+    kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
     matrix, place = np.empty((places.size, count), kind), 0
     for name in list(parts):
         part = parts.pop(name)  # its memory goes to the matrix
@@ -487,7 +487,7 @@ def _are_small(levels: Any) -> bool:
         return False
     if levels.dtype.kind == "f" and (np.signbit(levels) & (levels == 0.0)).any():
         return False
-    return bool((np.abs(levels) <= _SMALL).all() and (levels == np.rint(levels)).all())
+    return bool(((levels >= -_SMALL) & (levels <= _SMALL) & (levels == np.rint(levels))).all())
 
 
 def _require_squares(values: Numbers, name: str) -> None:
