@@ -308,7 +308,10 @@ GENETICS = [
         for title, table, says in (
             (
                 "5 for a missing genotype, in more than 5 % of a column",
-                {str(k): np.where(UNREAD[:, k % 9], 5, v) for k, v in enumerate(BRED.T)},
+                {
+                    str(k): np.where(np.arange(300) % (50 - 2 * k), v, 5)
+                    for k, v in enumerate(BRED.T)
+                },
                 ["'5' is counted as a value like 0, 1 and 2", "pass missing=['5']"],
             ),
             (
