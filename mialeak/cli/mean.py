@@ -55,11 +55,18 @@ def add_parser(commands: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    add = parser.add_argument
-    _options.add_table_options(add, ("genotypes", "adult"))
-    add("--columns", metavar="A,B,C", help="columns to publish (default: all of FILE)")
-    _options.add_exclude(add)
-    add("--categories", metavar="A,B", help="columns of numbers that are names of categories")
+    add = _options.group(parser, "file")
+    _options.add_table_options(parser.add_argument, add, ("genotypes", "adult"))
+    add(
+        "--na",
+        choices=("error", "drop"),
+        default="error",
+        help="missing values, in a CSV the empty fields: refuse them (default) or drop their rows",
+    )
+    _add_release(_options.group(parser, "what is published"))
+    _add_population(_options.group(parser, "what the attacker knows"))
+    add = _options.group(parser, "report")
+    _options.add_target(add, "noise")
     add(
         "--covariance",
         choices=("auto", "full", "shrunk", "diagonal"),
@@ -68,13 +75,23 @@ def add_parser(commands: Any) -> None:
         "auto (default): full with more than 5 rows a column, else diagonal",
     )
     add(
-        "--noise-std",
-        type=_options.number(_options.NOISE),
-        default=0.0,
-        metavar="S",
-        help="noise on each mean, in standard deviations of its column (default: 0)",
+        "--exact",
+        action="store_true",
+        help="also report the exact leakage about the rows most at risk, if columns are "
+        "independent; for columns of two values, such as 0 and 1, or of genotype counts 0, 1, 2",
     )
-    _add_population(add)
+    _options.add_top(add, 20)
+    _options.add_show_rows(add)
+    _options.add_gate(_options.group(parser, "gate"))
+    _options.add_outputs(_options.group(parser, "output"))
+    parser.set_defaults(run=run)
+
+
+def _add_release(add: Any) -> None:
+    """Describe which means are published."""
+    add("--columns", metavar="A,B,C", help="columns to publish (default: all of FILE)")
+    _options.add_exclude(add)
+    add("--categories", metavar="A,B", help="columns of numbers that are names of categories")
     add(
         "--by",
         metavar="A",
@@ -86,23 +103,13 @@ def add_parser(commands: Any) -> None:
         help='a table whose column "sample" has the people of FILE, and which has the column --by',
     )
     _options.add_rate(add)
-    _options.add_limit(add, "noise")
     add(
-        "--exact",
-        action="store_true",
-        help="also report the exact leakage about the rows most at risk, if columns are "
-        "independent; for columns of two values, such as 0 and 1, or of genotype counts 0, 1, 2",
+        "--noise-std",
+        type=_options.number(_options.NOISE),
+        default=0.0,
+        metavar="S",
+        help="noise on each mean, in standard deviations of its column (default: 0)",
     )
-    add(
-        "--na",
-        choices=("error", "drop"),
-        default="error",
-        help="missing values, in a CSV the empty fields: refuse them (default) or drop their rows",
-    )
-    _options.add_top(add, 20)
-    _options.add_show_rows(add)
-    _options.add_outputs(add)
-    parser.set_defaults(run=run)
 
 
 def _add_population(add: Any) -> None:
