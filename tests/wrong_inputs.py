@@ -2,8 +2,8 @@
 
 A case is data: what someone has (files by name), what that person types or calls, and the words
 that must come back.  :mod:`test_wrong_inputs` runs all cases; those on tables are in
-:mod:`wrong_tables` and :mod:`wrong_counts`, on audits in :mod:`wrong_audits`, calls in Python in
-:mod:`wrong_calls`.
+:mod:`wrong_tables`, :mod:`wrong_counts` and :mod:`wrong_layouts`, on audits in :mod:`wrong_audits`,
+calls in Python in :mod:`wrong_calls`.
 """
 
 from __future__ import annotations
