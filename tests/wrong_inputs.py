@@ -341,4 +341,11 @@ MEANS = [
         ["it has one for each variant, by column 'gene' ('G0')"],
         {"t.csv": csv(["gene", "carriers"], [f"G{k}" for k in range(30)], range(30))},
     ),
+    Shell(
+        "fifteen incomes, each three times",
+        "mean t.csv",
+        ["Each of 15 different rows occurs 3 times", "15 rows leak more than 45"],
+        {"t.csv": csv(["income"], [20_011 + 1_313 * (k % 15) ** 2 for k in range(45)])},
+        cautioned=True,
+    ),
 ]

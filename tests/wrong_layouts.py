@@ -133,6 +133,41 @@ LAYOUTS = [
     ),
 ]  # fmt: skip
 
+HOMES = np.repeat(np.arange(300), RNG.integers(1, 5, 300))
+LAYOUTS += [
+    *(
+        Shell(
+            f"persons of households, with the number of each in {name!r}",
+            "table t.csv --max-leakage 1",
+            [f"Column {name!r} has the name of an identifier", f"--person {name}"],
+            {"t.csv": csv([name, "age"], HOMES, RNG.integers(0, 90, HOMES.size))},
+            cautioned=True,
+        )
+        for name in ("hhnr", "Haushaltsnummer")
+    ),
+    Shell(
+        "an export of a survey, with two lines of questions below that of the names",
+        "table t.csv",
+        ["Rows 0 and 1, the first, seem to be no persons"],
+        {
+            "t.csv": csv(
+                ["Q1", "Q2"],
+                ["What is your sex?", '"{""ImportId"":""QID1""}"', *RNG.integers(1, 3, 90)],
+                ["How old are you?", '"{""ImportId"":""QID2""}"', *RNG.integers(1, 7, 90)],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "counts of thousands with a point between, in German",
+        "table t.csv --counts n --delimiter ;",
+        ["All counts end in '.000'", "thousands"],
+        {"t.csv": csv(["sex", "town", "n"], "mwmw", "KKBB", ["22.000", "31.000", "7.000", "9.000"],
+                      comma=";")},
+        cautioned=True,
+    ),
+]  # fmt: skip
+
 LARGE_CALLS = [
     Call(
         f"cells above the number that is looked at in full, by {columns}",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._numerics.distances import kernel_blocks
+from mialeak._samples import common_copies
 
 __all__ = ["cautions_of_matrix", "repeat_cautions"]
 
@@ -67,8 +68,6 @@ def cautions_of_matrix(
 def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
-    if rows < 2 * _SIDE:
-        return []
     weights = 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
     keys = np.empty(rows, np.uint64)
     for block in kernel_blocks(matrix, matrix=False):
@@ -76,14 +75,16 @@ def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> li
     for k, codes in enumerate(categories, 1):
         keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
     _, times = np.unique(keys, return_counts=True)
-    copies = int(np.gcd.reduce(times))
-    if copies >= 2 and times.size >= _SIDE:
+    copies = common_copies(times)
+    if copies > 1:
         often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
         return [
             f"Each of {times.size:,} different rows occurs {often}. If a file was joined to "
             f"itself, take each row once: {rows // copies:,} rows leak more than {rows:,}."
         ]
     extra = rows - times.size
+    if rows < 2 * _SIDE:
+        return []
     if not max(_COPIES, _COPIED * rows) <= extra <= rows / 2 or columns < 2:
         return []
     if _near_pairs(matrix, keys, weights) * _NEAR > _pairs(keys):
