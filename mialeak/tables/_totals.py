@@ -247,7 +247,7 @@ def _log_counts(
 ) -> npt.NDArray[np.float64]:
     """The logarithm of the odds against what a sum is being that of each level by chance."""
     new = _is_new(levels, group, counts)
-    return np.bincount(levels[new], np.log(counts[new]), minlength=size)
+    return np.asarray(np.bincount(levels[new], np.log(counts[new]), minlength=size), np.float64)
 
 
 def _is_new(levels: npt.NDArray[Any], group: IntArray, counts: IntArray) -> npt.NDArray[np.bool_]:
