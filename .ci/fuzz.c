@@ -17,7 +17,8 @@ static const struct {
     const char *name;
     family *run;
 } FAMILIES[] = {
-    {"elementwise", try_elementwise}, {"leakage", try_leakage}, {"scores", try_scores},
+    {"elementwise", try_elementwise}, {"leakage", try_leakage},
+    {"scores", try_scores},           {"scores", try_series},
     {"covariance", try_moments},      {"covariance", try_deviations},
     {"draws", try_draws},             {"draws", try_means},
     {"enumeration", try_vectors},     {"enumeration", try_sums}, {"enumeration", try_blur},

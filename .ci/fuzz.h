@@ -23,7 +23,7 @@ typedef void family(const mial_kernels *const *tables, unsigned which, size_t co
 
 family try_elementwise, try_checks, try_leakage, try_scores, try_moments, try_deviations;
 family try_draws, try_means, try_vectors, try_sums, try_blur, try_layer, try_path, try_waves;
-family try_chains;
+family try_chains, try_series;
 
 static inline uint64_t take(bytes *in, size_t width) {
     uint64_t value = 0;

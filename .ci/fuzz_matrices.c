@@ -65,6 +65,50 @@ void try_scores(const mial_kernels *const *tables, unsigned which, size_t column
     free(by_column);
 }
 
+/* The table of an Edgeworth series: its bits are those of a plain loop, and nothing is written beyond
+ * the columns. */
+void try_series(const mial_kernels *const *tables, unsigned which, size_t columns, size_t distinct,
+                bytes *in) {
+    int order = 1 + (int)(which % 3);
+    size_t padded = (columns + TILE - 1) / TILE * TILE;
+    double root_n = 1.0 + floor(fabs(next_below(in, 0x1p53, 7.0))), first = 0.0;
+    double s = 1.0 / root_n, half = 0.5 * s * s, cube = s * s * s;
+    double *known[5], *by_column = ROOM(double, 6 * padded);
+    for (int i = 0; i < 5; i++)
+        known[i] = numbers(in, columns, distinct);
+    for (size_t t = 0; tables[t]; t++) {
+        memset(by_column, 0, 6 * padded * sizeof *by_column);
+        double total = tables[t]->edgeworth_columns(columns, (const double *const *)known, root_n,
+                                                    order, by_column);
+        if (t)
+            demand_same(&total, &first, 1);
+        first = total;
+        for (size_t j = 0; j < padded; j++) {
+            double expected[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+            if (j < columns) {
+                double mean = known[1][j], std = known[2][j], l3 = known[3][j], l4 = known[4][j];
+                double a = (known[0][j] - mean) / std, skew = l3 * a, square = l3 * l3;
+                expected[0] = mean;
+                expected[1] = root_n / std;
+                expected[2] = s * a;
+                if (order >= 2) {
+                    expected[3] = -half * (1.0 + skew);
+                    expected[5] = -half * a * a - expected[3];
+                }
+                if (order >= 3) {
+                    expected[2] += cube * (a - 0.5 * l3 + a * (0.5 * (skew + l4) - square));
+                    expected[4] = cube * (l3 / 3.0 + a * (0.5 * square - l4 / 6.0));
+                }
+            }
+            for (size_t i = 0; i < 6; i++)
+                demand_same(by_column + i * padded + j, expected + i, 1);
+        }
+    }
+    for (int i = 0; i < 5; i++)
+        free(known[i]);
+    free(by_column);
+}
+
 /* A matrix whose rows or columns lie side by side, or neither, and three numbers a column. */
 typedef struct {
     size_t rows, columns;

@@ -157,6 +157,8 @@ def test_json_says_what_the_report_says(table, columns, capsys):
         "mialeak": mialeak.__version__,
         **report.to_dict(leakage=0.1, top=2),
         "limit": None,
+        "judged": {"leakage": {"of": "riskiest row", "value": report.highest}},
+        "baseline": None,
     }
     assert content == expected
     assert list(content) == list(expected)

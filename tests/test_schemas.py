@@ -43,6 +43,7 @@ BOTH_LIMITS = (
 OUTPUTS = {
     "table-2": [
         "table CSV",
+        "table CSV --top 3 --baseline LAST",
         BOTH_LIMITS + " --show-rows",
         "table GAPS --na category --top 100 --show-rows",
         "table CSV --max-row-leakage 0.5",
@@ -69,6 +70,7 @@ OUTPUTS = {
     ],
     "mean-2": [
         "mean CSV",
+        "mean CSV --top 3 --baseline LAST",
         "mean CSV --noise-std 0.1 --rate 0.5 --max-leakage 0.5 --top 2 --show-rows",
         "mean GAPS --na drop --columns age --target 0.99 --max-leakage 0",
         "mean CSV --categories age --top 60",
@@ -91,6 +93,7 @@ OUTPUTS = {
     ],
     "mean-groups-1": [
         "mean --example genotypes --by superpopulation --top 2 --max-leakage 0.5",
+        "mean --example genotypes --by superpopulation --baseline LAST",
         "mean --example adult --by sex --columns age --noise-std 0.1",
     ],
     "audit-2": [
@@ -113,6 +116,7 @@ OUTPUTS = {
     ],
     "release-1": [
         "release PLAN",
+        "release PLAN --top 3 --baseline LAST",
         "release LIMITED --contributions --show-rows --top 3",
         "release REGISTER --max-leakage 0.5",
         "release REGISTER --max-determined 1",
@@ -200,6 +204,7 @@ def tables(tmp_path_factory):
     certify(table_leakage(folder / "sample.csv")).save(folder / "certificate.json")
     files["CERTIFICATE"] = "certificate.json"
     files |= {"PLAN": "plan.toml", "REGISTER": "register.toml", "LIMITED": "limited.toml"}
+    files["LAST"] = "last.json"
     return {word: str(folder / file) for word, file in files.items()}
 
 
@@ -213,6 +218,7 @@ def outputs(tables):
         with contextlib.redirect_stdout(stream):
             assert main([*words, "--json"]) in (0, 2, 3), line
         found[line] = json.loads(stream.getvalue(), parse_constant=pytest.fail)
+        Path(tables["LAST"]).write_text(stream.getvalue())
     return found
 
 

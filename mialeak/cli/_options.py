@@ -20,6 +20,7 @@ __all__ = [
     "POSITIVE",
     "SHARE",
     "add_accept_cautions",
+    "add_baseline",
     "add_confidence",
     "add_exclude",
     "add_limit",
@@ -180,6 +181,17 @@ def add_limit(add: Any, needed: str) -> None:
         metavar="X",
         help="exit with 2 if the leakage is above X; see below",
     )
+    add_baseline(add)
+
+
+def add_baseline(add: Any) -> None:
+    """Describe ``--baseline`` and ``--accept-cautions``."""
+    add(
+        "--baseline",
+        metavar="FILE",
+        help="what --json printed for an earlier release: exit with 2 if a number that a limit "
+        "would be compared with is above the one of then",
+    )
     add_accept_cautions(add)
 
 
@@ -231,6 +243,11 @@ def _page(text: str) -> str:
 def add_outputs(add: Any) -> None:
     """Describe what else the answer can be than text."""
     add("--json", action="store_true", help="print JSON")
+    add(
+        "--quiet",
+        action="store_true",
+        help="with a limit: print nothing within it, and otherwise only the sentence of the gate",
+    )
     add("--plot", type=_picture, metavar="FILE", help="draw a picture: .png, .svg, .pdf")
     add(
         "--html",

@@ -49,16 +49,19 @@ _CAUTIONED = (
     "above. Cure them, or pass --accept-cautions if none of them applies."
 )
 
+#: What a gate compares: by its field in the JSON, its name and its value.
+Judged = Mapping[str, tuple[str, float]]
+
 #: Dots an inch of a picture.
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"app", "argv", "run", "typed", "html", "plot", "json", "certificate"}
+_NOT_SETTINGS = {"app", "argv", "run", "typed", "html", "plot", "json", "certificate", "quiet"}
 
 
 def check_files(options: argparse.Namespace) -> None:
     """Raise ValueError if a file would be written over one that is read, or over the other."""
-    read = (getattr(options, name, None) for name in ("file", "inside", "outside"))
+    read = (getattr(options, name, None) for name in ("file", "inside", "outside", "baseline"))
     taken = {Path(path).resolve() for path in read if path}
     for name in ("plot", "html", "certificate"):
         if path := getattr(options, name, None):
@@ -95,6 +98,57 @@ def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
     return over, f"{subject}, {shown}, is {relation} the limit {limit:g}."
 
 
+def _judged(
+    options: argparse.Namespace, schema: str, content: dict[str, Any], judged: Judged
+) -> tuple[bool, list[str]]:
+    """Whether a number is above that of the baseline, and the sentences that state it.
+
+    The numbers are added to the answer for programs.
+    """
+    from mialeak._report.text import at_most
+
+    content["judged"] = {
+        name: {"of": subject, "value": value} for name, (subject, value) in judged.items()
+    }
+    content["baseline"] = None
+    if options.baseline is None:
+        return False, []
+    earlier = _earlier(options.baseline, schema, judged)
+    over, sentences = False, []
+    for name, (subject, value) in judged.items():
+        above, both = value > earlier[name], (value, earlier[name])
+        shown = [at_most(number) for number in both]
+        if shown[0] == shown[1] and value != earlier[name]:
+            shown = [repr(number) for number in both]
+        relation = "above" if above else "within"
+        sentences.append(
+            f"The {subject}, {shown[0]}, is {relation} that of the baseline, {shown[1]}."
+        )
+        over = over or above
+    content["baseline"] = {"file": options.baseline, **earlier, "over": over}
+    return over, sentences
+
+
+def _earlier(path: str, schema: str, judged: Judged) -> dict[str, float]:
+    """The numbers of an earlier answer."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        kind, known = content["schema"], content["judged"]
+    except (ValueError, TypeError, KeyError):
+        rule = "what --json printed for an earlier release, with a field `judged`"
+        raise ValueError(f"--baseline must be {rule}; got {path!r}") from None
+    if kind != schema:
+        raise ValueError(f"--baseline must have the schema {schema}; {path!r} has {kind!r}")
+    numbers = {}
+    for name, (subject, _) in judged.items():
+        one = known.get(name) or {}
+        if one.get("of") != subject or not isinstance(one.get("value"), (int, float)):
+            other = repr(one.get("of", "nothing"))
+            raise ValueError(f"--baseline must have judged the {subject}; {path!r} has {other}")
+        numbers[name] = float(one["value"])
+    return numbers
+
+
 def give(
     options: argparse.Namespace,
     document: Document,
@@ -109,6 +163,7 @@ def give(
     undecided: bool = False,
     source: str = "",
     compared: Sequence[str] = (),
+    judged: Judged | None = None,
 ) -> int:
     """Write and print the answer in the forms that were asked for.
 
@@ -136,12 +191,20 @@ def give(
         Whom to thank for an example.
     compared : sequence of str
         What the numbers compare, for the page, where it is not a release with and without a person.
+    judged : mapping of str to (str, float), optional
+        What a gate compares: by its field in the JSON, its name and its value.
 
     Returns
     -------
     int
         The exit code.
     """
+    if judged is not None:
+        above, sentences = _judged(options, schema, content, judged)
+        over, verdict = over or above, "\n".join(filter(None, [verdict, *sentences]))
+    if options.quiet and (options.json or not verdict):
+        rule = "not be combined with --json" if options.json else "be given beside a limit"
+        raise ValueError(f"--quiet must {rule}: it prints the sentence of the gate")
     undecided = undecided and not over
     accepted = getattr(options, "accept_cautions", False)
     if document.cautions and verdict and not (over or accepted):
@@ -178,9 +241,10 @@ def give(
                 write_whole(options.html, lambda file: file.write(page.encode()))
             if shown_in:
                 shown_in.page = page
+    code = OVER if over else _UNDECIDED if undecided else 0
     if options.json:
         print_json(schema, content)
-    else:
+    elif not options.quiet or code:
         from mialeak._report.document import as_text
         from mialeak._report.text import paragraph
 
@@ -188,8 +252,9 @@ def give(
             "\n".join(line for part in text.splitlines() for line in paragraph(part))
             for text in (source, verdict)
         )
-        print("\n\n".join(filter(None, [as_text(document), thanks, sentence])))
-    return OVER if over else _UNDECIDED if undecided else 0
+        parts = [sentence] if options.quiet else [as_text(document), thanks, sentence]
+        print("\n\n".join(filter(None, parts)))
+    return code
 
 
 def _origin(options: argparse.Namespace, inputs: Sequence[str | Path]) -> Any:

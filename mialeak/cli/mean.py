@@ -12,6 +12,8 @@ __all__ = ["add_parser", "run"]
 
 #: What describes the people of an example.
 _LABELS = ("sample", "population", "superpopulation")
+#: What limits are compared with.
+_RISKIEST = "riskiest row"
 
 _DESCRIPTION = """\
 How much does publishing the means of a table's columns leak about each of its
@@ -127,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
 
     report = mean_leakage(frame, **settings)
     limit = options.max_leakage
-    over, verdict = _output.judge("The riskiest row", report.highest, limit)
+    over, verdict = _output.judge(f"The {_RISKIEST}", report.highest, limit)
     if report.exact and limit is not None and not over:
         rows = report.exact_rows(max(1, options.top)).rows
         worst = max(rows, key=lambda row: row["leakage"])
@@ -149,6 +151,7 @@ def run(options: argparse.Namespace) -> int:
         verdict=verdict,
         over=over,
         source=origin,
+        judged={"leakage": (_RISKIEST, report.highest)},
     )
 
 
@@ -176,7 +179,7 @@ def _run_by(
     }
     groups = _groups.GroupReports(options.by, places, reports, getattr(frame, "notes", ()))
     limit = options.max_leakage
-    over, verdict = _output.judge("The riskiest row", groups.highest, limit)
+    over, verdict = _output.judge(f"The {_RISKIEST}", groups.highest, limit)
     shown = {"leakage": options.target, "top": options.top}
     content = groups.to_dict(**shown)
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
@@ -190,6 +193,7 @@ def _run_by(
         verdict=verdict,
         over=over,
         source=origin,
+        judged={"leakage": (_RISKIEST, groups.highest)},
     )
 
 

@@ -108,11 +108,7 @@ def add_parser(commands: Any) -> None:
         metavar="X",
         help="exit with 2 if the leakage of the riskiest row is above X; see below",
     )
-    add(
-        "--accept-cautions",
-        action="store_true",
-        help="let the answer pass a gate although it has cautions, none of which applies",
-    )
+    _options.add_baseline(add)
     _options.add_confidence(add)
     _options.add_top(add, 10)
     _options.add_show_rows(add)
@@ -143,7 +139,12 @@ def run(options: argparse.Namespace) -> int:
     limits = {
         name: plan.limits.get(name) if given is None else given for name, given in limits.items()
     }
-    over, verdict, limit = _verdict(report, limits)
+    average = report.average.high if report.joint is None else report.joint.high
+    judged = {
+        "leakage": ("leakage on average, upper end", average),
+        "row_leakage": ("leakage of the riskiest row, upper end", report.highest.high),
+    }
+    over, verdict, limit = _verdict(report, limits, judged)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["contributions"] = None if costs is None else [cost.to_dict() for cost in costs]
     content["limit"] = limit
@@ -157,20 +158,16 @@ def run(options: argparse.Namespace) -> int:
         inputs=[plan.path, *plan.files],
         verdict=verdict,
         over=over,
+        judged=judged,
     )
 
 
 def _verdict(
-    report: ReleaseReport, limits: dict[str, Any]
+    report: ReleaseReport, limits: dict[str, Any], judged: dict[str, tuple[str, float]]
 ) -> tuple[bool, str, dict[str, Any] | None]:
     """Whether the report is over a limit, the sentences that state it, and the same for JSON."""
     if all(limit is None for limit in limits.values()):
         return False, "", None
-    average = report.average.high if report.joint is None else report.joint.high
-    judged = {
-        "max_leakage": ("The leakage on average, upper end", average),
-        "max_row_leakage": ("The leakage of the riskiest row, upper end", report.highest.high),
-    }
     over, sentences = False, []
     if limits["determined"] is not None:
         count = report.n_determined
@@ -181,15 +178,12 @@ def _verdict(
             f"the limit {limits['determined']:,}."
         )
         over = above
+    content = {**limits}
     for name, (subject, value) in judged.items():
-        above, sentence = _output.judge(subject, value, limits[name])
+        limit = limits[f"max_{name}"]
+        above, sentence = _output.judge(f"The {subject}", value, limit)
         over = over or above
         if sentence:
             sentences.append(sentence)
-    content = {
-        **limits,
-        "leakage": None if limits["max_leakage"] is None else average,
-        "row_leakage": None if limits["max_row_leakage"] is None else report.highest.high,
-        "over": over,
-    }
-    return over, "\n".join(sentences), content
+        content[name] = None if limit is None else value
+    return over, "\n".join(sentences), {**content, "over": over}

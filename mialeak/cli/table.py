@@ -22,8 +22,6 @@ EXAMPLES = {"adult": ["age", "education", "marital_status", "race", "sex"]}
 #: Bytes of a file up to which the columns that are not asked for are read too.
 _SMALL = 2**22
 
-_RISKIEST = "leakage of the riskiest row"
-
 #: What the numbers compare where the register is at hand.
 _SAMPLED = (
     "Out: the sample is drawn without replacement from all people of the register but the one "
@@ -194,9 +192,8 @@ def run(options: argparse.Namespace) -> int:
     recode = _protections.recoding(options)
     frame, columns, margins, file, origin = _read(options)
     population, inputs = _options.read_population(options, options.population)
-    panel = None
-    if options.panel is not None:
-        panel, inputs = _options.read_population(options, options.panel, is_size=False)
+    panel, beside = _options.read_population(options, options.panel, is_size=False)
+    inputs = [file, *inputs, *beside]
     from mialeak.tables import table_leakage
 
     asked = {
@@ -226,18 +223,18 @@ def run(options: argparse.Namespace) -> int:
         recode=recode,
         **asked,
     )
-    _certify(report, [file, *inputs], options)
-    over, verdict, limit = _verdict(report, options)
+    _certify(report, inputs, options)
+    judged = _judged(report, options.confidence)
+    over, verdict, limit = _verdict(report, options, judged)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     has_people = report.population is not None or report.people is not None
-    is_of_rows = not has_people and report.persons is None
-    content["samples"] = _samples(report, options.target) if is_of_rows else None
+    of_others = has_people or report.persons is not None
+    content["samples"] = None if of_others else _samples(report, options.target)
     content["limit"] = limit
-    plan = _plan(frame, columns, options, asked)
-    content["plan"] = None if plan is None else plan.to_dict()
-    if plan is not None:
+    if plan := _plan(frame, columns, options, asked):
         document = replace(document, sections=[*document.sections, plan.section()])
+    content["plan"] = plan.to_dict() if plan else None
     return _output.give(
         options,
         document,
@@ -245,11 +242,12 @@ def run(options: argparse.Namespace) -> int:
         content=content,
         panels=[*report.panels(leakage=options.target), *(plan.panels() if plan else ())],
         title=f"What publishing counts of {options.example or file.name} leaks",
-        inputs=[file, *inputs],
+        inputs=inputs,
         verdict=verdict,
         over=over,
         source=origin,
         compared=_SAMPLED if has_people else (),
+        judged=judged,
     )
 
 
@@ -280,43 +278,50 @@ def _plan(frame: Any, columns: Any, options: argparse.Namespace, asked: dict[str
     return _protections.plan(frame, columns, options, **asked)
 
 
+def _judged(report: TableReport, confidence: float) -> dict[str, tuple[str, float]]:
+    """What limits are compared with: its name and its value."""
+    range_, row = f"upper end of its {100 * confidence:g}% range", "leakage of the riskiest"
+    if report.population is not None:
+        return {
+            "leakage": ("leakage", report.population.leakage),
+            "row_leakage": (f"{row} row", report.population.highest),
+        }
+    if report.persons is not None:
+        average, highest = report.persons.average.upper, report.persons.highest.upper
+        return {
+            "leakage": (f"leakage on average, {range_}", float(average)),
+            "row_leakage": (f"{row} person, {range_}", float(highest)),
+        }
+    if report.margins is None:
+        highest = max(size.high for size in report.cell_sizes)
+        return {
+            "leakage": ("upper end of the interval", report.estimate.high),
+            "row_leakage": (f"{row} row, {range_}", float(highest)),
+        }
+    return {
+        "leakage": (f"leakage on average, {range_}", report.margins.average.high),
+        "row_leakage": (f"{row} row, {range_}", float(report.margins.highest.high)),
+    }
+
+
 def _verdict(
-    report: TableReport, options: argparse.Namespace
+    report: TableReport, options: argparse.Namespace, judged: dict[str, tuple[str, float]]
 ) -> tuple[bool, str, dict[str, Any] | None]:
     """Whether the report is over a limit, the sentences that state it, and the same for JSON."""
     from mialeak._report.text import at_most
 
-    margins, population = report.margins, report.population
-    level = f"{100 * options.confidence:g}%"
-    if population is not None:
-        judged = {
-            "max_leakage": ("leakage", population.leakage),
-            "max_row_leakage": (_RISKIEST, population.highest),
-        }
-    elif report.persons is not None:
-        name, persons = f"upper end of its {level} range", report.persons
-        judged = {"max_leakage": (f"leakage on average, {name}", float(persons.average.upper))}
-        subject = f"leakage of the riskiest person, {name}"
-        judged["max_row_leakage"] = (subject, float(persons.highest.upper))
-    elif margins is None:
-        rows = float(max(size.high for size in report.cell_sizes))
-        judged = {"max_leakage": ("upper end of the interval", report.estimate.high)}
-        judged["max_row_leakage"] = (f"{_RISKIEST}, upper end of its {level} range", rows)
-    else:
-        rows = margins.highest.high
-        name = f"leakage on average, upper end of its {level} range"
-        judged = {"max_leakage": (name, margins.average.high)}
-        judged["max_row_leakage"] = (f"{_RISKIEST}, upper end of its {level} range", rows)
-    limits = {name: getattr(options, name) for name in judged}
+    margins = report.margins
+    limits = {f"max_{name}": getattr(options, f"max_{name}") for name in judged}
     if all(limit is None for limit in limits.values()):
         return False, "", None
     over, sentences, content = False, [], {**limits}
     for name, (subject, value) in judged.items():
-        above, sentence = _output.judge(f"The {subject}", value, limits[name])
+        limit = limits[f"max_{name}"]
+        above, sentence = _output.judge(f"The {subject}", value, limit)
         over = over or above
         if sentence:
             sentences.append(sentence)
-        content[name.removeprefix("max_")] = None if limits[name] is None else value
+        content[name] = None if limit is None else value
     limit = limits["max_leakage"]
     if margins is None or margins.is_exact or limit is None:
         pass
