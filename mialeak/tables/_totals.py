@@ -18,6 +18,7 @@ from mialeak.tables._cells import codes_of, count_cells, summed
 __all__ = ["cautions_of_sums"]
 
 IntArray = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 #: Odds against a coincidence from which a level is named, and refused, as the sum of the others.
 _NAMED, _REFUSED = 300.0, 1e6
@@ -71,11 +72,12 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
     for name, (levels, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
         group = count_cells(others, len(levels)).of_row
+        new = _is_new(levels, group, counts)
         sums, odds = max(
-            _total(levels, size, group, counts),
-            _subtotals(levels, size, group, counts),
-            _of_any(levels, size, group, counts),
-            _of_codes(categories[name], levels, size, group, counts),
+            _total(levels, size, group, counts, new),
+            _subtotals(levels, size, group, counts, new),
+            _of_any(levels, size, group, counts, new),
+            _of_codes(categories[name], levels, size, group, counts, new),
             key=lambda pair: pair[1],
         )
         if odds < math.log(_NAMED):
@@ -107,11 +109,12 @@ def _refuse_sums(name: Any, met: str, values: list[Any]) -> NoReturn:
 
 
 def _total(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
 ) -> tuple[list[int], float]:
     """The level that is most like the sum of all others, and the logarithm of the odds for it.
 
-    `levels` are those of the cells, `group` what their other columns hold.  A level that stands
+    `levels` are those of the cells, `group` what their other columns hold, and `new` the cells
+    that :func:`_is_new` states.  A level that stands
     first or last, as totals do, needs less.
     """
     in_group = np.bincount(group)
@@ -122,7 +125,7 @@ def _total(
     half, beside = off <= slack, in_group[group] > 1
     chance = np.where(off == 0, 1, 2 * slack + 1) / counts
     telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
-    telling[~_is_new(levels, group, counts)] = 0.0
+    telling[~new] = 0.0
     odds = np.bincount(levels, telling, minlength=size)
     everywhere = np.bincount(levels[half], minlength=size) == len(in_group)
     # Where a level is not in all groups, it is the sum in each that has others, and to the last.
@@ -136,7 +139,7 @@ def _total(
 
 
 def _subtotals(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
 ) -> tuple[list[int], float]:
     """The same for levels that are sums of others that stand together.
 
@@ -148,14 +151,14 @@ def _subtotals(
     sums = _keys(levels, size, group, counts)
     upto = np.concatenate(([0], np.cumsum(sums[order])))
     runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
-    odds = _log_counts(levels, size, group, counts) - math.log(len(runs))
+    odds = _log_counts(levels, size, counts, new) - math.log(len(runs))
     met = order[np.isin(sums[order], runs) & (odds[order] > 0.0)]
     # So many of all levels could be chosen in at most len(order) ** len(met) ways.
     return met.tolist(), float(np.maximum(odds[met] - math.log(len(order)), 0.0).sum())
 
 
 def _of_any(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
 ) -> tuple[list[int], float]:
     """The same for levels that are sums of any others, in whatever order the rows are.
 
@@ -167,7 +170,7 @@ def _of_any(
     groups = int(group.max()) + 1
     if not 3 <= present.size <= _MOST_ELIMINATED or groups < 2:
         return [], 0.0
-    odds = _log_counts(levels, size, group, counts)
+    odds = _log_counts(levels, size, counts, new)
     odds -= present.size * math.log(2.0) + math.log(present.size)
     if odds.max() <= 0.0:
         return [], 0.0
@@ -220,7 +223,12 @@ def _sums_of_smaller(
 
 
 def _of_codes(
-    factor: Factor, levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    factor: Factor,
+    levels: npt.NDArray[Any],
+    size: int,
+    group: IntArray,
+    counts: IntArray,
+    new: Flags,
 ) -> tuple[list[int], float]:
     """The same for levels whose code is the beginning of those that they are sums of: A, A01."""
     shown = np.unique(levels[levels < len(factor.levels)]).tolist()
@@ -228,7 +236,7 @@ def _of_codes(
     if not 3 <= len(names) <= _MOST_LEVELS:
         return [], 0.0
     sums = _keys(levels, size, group, counts)
-    odds = _log_counts(levels, size, group, counts) - math.log(len(names))
+    odds = _log_counts(levels, size, counts, new) - math.log(len(names))
     met = []
     for place, (name, level) in enumerate(names):
         parts: list[tuple[str, int]] = []  # directly below it
@@ -243,10 +251,9 @@ def _of_codes(
 
 
 def _log_counts(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, counts: IntArray, new: Flags
 ) -> npt.NDArray[np.float64]:
     """The logarithm of the odds against what a sum is being that of each level by chance."""
-    new = _is_new(levels, group, counts)
     return np.asarray(np.bincount(levels[new], np.log(counts[new]), minlength=size), np.float64)
 
 
