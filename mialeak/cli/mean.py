@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mialeak.cli import _groups, _options, _output
+from mialeak.cli import _options, _output
 
 __all__ = ["add_parser", "run"]
 
@@ -75,7 +75,16 @@ def add_parser(commands: Any) -> None:
         help="noise on each mean, in standard deviations of its column (default: 0)",
     )
     _add_population(add)
-    _groups.add_by(add)
+    add(
+        "--by",
+        metavar="A",
+        help="the means of each group of rows are published, by this column of FILE or --samples",
+    )
+    add(
+        "--samples",
+        metavar="TABLE",
+        help='a table whose column "sample" has the people of FILE, and which has the column --by',
+    )
     _options.add_rate(add)
     _options.add_limit(add, "noise")
     add(
@@ -121,9 +130,10 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    _groups.check_by(options)
+    if options.by is not None and options.show_rows:
+        raise ValueError("--show-rows is not available with --by: print one group without --by")
     frame, settings, inputs, origin = _inputs(options)
-    if options.by is not None:
+    if options.by is not None or options.samples is not None:
         return _run_by(options, frame, settings, inputs, origin)
     from mialeak.means import mean_leakage
 
@@ -165,19 +175,15 @@ def _run_by(
     """Print the report on the groups; 2 if one is over the limit."""
     from mialeak.means import mean_leakage
 
-    places = _groups.groups_of(options, frame)
-    named = frame if isinstance(frame, dict) else frame.column_names
-    leave_out = {options.by, "sample"} if options.samples is not None else {options.by}
-    excluded = {*settings["exclude"], *(leave_out & set(named) - set(settings["labels"]))}
+    samples = None
+    if options.samples is not None:
+        of_file = argparse.Namespace(**{**vars(options), "file": options.samples, "format": None})
+        samples = _options.read_file(
+            of_file, None if options.by is None else ["sample", options.by]
+        )
     chosen = None if options.columns is None else _options.names(options.columns, "--columns")
-    if chosen is not None and options.by in chosen:
-        raise ValueError(f"--by must be no column that is published; got {options.by!r}")
-    settings |= {"columns": chosen, "exclude": sorted(settings["exclude"] if chosen else excluded)}
-    reports = {
-        group: mean_leakage(_groups.rows_of(frame, rows), **settings)
-        for group, rows in places.items()
-    }
-    groups = _groups.GroupReports(options.by, places, reports, getattr(frame, "notes", ()))
+    settings |= {"columns": chosen, "by": options.by, "samples": samples}
+    groups = mean_leakage(frame, **settings)
     limit = options.max_leakage
     over, verdict = _output.judge(f"The {_RISKIEST}", groups.highest, limit)
     shown = {"leakage": options.target, "top": options.top}
@@ -188,6 +194,7 @@ def _run_by(
         groups.document(**shown),
         schema="mialeak.mean-groups/1",
         content=content,
+        panels=groups.panels(leakage=options.target),
         title=f"What publishing means of groups of {options.example or inputs[0].name} leaks",
         inputs=inputs,
         verdict=verdict,
@@ -203,9 +210,11 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
     options.typed |= {
         "categories": "--categories",
         "exact": "--exact",
+        "by": "--by",
         "exclude": "--exclude",
         "panel": "--panel",
         "population": "--population",
+        "samples": "--samples",
         "sampling_rate": "--rate",
         "structure": "--covariance",
         "unmatched": "--unmatched",
