@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
+from mialeak._samples import common_copies
 
 __all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
 
@@ -72,21 +73,21 @@ def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] =
 def _of_copies(matrix: Numbers, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
-    if rows < 2 * _SIDE:
-        return []
     weights = _weights(columns)
     keys = _keys(matrix, weights)
     for k, codes in enumerate(categories, 1):
         keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
     _, times = np.unique(keys, return_counts=True)
-    copies = int(np.gcd.reduce(times))
-    if copies >= 2 and times.size >= _SIDE:
+    copies = common_copies(times)
+    if copies > 1:
         often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
         return [
             f"Each of {times.size:,} different rows occurs {often}. If a file was joined to "
             f"itself, take each row once: {rows // copies:,} rows leak more than {rows:,}."
         ]
     extra = rows - times.size
+    if rows < 2 * _SIDE:
+        return []
     if not max(_COPIES, _COPIED * rows) <= extra <= rows / 2 or columns < 2:
         return []
     if _near_pairs(matrix, keys, weights) * _NEAR > _pairs(keys):
