@@ -195,3 +195,34 @@ def test_worlds_that_differ_and_sampled_compositions_are_refused_in_words():
         compose(both.subsample(0.5), added)
     once = compose(GaussianTradeOff(1.0))
     assert compose(once.subsample(0.1)).delta(0.1) == added.delta(0.1)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize(("mu", "rate"), [(10.0, 1e-12), (2.0, 1e-12), (1.0, 1e-12), (0.1, 1e-6)])
+def test_a_million_rare_steps_are_answered_or_refused(mu, rate, direction):
+    """Steps whose moments overflow had epsilon 0, below that of one step, and a delta of NaN."""
+    step = GaussianTradeOff(mu).subsample(rate)
+    for question in ({"delta": 1e-5}, {"delta": 1e-30}, {"epsilon": 0.0}):
+        ((kind, value),) = question.items()
+        inverse = "epsilon" if kind == "delta" else "delta"
+        least = float(getattr(step, inverse)(value, direction=direction))
+        try:
+            answer = float(
+                getattr(compose(step, counts=10**6), inverse)(value, direction=direction)
+            )
+        except ArithmeticError as refusal:
+            assert "not available" in str(refusal)  # noqa: PT017
+            continue
+        # A union bound: a million steps change the laws by a million times as much at most.
+        assert answer >= least * (1.0 - 1e-9)
+        if inverse == "delta":
+            assert answer <= 1e6 * least * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_million_steps_of_much_noise_that_take_nearly_all_rows(direction):
+    """Epsilon was 0 in one direction; 10^6 steps of mu 0.0000999 are Gaussian but for 1e-4."""
+    curve = compose(GaussianTradeOff(1e-4).subsample(0.999), counts=10**6)
+    for delta in (1e-5, 1e-30):
+        truth = GaussianTradeOff(0.0999).epsilon(delta)
+        assert curve.epsilon(delta, direction=direction) == pytest.approx(truth, rel=1e-4)

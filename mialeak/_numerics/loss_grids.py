@@ -182,7 +182,11 @@ def _range(
             if reach < away[side]:
                 away[side], rates[side] = reach, rate
     low, high = loss.support
-    return np.array([max(mean - away[0], low), min(mean + away[1], high)]), rates
+    ends = np.array([max(mean - away[0], low), min(mean + away[1], high)])
+    if not np.isfinite(ends).all():
+        why = "no moment of float64 shows how far it reaches"
+        unsupported("The grid", "of the ratio", why, error=ArithmeticError)
+    return ends, rates
 
 
 def _aligned(loss: ComposedLoss, step: float) -> float:
