@@ -226,3 +226,23 @@ def test_a_million_steps_of_much_noise_that_take_nearly_all_rows(direction):
     for delta in (1e-5, 1e-30):
         truth = GaussianTradeOff(0.0999).epsilon(delta)
         assert curve.epsilon(delta, direction=direction) == pytest.approx(truth, rel=1e-4)
+
+
+def test_a_thousand_different_laplace_releases_are_an_integral_and_take_a_second():
+    """Delta along a contour, with the moment function of Laplace noise in closed form: 3.9 s."""
+    distances = np.linspace(0.005, 0.05, 1000)
+    t = np.arange(0.0, 12.0, 0.01)
+    s, a = 4.0 + 1j * t, distances[:, None]
+    inside = np.exp(-0.5 * a) * np.sinh((s - 0.5) * a) / (2.0 * (s - 0.5))
+    log_moment = np.log(0.5 * (np.exp(-s * a) + np.exp((s - 1.0) * a)) + inside).sum(axis=0)
+    weight = np.where(t > 0.0, 0.01, 0.005) / np.pi
+    before = time.process_time()
+    curve = compose(*map(LaplaceTradeOff, distances))
+    epsilon = curve.epsilon(1e-5)
+    assert time.process_time() - before < 2.5  # 0.7 s, and four times as much before
+    truth = float(weight @ (np.exp(log_moment - (s - 1.0) * epsilon) / (s * (s - 1.0))).real)
+    assert truth == pytest.approx(1e-5, rel=1e-9)
+    bounds = curve.enclosure(epsilon=2.0)
+    truth = float(weight @ (np.exp(log_moment - (s - 1.0) * 2.0) / (s * (s - 1.0))).real)
+    assert bounds.lower <= truth <= bounds.upper < truth * (1.0 + 1e-3)
+    assert curve.delta(2.0) == pytest.approx(truth, rel=1e-10)

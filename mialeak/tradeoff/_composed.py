@@ -408,7 +408,7 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
     state.
 
     **Cost.**  10 to 40 ms for 10,000 steps of DP-SGD and any number of epsilons, 0.5 s for 1,000
-    different ones by inversion.  A grid takes 0.1 s, of 1,000 different releases 3 s (Laplace) to
+    different ones by inversion.  A grid takes 0.1 s, of 1,000 different releases 0.7 s (Laplace) to
     minutes (sampled normal noise of small rates); an epsilon takes one to three.
 
     Examples
