@@ -134,7 +134,8 @@ class GridWorlds:
         """The bounds and the value of one grid; 0 and 1 where float64 does not hold them."""
         with np.errstate(over="ignore", invalid="ignore"):
             ends = self._bounds(grid, x, direction)
-        return ends if np.isfinite(ends).all() else (0.0, 0.0, 1.0)
+        held = np.isfinite(ends).all() and 0.0 <= ends[0] <= ends[1] <= ends[2]
+        return ends if held else (0.0, 0.0, 1.0)
 
     def _bounds(self, grid: Grid, x: float, direction: str) -> tuple[float, float, float]:
         sign = 1.0 if direction == "in" else -1.0

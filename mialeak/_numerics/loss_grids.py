@@ -288,7 +288,8 @@ def _split(points: list[Points], theta: float, step: float, rates: FloatArray) -
     size = int(count.sum())
     up = np.expm1(share * step) / np.expm1(step)
     down = np.exp(share * step) * np.expm1((1.0 - share) * step) / np.expm1(step)
-    upper = np.bincount(cell, weight * down * np.exp(-theta * step * share), size)
+    lower_share = weight * down * np.exp(-theta * step * share)
+    upper = np.asarray(np.bincount(cell, lower_share, size), np.float64)
     upper += np.bincount(cell + 1, weight * up * np.exp(theta * step * (1.0 - share)), size)
     value = np.zeros(size)
     for shift, part in enumerate(interpolation_weights(share)):
