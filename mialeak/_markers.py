@@ -173,9 +173,10 @@ def _has_merged_cells(factor: Factor) -> bool:
 
     All values then differ, and at least as many rows have none.
     """
-    shown = factor.codes[factor.codes >= 0]
-    if len(factor.codes) < 4 or not 2 <= shown.size <= len(factor.codes) / 2:
+    rows = len(factor.codes)
+    if rows < 4 or not rows / 2 <= factor.n_missing <= rows - 2:
         return False
+    shown = factor.codes[factor.codes >= 0]
     return bool(factor.codes[0] >= 0 and np.unique(shown).size == shown.size)
 
 

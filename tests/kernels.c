@@ -32,9 +32,12 @@ static void write_scores(const mial_kernels *kernels, size_t rows, const double 
     kernels->cubic_sums(rows, COLUMNS, releases, 0, cubic[0], 0.5, out);
     fwrite(out, 8, rows, stdout);
     const double *known[5];
-    double table[6][COLUMNS];
+    double table[6][COLUMNS], std[COLUMNS];
     for (int c = 0; c < 5; c++)
         known[c] = releases + COLUMNS * c;
+    for (int j = 0; j < COLUMNS; j++)
+        std[j] = 0.25 + releases[j];
+    known[2] = std;
     table[0][0] = kernels->edgeworth_columns(COLUMNS - 3, known, 14.0, 3, table[0]);
     fwrite(table[0], 8, 1, stdout);
     for (int c = 1; c < 6; c++)

@@ -28,6 +28,8 @@ FILES = (
     "numerics.h",
     "fraction.h",
     "leakage.h",
+    "scores.h",
+    "chains.h",
 )
 FLAGS = ["-O1", "-std=c11", "-ffp-contract=off", "-fwrapv", "-fno-math-errno", "-fPIC"]
 
@@ -66,7 +68,12 @@ STAGES = {
     "fresh points and seams": "tests/test_special_accuracy.py -k fresh or seam or neighbours",
     "domain": "tests/test_special_domain.py",
     "leakage": "tests/test_leakage_kernels.py",
+    "hypergeometric": "tests/test_hypergeometric.py",
+    "scores": "tests/test_scores.py tests/test_scores_exact.py",
+    "chains": "tests/test_chain.py",
 }
+#: The tests of a file that is not that of binomial laws come first.
+OWN = {"hypergeometric.h": "hypergeometric", "scores.h": "scores", "chains.h": "chains"}
 
 
 class Mutant(NamedTuple):
@@ -128,13 +135,13 @@ def build(mutant: Mutant, work: Path) -> bool:
         shutil.copy(ROOT / "src_c" / mutant.file, changed)
 
 
-def killed_by(work: Path) -> str | None:
+def killed_by(work: Path, changed: str = "") -> str | None:
     """The first stage that fails, or None."""
-    for name, arguments in STAGES.items():
-        file, _, chosen = arguments.partition(" -k ")
+    for name in sorted(STAGES, key=lambda stage: stage != OWN.get(changed)):
+        files, _, chosen = STAGES[name].partition(" -k ")
         options = ["-k", chosen] if chosen else []
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += ["-p", "no:xdist", "-p", "no:benchmark", file, *options]
+        command += ["-p", "no:xdist", "-p", "no:benchmark", *files.split(), *options]
         environment = {"MIALEAK_ISA": "avx2", "PATH": "/usr/bin:/bin", "HOME": str(work)}
         try:
             run = subprocess.run(
@@ -172,7 +179,11 @@ def main() -> int:
         for mutant in everything:
             if seen.total() - seen["does not compile"] >= arguments.count:
                 break
-            by = (killed_by(work) or "SURVIVES") if build(mutant, work) else "does not compile"
+            by = (
+                (killed_by(work, mutant.file) or "SURVIVES")
+                if build(mutant, work)
+                else "does not compile"
+            )
             seen[by] += 1
             place = f"{mutant.file}:{mutant.line + 1}"
             print(f"{by:24} {place:18} {mutant.after.strip()}", flush=True)

@@ -136,3 +136,10 @@ def test_order_two_without_skewness_is_the_covariance_score_and_its_variance():
     x = np.sqrt(n) * (releases - p) / law.std
     linear = covariance_score(releases, z, p, p * (1 - p), n)
     np.testing.assert_allclose(flat, linear + (1 - x * x).sum(axis=1) / (2 * n), atol=1e-13)
+
+
+@pytest.mark.parametrize("terms", [False, True])
+def test_a_target_whose_square_overflows_is_refused_and_not_its_releases(terms):
+    assert edgeworth_score([0.5], [1e100], 0.0, 1.0, 0.0, 0.0, 10) == pytest.approx(-5e198)
+    with pytest.raises(ValueError, match="target must be near enough to mean"):
+        edgeworth_score([0.5], [1e200], 0.0, 1.0, 0.0, 0.0, 10, terms=terms)

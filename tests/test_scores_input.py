@@ -279,3 +279,19 @@ def test_what_needs_a_conversion_is_left_to_the_checks_in_python():
         assert not checks.are_of_counts(other, mean, variance)
         assert not checks.are_likely_draws(other, p, 1)
         assert not checks.is_near(other, mean, 0.25, 6)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("size", range(6))
+def test_counts_are_seen_at_once_and_nothing_else_is_taken_for_them(most, size):
+    """A product of three factors underflows for none of these; the last number of a row counts."""
+    rng = np.random.default_rng(size)
+    counts = rng.integers(0, most + 1, size).astype(float)
+    assert checks.are_counts(counts, most)
+    assert not checks.are_counts(counts.astype(np.float32), most)
+    assert not checks.are_counts(np.zeros((2, 2)), most)
+    for place in range(size):
+        for other in (5e-324, 1e-200, 0.5, most + 1.0, -1.0, 1.0 + 2.0**-52, 1e300, np.inf, np.nan):
+            row = counts.copy()
+            row[place] = other
+            assert not checks.are_counts(row, most)

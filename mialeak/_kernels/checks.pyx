@@ -71,6 +71,22 @@ cdef const double *plain(object values, size_t count) except? NULL:
     return <const double *>cnp.PyArray_DATA(array)
 
 
+def are_counts(object values, int most):
+    """Whether every number of one row is 0, 1 or 2, and at most `most`.
+
+    False also where that is not seen at once.
+    """
+    cdef const double *z = plain(values, <size_t>cnp.PyArray_SIZE(values)) \
+        if type(values) is cnp.ndarray else NULL
+    cdef size_t count
+    cdef bint good
+    if z == NULL:
+        return False
+    count = <size_t>cnp.PyArray_SIZE(values)
+    with nogil:
+        good = are_bits(count, z) if most == 1 else are_genotypes(count, z)
+    return good
+
 
 def is_near(object release, object mean, double far, size_t several):
     """Whether fewer than `several` columns differ by more than `far`, and no factor lies between.
@@ -117,13 +133,26 @@ cdef bint are_bits(size_t count, const double *z) noexcept nogil:
     while k + 4 <= count:
         a, b, c, d = z[k], z[k + 1], z[k + 2], z[k + 3]
         a, b, c, d = a * (1.0 - a), b * (1.0 - b), c * (1.0 - c), d * (1.0 - d)
-        if not (a * a + b * b) + (c * c + d * d) == 0.0:
+        if not (fabs(a) + fabs(b)) + (fabs(c) + fabs(d)) == 0.0:
             return False
         k += 4
     for k in range(k, count):
         if not (z[k] == 0.0 or z[k] == 1.0):
             return False
     return True
+
+
+cdef bint are_genotypes(size_t count, const double *z) noexcept nogil:
+    """Whether every number is 0, 1 or 2; a product is 0 for these alone."""
+    cdef size_t k = 0
+    cdef double a, b
+    while k + 2 <= count:
+        a, b = z[k], z[k + 1]
+        a, b = a * (1.0 - a) * (2.0 - a), b * (1.0 - b) * (2.0 - b)
+        if not fabs(a) + fabs(b) == 0.0:
+            return False
+        k += 2
+    return k == count or z[k] == 0.0 or z[k] == 1.0 or z[k] == 2.0
 
 
 cdef bint is_likely(

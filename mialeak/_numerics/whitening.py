@@ -47,6 +47,8 @@ _CONSTANT = 1e-12
 #: Entries (i, j) and (j, i) of a symmetric matrix may differ by this share: rounding.
 _SYMMETRIC = 1e-10
 _LARGEST = sys.float_info.max
+#: The inverse of a variance from here on is finite.
+_LEAST_NORMAL = sys.float_info.min
 
 
 class Outside(Exception):
@@ -87,11 +89,15 @@ class Whitening(Protocol):
 class Diagonal:
     """Whitening for uncorrelated columns; constant columns are checked, not whitened."""
 
-    @np.errstate(divide="ignore", over="ignore")
     def __init__(self, variances: FloatArray, mean: FloatArray):
-        self.rank = int(np.count_nonzero(variances))
+        self.rank = variances.size
+        if within(variances, _LEAST_NORMAL, _LARGEST):  # most are, and errstate takes a microsecond
+            self._weights = np.reciprocal(variances)
+        else:
+            self.rank = int(np.count_nonzero(variances))
+            with np.errstate(divide="ignore", over="ignore"):
+                self._weights = np.reciprocal(variances)
         self._varies = self.rank == variances.size
-        self._weights = np.reciprocal(variances)
         if not self._varies:
             self._fixed = np.flatnonzero(variances == 0.0)
             self._weights[self._fixed] = 0.0

@@ -173,4 +173,7 @@ def _polynomials(
     order = as_count(order, "order", least=1, most=3)
     table = np.zeros((6, kernels.padded_columns(d)))
     known = [contiguous(values) for values in (target, mean, std, l3, l4)]
-    return table, kernels.edgeworth_columns(known, math.sqrt(n), order, table)
+    total = kernels.edgeworth_columns(known, math.sqrt(n), order, table)
+    if not math.isfinite(total):
+        invalid("target", "be near enough to mean, in units of std, for a score to be a number")
+    return table, total

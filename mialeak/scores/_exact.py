@@ -96,14 +96,16 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     as_count(n, "n", least=2)
     require_counts(target, 1)
     require_likely_counts(target, p, 1)
-    zero = 1.0 - target
-    chance = np.abs(zero - p)
+    table, (zero, sign, chance) = padded(_ONE, target.size)
+    np.subtract(1.0, target, out=zero)
+    np.subtract(target, zero, out=sign)
+    np.abs(np.subtract(zero, p, out=chance), out=chance)
     if fixed.size:
         require_possible_target(chance > 0.0, target, p)
-    table, factor = padded(_ONE, target.size)
-    factor[0], factor[1], factor[2] = zero, target - zero, 1.0 / chance
+        chance[fixed] = 1.0
+    np.reciprocal(chance, out=chance)
     if fixed.size:
-        factor[:, fixed] = _ONE
+        table[:, fixed] = _ONE
 
     def score(piece: Piece) -> FloatArray:
         out = np.empty(piece.rows.shape[0])

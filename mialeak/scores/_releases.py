@@ -233,7 +233,8 @@ def padded(neutral: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
 
     The table has `neutral`, shape (k, 1), in its padding; the view has shape (k, columns).
     """
-    table = neutral.repeat(kernels.padded_columns(columns), axis=1)
+    table = np.empty((len(neutral), kernels.padded_columns(columns)))
+    table[:, columns:] = neutral
     return table, table[:, :columns]
 
 

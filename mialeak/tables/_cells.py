@@ -68,9 +68,10 @@ def count_cells(columns: Iterable[tuple[npt.NDArray[Any], int]], rows: int) -> C
     first_row[keys[::-1]] = np.arange(rows - 1, -1, -1)
     is_first = np.zeros(rows, np.bool_)
     is_first[first_row] = True
-    of_row = (np.cumsum(is_first) - 1)[first_row][keys]
+    cell_of_first, first = _numbers(is_first)
+    of_row = cell_of_first[first_row][keys]
     counts = np.bincount(of_row, minlength=n_cells)
-    return Cells(of_row, counts, np.flatnonzero(is_first))
+    return Cells(of_row, counts, first)
 
 
 def _compact(keys: IntArray, n_keys: int, direct: int) -> tuple[IntArray, int]:
@@ -80,7 +81,16 @@ def _compact(keys: IntArray, n_keys: int, direct: int) -> tuple[IntArray, int]:
         return keys, len(distinct)
     present = np.zeros(n_keys, np.bool_)
     present[keys] = True
-    return (np.cumsum(present) - 1)[keys], int(np.count_nonzero(present))
+    number, distinct = _numbers(present)
+    return number[keys], len(distinct)
+
+
+def _numbers(present: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """At each place that is present its number among these, and the places in order."""
+    places = np.flatnonzero(present)
+    number = np.empty(present.size, np.int64)
+    number[places] = np.arange(len(places))
+    return number, places
 
 
 def summed(of_cell: npt.NDArray[Any], counts: IntArray, cells: int) -> IntArray:

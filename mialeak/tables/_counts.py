@@ -347,10 +347,12 @@ def _sums_to_whole(factor: Factor) -> bool:
     numbers = numbers_of(factor)
     if numbers is None:
         return False
-    values = numbers[factor.codes]
-    if not (values >= 0.0).all() or (values == np.floor(values)).all():
+    counts = factor.rows_of_level
+    shown = numbers[counts > 0]
+    if not (shown >= 0.0).all() or (shown == np.floor(shown)).all():
         return False
-    return any(abs(values.sum() / whole - 1.0) <= _ROUNDING for whole in (1.0, 100.0))
+    total = float(numbers @ counts)
+    return any(abs(total / whole - 1.0) <= _ROUNDING for whole in (1.0, 100.0))
 
 
 def _are_shares(factors: list[Factor]) -> bool:
