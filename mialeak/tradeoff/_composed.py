@@ -254,7 +254,7 @@ class ComposedTradeOff(TradeOff):
         if self.method == "inversion":
             with suppress(ArithmeticError):
                 answer = invert()
-                if not np.isnan(answer).any():
+                if not np.isnan(np.asarray(answer)).any():
                     return answer
         return grid()
 
