@@ -76,6 +76,19 @@ def test_kernel_twins_say_the_same_as_the_kernels():
     np.testing.assert_allclose(out, twins.log_quadratic_sums(counts, 20.0, factors), rtol=1e-12)
 
 
+def test_tiles_are_added_with_their_rounding_errors():
+    """In each lane a large term in the first tile, which the last one takes back."""
+    d = 200 * kernels.TILE
+    release, table = np.random.default_rng(3).random((1, d)), np.zeros((5, d))
+    table[1] = table[2] = 1.0
+    for tile, large in ((slice(0, kernels.TILE), 2.0**45), (slice(d - kernels.TILE, d), -(2.0**45))):
+        release[0, tile] = 0.0
+        release[0, tile][:8] = large
+    out = np.empty(1)
+    kernels.cubic_sums(release, table, 0.0, out)
+    assert out[0] == pytest.approx(math.fsum(release[0].tolist()), rel=1e-14)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("d", [*SEAMS, kernels.FEW - 1, kernels.FEW + 1])
 def test_coefficients_of_the_edgeworth_series_have_the_bits_of_their_twin(d, order):
