@@ -30,6 +30,7 @@ __all__ = [
     "MAX_COUNT",
     "Fault",
     "FloatArray",
+    "Numbers",
     "Unsupported",
     "all_finite",
     "as_choice",
@@ -61,6 +62,8 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+#: A matrix whose entries are numbers, small integers as bytes.
+Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 #: Largest count for which every integer below it is a float64: the domain of every ``n``.
 MAX_COUNT = 2**53

@@ -36,6 +36,11 @@ _BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00
 #: Codes of a missing allele of cyvcf2 and of a missing genotype of bed-reader, and sites of .bed
 #: read at once.
 _NO_ALLELE, _NO_GENOTYPE, _SITES = -1, -127, 4096
+#: Alternate alleles of a site that stand for none: those of gVCF, for alleles not seen, and of a
+#: deletion of another site.
+_UNSEEN, _DELETED = {"<NON_REF>", "<*>"}, "*"
+#: Counted beside the sites that are omitted: those of which a file has dosages too.
+_DOSAGES = "dosages"
 #: So many sites are named in a note.
 _NAMED = 3
 
@@ -108,6 +113,13 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
         kinds = (f"{count:,} {kind}" for kind, count in omitted.items() if count)
         why = "; ".join(kinds) or "it has no site"
         raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
+    if constant == len(table) - 1 and len(people) > 2:
+        left = {kind: count for kind, count in omitted.items() if kind != _DOSAGES and count}
+        kinds = (f"; omitted are {count:,} {kind}" for kind, count in left.items())
+        raise ValueError(
+            f"{file} must hold a site at which its people differ; they have the same genotype at "
+            f"all of {constant:,} usable sites{''.join(kinds)}"
+        )
     notes = tuple(_notes(len(table) - 1, len(people), omitted, missing, constant))
     chosen = GenotypeTable((name, table[name]) for name in choose_columns(list(table), columns))
     chosen.notes = (*notes, _UNPLACED) if file.format == "raw" else notes
@@ -121,6 +133,11 @@ def _notes(
     """What a report states about the file."""
     if twice := omitted.pop(HETEROZYGOUS, 0):
         yield f"Columns of {HETEROZYGOUS} (_HET), not published: {twice:,}; counts determine them."
+    if dosages := omitted.pop(_DOSAGES, 0):
+        yield (
+            f"Dosages (DS) of {dosages:,} sites are not used: counts are those of the genotypes "
+            "(GT), and so must be the published frequencies."
+        )
     if omitted:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in omitted.items())
         total = sum(omitted.values())
@@ -165,28 +182,35 @@ def _vcf_sites(
     def sites() -> Iterator[tuple[Site, Counts]]:
         for site in _parsed(parsing, reader):
             kind = None
+            alleles = [each for each in site.ALT if each not in _UNSEEN]
             if site.CHROM.startswith("#"):
                 file.damaged("VCF", "a second header is among its sites; join VCF by bcftools")
             if not is_autosomal(site.CHROM):
                 kind = SEX_CHROMOSOME
-            elif len(site.ALT) != 1:
-                kind = "multi-allelic" if site.ALT else "without an alternate allele"
+            elif len(alleles) != 1:
+                kind = "multi-allelic" if alleles else "without an alternate allele"
+            elif alleles[0] == _DELETED:
+                kind = "of a deletion (*) alone"
             elif "GT" not in site.FORMAT:
                 kind = "without genotypes (GT)"
             calls = None if kind else site.genotype.array()  # two alleles, and whether phased
             least = 0 if calls is None else calls.min()
             if calls is not None and (calls.shape[1] != 3 or least < _NO_ALLELE):
                 kind = "not diploid in all people"
-            if kind is None and calls is not None and calls[:, :2].max() > 1:
+            most = 0 if kind or calls is None else calls[:, :2].max()
+            if most > len(site.ALT):
                 where = f"{site.CHROM}:{site.POS}"
                 file.damaged("VCF", f"genotypes at {where} have an allele that the site has not")
+            if most > 0 and (most > 1 or site.ALT[0] != alleles[0]):
+                kind = "with genotypes of an allele not seen (<NON_REF> or <*>)"
             if kind or calls is None:
                 omitted[str(kind)] += 1
                 continue
             counts = (calls[:, 0] + calls[:, 1]).astype(np.int8)
             if least < 0:
                 counts[(calls[:, 0] < 0) | (calls[:, 1] < 0)] = -1
-            yield Site(site.ID or "", site.CHROM, site.POS, site.ALT[0], site.REF), counts
+            omitted[_DOSAGES] += "DS" in site.FORMAT
+            yield Site(site.ID or "", site.CHROM, site.POS, alleles[0], site.REF), counts
 
     return people, sites()
 

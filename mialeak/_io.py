@@ -177,7 +177,12 @@ def read_table(
         return Frequencies(file)
     elif file.format == "afreq":
         rule = f"{path} must hold people; it holds frequencies of sites"
-        raise ValueError(f"{rule}. Pass it as panel, beside a table of genotypes")
+        cure = (
+            "Pass it as panel, beside a table of genotypes. If these frequencies p are the release "
+            "of n = OBS_CT/2 persons, call mialeak.mean_tradeoff(target, mean=2*p, "
+            "cov=2*p*(1-p), n=n), with the genotypes 0, 1 or 2 of a person as target"
+        )
+        raise ValueError(f"{rule}. {cure}")
     elif file.format in ("vcf", "bed", "raw"):
         if markers or header is not None or names is not None or delimiter is not None:
             raise ValueError(f"{path} states what is missing and what it holds: leave out options")

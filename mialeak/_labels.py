@@ -29,6 +29,8 @@ NAMES_OF_PERSONS = frozenset(
 #: Names of columns of which each value has a table of the same persons.
 _PERIOD_WORDS = """
 year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
+waves month months week round visit semester term welle runde monat quartal halbjahr vague mois
+trimestre semestre période periode kvartal månad måned vecka uge ola anno año mes
 """
 NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
 
@@ -37,6 +39,7 @@ _WEIGHT_WORDS = """
 weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
 sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
 ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
+wgt_pers wgt_hh gew gewichte hrf
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 

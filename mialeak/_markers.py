@@ -77,6 +77,9 @@ _REPEATED = _ABOVE | {float(digit * (10**k - 1) // 9) for digit in (7, 8) for k 
 _LONE, _FAR = 2.0, 4.0
 #: They occur this many times as often as any other number where they stand near these.
 _OFTEN = 3
+#: Most rows at the start that are looked at for lines of a header, less one, and rows of a table in
+#: which text in two of them is no coincidence.
+_MOST_HEADERS, _FEWEST_LINES = 4, 20
 #: What begins a line of remarks in the languages of statistical offices.
 _SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
@@ -119,7 +122,13 @@ def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) ->
         for name, factor in factors.items()
         if _has_merged_cells(factor)
     ]
-    for row in _lines(factors) if of_persons else ():
+    headers = _header_lines(factors) if of_persons else 0
+    if headers:
+        cautions.append(
+            f"Rows 0 and {headers - 1}, the first, seem to be no persons but lines of a header: "
+            "they hold text where all others hold numbers. If so, take them out of the file."
+        )
+    for row in _lines(factors) if of_persons and not headers else ():
         which = "the first" if row == 0 else "the last"
         cautions.append(
             f"Row {row:,}, {which}, seems to be no person but a line of units, a total or a source "
@@ -186,6 +195,34 @@ def _lines(factors: dict[Any, Factor]) -> list[int]:
     if rows < 4:
         return []
     return [row for row in (0, rows - 1) if any(_is_line(each, row) for each in factors.values())]
+
+
+def _header_lines(factors: dict[Any, Factor]) -> int:
+    """How many rows at the start hold text, each another, in each column of numbers: 2, 3 or 0."""
+    numbers_of_lines = set()
+    for factor in factors.values():
+        rows = len(factor.codes)
+        if rows < _FEWEST_LINES or isinstance(factor.levels, range | np.ndarray):
+            continue
+        first = factor.codes[:_MOST_HEADERS].tolist()
+        texts = [code >= 0 and _is_text_of(factor, code) for code in first]
+        lines = texts.index(False) if False in texts else _MOST_HEADERS + 1
+        if not 2 <= lines <= _MOST_HEADERS - 1:
+            continue
+        others = np.unique(factor.codes[lines:])
+        numbers = [code < 0 or is_number(str(factor.value(code))) for code in others.tolist()]
+        if all(numbers):
+            numbers_of_lines.add(lines)
+    return numbers_of_lines.pop() if len(numbers_of_lines) == 1 else 0
+
+
+def _is_text_of(factor: Factor, code: int) -> bool:
+    """Whether one row alone has the value, and it is text and no mark of a missing one."""
+    value = factor.value(code)
+    if not isinstance(value, str) or np.count_nonzero(factor.codes == code) > 1:
+        return False
+    word = value.strip().lower()
+    return word not in MARKERS and not is_number(word)
 
 
 def _is_line(factor: Factor, row: int) -> bool:

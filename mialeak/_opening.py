@@ -29,6 +29,15 @@ _CONVERTERS = {
         (".pkl", ".pickle"), "pandas.read_pickle(...).to_csv(...), of a file you trust"
     ),
     ".html": "pandas.read_html(...)[0].to_csv(...)",
+    ".pgen": "plink2 --pfile NAME --make-bed --out NAME",
+    ".bgen": "plink2 --bgen FILE ref-first --make-bed --out NAME",
+    ".ped": "plink2 --pedmap NAME --make-bed --out NAME",
+    ".bcf": "bcftools view FILE -Oz -o NAME.vcf.gz",
+    **dict.fromkeys(
+        (".frq", ".frqx", ".acount", ".gcount", ".hardy"),
+        "take the genotypes of the people; of sites, frequencies as plink2 --freq writes them "
+        "(.afreq) are taken as panel",
+    ),
     ".db": "export the table, or pass a relation of DuckDB to table_leakage",
 }
 #: What stands for standard input.

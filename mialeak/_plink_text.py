@@ -31,7 +31,9 @@ __all__ = [
 SEX_CHROMOSOME = "on X, Y or the mitochondrion"
 #: Such chromosomes, by name or by PLINK's number.
 _SEX = re.compile(
-    r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*)", re.IGNORECASE
+    r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*)"
+    r"(_.*)?",
+    re.IGNORECASE,
 )
 #: Why a column of a .raw file is omitted, and how PLINK ends its name.
 HETEROZYGOUS, _HET = "heterozygous genotypes", "_HET"

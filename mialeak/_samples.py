@@ -1,16 +1,30 @@
-"""Signs that rows are no simple random sample of the people of a register."""
+"""Signs that rows are no simple random sample, of the people of a register or of anyone."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEVEL", "log_chance_of_all_cells", "shares_differ"]
+__all__ = ["COPIED", "LEVEL", "common_copies", "log_chance_of_all_cells", "shares_differ"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: Level of the tests, and the rows and the people outside that each lumped value expects.
 LEVEL, _EXPECTED = 1e-9, 5.0
+
+
+#: Rows are called copies where chance makes them so with this probability at most.
+COPIED = 1e-6
+
+
+def common_copies(times: IntArray) -> int:
+    """How many times each different row occurs, or a multiple of it; 1 if that may be chance.
+
+    `times` are those of the different rows.  Numbers that happen to be there have a common divisor
+    of at least k with a probability of about ``k**(1 - times.size)``.
+    """
+    copies = int(np.gcd.reduce(times))
+    return copies if (times.size - 1) * np.log(copies) >= -np.log(COPIED) else 1
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:

@@ -68,12 +68,9 @@ STAGES = {
     "fresh points and seams": "tests/test_special_accuracy.py -k fresh or seam or neighbours",
     "domain": "tests/test_special_domain.py",
     "leakage": "tests/test_leakage_kernels.py",
-    "hypergeometric": "tests/test_hypergeometric.py",
-    "scores": "tests/test_scores.py tests/test_scores_exact.py",
-    "chains": "tests/test_chain.py",
 }
-#: The tests of a file that is not that of binomial laws come first.
-OWN = {"hypergeometric.h": "hypergeometric", "scores.h": "scores", "chains.h": "chains"}
+#: Which tests of a file with its own ask for instruction sets that are not there.
+ELSEWHERE = "not instruction_set and not processor"
 
 
 class Mutant(NamedTuple):
@@ -136,9 +133,12 @@ def build(mutant: Mutant, work: Path) -> bool:
 
 
 def killed_by(work: Path, changed: str = "") -> str | None:
-    """The first stage that fails, or None."""
-    for name in sorted(STAGES, key=lambda stage: stage != OWN.get(changed)):
-        files, _, chosen = STAGES[name].partition(" -k ")
+    """The first stage that fails, or None; the tests named after the file come first."""
+    own = sorted(ROOT.glob(f"tests/test_{Path(changed).stem.rstrip('s')}*.py")) if changed else []
+    names = " ".join(str(each.relative_to(ROOT)) for each in own)
+    stages = {"own tests": f"{names} -k {ELSEWHERE}"} if own else {}
+    for name, arguments in (stages | STAGES).items():
+        files, _, chosen = arguments.partition(" -k ")
         options = ["-k", chosen] if chosen else []
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "no:xdist", "-p", "no:benchmark", *files.split(), *options]

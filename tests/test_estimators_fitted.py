@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from scipy import special
 
-from mialeak.estimators import influence_of, least_squares_influence, logistic_influence
+from mialeak.estimators import (
+    influence_of,
+    least_squares_influence,
+    logistic_influence,
+    mean_influence,
+    quantile_influence,
+    variance_influence,
+    z_estimator,
+)
 
 linear_model = pytest.importorskip("sklearn.linear_model")
 load_breast_cancer = pytest.importorskip("sklearn.datasets").load_breast_cancer
@@ -378,6 +386,31 @@ class TestCopies:
             UserWarning, match="141 of 210 rows .* a person with 3 rows is 3 to 9 times"
         ):
             logistic_influence(X, y)
+
+    @pytest.mark.parametrize("copies", [2, 3])
+    def test_copies_among_the_rows_of_other_estimates_are_named(self, copies):
+        rng = np.random.default_rng(4)
+        rows = np.repeat(rng.normal(size=(30, 2)), copies, axis=0)
+        centre = rows.mean(axis=0)
+        calls = [
+            lambda: mean_influence(rows),
+            lambda: variance_influence(rows),
+            lambda: quantile_influence(rows + 1e-9 * rng.random(2)),
+            lambda: z_estimator(lambda x, t: x - t, lambda x, t: -np.eye(2), rows, centre),
+        ]
+        match = f" of {30 * copies} rows .* with {copies} rows is {copies} to {copies**2} times"
+        for call in calls:
+            with pytest.warns(UserWarning, match=match):
+                call()
+
+    def test_answers_that_agree_by_chance_are_not_named(self):
+        answers = np.random.default_rng(5).integers(0, 3, (400, 2)).astype(float)
+        for X in (answers, answers[:, :1], np.repeat([0.0, 1.0], 50), np.repeat(answers[:4], 6, 0)):
+            mean_influence(X)
+            centre = np.atleast_2d(X.T).mean(axis=1)
+            rows = X.reshape(len(X), -1)
+            width = centre.size
+            z_estimator(lambda x, t: x - t, lambda x, t, w=width: -np.eye(w), rows, centre)
 
     def test_rows_that_agree_by_chance_are_not_named(self):
         rng = np.random.default_rng(2)

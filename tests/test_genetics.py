@@ -133,6 +133,36 @@ def test_sites_of_another_kind_are_omitted_and_counted(tmp_path):
         mean_leakage(path)
 
 
+GVCF = [
+    ("1", 10, "rs1", "A", "G,<NON_REF>", "GT", ["0/0", "0/1", "1/1", "0/1"]),
+    ("1", 20, "rs2", "A", "<NON_REF>", "GT", ["0/0", "0/0", "0/0", "0/0"]),
+    ("1", 30, "rs3", "A", "<*>,T", "GT", ["0/0", "0/0", "0/0", "0/0"]),
+    ("1", 40, "rs4", "A", "G,<NON_REF>", "GT", ["0/0", "0/2", "1/1", "0/1"]),
+    ("1", 50, "rs5", "A", "*", "GT", ["0/0", "0/1", "1/1", "0/1"]),
+    ("chrX_KI270880v1_alt", 60, "rs6", "A", "C", "GT", ["0/0", "0/1", "1/1", "0/1"]),
+]
+
+
+def test_alleles_that_stand_for_none_are_none(tmp_path):
+    """A site of gVCF has its alternate allele; a block of the reference is no monomorphic site."""
+    table = read_table(write_vcf(tmp_path / "g.vcf", "abcd", GVCF))
+    assert list(table) == ["sample", "rs1", "rs3"]
+    assert table["rs1"].tolist() == [0, 1, 2, 1]
+    assert (table.sites["rs1"].counted, table.sites["rs3"].counted) == ("G", "T")
+    (omitted, _) = table.notes
+    assert "2 used, 4 omitted (1 without an alternate allele, 1 with genotypes of an al" in omitted
+    assert "1 of a deletion (*) alone, 1 on X, Y or the mitochondrion" in omitted
+    path = write_vcf(tmp_path / "same.vcf", "abcd", GVCF[1:4])
+    with pytest.raises(ValueError, match=r"at which its people differ.*1 without an alternate"):
+        mean_leakage(path)
+
+
+def test_dosages_beside_genotypes_are_named_as_unused(tmp_path):
+    lines = [(*LINES[0][:5], "GT:DS", [f"{call}:0.4" for call in LINES[0][-1]])]
+    (note,) = read_table(write_vcf(tmp_path / "d.vcf", "abcd", lines)).notes
+    assert note.startswith("Dosages (DS) of 1 sites are not used: counts are those of the genotyp")
+
+
 def test_missing_genotypes_of_plink_are_missing(tmp_path):
     counts = np.array([[0, 1, np.nan], [2, 1, 1], [0, 0, 2], [1, 2, 1]])
     properties = {"chromosome": ["1", "23", "3"], "sid": ["a", "b", "."], "bp_position": [1, 2, 3]}

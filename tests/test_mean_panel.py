@@ -6,6 +6,8 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -201,6 +203,30 @@ def test_people_of_both_files_and_another_population_are_noticed(tmp_path, table
     assert any("of another population than the table" in each for each in report.cautions)
 
 
+def test_the_table_itself_as_a_panel_has_a_caution(tmp_path, table):
+    """Its frequencies, or its people with other names: both hide what the release gives away."""
+    (caution,) = mean_leakage(table, panel=write_afreq(tmp_path / "own.afreq", IN)).cautions
+    assert caution.startswith("The panel seems to be the table itself")
+    assert not mean_leakage(table, panel=write_afreq(tmp_path / "p.afreq", OUT)).cautions
+    rows = {k: COUNTS[IN, k] for k in range(SNPS)}
+    for people, copies in ((np.append(OUT, IN[:40]), 40), (OUT, 0)):
+        cautions = mean_leakage(rows, panel={k: COUNTS[people, k] for k in rows}).cautions
+        assert len(cautions) == (copies > 0)
+        if copies:
+            assert cautions[0].startswith(f"{copies} of {len(IN)} rows equal a row of the panel")
+
+
+def test_columns_that_count_the_other_allele_in_a_panel_are_named():
+    rows = {f"s{k}": COUNTS[IN, k] for k in range(SNPS)}
+    other = {f"s{k}": COUNTS[OUT, k] for k in range(SNPS)}
+    far = [name for name in rows if abs(other[name].mean() - 1.0) > 0.5]
+    swapped = {name: 2 - v if name in far[:2] else v for name, v in other.items()}
+    (caution,) = mean_leakage(rows, panel=swapped).cautions
+    assert caution.startswith(f"Column {far[0]!r}, {far[1]!r} seems to count the other allele")
+    with pytest.raises(ValueError, match="panel must count the same alleles as the table"):
+        mean_leakage(rows, panel={name: 2 - v for name, v in other.items()})
+
+
 def test_a_table_of_numbers_has_a_panel_by_the_names_of_its_columns():
     rng = np.random.default_rng(3)
     table, other = rng.normal(size=(2, 50, 2))
@@ -235,6 +261,26 @@ def test_bad_frequencies_are_refused_with_the_place_named(tmp_path, table, line,
     (tmp_path / "p.afreq").write_text("CHR SNP A1\n")
     with pytest.raises(ValueError, match="its header lacks #CHROM, ID"):
         mean_leakage(table, panel=tmp_path / "p.afreq")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cohort.afreq", ["it holds frequencies of sites", "mean_tradeoff(target, mean=2*p"]),
+        ("cohort.frq", ["Convert it first: take the genotypes", ".afreq) are taken as panel"]),
+        ("cohort.gcount", ["Convert it first: take the genotypes"]),
+        ("cohort.pgen", ["plink2 --pfile NAME --make-bed"]),
+        ("cohort.bcf", ["bcftools view FILE -Oz"]),
+    ],
+)
+def test_a_file_of_sites_or_of_another_format_is_refused_with_the_cure(
+    tmp_path, capsys, name, words
+):
+    (tmp_path / name).write_text("#CHROM\tID\tREF\tALT\tALT_FREQS\tOBS_CT\n1\trs\tA\tC\t.1\t9\n")
+    assert main(["mean", str(tmp_path / name)]) == 1
+    error = " ".join(capsys.readouterr().err.split())
+    for each in words:
+        assert each in error
 
 
 def test_the_shell_takes_a_panel_of_people_or_frequencies(tmp_path, table, capsys):
@@ -283,10 +329,33 @@ def test_each_group_is_judged_within_itself(tmp_path, capsys):
     assert [each["average"] for each in same] == [each["average"] for each in content["groups"]]
 
 
+def test_groups_of_any_table_are_those_of_the_shell(tmp_path):
+    """By a column, or by a table of samples in another order, of a dict, a frame and a file."""
+    rows = np.flatnonzero(np.isin(DATA.columns["superpopulation"], ["EUR", "EAS"]))[::3]
+    groups = DATA.columns["superpopulation"][rows]
+    table = {"sample": NAMES[rows].tolist(), "g": groups.tolist()}
+    table |= {f"s{k}": COUNTS[rows, k] for k in range(SNPS)}
+    samples = {"sample": NAMES[rows[::-1]], "g": groups[::-1]}
+    without = {name: values for name, values in table.items() if name != "g"}
+    raw = write_raw(tmp_path / "t.raw", rows)
+    cases = [(table, None), (pd.DataFrame(table), None), (pa.table(table), None)]
+    cases += [(without, samples), (pd.DataFrame(without), pa.table(samples)), (raw, samples)]
+    for each, beside in cases:
+        report = mean_leakage(each, by="g", samples=beside)
+        assert list(report.reports) == ["EAS", "EUR"]
+        for group, part in report.reports.items():
+            members = COUNTS[rows[groups == group]]
+            truth = mean_leakage(dict(enumerate(members.T)))
+            np.testing.assert_array_equal(part.scores, truth.scores)
+        assert report.highest == max(part.highest for part in report.reports.values())
+        assert len(report.to_frame()) == 2
+    assert "for each of 2 groups of g leaks" in " ".join(str(report).split())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--samples", "FEW"], "--samples takes --by"),
+        (["--samples", "FEW"], "--samples must come with by"),
         (["--by", "group", "--samples", "FEW"], "must have each person of the table; 1 are absent"),
         (["--by", "group", "--samples", "TWICE"], "must name each person once; 'p0' occurs twice"),
         (["--by", "group", "--samples", "SMALL"], "groups of at least 3 rows; 'b' has 1"),

@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from mialeak import mean_leakage
 from mialeak._numerics import distances
 from mialeak.datasets import load_genotypes
 from mialeak.means import _margins, leakage_score, margin_leakage_scores
@@ -392,3 +393,71 @@ def test_row_scores_do_not_depend_on_the_unit_of_a_column(structure, unit):
         )
         usual = row_leakage_scores(table, structure=structure, release_noise_cov=[1.0, 0.5, 0.0])
         np.testing.assert_allclose(found, usual, rtol=1e-12)
+
+
+def test_a_report_on_genotypes_takes_few_bytes_an_entry():
+    """Those of the table, its codes and its matrix are one each; a float would be eight."""
+    rng = np.random.default_rng(5)
+    table = {f"{k}": rng.binomial(2, 0.1 + k / 2000, 5000).astype(np.int8) for k in range(1000)}
+    mean_leakage({"a": [0, 1, 2, 1], "b": [2, 1, 1, 0]}).to_dict()  # imports
+    tracemalloc.start()
+    try:
+        report = mean_leakage(table, structure="diagonal")
+        assert report.noise_needed(0.05)["riskiest"] > 0.0
+        assert report.cautions == ()
+        report.to_dict()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 6 * 5000 * len(table)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("shift", [0, -1, 125, 126])
+def test_small_integers_are_judged_as_other_numbers_are(noise, shift):
+    """By terms of each integer, as bytes, and beyond; for rows that are alone in a value too."""
+    counts = np.random.default_rng(6).binomial(2, 0.1, (90, 40)) + shift
+    counts[3, 5] = -5
+    whole = mean_leakage(dict(enumerate(counts.T)), structure="diagonal", noise_std=noise)
+    halves = counts.astype(float)
+    halves[:, 0] += 0.5  # the mean of the column and its values move by the same half
+    same = mean_leakage(dict(enumerate(halves.T)), structure="diagonal", noise_std=noise)
+    np.testing.assert_allclose(whole.scores, same.scores, rtol=1e-12)
+    values = counts - counts.mean(axis=0)
+    scatter = (values**2).sum(axis=0)
+    others = (scatter - 90 / 89 * values**2) / 88 + 90 * noise**2 * scatter / 90
+    moving = scatter > 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = 90 / 89**2 * values**2 / others
+    expected = np.where(moving & (values != 0.0), each, 0.0).sum(axis=1)
+    finite = np.isfinite(whole.scores)
+    assert finite.all() or noise == 0.0
+    np.testing.assert_allclose(whole.scores[finite], expected[finite], rtol=1e-9)
+
+
+@pytest.mark.parametrize("extreme", [127, -128, 128, 300, 2**53, -1e9, 0.5])
+def test_no_number_is_cut_to_a_byte(extreme):
+    values = np.array([extreme, 1, 2, 0, 1, 2])
+    report = mean_leakage({"a": values, "b": np.array([0, 1, 2, 1, 0, 1])}, structure="diagonal")
+    column = report.to_dict()["columns"][0]
+    assert column["mean"] == pytest.approx(np.mean(values.astype(float)), rel=1e-14)
+    assert report.scores[0] > report.scores[2] or extreme == 0.5
+    with pytest.raises(ValueError, match="column 'a' must fit a float64 exactly"):
+        mean_leakage({"a": np.array([-(2**63), 1, 2])})  # minus this number is this number
+
+
+def test_names_of_columns_are_compared_a_few_times_each():
+    """A list of names, searched for each of them, takes most of the time from 10,000 sites on."""
+    compared = 0
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    counts = np.random.default_rng(8).binomial(2, 0.3, (600, 50))
+    mean_leakage({Name(f"s{k}"): each for k, each in enumerate(counts)})
+    assert compared < 20 * len(counts)

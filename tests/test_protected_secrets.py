@@ -18,6 +18,7 @@ from mialeak.mechanisms import (
     DiscreteGaussian,
     Geometric,
     Pipeline,
+    Pram,
     RandomRound,
     Round,
     Suppress,
@@ -216,6 +217,30 @@ def test_a_simulated_attacker_is_right_as_often():
     error = per_draw.std() / np.sqrt(draws)
     (exact,) = secret_of(table.tolist(), protection).protected
     assert abs(per_draw.mean() - exact.lower) < 4 * error + 1e-3
+
+
+@pytest.mark.parametrize("keep", [0.4, 0.7, 1.0])
+def test_moved_rows_have_a_range_that_holds_the_simulated_guess(keep):
+    """The commonest secret among the shown rows of the person's own known value."""
+    rng = np.random.default_rng(8)
+    counts = np.array([[90, 70, 75], [66, 160, 80]])
+    cells = [(f"q{q}", f"s{s}") for q, s in product(range(2), range(3))]
+    matrix = np.full((6, 6), (1.0 - keep) / 5.0)
+    np.fill_diagonal(matrix, keep)
+    table = {name: np.repeat([cell[k] for cell in cells], counts.ravel())
+             for k, name in enumerate(("q", "s"))}  # fmt: skip
+    report = table_leakage(table, secret="s", protect=Pram(matrix, by=cells))
+    (guessed,) = report.secret.protected
+    assert guessed.kind == "bound"
+    assert (guessed.lower, guessed.upper) == (230 / 541, 250 / 541)
+    rights = []
+    for _ in range(400):
+        moved = sum(rng.multinomial(c, row) for c, row in zip(counts.ravel(), matrix, strict=True))
+        best = moved.reshape(2, 3).argmax(axis=1)
+        rights.append((counts[0, best[0]] + counts[1, best[1]]) / 541)
+    assert np.mean(rights) <= guessed.upper + 1e-12
+    if keep > 0.5:
+        assert np.mean(rights) >= guessed.lower
 
 
 def test_adult_and_the_shell(capsys):

@@ -35,6 +35,7 @@ from wrong_genotypes import (
     TABLE,
 )
 from wrong_inputs import MEANS
+from wrong_layouts import LARGE_CALLS, LAYOUTS
 from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
@@ -51,7 +52,8 @@ LONGEST = 600
 #: How the answer begins, after the cautions.
 ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
 
-LINES = TABLES + COUNTS + MEANS + AUDITS + PLANS
+IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS
+LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
@@ -84,7 +86,9 @@ def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsy
         assert words in before
 
 
-@pytest.mark.parametrize("case", TABLE_CALLS + CALLS + GENETICS, ids=lambda case: case.title)
+@pytest.mark.parametrize(
+    "case", TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS, ids=lambda case: case.title
+)
 def test_a_wrong_call_is_refused_or_cautioned(case):
     if case.cautioned:
         message = " ".join(case.call().cautions)
@@ -277,6 +281,29 @@ def test_tables_of_people_hold_no_totals_and_are_no_cells(rows):
         words += table_leakage(counted, counts="n").cautions
         for word in ("sums of others", "sum to what", "holds others", "No two rows", "of a count"):
             assert not any(word in each for each in words), (pair, words)
+
+
+def test_designs_and_years_of_other_people_are_taken():
+    """Blocks of which each has as many of a treatment, and samples of other people each year."""
+    blocks = [(f"block {k}", arm) for k in range(60) for arm in ("A", "B", "C", *["none"] * 2)]
+    designs = [pd.DataFrame(blocks, columns=["block", "arm"])]
+    designs += [
+        pd.DataFrame([(a, b) for a in one for b in other] * 25, columns=["a", "b"])
+        for one, other in (("pq", "rs"), ("pqr", "uvw"), ("pqr", "uv"))
+    ]
+    rng = np.random.default_rng(29)
+    laws = {"age": (60, None), "sex": (2, [0.5, 0.5]), "town": (4, [0.4, 0.3, 0.2, 0.1])}
+    years = pd.DataFrame({key: rng.choice(k, 4000, p=law) for key, (k, law) in laws.items()})
+    designs += [years.assign(year=2018 + rng.integers(0, k, 4000)) for k in (2, 5)]
+    designs += [years.assign(wave=np.repeat(np.arange(4), 1000))]
+    for frame in designs:
+        words = table_leakage(frame).cautions
+        counted = (
+            frame.groupby(list(frame)).size().reset_index(name="n").sample(frac=1.0, random_state=1)
+        )
+        words += table_leakage(counted, counts="n").cautions
+        for word in ("sums of others", "too alike", "tables of"):
+            assert not any(word in each for each in words), (word, words)
 
 
 def test_matrices_that_may_be_covariances_are_taken():

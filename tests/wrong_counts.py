@@ -389,7 +389,7 @@ COUNTS = [
             ["--counts must be the column of counts", "not that of shares, means or amounts"],
             {"t.csv": csv(["sex", name], ["f", "m"], [52, 48])},
         )
-        for name in ("pct", "Share_of_sex", "%", "mean_age", "Turnover_EUR", "hours")
+        for name in ("pct", "Share_of_sex", "%", "mean_age", "Turnover_EUR", "PY", "Personenjahre")
     ),
     Shell(
         "a column of flags, most of them empty, with the rows without one dropped",

@@ -40,6 +40,7 @@ STRANDS = np.random.default_rng(2).binomial(
     1, np.repeat(np.random.default_rng(3).uniform(0.1, 0.9, 20), 2), (300, 40)
 )
 BRED = STRANDS[:, ::2] + STRANDS[:, 1::2]
+SITES = np.random.default_rng(5).uniform(0.01, 0.5, 600)
 UNREAD = np.random.default_rng(4).random((300, 40)) < 0.02
 #: Heights, weights, and markers of 300 persons: their means and correlations.
 MEASURED = np.random.default_rng(0).normal(size=(300, 4)) @ (
@@ -305,6 +306,34 @@ GENETICS = [
     *(
         Call(title, lambda table=table: mean_leakage(table), says, cautioned=True)
         for title, table, says in (
+            (
+                "5 for a missing genotype, in more than 5 % of a column",
+                {
+                    str(k): np.where(np.arange(300) % (50 - 2 * k), v, 5)
+                    for k, v in enumerate(BRED.T)
+                },
+                ["'5' is counted as a value like 0, 1 and 2", "pass missing=['5']"],
+            ),
+            (
+                "3 for a missing genotype in 8 % of the rows of each site",
+                {f"rs1{k}": np.where(np.arange(300) % 12, v, 3) for k, v in enumerate(BRED.T)},
+                ["'3' is counted as a value like 0, 1 and 2", "pass missing=['3']"],
+            ),
+            (
+                "haplotypes without names",
+                {f"rs1{k}": each for k, each in enumerate(STRANDS[:, ::2].T)},
+                ["hold 0 and 1 alone", "add the two of each person"],
+            ),
+            (
+                "counts of an allele in groups",
+                {f"rs1{k}": each for k, each in enumerate(BRED.reshape(30, 10, 20).sum(1).T)},
+                ["seems to hold counts of an allele in groups", "mean=2*p"],
+            ),
+            (
+                "few persons as columns, many sites as rows",
+                dict(enumerate(np.random.default_rng(3).binomial(2, SITES, (30, 600)))),
+                ["The 600 rows differ as sites do, and the 30 columns as persons do"],
+            ),
             (
                 "two columns of bits for each site",
                 {f"{k // 2}_{1 + k % 2}": each for k, each in enumerate(STRANDS.T)},

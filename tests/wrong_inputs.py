@@ -2,8 +2,8 @@
 
 A case is data: what someone has (files by name), what that person types or calls, and the words
 that must come back.  :mod:`test_wrong_inputs` runs all cases; those on tables are in
-:mod:`wrong_tables` and :mod:`wrong_counts`, on audits in :mod:`wrong_audits`, calls in Python in
-:mod:`wrong_calls`.
+:mod:`wrong_tables`, :mod:`wrong_counts` and :mod:`wrong_layouts`, on audits in :mod:`wrong_audits`,
+calls in Python in :mod:`wrong_calls`.
 """
 
 from __future__ import annotations
@@ -340,5 +340,12 @@ MEANS = [
         "mean t.csv",
         ["it has one for each variant, by column 'gene' ('G0')"],
         {"t.csv": csv(["gene", "carriers"], [f"G{k}" for k in range(30)], range(30))},
+    ),
+    Shell(
+        "fifteen incomes, each three times",
+        "mean t.csv",
+        ["Each of 15 different rows occurs 3 times", "15 rows leak more than 45"],
+        {"t.csv": csv(["income"], [20_011 + 1_313 * (k % 15) ** 2 for k in range(45)])},
+        cautioned=True,
     ),
 ]

@@ -7,7 +7,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, all_finite, as_floats, first_index, invalid, require
+from mialeak._arrays import (
+    FloatArray,
+    Numbers,
+    all_finite,
+    as_floats,
+    first_index,
+    invalid,
+    require,
+)
 from mialeak._blocks import block_rows, row_blocks
 from mialeak._numerics.whitening import Diagonal, Outside, Whitening
 
@@ -89,7 +97,7 @@ def inner_products(
     return shaped[()]
 
 
-def kernel_blocks(flat: FloatArray, *, matrix: bool = True) -> Iterator[slice]:
+def kernel_blocks(flat: Numbers, *, matrix: bool = True) -> Iterator[slice]:
     """Blocks of rows that fit the cache, or that are large enough for matrix kernels."""
     rows, columns = flat.shape
     return row_blocks(rows, columns, elements=_elements(columns, matrix))

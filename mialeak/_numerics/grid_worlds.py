@@ -89,7 +89,7 @@ class GridWorlds:
         """Record the relative width of bounds, and refuse a value between wide ones."""
         width = np.where(high > 0.0, (high - low) / np.where(high > 0.0, high, 1.0), 0.0)
         place, worst = int(np.argmax(width)), float(np.max(width, initial=0.0))
-        if worst > _REFUSED:
+        if not worst <= _REFUSED:
             ends = f"{low.flat[place]:.3g} and {high.flat[place]:.3g}"
             why = (
                 "its likelihood ratio is nearly discrete, or of a wide range: a grid of "
@@ -114,21 +114,28 @@ class GridWorlds:
         The saddle is no good tilt where the tail of l is heavier than an exponential one.
         """
         x, sign = (epsilon, 1.0) if direction == "in" else (-epsilon, -1.0)
-        if (self._loss.support[direction == "in"] - x) * sign <= _SAME * (1.0 + abs(x)):
+        if (self._loss.support[direction == "in"] - x) * sign <= _SAME * abs(x):
             return 0.0, 0.0, 0.0
         grid = self._grid_at(x, direction)
-        low, value, high = self._bounds(grid, x, direction)
+        low, value, high = self._shown(grid, x, direction)
         width, edge = high - low, 1.0 if direction == "in" else 0.0
         for share in (0.0, 0.3, 0.7):
             plain = grid.spread <= _HEAVY * self._loss.local(edge)[2]
             if plain or width <= _WIDE * high or grid.theta == edge:
                 break
             other = self._grid_with(edge + share * (grid.theta - edge))
-            least, middle, most = self._bounds(other, x, direction)
+            least, middle, most = self._shown(other, x, direction)
             if most - least < width:
                 width, value = most - least, middle
             low, high = max(low, least), min(high, most)
         return low, min(max(value, low), high), high
+
+    def _shown(self, grid: Grid, x: float, direction: str) -> tuple[float, float, float]:
+        """The bounds and the value of one grid; 0 and 1 where float64 does not hold them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            ends = self._bounds(grid, x, direction)
+        held = np.isfinite(ends).all() and 0.0 <= ends[0] <= ends[1] <= ends[2]
+        return ends if held else (0.0, 0.0, 1.0)
 
     def _bounds(self, grid: Grid, x: float, direction: str) -> tuple[float, float, float]:
         sign = 1.0 if direction == "in" else -1.0
@@ -229,6 +236,8 @@ class GridWorlds:
                 low, step = max(low - step, 0.0), 2.0 * step
                 f_low = excess(low)
             if f_low >= 0.0:
+                if which == 1:
+                    self.finite_delta(np.zeros(()), direction)
                 return 0.0
         else:
             f_low = excess(low)
@@ -467,7 +476,11 @@ class GridWorlds:
         return edge + sign * low
 
     def _make(self, theta: float) -> Grid:
-        grid = grid_of(self._loss, theta, self._size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            grid = grid_of(self._loss, theta, self._size)
+        if not np.isfinite(grid.upper).all():
+            why = f"float64 does not hold its law at theta = {theta:.3g}"
+            unsupported("The grid", "of the ratio", why, error=ArithmeticError)
         self._grids = (*self._grids[1 - _KEPT :], grid)
         kept = [each.theta for each in self._grids]
         self._tables = {key: each for key, each in self._tables.items() if key[0] in kept}

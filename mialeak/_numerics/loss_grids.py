@@ -15,11 +15,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import signal, special
+import numpy.typing as npt
+from scipy import fft as scipy_fft, signal
 
 from mialeak._arrays import FloatArray, unsupported
 from mialeak._numerics.lattice import lattice_steps
-from mialeak._numerics.losses import ComposedLoss
+from mialeak._numerics.losses import ComposedLoss, Points
 
 __all__ = [
     "EXPONENTS",
@@ -30,6 +31,8 @@ __all__ = [
     "sums_beyond",
 ]
 
+IndexArray = npt.NDArray[np.int64]
+
 #: Probabilities below e^-_DEEP of the tilted law are omitted, and counted.
 _DEEP = 46.0
 #: A point so near to a node, in steps, is moved to it: below the rounding of its ratio.
@@ -39,10 +42,13 @@ _ON_NODE = 1e-9
 EXPONENTS = np.geomspace(0.01, 200.0, 18)
 #: Lattices of atoms with at most so many different ratios are aligned with the grid.
 _MOST_RATIOS = 64
-#: Laws with fewer nodes than this are convolved directly: several for one Fourier transform.
-_SHORT = 1 << 11
+#: Laws of at most so many nodes are convolved directly, and up to the second in pairs: several for
+#: one Fourier transform of the size of the grid.
+_SHORT, _LONG = 1 << 11, 1 << 15
 #: Nodes of which it is computed what they pay; the later ones pay less than the bound there.
 _PAYING = 1 << 14
+#: Points that are split at once.
+_AT_ONCE = 1 << 17
 _EPS = 2.0**-52
 
 
@@ -79,44 +85,33 @@ def grid_of(loss: ComposedLoss, theta: float, size: int) -> Grid:
     ends, rates = _range(loss, theta, log_mass, mean, spread)
     step = _aligned(loss, (ends[1] - ends[0]) / (0.9 * size))
     first = int(np.floor(ends[0] / step)) - size // 50
-    variance = missing = moved = 0.0
-    tails = np.zeros(2)
-    releases, reach = 0, np.zeros(2)  # the smallest and the largest sum, in steps
-    laws: list[_Law] = []
-    for part, m in loss.parts:
-        log_p, ratio = part.points(theta, partial(_cuts, step))
-        log_mass_of, mean_of, _ = part.local(theta)
-        split = _split(log_p + theta * ratio - log_mass_of, ratio, theta, step)
-        centre = int(np.rint(mean_of / step))
-        laws.append(_Law(split.masses, split.first - centre, centre, m))
-        releases += m
-        reach += m * np.array([split.first, split.first + split.masses[0].size - 1])
-        missing += m * split.missing
-        variance += m * split.variance
-        nodes = (split.first + np.arange(split.masses[0].size)) * step
-        shifted = nodes - mean_of
-        moved += m * split.moved
-        grown = np.multiply.outer([-rates[0], rates[1]], shifted)
-        tails += m * special.logsumexp(grown, axis=1, b=split.masses[0])
+    split = _split_all(loss, theta, step, rates)
+    times = np.array([m for _, m in loss.parts], np.float64)
+    releases = float(times.sum())
+    variance, missing = float(times @ split.variance), float(times @ split.missing)
+    # The smallest and the largest sum, in steps.
+    reach = times @ split.first, times @ (split.first + split.count - 1)
+    tails = times @ split.tails
+    fft = 4.0 * _EPS * np.log2(size)
     spectra = np.ones((2, size // 2 + 1), np.complex128)
     doubt, size_of = np.zeros(size // 2 + 1), np.ones(size // 2 + 1)
-    offset = 0
-    for law in _fewer(laws):
-        pair = [_centred(masses, law.first, size) for masses in law.masses]
-        waves = np.fft.rfft(np.array(pair))
+    offset, noise = 0, 0.0
+    for law in _fewer(split.laws(loss), fft):
+        waves = scipy_fft.rfft(_centred(law.masses, law.first, size))
         modulus = np.abs(waves[0])
         doubt += law.times / np.maximum(modulus, 1e-300)
         size_of *= _raised(modulus, law.times)
         spectra *= _raised(waves, law.times)
         offset += law.times * law.centre
-    upper, value = np.roll(np.fft.irfft(spectra, size), offset - first, axis=1)
+        noise += law.times * law.noise
+    upper, value = np.roll(scipy_fft.irfft(spectra, size), offset - first, axis=1)
     window = np.array([mean - first * step, (first + size) * step - mean])
     outside = np.array([reach[0] < first, reach[1] >= first + size])
-    missing += float(np.exp(np.minimum(tails - rates * window, 0.0))[outside].sum()) + 2.0 * moved
-    fft = 4.0 * _EPS * np.log2(size)
-    share = np.minimum(doubt * size_of, float(releases))
+    missing += float(np.exp(np.minimum(tails - rates * window, 0.0))[outside].sum())
+    missing += 2.0 * float(times @ split.moved)
+    share = np.minimum(doubt * size_of, releases)
     # By Parseval's identity, for both halves of the spectrum.
-    noise = fft * float(np.sqrt(2.0 * np.sum((share + size_of) ** 2) / size))
+    noise += fft * float(np.sqrt(2.0 * np.sum((share + size_of) ** 2) / size))
     upper = upper * (1.0 + 16.0 * _EPS * np.sqrt(releases))
     return Grid(theta, mean, spread, log_mass, step, first, upper, value, variance, noise, missing)
 
@@ -124,35 +119,53 @@ def grid_of(loss: ComposedLoss, theta: float, size: int) -> Grid:
 class _Law(NamedTuple):
     """Masses on consecutive nodes from `first` on, relative to `centre`, a number of times."""
 
-    masses: tuple[FloatArray, FloatArray]
+    masses: FloatArray  # of the upper law and of the value, (2, nodes)
     first: int
     centre: int
     times: int
+    noise: float = 0.0  # bound on the root of the sum of squares of the errors of the upper law
 
 
-def _fewer(laws: list[_Law]) -> list[_Law]:
-    """The same sum of fewer laws: short ones are convolved without a transform."""
-    short = [law for law in laws if law.times * (law.masses[0].size - 1) < _SHORT]
-    if len(short) < 2:
-        return laws
-    kept = [law for law in laws if law.times * (law.masses[0].size - 1) >= _SHORT]
+def _fewer(laws: list[_Law], fft: float) -> list[_Law]:
+    """The same sum of fewer laws: the shorter ones are convolved in pairs.
+
+    Short ones without a transform, whose error is relative.  With one the error of a product of two
+    is, by Parseval's identity, at most `fft` times the norms of the two and of their product.
+    """
     queue = [
-        (law.masses[0].size, order, law._replace(times=1))
-        for order, law in enumerate(short)
+        (law.masses.shape[1], order, law._replace(times=1))
+        for order, law in enumerate(laws)
+        if law.times * (law.masses.shape[1] - 1) < _LONG
         for _ in range(law.times)
     ]
+    if len(queue) < 2:
+        return laws
+    kept = [law for law in laws if law.times * (law.masses.shape[1] - 1) >= _LONG]
     heapq.heapify(queue)
     while len(queue) > 1:
         _, order, one = heapq.heappop(queue)
         _, _, other = heapq.heappop(queue)
-        pairs = zip(one.masses, other.masses, strict=True)
-        upper, value = (np.convolve(a, b) for a, b in pairs)
-        both = _Law((upper, value), one.first + other.first, one.centre + other.centre, 1)
-        if upper.size > _SHORT:
+        masses, error = _product(one.masses, other.masses, fft)
+        error += one.noise + other.noise
+        first, centre = one.first + other.first, one.centre + other.centre
+        both = _Law(masses, first, centre, 1, error)
+        if masses.shape[1] > _LONG:
             kept.append(both)
         else:
-            heapq.heappush(queue, (upper.size, order, both))
+            heapq.heappush(queue, (masses.shape[1], order, both))
     return kept + [law for _, _, law in queue]
+
+
+def _product(one: FloatArray, other: FloatArray, fft: float) -> tuple[FloatArray, float]:
+    """Two laws convolved, and a bound on the root of the sum of squares of the upper's errors."""
+    count = one.shape[1] + other.shape[1] - 1
+    if count <= _SHORT:
+        return np.array([np.convolve(a, b) for a, b in zip(one, other, strict=True)]), 0.0
+    size = scipy_fft.next_fast_len(count, real=True)
+    waves = scipy_fft.rfft(one, size) * scipy_fft.rfft(other, size)
+    both = scipy_fft.irfft(waves, size)[:, :count]
+    norms = sum(float(np.sqrt(each[0] @ each[0])) for each in (one, other, both))
+    return both, fft * norms
 
 
 def _raised(values: Any, times: int) -> Any:
@@ -182,7 +195,11 @@ def _range(
             if reach < away[side]:
                 away[side], rates[side] = reach, rate
     low, high = loss.support
-    return np.array([max(mean - away[0], low), min(mean + away[1], high)]), rates
+    ends = np.array([max(mean - away[0], low), min(mean + away[1], high)])
+    if not np.isfinite(ends).all():
+        why = "no moment of float64 shows how far it reaches"
+        unsupported("The grid", "of the ratio", why, error=ArithmeticError)
+    return ends, rates
 
 
 def _aligned(loss: ComposedLoss, step: float) -> float:
@@ -200,40 +217,101 @@ def _aligned(loss: ComposedLoss, step: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Split:
-    """Masses on consecutive nodes, of the upper law and of the value, that sum to about 1."""
+class _Splits:
+    """Masses on consecutive nodes of many laws, one after the other, that sum to about 1 each."""
 
-    first: int
-    masses: tuple[FloatArray, FloatArray]
-    variance: float
-    missing: float
-    moved: float  # largest distance of a point from the node it is moved to
+    first: IndexArray  # node of each law
+    count: IndexArray
+    masses: FloatArray  # of the upper law and of the value, (2, all nodes)
+    mean: FloatArray
+    variance: FloatArray
+    missing: FloatArray
+    moved: FloatArray  # largest distance of a point from the node it is moved to
+    tails: FloatArray  # log moments of the upper law around its mean, (laws, 2)
+    step: float
+
+    def laws(self, loss: ComposedLoss) -> list[_Law]:
+        centre = np.rint(self.mean / self.step).astype(np.int64)
+        ends = np.cumsum(self.count)[:-1]
+        pieces = np.split(self.masses, ends, axis=1)
+        starts = zip((self.first - centre).tolist(), centre.tolist(), strict=True)
+        both = zip(loss.parts, pieces, starts, strict=True)
+        return [_Law(masses, *start, m) for (_, m), masses, start in both]
 
 
-def _split(log_weight: FloatArray, ratio: FloatArray, theta: float, step: float) -> _Split:
-    kept = log_weight >= log_weight.max() - _DEEP
-    missing = float(np.exp(log_weight[~kept]).sum()) + float(np.exp(-_DEEP))
-    weight, place = np.exp(log_weight[kept]), ratio[kept] / step
+def _split_all(loss: ComposedLoss, theta: float, step: float, rates: FloatArray) -> _Splits:
+    """The tilted laws of all parts, split between the nodes: some parts at once."""
+    cuts = partial(_cuts, step)
+    made: list[_Splits] = []
+    points: list[Points] = []
+    held = 0
+    for place, (part, _) in enumerate(loss.parts):
+        points.append(part.points(theta, cuts))
+        held += points[-1][0].size
+        if held > _AT_ONCE or place + 1 == len(loss.parts):
+            made.append(_split(points, theta, step, rates))
+            points, held = [], 0
+    names = ("first", "count", "mean", "variance", "missing", "moved", "tails")
+    joined = {name: np.concatenate([getattr(each, name) for each in made]) for name in names}
+    masses = np.concatenate([each.masses for each in made], axis=1)
+    return _Splits(masses=masses, step=step, **joined)
+
+
+def _split(points: list[Points], theta: float, step: float, rates: FloatArray) -> _Splits:
+    """Each law, tilted and of the sum 1, on nodes."""
+    sizes = np.array([ratio.size for _, ratio in points])
+    starts, law = np.cumsum(sizes) - sizes, np.repeat(np.arange(sizes.size), sizes)
+    ratio = np.concatenate([each for _, each in points])
+    log_weight = np.concatenate([log_p for log_p, _ in points]) + theta * ratio
+    log_weight -= np.maximum.reduceat(log_weight, starts)[law]
+    weight = np.exp(log_weight)
+    total = np.add.reduceat(weight, starts)
+    weight /= total[law]
+    mean = np.add.reduceat(weight * ratio, starts)
+    kept = log_weight >= -_DEEP
+    missing = np.add.reduceat(np.where(kept, 0.0, weight), starts) + np.exp(-_DEEP)
+    weight, place, law = weight[kept], ratio[kept] / step, law[kept]
+    starts = np.searchsorted(law, np.arange(sizes.size))
     below = np.floor(place)
     share = place - below
     above = share > 1.0 - _ON_NODE
     below[above] += 1.0
     on_node = above | (share < _ON_NODE)
-    moved = step * float(np.max(np.abs(place - below), where=on_node, initial=0.0))
+    moved = step * np.maximum.reduceat(np.where(on_node, np.abs(place - below), 0.0), starts)
     share = np.where(on_node, 0.0, share)
-    between = bool((share > 0.0).any())
+    variance = np.where(np.maximum.reduceat(share, starts) > 0.0, 0.25 * step * step, 0.0)
     cell = below.astype(np.int64)
-    first = int(cell.min()) - 1
-    count, cell = int(cell.max()) - first + 4, cell - first
+    first = np.minimum.reduceat(cell, starts) - 1
+    count = np.maximum.reduceat(cell, starts) - first + 4
+    begin = np.cumsum(count) - count
+    cell += (begin - first)[law]
+    size = int(count.sum())
     up = np.expm1(share * step) / np.expm1(step)
     down = np.exp(share * step) * np.expm1((1.0 - share) * step) / np.expm1(step)
     lower_share = weight * down * np.exp(-theta * step * share)
-    upper = np.asarray(np.bincount(cell, lower_share, count), np.float64)
-    upper = upper + np.bincount(cell + 1, weight * up * np.exp(theta * step * (1.0 - share)), count)
-    value = np.zeros(count)
+    upper = np.asarray(np.bincount(cell, lower_share, size), np.float64)
+    upper += np.bincount(cell + 1, weight * up * np.exp(theta * step * (1.0 - share)), size)
+    value = np.zeros(size)
     for shift, part in enumerate(interpolation_weights(share)):
-        value += np.bincount(cell - 1 + shift, weight * part, count)
-    return _Split(first, (upper, value), 0.25 * step * step if between else 0.0, missing, moved)
+        value += np.bincount(cell - 1 + shift, weight * part, size)
+    node = np.arange(size) - np.repeat(begin - first, count)
+    away = node * step - np.repeat(mean, count)
+    tails = [
+        _log_moments(upper, sign * rate * away, begin, count)
+        for sign, rate in zip((-1.0, 1.0), rates.tolist(), strict=True)
+    ]
+    masses = np.array([upper, value])
+    ends = np.transpose(tails)
+    return _Splits(first, count, masses, mean, variance, missing, moved, ends, step)
+
+
+def _log_moments(
+    masses: FloatArray, exponent: FloatArray, begin: IndexArray, count: IndexArray
+) -> FloatArray:
+    """Log of the mean of e^exponent in each law."""
+    most = np.maximum.reduceat(exponent, begin)
+    grown = np.add.reduceat(masses * np.exp(exponent - np.repeat(most, count)), begin)
+    return np.asarray(most + np.log(grown))
 
 
 def interpolation_weights(u: FloatArray) -> FloatArray:
@@ -255,12 +333,16 @@ def _cuts(step: float, low: float, high: float) -> FloatArray:
 
 def _centred(masses: FloatArray, first: int, size: int) -> FloatArray:
     """The masses on a circle of `size` nodes, the first at `first`."""
-    if masses.size > size:
-        why = f"one of its parts takes {masses.size} nodes of a grid of {size}"
+    count = masses.shape[1]
+    if count > size:
+        why = f"one of its parts takes {count} nodes of a grid of {size}"
         unsupported("The grid", "of these curves", why, error=ArithmeticError)
-    circle = np.zeros(size)
-    circle[: masses.size] = masses
-    return np.roll(circle, first)
+    circle = np.zeros((2, size))
+    start = first % size
+    fits = min(count, size - start)
+    circle[:, start : start + fits] = masses[:, :fits]
+    circle[:, : count - fits] = masses[:, fits:]
+    return circle
 
 
 def sums_beyond(grid: Grid, masses: FloatArray, direction: str) -> FloatArray:

@@ -333,8 +333,12 @@ class ComposedLoss:
         known = self._known.get(theta)
         if known is None:
             sums = np.zeros(3)
-            for part, m in self._merged:
-                sums += m * np.array(part.local(theta))
+            with np.errstate(over="ignore", invalid="ignore"):
+                for part, m in self._merged:
+                    sums += m * np.array(part.local(theta))
+            if not np.isfinite(sums).all():
+                why = f"float64 does not hold it at theta = {theta:.3g}"
+                unsupported("The moment function", "of this ratio", why, error=ArithmeticError)
             known = float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
             self._known[theta] = known
         return known

@@ -48,8 +48,9 @@ _MOST_POINTS, _MOST_WITHOUT_WAVES, _GRIDS = 1 << 14, 1 << 19, 8
 _ALIKE, _MOST_ALIKE = 2.0, 1 << 10
 #: Longest piece of a quadrature, as in :mod:`mialeak._numerics.losses`.
 _WIDEST = 0.25
-#: K below this is computed as log1p of a sum of small terms.
-_SMALL_K = 0.5
+#: K below this is computed as log1p of a sum of small terms, for each l apart where the part of
+#: the missed rows is above the second.
+_SMALL_K, _STEEP = 0.5, 1.0
 #: Frequencies, in units of one over the standard deviation, at which a smooth law is looked at for
 #: its largest modulus beyond a frequency.
 _PROBES = np.geomspace(1.0, 8.0, 33)
@@ -178,9 +179,16 @@ class SampledNormalLoss(Loss):
             gain = p @ np.where(gentle, np.expm1(np.where(gentle, tilt, 0.0)), 0.0)
             if not gentle.all():
                 gain += (np.exp(exponent[small][:, ~gentle]) - p[:, ~gentle]).sum(axis=1)
-            log_mass[small] = np.log1p(
-                np.exp(fall[small]) * gain + np.expm1(fall[small]) * p.sum(axis=1)
-            )
+            gain = np.exp(fall[small]) * gain + np.expm1(fall[small]) * p.sum(axis=1)
+            log_mass[small] = np.log1p(gain)
+            # Where the two nearly cancel, or overflow: e^(theta l) - 1 of each l.
+            for row in np.flatnonzero(small & (np.abs(fall) > _STEEP)):
+                whole = y - self._centre[row] - 0.5 * self.mu[row] ** 2
+                moves = theta * sampled(whole, float(self.rate[row]))
+                near, chance = np.abs(moves) < 1.0, np.exp(log_p[row])
+                gains = np.exp(log_p[row] + moves) - chance
+                gains[near] = chance[near] * np.expm1(moves[near])
+                log_mass[row] = np.log1p(gains.sum())
         weights = moved / total[:, None]
         return _Tilted(growth, weights, log_mass, weights @ growth)
 

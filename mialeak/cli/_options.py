@@ -20,16 +20,17 @@ __all__ = [
     "POSITIVE",
     "SHARE",
     "add_accept_cautions",
-    "add_baseline",
     "add_confidence",
     "add_exclude",
-    "add_limit",
+    "add_gate",
     "add_outputs",
     "add_rate",
     "add_show_rows",
     "add_table_options",
+    "add_target",
     "add_top",
     "counts_of_marks",
+    "group",
     "markers",
     "names",
     "number",
@@ -48,6 +49,9 @@ LEVEL: tuple[str, Holds] = ("be strictly between 0 and 1", lambda x: 0.0 < x < 1
 PART: tuple[str, Holds] = ("be above 0 and at most 1", lambda x: 0.0 < x <= 1.0)
 POSITIVE: tuple[str, Holds] = ("be at least 0", lambda x: x >= 0.0)
 NOISE: tuple[str, Holds] = ("be between 0 and 1e100", lambda x: 0.0 <= x <= 1e100)
+
+#: The leakage that is aimed at by default.
+_TARGET = 0.01
 
 #: What a picture can be.
 _PICTURES = (".png", ".svg", ".pdf")
@@ -108,9 +112,9 @@ def counts_of_marks(text: str) -> int | dict[str, int]:
     return marks
 
 
-def add_table_options(add: Any, examples: Any) -> None:
-    """Describe where the table comes from."""
-    add(
+def add_table_options(first: Any, add: Any, examples: Any) -> None:
+    """Describe where the table comes from; `first` adds what stands before all options."""
+    first(
         "file",
         nargs="?",
         metavar="FILE",
@@ -121,8 +125,8 @@ def add_table_options(add: Any, examples: Any) -> None:
     add(
         "--format",
         metavar="F",
-        help="format of FILE, in place of its suffix: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
-        "sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv for -)",
+        help="format of FILE, in place of its suffix: csv, tsv, parquet, arrow, npy, npz, dta, "
+        "sav, sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add_delimiter(add)
@@ -166,26 +170,39 @@ def add_rate(add: Any) -> None:
     )
 
 
-def add_limit(add: Any, needed: str) -> None:
-    """Describe the leakage that is aimed at, and the one that is allowed."""
+def add_target(add: Any, needed: str) -> None:
+    """Describe the leakage that is aimed at."""
     add(
         "--target",
         type=number(LEVEL),
-        default=0.01,
         metavar="X",
-        help=f"report the {needed} needed for a leakage of at most X (default: %(default)s)",
+        help=f"report the {needed} needed for a leakage of at most X (default: that of "
+        f"--max-leakage, or {_TARGET:g})",
     )
+
+
+def target(options: argparse.Namespace) -> float:
+    """The leakage that is aimed at: the one given, that of the gate, or a small one."""
+    limit = options.max_leakage
+    aimed = limit if options.target is None and limit and limit < 1.0 else options.target
+    return _TARGET if aimed is None else aimed
+
+
+def add_gate(add: Any, *, rows: bool = False) -> None:
+    """Describe the limits; `rows`: that of the riskiest row is another one."""
     add(
         "--max-leakage",
         type=number(SHARE),
         metavar="X",
         help="exit with 2 if the leakage is above X; see below",
     )
-    add_baseline(add)
-
-
-def add_baseline(add: Any) -> None:
-    """Describe ``--baseline`` and ``--accept-cautions``."""
+    if rows:
+        add(
+            "--max-row-leakage",
+            type=number(SHARE),
+            metavar="X",
+            help="exit with 2 if the leakage of the riskiest row is above X; see below",
+        )
     add(
         "--baseline",
         metavar="FILE",
@@ -193,6 +210,11 @@ def add_baseline(add: Any) -> None:
         "compared with is above that of the earlier report",
     )
     add_accept_cautions(add)
+
+
+def group(parser: argparse.ArgumentParser, title: str) -> Callable[..., Any]:
+    """The function that adds an option below this head of the help."""
+    return parser.add_argument_group(title).add_argument
 
 
 def add_accept_cautions(add: Any) -> None:
@@ -263,6 +285,7 @@ def one_table(options: argparse.Namespace, command: str) -> None:
         raise ValueError(
             f"{command} takes a FILE or --example, one of them (see mialeak {command} --help)"
         )
+    options.target = target(options)
     options.typed = {
         "table": options.file or f"--example {options.example}",
         "columns": "--columns",

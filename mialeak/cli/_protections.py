@@ -8,7 +8,7 @@ from typing import Any
 
 from mialeak.cli import _options
 
-__all__ = ["add_options", "plan", "protections", "recoding"]
+__all__ = ["add_protections", "add_recoding", "plan", "protections", "recoding"]
 
 _FORMS = (
     "round:BASE, random-round:BASE, suppress:BELOW, cell-key:FILE, geometric:EPSILON, "
@@ -17,8 +17,8 @@ _FORMS = (
 )
 
 
-def add_options(add: Any) -> None:
-    """Describe the options."""
+def add_protections(add: Any) -> None:
+    """Describe how counts are protected."""
     add(
         "--protect",
         action="append",
@@ -32,10 +32,9 @@ def add_options(add: Any) -> None:
         metavar="X",
         help="also report merges of cells for a leakage of at most X",
     )
-    _add_recoding(add)
 
 
-def _add_recoding(add: Any) -> None:
+def add_recoding(add: Any) -> None:
     """Describe how columns are made coarser."""
     for option, of, what in (
         ("--bin", "WIDTH", "count numbers in bands: age:5"),

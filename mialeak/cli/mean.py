@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mialeak.cli import _groups, _options, _output
+from mialeak.cli import _options, _output
 
 __all__ = ["add_parser", "run"]
 
@@ -55,11 +55,18 @@ def add_parser(commands: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    add = parser.add_argument
-    _options.add_table_options(add, ("genotypes", "adult"))
-    add("--columns", metavar="A,B,C", help="columns to publish (default: all of FILE)")
-    _options.add_exclude(add)
-    add("--categories", metavar="A,B", help="columns of numbers that are names of categories")
+    add = _options.group(parser, "file")
+    _options.add_table_options(parser.add_argument, add, ("genotypes", "adult"))
+    add(
+        "--na",
+        choices=("error", "drop"),
+        default="error",
+        help="missing values, in a CSV the empty fields: refuse them (default) or drop their rows",
+    )
+    _add_release(_options.group(parser, "what is published"))
+    _add_population(_options.group(parser, "what the attacker knows"))
+    add = _options.group(parser, "report")
+    _options.add_target(add, "noise")
     add(
         "--covariance",
         choices=("auto", "full", "shrunk", "diagonal"),
@@ -68,32 +75,41 @@ def add_parser(commands: Any) -> None:
         "auto (default): full with more than 5 rows a column, else diagonal",
     )
     add(
+        "--exact",
+        action="store_true",
+        help="also report the exact leakage about the rows most at risk, if columns are "
+        "independent; for columns of two values, such as 0 and 1, or of genotype counts 0, 1, 2",
+    )
+    _options.add_top(add, 20)
+    _options.add_show_rows(add)
+    _options.add_gate(_options.group(parser, "gate"))
+    _options.add_outputs(_options.group(parser, "output"))
+    parser.set_defaults(run=run)
+
+
+def _add_release(add: Any) -> None:
+    """Describe which means are published."""
+    add("--columns", metavar="A,B,C", help="columns to publish (default: all of FILE)")
+    _options.add_exclude(add)
+    add("--categories", metavar="A,B", help="columns of numbers that are names of categories")
+    add(
+        "--by",
+        metavar="A",
+        help="the means of each group of rows are published, by this column of FILE or --samples",
+    )
+    add(
+        "--samples",
+        metavar="TABLE",
+        help='a table whose column "sample" has the people of FILE, and which has the column --by',
+    )
+    _options.add_rate(add)
+    add(
         "--noise-std",
         type=_options.number(_options.NOISE),
         default=0.0,
         metavar="S",
         help="noise on each mean, in standard deviations of its column (default: 0)",
     )
-    _add_population(add)
-    _groups.add_by(add)
-    _options.add_rate(add)
-    _options.add_limit(add, "noise")
-    add(
-        "--exact",
-        action="store_true",
-        help="also report the exact leakage about the rows most at risk, if columns are "
-        "independent; for columns of two values, such as 0 and 1, or of genotype counts 0, 1, 2",
-    )
-    add(
-        "--na",
-        choices=("error", "drop"),
-        default="error",
-        help="missing values, in a CSV the empty fields: refuse them (default) or drop their rows",
-    )
-    _options.add_top(add, 20)
-    _options.add_show_rows(add)
-    _options.add_outputs(add)
-    parser.set_defaults(run=run)
 
 
 def _add_population(add: Any) -> None:
@@ -121,9 +137,10 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    _groups.check_by(options)
+    if options.by is not None and options.show_rows:
+        raise ValueError("--show-rows is not available with --by: print one group without --by")
     frame, settings, inputs, origin = _inputs(options)
-    if options.by is not None:
+    if options.by is not None or options.samples is not None:
         return _run_by(options, frame, settings, inputs, origin)
     from mialeak.means import mean_leakage
 
@@ -165,19 +182,15 @@ def _run_by(
     """Print the report on the groups; 2 if one is over the limit."""
     from mialeak.means import mean_leakage
 
-    places = _groups.groups_of(options, frame)
-    named = frame if isinstance(frame, dict) else frame.column_names
-    leave_out = {options.by, "sample"} if options.samples is not None else {options.by}
-    excluded = {*settings["exclude"], *(leave_out & set(named) - set(settings["labels"]))}
+    samples = None
+    if options.samples is not None:
+        of_file = argparse.Namespace(**{**vars(options), "file": options.samples, "format": None})
+        samples = _options.read_file(
+            of_file, None if options.by is None else ["sample", options.by]
+        )
     chosen = None if options.columns is None else _options.names(options.columns, "--columns")
-    if chosen is not None and options.by in chosen:
-        raise ValueError(f"--by must be no column that is published; got {options.by!r}")
-    settings |= {"columns": chosen, "exclude": sorted(settings["exclude"] if chosen else excluded)}
-    reports = {
-        group: mean_leakage(_groups.rows_of(frame, rows), **settings)
-        for group, rows in places.items()
-    }
-    groups = _groups.GroupReports(options.by, places, reports, getattr(frame, "notes", ()))
+    settings |= {"columns": chosen, "by": options.by, "samples": samples}
+    groups = mean_leakage(frame, **settings)
     limit = options.max_leakage
     over, verdict = _output.judge(f"The {_RISKIEST}", groups.highest, limit)
     shown = {"leakage": options.target, "top": options.top}
@@ -188,6 +201,7 @@ def _run_by(
         groups.document(**shown),
         schema="mialeak.mean-groups/1",
         content=content,
+        panels=groups.panels(leakage=options.target),
         title=f"What publishing means of groups of {options.example or inputs[0].name} leaks",
         inputs=inputs,
         verdict=verdict,
@@ -203,9 +217,11 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
     options.typed |= {
         "categories": "--categories",
         "exact": "--exact",
+        "by": "--by",
         "exclude": "--exclude",
         "panel": "--panel",
         "population": "--population",
+        "samples": "--samples",
         "sampling_rate": "--rate",
         "structure": "--covariance",
         "unmatched": "--unmatched",

@@ -90,29 +90,18 @@ def add_parser(commands: Any) -> None:
         help="compute an attack on all published counts for the K cells of people at most risk; "
         "it raises the lower ends (default: 0)",
     )
+    _options.add_confidence(add)
+    _options.add_top(add, 10)
+    _options.add_show_rows(add)
+    add = _options.group(parser, "gate")
     add(
         "--max-determined",
         type=_options.whole(0),
         metavar="K",
         help="exit with 2 if more than K small groups follow from the outputs",
     )
-    add(
-        "--max-leakage",
-        type=_options.number(_options.SHARE),
-        metavar="X",
-        help="exit with 2 if the leakage is above X; see below",
-    )
-    add(
-        "--max-row-leakage",
-        type=_options.number(_options.SHARE),
-        metavar="X",
-        help="exit with 2 if the leakage of the riskiest row is above X; see below",
-    )
-    _options.add_baseline(add)
-    _options.add_confidence(add)
-    _options.add_top(add, 10)
-    _options.add_show_rows(add)
-    _options.add_outputs(add)
+    _options.add_gate(add, rows=True)
+    _options.add_outputs(_options.group(parser, "output"))
     parser.set_defaults(run=run)
 
 

@@ -102,12 +102,41 @@ def add_parser(commands: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    add = parser.add_argument
-    _options.add_table_options(add, EXAMPLES)
+    add = _options.group(parser, "file")
+    _options.add_table_options(parser.add_argument, add, EXAMPLES)
+    add(
+        "--na",
+        choices=("error", "category", "drop"),
+        default="error",
+        help="missing values, in a CSV the empty fields: refuse them (default), count them as a "
+        "further value, or drop their rows",
+    )
+    _add_counts(_options.group(parser, "a file that is already counted"))
+    _add_release(_options.group(parser, "what is published"))
+    _add_population(_options.group(parser, "people that the rows come from"))
+    _protections.add_protections(_options.group(parser, "protections"))
+    _protections.add_recoding(_options.group(parser, "recoding"))
+    add = _options.group(parser, "report")
+    _options.add_target(add, "rows")
+    add("--secret", metavar="A", help="report how well column A of a person in FILE is guessed")
+    _options.add_confidence(add)
+    _options.add_top(add, 10)
+    _options.add_show_rows(add)
+    _options.add_gate(_options.group(parser, "gate"), rows=True)
+    add = _options.group(parser, "output")
+    _options.add_outputs(add)
+    add(
+        "--certificate",
+        metavar="FILE",
+        help="write a certificate, JSON, that mialeak verify computes again without the table",
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_release(add: Any) -> None:
+    """Describe which counts are published."""
     add("--columns", metavar="A,B,C", help="columns to count by (default: all of FILE)")
     _options.add_exclude(add)
-    _add_counts(add)
-    _add_population(add)
     add(
         "--margins",
         metavar="A,B,A*B",
@@ -124,32 +153,6 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="rows of the release (default: rows of the table)",
     )
-    _options.add_limit(add, "rows")
-    add(
-        "--max-row-leakage",
-        type=_options.number(_options.SHARE),
-        metavar="X",
-        help="exit with 2 if the leakage of the riskiest row is above X; see below",
-    )
-    _protections.add_options(add)
-    add("--secret", metavar="A", help="report how well column A of a person in FILE is guessed")
-    add(
-        "--na",
-        choices=("error", "category", "drop"),
-        default="error",
-        help="missing values, in a CSV the empty fields: refuse them (default), count them as a "
-        "further value, or drop their rows",
-    )
-    _options.add_confidence(add)
-    _options.add_top(add, 10)
-    _options.add_show_rows(add)
-    add(
-        "--certificate",
-        metavar="FILE",
-        help="write a certificate, JSON, that mialeak verify computes again without the table",
-    )
-    _options.add_outputs(add)
-    parser.set_defaults(run=run)
 
 
 def _add_population(add: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
-from mialeak.estimators._influence import InfluenceFunctions
+from mialeak.estimators._influence import InfluenceFunctions, warn_of_repeats
 
 __all__ = ["joint_influence", "mean_influence", "quantile_influence", "variance_influence"]
 
@@ -27,6 +27,7 @@ def _table(X: Any) -> FloatArray:
         table = table[:, None]
     if table.ndim != 2 or table.shape[0] < 3 or not table.shape[1]:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {np.shape(X)}")
+    warn_of_repeats(table, "X", stacklevel=5)
     return table
 
 
@@ -64,6 +65,11 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     --------
     mialeak.mean_leakage : the same scores, and with uncorrelated columns.
 
+    Warns
+    -----
+    UserWarning
+        If each row occurs several times, as those of persons that are in the table several times.
+
     Examples
     --------
     >>> import numpy as np
@@ -94,6 +100,11 @@ def variance_influence(X: Any) -> InfluenceFunctions:
         If X is not a table of finite numbers, or a column has two values, each in half of the
         rows: its variance does not move to first order; or if squares of deviations leave what
         float64 holds.
+
+    Warns
+    -----
+    UserWarning
+        If each row occurs several times, as those of persons that are in the table several times.
 
     Notes
     -----
@@ -156,6 +167,11 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     ValueError
         If q is not between 0 and 1, if so many rows share the value at a quantile that it has no
         density, or if X is not a table of finite numbers.
+
+    Warns
+    -----
+    UserWarning
+        If each row occurs several times, as those of persons that are in the table several times.
 
     Notes
     -----

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 from mialeak._blocks import as_rng
@@ -14,11 +16,20 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import units
 from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
+from mialeak._samples import common_copies
 from mialeak.means import mean_tradeoff
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
 
-__all__ = ["ALONE", "InfluenceFunctions"]
+__all__ = [
+    "ALONE",
+    "InfluenceFunctions",
+    "times_of_rows",
+    "warn_of_repeats",
+    "warn_of_times",
+]
+
+IntArray = npt.NDArray[np.int64]
 
 #: A row that makes up all but this share of what is known in its direction has no others to hide
 #: among: its score would be above 1e8 and its advantage 1 to the last digit.
@@ -31,6 +42,35 @@ _UNSOLVED = 0.5
 #: With a singular covariance, a row within so many standard deviations of no influence at all has
 #: none: its rounding would stick out of the range, and its score is below 1e-14.
 _NONE = 1e-7
+
+
+def times_of_rows(rows: FloatArray) -> IntArray:
+    """How often each different row occurs."""
+    numbers: dict[bytes, int] = {}
+    one_zero = rows + 0.0
+    places = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in one_zero])
+    return np.bincount(places)
+
+
+def warn_of_repeats(rows: FloatArray, argument: str, *, stacklevel: int = 4) -> None:
+    """Warn if each row of a public function's argument occurs several times."""
+    if any(np.gcd.reduce(np.unique(each, return_counts=True)[1]) == 1 for each in rows.T):
+        return  # so they are not copies; most columns of numbers show it
+    times = times_of_rows(rows)
+    warn_of_times(times, common_copies(times), argument, stacklevel=stacklevel)
+
+
+def warn_of_times(times: IntArray, copies: int, argument: str, *, stacklevel: int) -> None:
+    """Warn of rows that occur so many times, `copies` of them being those of a person; not of 1."""
+    if copies == 1:
+        return
+    n = int(times.sum())
+    warnings.warn(
+        f"{n - times.size:,} of {n:,} rows of {argument} are equal to another one: each counts as "
+        f"a person of its own. The leakage of a person with {copies} rows is {copies} to "
+        f"{copies**2} times that of one. Fit and pass each person once",
+        stacklevel=stacklevel,
+    )
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)

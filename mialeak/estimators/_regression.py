@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,14 @@ from mialeak._arrays import (
 )
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
-from mialeak.estimators._influence import ALONE, InfluenceFunctions
+from mialeak._samples import COPIED, common_copies
+from mialeak.estimators._influence import (
+    ALONE,
+    InfluenceFunctions,
+    times_of_rows,
+    warn_of_repeats,
+    warn_of_times,
+)
 
 __all__ = [
     "as_regression",
@@ -66,6 +72,11 @@ def z_estimator(
         If shapes do not match, anything is NaN or infinite, V is singular, or theta does not solve
         the equations.
 
+    Warns
+    -----
+    UserWarning
+        If each row occurs several times, as those of persons that are in the table several times.
+
     Notes
     -----
     With the derivative of every row, its own influence is taken at the estimate that one Newton
@@ -103,6 +114,7 @@ def z_estimator(
     if np.linalg.matrix_rank(mean) < columns:
         rule = "be invertible on average over the rows; its rank is"
         invalid("derivative(X, theta)", f"{rule} {np.linalg.matrix_rank(mean)} of {columns}")
+    warn_of_repeats(terms, "psi(X, theta)")
     influence = -np.linalg.solve(mean, terms.T).T
     if slopes.ndim == 2:
         return InfluenceFunctions(theta, influence)
@@ -194,8 +206,6 @@ _STEPS = 25
 _CONVERGED = 1e-9
 #: A loss may rise by its rounding.
 _ROUNDING = 1e-10
-#: Rows are called copies where chance makes them so with this probability at most.
-_CHANCE = 1e-6
 #: Below this share of its own spread, what a regression leaves of y is rounding.
 _PERFECT = 1e-12
 
@@ -238,29 +248,20 @@ def warn_of_copies(design: FloatArray, response: FloatArray) -> None:
     Either the numbers of equal rows have a common divisor, or most pairs of rows that agree in the
     column with the most values are equal, more than agree in another column by chance.
     """
-    rows = np.column_stack([response, design]) + 0.0  # one zero
-    numbers: dict[bytes, int] = {}
-    places = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in rows])
-    n, distinct = places.size, len(numbers)
-    if distinct == n:
-        return
-    counts = np.bincount(places)
-    copies = int(np.gcd.reduce(counts))
-    if (distinct - 1) * np.log(copies) < -np.log(_CHANCE):
+    rows = np.column_stack([response, design])
+    counts = times_of_rows(rows)
+    n = len(rows)
+    copies = common_copies(counts)
+    if copies == 1 < int(counts.max()):
         copies = int(counts.max())
         columns = [np.unique(column, return_counts=True)[1] for column in rows.T]
         pairs = sorted(int(sizes @ (sizes - 1)) // 2 for sizes in columns)
         equal, alike = int(counts @ (counts - 1)) // 2, pairs[0]
         share = pairs[1] / (0.5 * n * (n - 1.0)) if len(pairs) > 1 else 1.0
         chance = float(special.bdtrc(equal - 1, alike, share))
-        if chance > _CHANCE or equal < 0.5 * alike:
+        if chance > COPIED or equal < 0.5 * alike:
             return
-    warnings.warn(
-        f"{n - distinct:,} of {n:,} rows of X and y are equal to another one: each counts as a "
-        f"person of its own. The leakage of a person with {copies} rows is {copies} to "
-        f"{copies**2} times that of one. Fit and pass each person once",
-        stacklevel=4,
-    )
+    warn_of_times(counts, copies, "X and y", stacklevel=5)
 
 
 def least_squares_influence(

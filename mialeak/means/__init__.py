@@ -5,6 +5,7 @@ law that the rows come from.  *Out*: n fresh rows; *in*: the target and n - 1 fr
 """
 
 from mialeak.means._gaussian import GaussianMeanTradeOff, gaussian_mean_tradeoff
+from mialeak.means._groups import GroupedMeanReport
 from mialeak.means._leakage import mean_leakage
 from mialeak.means._margins import margin_leakage_scores
 from mialeak.means._planning import noise_for_leakage, samples_for_leakage
@@ -13,6 +14,7 @@ from mialeak.means._tradeoff import gaussian_release_tradeoff, leakage_score, me
 
 __all__ = [
     "GaussianMeanTradeOff",
+    "GroupedMeanReport",
     "MeanReport",
     "gaussian_mean_tradeoff",
     "gaussian_release_tradeoff",

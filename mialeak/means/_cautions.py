@@ -71,10 +71,14 @@ _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, commas between thousands, or a sign of per cent.
 _FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
-#: Share of the rows that a code of a missing genotype has at most.
-_RARE = 0.05
+#: Share of the values that a code of a missing genotype has at most on average: of 3, which may be
+#: an answer like 0, 1 and 2, and of other codes, or beside names of variants.
+_RARE, _MISSING = 0.05, 0.3
 #: So many columns of genotypes make a table one of genotypes.
 _SITES = 10
+#: Without so many expected genotypes 2, the lack of any is no sign; and the most copies that a
+#: person has, by the highest ploidy of crops.
+_EXPECTED, _COPIES = 20.0, 8.0
 #: Names of other columns listed.
 _NAMED = 8
 #: So many values of a column are enough to see what it holds.
@@ -132,6 +136,8 @@ def cautions_of(
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:
         cautions += _of_codes({name: held[name] for name in counts})
+        cautions += _of_carriers({name: held[name] for name in counts})
+    cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)
     cautions += allele_cautions(
         factors, {**texts, **{k: values for k, (values, _) in held.items()}}
@@ -140,9 +146,10 @@ def cautions_of(
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         cautions += _of_company([*counts, *letters], published)
+    known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        if name not in {*letters, *foreign} and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+        if name not in known and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
                 "is published. The report is about rows: if rows share a person, add these up "
@@ -157,7 +164,7 @@ def cautions_of(
         if values.size > 1 and _IMPUTATIONS.fullmatch(str(name).lower())
     ]
     cautions += _of_group_means(factors, numbers)
-    cautions += _of_persons(factors, numbers, [*letters, *foreign, *counts])
+    cautions += _of_persons(factors, numbers, {*letters, *foreign, *counts})
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 
@@ -202,21 +209,53 @@ def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9."""
     cautions = []
     codes = {float(each) for values, _ in counts.values() for each in values}
+    total = sum(int(rows.sum()) for _, rows in counts.values())
+    named = 2 * sum(bool(_VARIANT.match(str(name))) for name in counts) > len(counts)
     for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
-        places: list[str] = []
-        for name, (values, shares) in counts.items():
-            rows = int(shares[values == code].sum())
-            if rows > _RARE * shares.sum():
-                places.clear()
-                break
-            if rows:
-                places.append(_where(name, rows))
-        if places:
+        held = {name: int(rows[values == code].sum()) for name, (values, rows) in counts.items()}
+        places = [_where(name, rows) for name, rows in held.items() if rows]
+        if sum(held.values()) <= (_MISSING if named or code != 3.0 else _RARE) * total:
             cautions.append(
                 f"'{code:g}' is counted as a value like 0, 1 and 2, {listed(places, show=str)}. If "
                 f"it marks a missing value, pass missing=['{code:g}']."
             )
     return cautions
+
+
+def _of_carriers(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """A caution for 0 and 1 in columns named as sites where genotypes would have many a 2."""
+    sites = {name: each for name, each in counts.items() if _VARIANT.match(str(name))}
+    if len(sites) < _SITES or not all(np.isin(x, (0.0, 1.0)).all() for x, _ in sites.values()):
+        return []
+    expected = sum(float(x @ rows) ** 2 / (4.0 * rows.sum()) for x, rows in sites.values())
+    if expected < _EXPECTED:
+        return []
+    return [
+        f"The {len(sites):,} columns of sites, {listed(sites)}, hold 0 and 1 alone; of genotypes "
+        f"{expected:,.0f} values would be 2. Each row is taken for one person here. If rows are "
+        "haplotypes, add the two of each person, who leaks more than a haplotype."
+    ]
+
+
+def _of_allele_counts(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """A caution for counts of alleles of groups, in columns named as sites."""
+    counts = [
+        name
+        for name, (values, _) in held.items()
+        if _VARIANT.match(str(name)) and not np.isin(values, (0.0, 1.0, 2.0)).all()
+    ]
+    largest = [held[name][0].max() for name in counts if np.isfinite(held[name][0]).all()]
+    several = [
+        name
+        for name in counts
+        if held[name][0].size > 3 and held[name][0].min() >= 0.0 and not (held[name][0] % 1.0).any()
+    ]
+    if len(several) < _SITES or 2 * len(several) <= len(held) or np.median(largest) <= _COPIES:
+        return []
+    return [
+        f"Column {listed(several)} seems to hold counts of an allele in groups: persons have 0, 1 "
+        f"or 2 copies. Each row is taken for a person here. {_INSTEAD}."
+    ]
 
 
 def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:
@@ -335,7 +374,7 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
 
 
 def _of_persons(
-    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], known: list[Any]
+    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], known: set[Any]
 ) -> list[str]:
     """Cautions for numbers of persons that several rows share."""
     cautions = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._io import read_table
+from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
 from mialeak.means._register import in_register
 from mialeak.means._release import Release, release_of
@@ -32,6 +33,48 @@ Unmatched = Literal["error", "omit"]
 
 #: The square of a larger standard deviation may not be a number of float64.
 _MOST_NOISE = 1e100
+
+
+@overload
+def mean_leakage(
+    table: Any,
+    columns: Sequence[Any] | None = None,
+    *,
+    exclude: Sequence[Any] = (),
+    categories: Sequence[Any] = (),
+    labels: Sequence[Any] = (),
+    structure: Covariance = "auto",
+    population: Any = None,
+    panel: Any = None,
+    unmatched: Unmatched = "error",
+    noise_std: float = 0.0,
+    sampling_rate: float = 1.0,
+    exact: bool = False,
+    na: Missing = "error",
+    by: None = None,
+    samples: None = None,
+) -> MeanReport: ...
+
+
+@overload
+def mean_leakage(
+    table: Any,
+    columns: Sequence[Any] | None = None,
+    *,
+    exclude: Sequence[Any] = (),
+    categories: Sequence[Any] = (),
+    labels: Sequence[Any] = (),
+    structure: Covariance = "auto",
+    population: Any = None,
+    panel: Any = None,
+    unmatched: Unmatched = "error",
+    noise_std: float = 0.0,
+    sampling_rate: float = 1.0,
+    exact: bool = False,
+    na: Missing = "error",
+    by: Any,
+    samples: Any = None,
+) -> GroupedMeanReport: ...
 
 
 def mean_leakage(
@@ -49,7 +92,9 @@ def mean_leakage(
     sampling_rate: float = 1.0,
     exact: bool = False,
     na: Missing = "error",
-) -> MeanReport:
+    by: Any = None,
+    samples: Any = None,
+) -> MeanReport | GroupedMeanReport:
     """How much publishing the means of a table's columns leaks about each of its rows.
 
     Published are the means of the columns of numbers and the shares of the values of the others.
@@ -97,12 +142,20 @@ def mean_leakage(
         independent columns of two values or of genotype counts, and no noise.
     na : {"error", "drop"}, optional
         What to do with missing values: refuse them, or leave their rows out.
+    by : str, optional
+        The means of each group of rows are published, by this column of `table` or `samples`; each
+        row is judged within its group.
+    samples : table or path, optional
+        A table whose column "sample" names the people of the column "sample" of `table`, and which
+        has the column `by`.
 
     Returns
     -------
     MeanReport
         The leakage of every row, its distribution, the effect of noise, the noise needed for a
         target leakage, rows at risk.  ``print`` shows it.
+    GroupedMeanReport
+        With `by`: such a report on each group.
 
     Raises
     ------
@@ -114,8 +167,9 @@ def mean_leakage(
         people like a row than the table, or comes with `panel`, `panel` shares people with the
         table or does not match its columns and ``unmatched="error"``,
         or one of them with `exact`, values are missing and ``na="error"``, numbers are infinite, an
-        option is out of range, `structure` is "full" with too few rows for it, or `exact` is asked
-        for columns without an exact law.
+        option is out of range, `by` makes a group of fewer than 3 rows, leaves a row without a
+        group or comes with `exact`, `population` or `panel`, `structure` is "full" with too few
+        rows for it, or `exact` is asked for columns without an exact law.
     ImportError
         If `table` is a data frame and the extra ``mialeak[dataframe]`` is not installed, or a file
         whose extra is not.
@@ -173,14 +227,20 @@ noise_std=0, rate=1)
     >>> report.riskiest(1)[0]["furthest"][0]["column"]
     'hours_per_week'
     """
-    as_choice(structure, "structure", get_args(Covariance))
-    as_choice(na, "na", get_args(Missing))
-    exact = as_flag(exact, "exact")
-    noise_std = as_float(noise_std, "noise_std")
-    if not 0.0 <= noise_std <= _MOST_NOISE:
-        invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=noise_std)
-    as_choice(unmatched, "unmatched", get_args(Unmatched))
+    for name, choice, choices in (
+        ("structure", structure, Covariance),
+        ("na", na, Missing),
+        ("unmatched", unmatched, Unmatched),
+    ):
+        as_choice(choice, name, get_args(choices))
+    exact, noise_std = as_flag(exact, "exact"), _as_noise(noise_std)
     table = _read(table)
+    if by is not None or samples is not None:
+        named = {"columns": columns, "exclude": exclude, "categories": categories, "labels": labels}
+        settings = {name: _as_names(names) for name, names in named.items()}
+        settings |= {"structure": structure, "noise_std": noise_std, "na": na, "exact": exact}
+        settings |= {"sampling_rate": sampling_rate, "population": population, "panel": panel}
+        return report_by_group(mean_leakage, table, by, _read(samples), settings)
     release = release_of(
         table,
         _as_names(columns),
@@ -193,13 +253,7 @@ noise_std=0, rate=1)
         invalid("table", f"have at least 3 rows; it has {release.rows}")
     register = everyone = None
     if population is not None and not isinstance(population, (int, float, np.number)):
-        everyone = release_of(
-            _read(population),
-            [column.name for column in release.columns],
-            categories=[column.name for column in release.categories],
-            drop=na == "drop",
-            argument="population",
-        )
+        everyone = _everyone(population, release, na == "drop")
         population = everyone.rows
     rows = sampled_rows(sampling_rate, release.rows)
     unsampled_share(population, release.rows, rows, "population")
@@ -234,6 +288,17 @@ noise_std=0, rate=1)
     )
 
 
+def _everyone(population: Any, release: Release, drop: bool) -> Release:
+    """The people of a register, with the columns of a release."""
+    return release_of(
+        _read(population),
+        [column.name for column in release.columns],
+        categories=[column.name for column in release.categories],
+        drop=drop,
+        argument="population",
+    )
+
+
 def _covariance(structure: str, known: Release, reference: ReferencePanel | None) -> str:
     """The covariance by which rows are judged."""
     if reference is not None and reference.release is None:
@@ -251,6 +316,13 @@ def _read(table: Any) -> Any:
     if isinstance(table, (str, PathLike)):
         return read_table(table)  # type: ignore[arg-type]
     return table
+
+
+def _as_noise(noise_std: Any) -> float:
+    std = as_float(noise_std, "noise_std")
+    if not 0.0 <= std <= _MOST_NOISE:
+        invalid("noise_std", f"be between 0 and {_MOST_NOISE:g}", value=std)
+    return std
 
 
 def _as_names(names: Any) -> Any:

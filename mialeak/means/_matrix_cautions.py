@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray
+from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
+from mialeak._samples import common_copies
 
-__all__ = ["cautions_of_matrix", "repeat_cautions"]
+__all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
 
-#: The least side of a matrix of genotypes that is looked at for rows that are sites, and by what
-#: factor the variance between rows is above that between columns, and that within, if they are.
-_SIDE, _RATIO = 20, 20.0
+#: The least side of a matrix of genotypes that is looked at for rows that are sites.
+_SIDE = 20
+#: If they are, the variance between the means of rows is so many times what that within rows gives,
+#: and, less that, so many times the same between columns, which is known to so many errors.
+_BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 20.0, 3.0
 #: Rows of a description by pandas: the number of rows, mean, deviation and five quantiles.
 _DESCRIPTION = 8
 #: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
@@ -33,9 +36,7 @@ _BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
 _EQUAL = 1e-9
 
 
-def cautions_of_matrix(
-    matrix: FloatArray, categories: Sequence[npt.NDArray[Any]] = ()
-) -> list[str]:
+def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = ()) -> list[str]:
     """Cautions for matrices of pairs, sums, copies of rows, and transposed genotypes.
 
     `categories` are the codes of the columns that are published beside the numbers.
@@ -50,12 +51,17 @@ def cautions_of_matrix(
     cautions = _of_summaries(matrix) + _of_copies(matrix, categories)
     if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
         return cautions
-    if not ((matrix == 0.0) | (matrix == 1.0) | (matrix == 2.0)).all():
+    if not _hold(matrix, (0.0, 1.0, 2.0)).all():
         return cautions
     by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
-    between = columns * by_row.var(ddof=1), rows * by_column.var(ddof=1)
-    within = max(float(matrix.var()) - by_row.var() - by_column.var(), 0.0)
-    if between[0] < _RATIO * max(between[1], within):
+    between = by_row.var(ddof=1), by_column.var(ddof=1)
+    squares = sum(float(np.square(part, dtype=np.float64).sum()) for part in _parts(matrix))
+    variance = squares / matrix.size - float(by_row.mean()) ** 2
+    within = max(variance - by_row.var() - by_column.var(), 0.0)
+    chance = within / columns, within / rows
+    of_columns = max(between[1] - chance[1], 0.0) + _ERRORS * chance[1] * (2.0 / columns) ** 0.5
+    is_beyond = between[0] >= _BEYOND_CHANCE * chance[0]
+    if not is_beyond or between[0] - chance[0] < _RATIO * of_columns:
         return cautions
     return [
         *cautions,
@@ -64,26 +70,24 @@ def cautions_of_matrix(
     ]
 
 
-def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
+def _of_copies(matrix: Numbers, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
-    if rows < 2 * _SIDE:
-        return []
-    weights = 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
-    keys = np.empty(rows, np.uint64)
-    for block in kernel_blocks(matrix, matrix=False):
-        keys[block] = _hashed(matrix[block], weights).sum(axis=1, dtype=np.uint64)
+    weights = _weights(columns)
+    keys = _keys(matrix, weights)
     for k, codes in enumerate(categories, 1):
         keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
     _, times = np.unique(keys, return_counts=True)
-    copies = int(np.gcd.reduce(times))
-    if copies >= 2 and times.size >= _SIDE:
+    copies = common_copies(times)
+    if copies > 1:
         often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
         return [
             f"Each of {times.size:,} different rows occurs {often}. If a file was joined to "
             f"itself, take each row once: {rows // copies:,} rows leak more than {rows:,}."
         ]
     extra = rows - times.size
+    if rows < 2 * _SIDE:
+        return []
     if not max(_COPIES, _COPIED * rows) <= extra <= rows / 2 or columns < 2:
         return []
     if _near_pairs(matrix, keys, weights) * _NEAR > _pairs(keys):
@@ -95,7 +99,64 @@ def _of_copies(matrix: FloatArray, categories: Sequence[npt.NDArray[Any]]) -> li
     ]
 
 
-def _hashed(values: FloatArray, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def common_rows(matrix: Numbers, other: Numbers) -> int:
+    """The number of rows that a second matrix has too; 0 where different persons are often alike.
+
+    They are, if rows that agree in all columns but one are as frequent.
+    """
+    weights = _weights(matrix.shape[1])
+    keys, others = (_keys(each, weights) for each in (matrix, other))
+    equal = int(np.isin(keys, others).sum())
+    if equal < _COPIES or matrix.shape[1] < 2:
+        return 0
+    near = 0.0
+    chosen = _chosen(matrix.shape[1])
+    for j in chosen:
+        without, beside = (
+            each - _hashed(part[:, [j]], weights[[j]]).ravel()
+            for each, part in ((keys, matrix), (others, other))
+        )
+        near += int(np.isin(without, beside).sum()) - equal
+    return 0 if near * matrix.shape[1] / len(chosen) * _NEAR > equal else equal
+
+
+def are_genotypes(matrix: Numbers) -> bool:
+    """Whether all numbers are 0, 1 and 2, and some are 2."""
+    return bool(matrix.size and matrix.max() == 2.0 and _hold(matrix, (0.0, 1.0, 2.0)).all())
+
+
+def _parts(matrix: Numbers) -> Iterator[Numbers]:
+    """The matrix, block after block of rows: a copy of all may not fit the memory."""
+    return (matrix[block] for block in kernel_blocks(matrix))
+
+
+def _hold(matrix: Numbers, values: Sequence[float]) -> npt.NDArray[np.bool_]:
+    """Which columns hold these values alone."""
+    held = np.ones(matrix.shape[1], np.bool_)
+    for part in _parts(matrix):
+        held &= np.logical_or.reduce([part == value for value in values]).all(axis=0)
+    return held
+
+
+def _weights(columns: int) -> npt.NDArray[np.uint64]:
+    """Odd random numbers, by which the values of a row are hashed."""
+    return 2 * np.random.default_rng(0).integers(0, 2**63, columns, np.uint64) + 1
+
+
+def _keys(matrix: Numbers, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A number of each row, the same for equal rows."""
+    keys = np.empty(len(matrix), np.uint64)
+    for block in kernel_blocks(matrix, matrix=False):
+        keys[block] = _hashed(matrix[block], weights).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def _chosen(columns: int) -> npt.NDArray[np.intp]:
+    """Columns that are left out one at a time."""
+    return np.random.default_rng(1).permutation(columns)[:_OMITTED]
+
+
+def _hashed(values: Numbers, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
     return (bits ^ (bits >> np.uint64(32))) * weights
 
@@ -107,21 +168,22 @@ def _pairs(keys: npt.NDArray[np.uint64]) -> int:
 
 
 def _near_pairs(
-    matrix: FloatArray, keys: npt.NDArray[np.uint64], weights: npt.NDArray[np.uint64]
+    matrix: Numbers, keys: npt.NDArray[np.uint64], weights: npt.NDArray[np.uint64]
 ) -> float:
     """The number of pairs of rows that differ in one column, or in columns of bits alone."""
     columns = matrix.shape[1]
     equal = _pairs(keys)
-    bits = np.flatnonzero(((matrix == 0.0) | (matrix == 1.0)).all(axis=0))
-    chosen = np.random.default_rng(1).permutation(columns)[:_OMITTED]
+    bits = np.flatnonzero(_hold(matrix, (0.0, 1.0)))
+    chosen = _chosen(columns)
     without = [_hashed(matrix[:, [j]], weights[[j]]).ravel() for j in chosen]
     near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
     if bits.size > 1:
-        near += _pairs(keys - _hashed(matrix[:, bits], weights[bits]).sum(axis=1)) - equal
+        of_bits = [_hashed(part[:, bits], weights[bits]).sum(axis=1) for part in _parts(matrix)]
+        near += _pairs(keys - np.concatenate(of_bits)) - equal
     return float(near)
 
 
-def _of_summaries(matrix: FloatArray) -> list[str]:
+def _of_summaries(matrix: Numbers) -> list[str]:
     """A caution for first or last rows that sum up the others, or a table of summaries alone."""
     rows, columns = matrix.shape
     if rows == _DESCRIPTION and columns > 1:
@@ -154,7 +216,7 @@ def _of_summaries(matrix: FloatArray) -> list[str]:
     return []
 
 
-def _summary(row: FloatArray, mean: FloatArray, others: FloatArray) -> str | None:
+def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:
     """What a row is of the others, in all columns: the sum, the mean, or half of it."""
     scaled = np.multiply.outer(10.0 ** np.arange(_DECIMALS), row)
     whole = np.abs(scaled - np.rint(scaled)) <= np.maximum(_ROUNDED, 1e-9 * np.abs(scaled))
@@ -181,14 +243,15 @@ def _summary(row: FloatArray, mean: FloatArray, others: FloatArray) -> str | Non
     return None
 
 
-def repeat_cautions(matrix: FloatArray, names: Sequence[Any]) -> list[str]:
+def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
     """A caution where columns taken as independent follow from others.
 
     These are equal but for sign and unit, such as the two alleles of a site, or few of them
     determine another, such as a column of bits for each value.
     """
     rows = len(matrix)
-    mean, std = matrix.mean(axis=0), matrix.std(axis=0)
+    mean = matrix.mean(axis=0)
+    std = np.sqrt(sum(np.square(part - mean).sum(axis=0) for part in _parts(matrix)) / rows)
     highest = np.maximum(matrix.max(axis=0) - mean, mean - matrix.min(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         varied = np.flatnonzero((std > 0.0) & (_VARYING * highest**2 <= rows * std**2))
@@ -196,7 +259,10 @@ def repeat_cautions(matrix: FloatArray, names: Sequence[Any]) -> list[str]:
         return []
     weights = np.random.default_rng(0).normal(size=(2, rows))
     weights -= weights.mean(axis=1, keepdims=True)
-    first, second = (weights @ matrix)[:, varied] / std[varied]
+    projected = np.zeros((2, matrix.shape[1]))
+    for block in kernel_blocks(matrix):
+        projected += weights[:, block] @ matrix[block]
+    first, second = projected[:, varied] / std[varied]
     second *= np.sign(first)
     first = np.abs(first)
     order = np.argsort(first, kind="stable")

@@ -15,6 +15,7 @@ from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._genetics import GenotypeTable
 from mialeak._io import read_table
 from mialeak._plink_text import Frequencies, Site
+from mialeak.means._matrix_cautions import are_genotypes, common_rows
 from mialeak.means._release import Column, Release, release_of
 from mialeak.means._tradeoff import leakage_score
 
@@ -33,6 +34,11 @@ _HARDY_WEINBERG = (
 #: Mean squared distance of a table's means from a panel's, in their variance, from which on the two
 #: are taken for different populations; and columns for that (of chi-square over 20, 1e-6 is 3.3).
 _FAR, _COLUMNS = 3.5, 20
+#: The same below which the panel is the table itself, rounded.
+_SAME = 1e-4
+#: Squared distance of a mean in its variance from which on a site seems to count the other allele
+#: in the panel, if 2 less the mean is nearer than the second (normal: 1e-12 and 2e-3).
+_SWAPPED, _FITS = 50.0, 10.0
 #: Alleles that the two strands of a site share.
 _BOTH_STRANDS = ({"A", "T"}, {"C", "G"})
 
@@ -62,14 +68,69 @@ class ReferencePanel:
 
     def cautions(self, table: Release) -> list[str]:
         """A caution where the means of the table are further from the panel's than chance."""
-        error = self.variance * (1.0 / table.rows + 1.0 / self.rows)
-        ratio = float(np.mean((table.means - self.mean) ** 2 / error))
-        if self.mean.size < _COLUMNS or ratio < _FAR:
-            return []
+        ratio = float(np.mean(self._distances(table)))
+        copies = self._copies(table)
+        if self.mean.size < _COLUMNS:
+            return copies
+        if ratio < _SAME:
+            return [
+                "The panel seems to be the table itself: their means are equal but for rounding. "
+                "Take a panel of other people: what it states of the population includes these."
+            ]
+        other = self._swapped(table)
+        if other.any():
+            names = [
+                column.name
+                for column, is_other in zip(table.columns, other, strict=True)
+                if is_other
+            ]
+            return [
+                f"Column {listed(names)} seems to count the other allele in the panel: the mean is "
+                "near 2 less that of the table. Count the same allele in both.",
+                *copies,
+            ]
+        if ratio < _FAR:
+            return copies
         return [
+            *copies,
             "The panel seems to be of another population than the table: squared distances of "
             f"their means are {ratio:.3g} times what chance gives, so that people like those of "
-            "the table seem to be in the release, in or not. Take a panel of the same population."
+            "the table seem to be in the release, in or not. Take a panel of the same population.",
+        ]
+
+    def _distances(self, table: Release, *, other: bool = False) -> FloatArray:
+        """Squared distance of each mean of the table, in its variance; of the other allele."""
+        error = self.variance * (1.0 / table.rows + 1.0 / self.rows)
+        means = 2.0 - table.means if other else table.means
+        return np.asarray((means - self.mean) ** 2 / error)
+
+    def _swapped(self, table: Release) -> npt.NDArray[np.bool_]:
+        """Which columns seem to count the other allele, where the others fit."""
+        far, back = self._distances(table), self._distances(table, other=True)
+        other = (far > _SWAPPED) & (back < _FITS)
+        if other.all() or not are_genotypes(table.numbers) or np.mean(far[~other]) >= _FAR:
+            other[:] = False
+        return other
+
+    def require_same_alleles(self, table: Release) -> None:
+        """Refuse a panel most of whose columns count the other allele."""
+        far, back = (float(np.mean(self._distances(table, other=k))) for k in (False, True))
+        is_other = self.mean.size >= _COLUMNS and far > _SWAPPED * max(back, 1.0)
+        if is_other and are_genotypes(table.numbers):
+            rule = "count the same alleles as the table; its means are near 2 less those"
+            invalid("panel", f"{rule} of the table", remedy="Take 2 less its counts")
+
+    def _copies(self, table: Release) -> list[str]:
+        """A caution where people of the panel have the values of people of the table."""
+        if self.release is None:
+            return []
+        count = common_rows(table.numbers, self.release.numbers)
+        if not count:
+            return []
+        return [
+            f"{count:,} of {table.rows:,} rows equal a row of the panel in all columns, as the "
+            "same person would. Take a panel of other people: what it states of the population "
+            "includes these."
         ]
 
     def scores(
@@ -178,9 +239,12 @@ def reference_panel(
     names = [name for name in kept if name not in without]
     swapped &= set(names)
     notes = tuple(_notes(problems, swapped, len(names), moving))
+    made = _subset(made, varied)
     if made.release is None:
         notes += (_HARDY_WEINBERG,)
-    return _subset(made, varied), _without(release, names, notes)
+    release = _without(release, names, notes)
+    made.require_same_alleles(release)
+    return made, release
 
 
 def _of_people(

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, as_floats, first_index, invalid, listed
+from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, as_floats, first_index, invalid, listed
 from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers, reads_as_number
 from mialeak._numerics.distances import kernel_blocks
@@ -31,8 +31,15 @@ ROWS_PER_COLUMN = 5
 #: difference in a column.  Both leave room for sums of squares.
 _MOST, _LEAST = 1e150, 1e-150
 
+#: The largest number of int8, in size.
+_SMALL = 127
+
 #: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
 _SHORT = 128
+
+#: Rows for each integer in the range of a table, from which on the terms of a score are computed
+#: for each integer once: by then they are fewer than the entries of the table.
+_ROWS_PER_LEVEL = 4
 
 #: Names of columns that number the rows or the persons.
 _IDENTIFIERS = re.compile(r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0", re.IGNORECASE)
@@ -83,7 +90,8 @@ class Release:
     ----------
     columns : sequence of Column
     numbers : (rows, columns of numbers) ndarray
-        The values of the columns of numbers.
+        The values of the columns of numbers: int8 if all are small integers, as genotypes are, of
+        which there may be hundreds of millions; else float64.
     places : (rows,) ndarray of int
         Where the rows stand in the table as it was given.
     rows_dropped : int
@@ -99,7 +107,7 @@ class Release:
     """
 
     columns: Sequence[Column]
-    numbers: FloatArray
+    numbers: Numbers
     places: npt.NDArray[np.intp]
     rows_dropped: int
     names: tuple[Any, ...] = ()
@@ -129,7 +137,8 @@ class Release:
         for block in kernel_blocks(self.numbers, matrix=False):
             squares += np.square(self.numbers[block] - self.means).sum(axis=0)
         std = np.sqrt(squares / self.rows)
-        size = np.maximum(self.numbers.max(axis=0), -self.numbers.min(axis=0))
+        low, high = (self.numbers.min(axis=0), self.numbers.max(axis=0))
+        size = np.maximum(high.astype(np.float64), -low.astype(np.float64))
         return np.where(std > 8.0 * np.finfo(np.float64).eps * size, std, 0.0)
 
     @cached_property
@@ -147,7 +156,7 @@ class Release:
         """Columns of numbers that look like a number of the row, or of the person."""
         if self.rows < 3 or not self.numbers.size:
             return []
-        low, high = self.numbers.min(axis=0), self.numbers.max(axis=0)
+        low, high = (np.asarray(x(axis=0), float) for x in (self.numbers.min, self.numbers.max))
         names = []
         for column in self.columns:
             if column.factor is not None:
@@ -269,40 +278,52 @@ class Release:
         share = calibrated_shrinkage(values, squares, rows.shape[1])
         return values, squares, share, alone**2 >= limit
 
-    @cached_property
-    def _squares(self) -> FloatArray:
-        """Squared deviations of the numbers, in variances of their columns."""
-        scale = np.divide(1.0, self.stds, out=np.zeros_like(self.stds), where=self.stds > 0.0)
-        squares = np.empty_like(self.numbers)
-        for block in kernel_blocks(self.numbers, matrix=False):
-            np.subtract(self.numbers[block], self.means, squares[block])
-            squares[block] *= scale
-            squares[block] *= squares[block]
-        return squares
-
     def _diagonal(self, variance: float) -> FloatArray:
         """With columns taken as uncorrelated, a category being one column of several numbers."""
-        n, squares = self.rows, self._squares
+        n = self.rows
         scores = np.zeros(n)
-        most, factor = (n - 1.0) * (1.0 - ALONE), 1.0 / ((n - 1.0) * (n - 2.0))
-        for block in kernel_blocks(squares, matrix=False):
-            # The scatter of the others is n less n/(n - 1) times the square.
-            rows = squares[block]
-            others = rows * -factor
-            others += 1.0 / (n - 2.0)
-            lone = rows >= most
-            if lone.any():
-                others[lone] = 0.0
-                if variance == 0.0:
-                    others[lone] = 1e-300
-            others += variance
-            np.divide(rows, others, out=others)
-            scores[block] = others.sum(axis=1)
+        if self._range is None:
+            for block in kernel_blocks(self.numbers, matrix=False):
+                scores[block] = self._terms(self.numbers[block], variance).sum(axis=1)
+        else:
+            low, levels = self._range
+            grid = np.arange(low, low + levels, dtype=np.float64)[:, np.newaxis]
+            terms = np.ascontiguousarray(self._terms(grid, variance).T).ravel()
+            first = np.arange(self.means.size) * levels - low
+            for block in kernel_blocks(self.numbers, matrix=False):
+                scores[block] = terms[self.numbers[block] + first].sum(axis=1)
         scores = np.where(scores > 1e290, np.inf, scores / (n - 1.0) ** 2)
         for column in self.categories:
             assert column.factor is not None
             scores += category_scores(column.counts, variance)[column.factor.codes]
         return scores
+
+    @cached_property
+    def _range(self) -> tuple[int, int] | None:
+        """The least of the numbers, and how many it is to the largest, where few for the rows."""
+        if self.numbers.dtype != np.int8 or not self.numbers.size:
+            return None
+        low = int(self.numbers.min())
+        levels = int(self.numbers.max()) - low + 1
+        return (low, levels) if _ROWS_PER_LEVEL * levels <= self.rows else None
+
+    def _terms(self, numbers: Any, variance: float) -> FloatArray:
+        """What each number adds to the score of its row; `numbers` broadcast to the columns."""
+        n = self.rows
+        scale = np.divide(1.0, self.stds, out=np.zeros_like(self.stds), where=self.stds > 0.0)
+        squares = np.subtract(numbers, self.means)
+        squares *= scale
+        squares *= squares
+        # The scatter of the others is n less n/(n - 1) times the square.
+        others = squares * (-1.0 / ((n - 1.0) * (n - 2.0)))
+        others += 1.0 / (n - 2.0)
+        lone = squares >= (n - 1.0) * (1.0 - ALONE)
+        if lone.any():
+            others[lone] = 0.0
+            if variance == 0.0:
+                others[lone] = 1e-300
+        others += variance
+        return np.asarray(np.divide(squares, others, out=others))
 
 
 def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArray:
@@ -381,12 +402,17 @@ def release_of(
     published: list[Column] = []
     unique = []
     count = sum(part.numbers is not None for part in parts.values())
-    matrix, place = np.empty((places.size, count)), 0
+    numbers = [part.numbers for part in parts.values() if part.numbers is not None]
+    kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
+    matrix, place = np.empty((places.size, count), kind), 0
     for name in list(parts):
         part = parts.pop(name)  # its memory goes to the matrix
         codes = part.factor.codes[places]
         if part.numbers is not None:
-            matrix[:, place] = as_floats(part.numbers[codes], f"column {name!r}", finite=True)
+            values = np.asarray(part.numbers)[codes]
+            matrix[:, place] = (
+                values if kind == np.int8 else as_floats(values, f"column {name!r}", finite=True)
+            )
             _require_squares(matrix[:, place], f"column {name!r}")
             published.append(Column(name, None, place))
             place += 1
@@ -454,7 +480,17 @@ def _parts(
     return parts, missing
 
 
-def _require_squares(values: FloatArray, name: str) -> None:
+def _are_small(levels: Any) -> bool:
+    """Whether numbers are those of int8, none of them a negative zero."""
+    levels = np.asarray(levels)
+    if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all():
+        return False
+    if levels.dtype.kind == "f" and (np.signbit(levels) & (levels == 0.0)).any():
+        return False
+    return bool(((levels >= -_SMALL) & (levels <= _SMALL) & (levels == np.rint(levels))).all())
+
+
+def _require_squares(values: Numbers, name: str) -> None:
     """Refuse a column of numbers of which the squared deviations leave the range of float64."""
     low, high = float(values.min()), float(values.max())
     remedy = "The leakage of a mean does not depend on its unit: {} the column by a power of ten"

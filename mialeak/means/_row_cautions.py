@@ -114,11 +114,13 @@ def _of_other_rows(
             f"The rows seem to be pairs of persons, by column {listed(factors, most=2)}. {take}"
         ]
     keys = [name for name in factors if name not in held or _are_whole(held[name][0])]
-    others = [name for name in held if name not in keys]
-    levels = [np.unique(factors[name].codes).size for name in keys]
-    codes = np.array([factors[name].codes for name in keys]).T
-    if len(keys) < 2 or not others or min(levels) < 2 or math.prod(levels) != rows:
+    others = held.keys() - set(keys)
+    if len(keys) < 2 or not others:
         return []
+    levels = [np.unique(factors[name].codes).size for name in keys]
+    if min(levels) < 2 or math.prod(levels) != rows:
+        return []
+    codes = np.array([factors[name].codes for name in keys]).T
     if len(np.unique(codes, axis=0)) < rows:
         return []
     return [

@@ -62,6 +62,12 @@ class Swap:
     what these tables leak.  :func:`mechanism_leakage` enumerates few rows; otherwise it states
     these bounds, and that of the raw counts.
 
+    As ``protect=`` of :func:`mialeak.table_leakage` it is refused.  Of the values that a row may
+    come to have, the shown counts depend on all rows of its group, also on those of cells that the
+    table does not show, so that no cell has a law of its own and the estimate for the population
+    none to integrate.  The two sides are answers of their own: with ``margins=`` what is kept, and
+    what the counts leak as they are; for a known law both come from :func:`mechanism_leakage`.
+
     Examples
     --------
     Two ages, two places.  However many rows exchange their places, the counts by age and those by

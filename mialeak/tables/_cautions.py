@@ -40,7 +40,9 @@ IntArray = npt.NDArray[np.int64]
 
 #: Names of columns that identify persons, also households, in small letters.
 _IDENTIFIERS = NAMES_OF_PERSONS | {
-    "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno"
+    "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno", "hhnr", "hh_nr", "hhnum",
+    "household_no", "household_nr", "hushold_id", "hushåll_id", "haushalt_id", "haushaltsnummer",
+    "haushaltnr", "dwelling_id", "family_id", "famid", "fam_id", "idmen", "menage_id"
 }  # fmt: skip
 #: Words in the names of columns of shares, means, thousands, amounts, estimates and sums up to a
 #: row, which count nobody.
@@ -53,6 +55,7 @@ umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
 thousand thousands 1000 1000s 000 000s tsd tusind million millions mio
 weighted weight wtd gewichtet hochgerechnet estimate estimated estimates est
 cum cumulative cumulated kumuliert index rank change growth diff difference score
+personyears pyears pyrs py years jahre personenjahre personår personaar lebensjahre fte vzä etp
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
 

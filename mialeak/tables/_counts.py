@@ -39,6 +39,9 @@ _SUPPRESSED = re.compile(
 
 _SEPARATED = re.compile(r"[1-9]\d{0,2}([,. '\u00a0\u202f]\d{3})+")
 
+#: A whole number with three decimals, or one of thousands with a point between.
+_THREE_ZEROS = re.compile(r"[1-9]\d{0,2}\.000")
+
 #: Marks that are a zero for most offices.
 _DASHES = frozenset("-\u2013")
 
@@ -92,9 +95,12 @@ def as_cell_counts(
         _refuse_count(name, row, "no value", remedy)
     values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
     bad, taken = np.zeros((2, len(values)), np.bool_)
+    ambiguous = []
     for code in np.unique(counts.codes[~totals]).tolist():
         value = counts.value(code)
         count = _whole(value)
+        if count:
+            ambiguous.append(_THREE_ZEROS.fullmatch(str(value).strip()))
         if count is None and suppressed is not None:
             count = _of_mark(value, suppressed)
             taken[code] = count is not None
@@ -105,6 +111,12 @@ def as_cell_counts(
         value = counts.value(int(counts.codes[row]))
         _refuse_count(name, row, repr(value), _remedy(value, cure))
     cells: IntArray = np.where(totals, 0, values[counts.codes])
+    if ambiguous and all(ambiguous):
+        shown = counts.value(int(counts.codes[np.argmax(cells > 0)]))
+        notes.append(
+            f"All counts end in '.000', such as {shown!r}, which is taken to be {_whole(shown):,}. "
+            "If the point stands between thousands, write the counts without separators."
+        )
     hidden = taken[counts.codes] & ~totals
     if hidden.any():
         span = cells[hidden]

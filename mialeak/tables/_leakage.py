@@ -49,6 +49,7 @@ from mialeak.tables._rows import (
 from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
 from mialeak.tables._structure import (
+    cautions_of_alike,
     cautions_of_counts,
     cautions_of_dependence,
     cautions_of_omitted_counts,
@@ -478,7 +479,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *cautions_of_recoding(counted.unrecoded, factors),
     ]
     if person is None:
-        cautions += cautions_of_periods(table, factors)
+        cautions += cautions_of_periods(table, factors) + cautions_of_alike(values, cell_counts)
     if isinstance(table, Source) and persons is not None:
         # Two rows of a cell show what is alone, and what is not.
         factors, persons = repeated_cells(factors, persons, 2), None

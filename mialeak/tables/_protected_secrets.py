@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 from mialeak._results import Kind, Result
-from mialeak.mechanisms import CellMechanism
+from mialeak.mechanisms import CellMechanism, Pram
 
 __all__ = ["ProtectedSecret", "protected_secret"]
 
@@ -47,7 +47,8 @@ class ProtectedSecret(Result):
     lower, upper : float
         Share of the rows whose secret the best guess gets right, on average over the protection's
         noise; equal if it is exact.  Otherwise `lower` is that of a guess by the counts of the
-        commonest secrets alone, and `upper` that from the counts as they are.
+        commonest secrets alone, for :class:`~mialeak.mechanisms.Pram` by no count, and `upper`
+        that from the counts as they are.
     kind : str
         "exact" or "bound".
     cell_right : (cells,) ndarray
@@ -88,7 +89,7 @@ class ProtectedSecret(Result):
 
 def protected_secret(
     name: str,
-    mechanism: CellMechanism,
+    mechanism: CellMechanism | Pram,
     known: IntArray,
     secret: IntArray,
     counts: IntArray,
@@ -96,10 +97,12 @@ def protected_secret(
 ) -> ProtectedSecret:
     """The result for cells with these values of the known columns and ranks of the secret.
 
-    The commonest secret has rank 0.
+    The commonest secret has rank 0.  Moved rows leave the counts of other cells in those of the
+    person's own, and so no law of these by the person's cell alone: the range is that between a
+    guess by no count and one from the counts as they are.
     """
     rows, secrets = int(counts.sum()), int(secret.max()) + 1
-    if (int(known.max()) + 1) * secrets > _MOST_NUMBERS:
+    if isinstance(mechanism, Pram) or (int(known.max()) + 1) * secrets > _MOST_NUMBERS:
         right = (secret == 0).astype(np.float64)
         return _bounded(name, counts, right, from_table)
     table = np.zeros((int(known.max()) + 1, secrets), np.int64)

@@ -21,6 +21,7 @@ from mialeak.tables._counts import (
 )
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._sources import Source, repeated_cells
+from mialeak.tables._structure import cautions_of_omitted_counts
 from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [
@@ -40,8 +41,9 @@ IntArray = npt.NDArray[np.int64]
 
 #: Persons of a counted table up to which its margins are computed, with a row for each.
 _MOST_PERSONS = 50_000_000
-#: Rows up to which the columns that are left out are looked at for counts of unusual names.
-_MOST_CELLS = 2**17
+#: Rows up to which the columns that are left out are looked at for counts of unusual names, and the
+#: first rows of more that decide whether they are.
+_MOST_CELLS, _FIRST_CELLS = 2**17, 2**15
 
 
 def as_asked(
@@ -165,7 +167,7 @@ def all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any
 def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Factor]:
     """The same of a table that may be one of counts: a small one, or one by a column's name.
 
-    Of a table elsewhere its first rows.
+    Or one whose first rows look like cells.  Of a table elsewhere its first rows.
     """
     named = any(is_count_name(name) for name in names_of(frame) if name not in chosen)
     if isinstance(frame, Source):
@@ -176,7 +178,19 @@ def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Facto
         except TypeError:  # a column that holds no single values
             return chosen
     small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
-    return all_columns(frame, dict(chosen), None) if small or named else chosen
+    if small or named or _begins_with_cells(frame, chosen):
+        return all_columns(frame, dict(chosen), None)
+    return chosen
+
+
+def _begins_with_cells(frame: Any, chosen: Mapping[Any, Factor]) -> bool:
+    """Whether the first rows of a data frame, or a dict, may be cells with counts."""
+    columns = {name: frame[name] for name in names_of(frame)}
+    head = {name: getattr(each, "iloc", each)[:_FIRST_CELLS] for name, each in columns.items()}
+    first = {
+        name: Factor(factor.codes[:_FIRST_CELLS], factor.levels) for name, factor in chosen.items()
+    }
+    return bool(cautions_of_omitted_counts(all_columns(head, first, None), chosen))
 
 
 def kept_rows(

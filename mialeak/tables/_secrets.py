@@ -18,7 +18,6 @@ from mialeak._columns import Factor, near
 from mialeak._report.document import Notes, Pairs, Section, Table
 from mialeak._report.text import percent, printable
 from mialeak._results import Kind, Result
-from mialeak.mechanisms import CellMechanism
 from mialeak.tables._cells import codes_of, count_cells, of_rows, summed
 from mialeak.tables._protected_secrets import ProtectedSecret, protected_secret
 
@@ -189,7 +188,6 @@ def secret_report(
         protected=tuple(
             protected_secret(name, each, known, rank[value], counts, from_table)
             for name, each in protections.items()
-            if isinstance(each, CellMechanism)
         ),
     )
 
@@ -262,7 +260,7 @@ def section_of_secret(report: TableReport) -> list[Section]:
             "the other columns, for an attacker who knows how many cells have which counts, not "
             "which. A guess that uses similar cells too, as a fitted model does, may be right more "
             "often, of people who are not in the table too. A range is between a guess by fewer "
-            "counts and that from the counts as they are."
+            "counts, of moved rows by none, and that from the counts as they are."
         )
     return [Section(f"Guesses of {name}", [*parts, Notes(lines)])]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor
-from mialeak._labels import is_count_name
+from mialeak._labels import NAMES_OF_PERIODS, is_count_name
 from mialeak.tables._cells import codes_of, count_cells, summed
 from mialeak.tables._counts import count_column, holds_counts, numbers_of, refuse_counted
 
 __all__ = [
+    "cautions_of_alike",
     "cautions_of_counts",
     "cautions_of_dependence",
     "cautions_of_omitted_counts",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 IntArray = npt.NDArray[np.int64]
+Codes = tuple[npt.NDArray[Any], int]
 
 #: Odds against a common divisor of all counts by chance, and the fewest counts of cells that were
 #: published, or made from rows, to look for one.
@@ -53,9 +55,14 @@ _THRESHOLDS, _FEWEST_NEAR, _SPREAD = range(3, 21), 8, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
+#: Most of them that are looked for by their words for "all", and the fewest values of a column with
+#: such a word: halves of a design are no tables.
+_MOST_TABLES, _FEWEST_VALUES = 20, 3
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
+#: Numbers of the tables of all years that are compared.
+_MOST_SEEN = 2**22
 
 
 def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
@@ -78,7 +85,98 @@ def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> l
                 "tables do that stand below each other and count the same persons. Then pass one "
                 "row a person, and name the tables with margins=['A', 'B']."
             ]
+    return _of_margins(categories, codes, counts)
+
+
+def _of_margins(
+    categories: Mapping[Any, Factor], codes: Mapping[Any, Codes], counts: IntArray
+) -> list[str]:
+    """The same where each table has a value of its own for "all" in the columns it is not by.
+
+    In m tables of as many persons such a value has those of some of the tables, and the rows that
+    have it in the same columns are one table.
+    """
+    whole = int(counts.sum())
+    for tables in range(2, _MOST_TABLES + 1):
+        persons, remainder = divmod(whole, tables)
+        if remainder or persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
+            continue
+        words = {}
+        for name, (levels, size) in codes.items():
+            parts, remainders = np.divmod(summed(levels, counts, size), persons)
+            met = np.flatnonzero((remainders == 0) & (parts > 0) & (parts < tables))
+            if met.size == 1 and np.unique(levels).size >= _FEWEST_VALUES:
+                words[name] = int(met[0])
+        if len(words) < 2:
+            continue
+        by = np.array([codes[name][0] != word for name, word in words.items()])
+        cells = count_cells([(each.astype(np.int64), 2) for each in by], len(counts))
+        of_table = summed(cells.of_row, counts, len(cells.counts))
+        margins = np.count_nonzero(by[:, cells.first_row].any(axis=0) & (cells.counts > 1))
+        if len(of_table) == tables and (of_table == persons).all() and margins > 1:
+            values = [categories[name].value(word) for name, word in words.items()
+                      if word < len(categories[name].levels)]  # fmt: skip
+            return [
+                f"The rows are {tables} tables of {persons:,} persons each, it seems, which stand "
+                f"below each other, with {listed(values)} in the columns that a table is not by. "
+                "Each person is then counted in each table. Pass one row a person, and name the "
+                "tables with margins=['A', 'B']."
+            ]
     return []
+
+
+def cautions_of_alike(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence for years, or waves, whose tables are too alike to be of different people.
+
+    If each year had people of its own, the chi-squared distance of their tables would be that of
+    samples of one law at least; the same people, asked again, are less far apart.  `categories` and
+    `counts` are those of the cells.  Some categories may change with the years, such as the age.
+    """
+    from scipy.special import chdtr
+
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    for name, (levels, size) in codes.items():
+        if str(name).strip().lower() not in NAMES_OF_PERIODS:
+            continue
+        others = [key for key in codes if key != name]
+        parts = chain.from_iterable(combinations(others, k) for k in range(len(others), 0, -1))
+        for kept in islice(parts, min(_MOST_PAIRS, 1 + _MOST_SEEN // len(counts))):
+            cells = count_cells([codes[key] for key in kept], len(counts))
+            if chdtr(*_distance(cells.of_row, levels, size, counts)) >= _LEVEL:
+                continue
+            return [
+                f"The tables of the values of column {name!r} are too alike to be of different "
+                f"people (chi-squared test, p < {_LEVEL:g}), and each row counts as a person of "
+                "its own. If the same people are in several, name them with person='ID', or keep "
+                f"the rows of one value of {name!r}."
+            ]
+    return []
+
+
+def _distance(
+    cells: IntArray, levels: npt.NDArray[Any], size: int, counts: IntArray
+) -> tuple[int, float]:
+    """Degrees of freedom and chi-squared distance of the tables of the levels of a column.
+
+    Cells in which one of the tables expects fewer than 5 are left out.
+    """
+    of_level = summed(levels, counts, size)
+    of_cell = summed(cells, counts, int(cells.max()) + 1)
+    present = np.flatnonzero(of_level)
+    common = of_cell * of_level[present].min() >= _EXPECTED * of_level.sum()
+    if present.size < 2 or np.count_nonzero(common) < 2 or present.size * common.sum() > _MOST_SEEN:
+        return 1, math.inf
+    column = np.cumsum(common) - 1
+    inside = common[cells]
+    seen = np.zeros((size, int(common.sum())))
+    np.add.at(seen, (levels[inside], column[cells[inside]]), counts[inside])
+    seen = seen[present]
+    seen = seen[seen.sum(axis=1) > 0.0]
+    expected = seen.sum(axis=1, keepdims=True) * (seen.sum(axis=0) / seen.sum())
+    freedom = (len(seen) - 1) * (seen.shape[1] - 1)
+    if freedom < 1:
+        return 1, math.inf
+    return freedom, float(np.sum((seen - expected) ** 2 / expected))
 
 
 def cautions_of_repeats(categories: Mapping[Any, Factor]) -> list[str]:

@@ -18,6 +18,7 @@ from mialeak.tables._cells import codes_of, count_cells, summed
 __all__ = ["cautions_of_sums"]
 
 IntArray = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 #: Odds against a coincidence from which a level is named, and refused, as the sum of the others.
 _NAMED, _REFUSED = 300.0, 1e6
@@ -44,15 +45,20 @@ _FEWEST_CLASSES = 3
 #: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
 _NOISE = 3
 
-#: Levels of a column up to which sums of a part of them are looked for.
+#: Levels of a column up to which sums of a part of them are looked for; of any part, by all parts
+#: and by elimination.
 _MOST_LEVELS = 400
+_MOST_FOR_ALL, _MOST_ELIMINATED = 16, 160
+#: The residues of the elimination: products of two are below 2**62.
+_PRIME = 2**31 - 1
 
 
 def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
     """A sentence for values that may be totals of others in their column, or classes of classes.
 
     The count of a total is half of what all rows sum to that differ in this column alone, wherever
-    it stands beside others; that of a subtotal the sum of values that stand together.  Rows of
+    it stands beside others; that of a subtotal the sum of values that stand together, or of any
+    others if there are enough counts to show that.  Rows of
     totals of several columns that have one word sum to what the rows without it sum to.
     `categories` and `counts` are those of the cells, none of which is empty.
 
@@ -66,10 +72,12 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
     for name, (levels, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
         group = count_cells(others, len(levels)).of_row
+        new = _is_new(levels, group, counts)
         sums, odds = max(
-            _total(levels, size, group, counts),
-            _subtotals(levels, size, group, counts),
-            _of_codes(categories[name], levels, size, group, counts),
+            _total(levels, size, group, counts, new),
+            _subtotals(levels, size, group, counts, new),
+            _of_any(levels, size, group, counts, new),
+            _of_codes(categories[name], levels, size, group, counts, new),
             key=lambda pair: pair[1],
         )
         if odds < math.log(_NAMED):
@@ -101,11 +109,12 @@ def _refuse_sums(name: Any, met: str, values: list[Any]) -> NoReturn:
 
 
 def _total(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
 ) -> tuple[list[int], float]:
     """The level that is most like the sum of all others, and the logarithm of the odds for it.
 
-    `levels` are those of the cells, `group` what their other columns hold.  A level that stands
+    `levels` are those of the cells, `group` what their other columns hold, and `new` the cells
+    that :func:`_is_new` states.  A level that stands
     first or last, as totals do, needs less.
     """
     in_group = np.bincount(group)
@@ -116,6 +125,7 @@ def _total(
     half, beside = off <= slack, in_group[group] > 1
     chance = np.where(off == 0, 1, 2 * slack + 1) / counts
     telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
+    telling[~new] = 0.0
     odds = np.bincount(levels, telling, minlength=size)
     everywhere = np.bincount(levels[half], minlength=size) == len(in_group)
     # Where a level is not in all groups, it is the sum in each that has others, and to the last.
@@ -129,7 +139,7 @@ def _total(
 
 
 def _subtotals(
-    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
 ) -> tuple[list[int], float]:
     """The same for levels that are sums of others that stand together.
 
@@ -141,14 +151,84 @@ def _subtotals(
     sums = _keys(levels, size, group, counts)
     upto = np.concatenate(([0], np.cumsum(sums[order])))
     runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
-    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(runs))
+    odds = _log_counts(levels, size, counts, new) - math.log(len(runs))
     met = order[np.isin(sums[order], runs) & (odds[order] > 0.0)]
     # So many of all levels could be chosen in at most len(order) ** len(met) ways.
     return met.tolist(), float(np.maximum(odds[met] - math.log(len(order)), 0.0).sum())
 
 
+def _of_any(
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
+) -> tuple[list[int], float]:
+    """The same for levels that are sums of any others, in whatever order the rows are.
+
+    Few levels are compared with the sums of all their parts.  Of more, the counts of each are
+    written as a combination of those of smaller ones, by elimination modulo a prime: that of a
+    total has no factors but 0 and 1.
+    """
+    present = np.unique(levels)
+    groups = int(group.max()) + 1
+    if not 3 <= present.size <= _MOST_ELIMINATED or groups < 2:
+        return [], 0.0
+    odds = _log_counts(levels, size, counts, new)
+    odds -= present.size * math.log(2.0) + math.log(present.size)
+    if odds.max() <= 0.0:
+        return [], 0.0
+    if present.size <= _MOST_FOR_ALL:
+        keys = _keys(levels, size, group, counts)[present]
+        sums = np.zeros(1, np.int64)
+        for key in keys:
+            sums = np.concatenate((sums, sums + key))
+        parts_of = [np.flatnonzero(sums == key) for key in keys]
+        totals = [k for k, parts in enumerate(parts_of) if (parts & (parts - 1) != 0).any()]
+    else:
+        totals = _sums_of_smaller(levels, present, group, counts)
+    met = [level for level in present[totals].tolist() if odds[level] > 0.0]
+    return met, float(odds[met].sum())
+
+
+def _sums_of_smaller(
+    levels: npt.NDArray[Any], present: npt.NDArray[Any], group: IntArray, counts: IntArray
+) -> list[int]:
+    """The places in `present` of the levels whose counts are sums of those of two or more others.
+
+    Counts are projected on as many random directions as there are levels.
+    """
+    place = np.searchsorted(present, levels)
+    width = present.size
+    directions = np.random.default_rng(0).integers(_PRIME, size=(width, int(group.max()) + 1))
+    rows: IntArray = np.zeros((width, width), np.int64)
+    for k, weights in enumerate(directions):
+        rows[k] = summed(place, counts % _PRIME * weights[group] % _PRIME, width)
+    order = np.argsort(summed(place, counts, width), kind="stable")
+    rows = rows[:, order] % _PRIME
+    pivots: list[int] = []
+    totals = []
+    for column in range(width):
+        rank = len(pivots)
+        below = np.flatnonzero(rows[rank:, column])
+        if not below.size:
+            factors = rows[:rank, column]
+            if (factors <= 1).all() and factors.sum() > 1:
+                totals.append(int(order[column]))
+            continue
+        first = rank + int(below[0])
+        rows[[rank, first]] = rows[[first, rank]]
+        rows[rank] = rows[rank] * pow(int(rows[rank, column]), -1, _PRIME) % _PRIME
+        others = np.flatnonzero(rows[:, column])
+        others = others[others != rank]
+        rows[others] = (rows[others] - rows[others, column, None] * rows[rank]) % _PRIME
+        pivots.append(column)
+    return totals
+
+
 def _of_codes(
-    factor: Factor, levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+    factor: Factor,
+    levels: npt.NDArray[Any],
+    size: int,
+    group: IntArray,
+    counts: IntArray,
+    new: Flags,
 ) -> tuple[list[int], float]:
     """The same for levels whose code is the beginning of those that they are sums of: A, A01."""
     shown = np.unique(levels[levels < len(factor.levels)]).tolist()
@@ -156,7 +236,7 @@ def _of_codes(
     if not 3 <= len(names) <= _MOST_LEVELS:
         return [], 0.0
     sums = _keys(levels, size, group, counts)
-    odds = np.bincount(levels, np.log(counts), minlength=size) - math.log(len(names))
+    odds = _log_counts(levels, size, counts, new) - math.log(len(names))
     met = []
     for place, (name, level) in enumerate(names):
         parts: list[tuple[str, int]] = []  # directly below it
@@ -168,6 +248,22 @@ def _of_codes(
         if len(parts) > 1 and sums[[part for _, part in parts]].sum() == sums[level]:
             met.append(level)
     return met, float(np.maximum(odds[met], 0.0).sum())
+
+
+def _log_counts(
+    levels: npt.NDArray[Any], size: int, counts: IntArray, new: Flags
+) -> npt.NDArray[np.float64]:
+    """The logarithm of the odds against what a sum is being that of each level by chance."""
+    return np.asarray(np.bincount(levels[new], np.log(counts[new]), minlength=size), np.float64)
+
+
+def _is_new(levels: npt.NDArray[Any], group: IntArray, counts: IntArray) -> npt.NDArray[np.bool_]:
+    """The cells of the first of all groups with the same counts of the same levels.
+
+    Blocks have them by design: a sum that all of them show is no more than what one shows.
+    """
+    keys = _keys(group, int(group.max()) + 1, levels, counts)
+    return np.asarray(np.isin(group, np.unique(keys, return_index=True)[1]))
 
 
 def _keys(levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray) -> IntArray:

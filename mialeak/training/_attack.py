@@ -75,11 +75,11 @@ class CovarianceAttack:
         `participation` is "every-step" (each batch holds all rows that are in) or "poisson", with
         a fixed divisor, as Opacus trains.  See Notes.
     ridge : float, default 0.0
-        With a reference of factors, or a sketch: added to the variance of every parameter's
-        gradient; above 0 with factors.
+        With factors, where it is above 0, or a sketch: added to the variance of each parameter.
     sketch : GradientSketch, optional
-        With a `reference` fitted to sketches.  Batch gradients, and targets of full length or as
-        factors, are sketched here; targets may be sketches (of clipped gradients) themselves.
+        With a `reference` fitted to sketches; batch gradients, and targets that are no sketches (of
+        clipped gradients), are sketched here.  Refused beside `known`: noise varies in all
+        directions, of which a sketch keeps ``size / columns`` of the squared distance.
 
     Attributes
     ----------

@@ -1,0 +1,179 @@
+"""Wrong inputs for ``mialeak table`` whose rows count the same persons several times.
+
+No word of a known language marks them: only sums, and how alike tables are, betray them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from wrong_inputs import Call, Shell, csv
+
+from mialeak.tables import table_leakage
+
+RNG = np.random.default_rng(23)
+
+#: Counts by 3 x 9 x 6 values.
+FIRST, PLACES, LAST = "pqr", [f"w{k}" for k in RNG.permutation(40)[:9]], "uvwxyz"
+CELLS = [(a, b, c) for a in FIRST for b in PLACES for c in LAST]
+COUNTED = RNG.integers(1, 90, len(CELLS)).tolist()
+
+
+def shuffled(cells):
+    """The cells, of a name and a count each, in random order."""
+    order = RNG.permutation(len(cells))
+    return csv(["a", "b", "c", "stk"], *zip(*(cells[k] for k in order), strict=True))
+
+
+def summed(by, word, of=lambda cell: True):
+    """The cells `of` the cube summed over the columns that `by` lacks, with these words there."""
+    sums = {}
+    for cell, count in zip(CELLS, COUNTED, strict=True):
+        if of(cell):
+            key = tuple(
+                value if name in by else word[name] for name, value in zip("abc", cell, strict=True)
+            )
+            sums[key] = sums.get(key, 0) + count
+    return [(*key, count) for key, count in sums.items()]
+
+
+DETAIL = [(*cell, count) for cell, count in zip(CELLS, COUNTED, strict=True)]
+#: Two sums of parts of the places, by other words, that do not stand together.
+PARTS = [
+    each
+    for word, part in (("Harz", PLACES[::2]), ("N5", PLACES[1:6:2]))
+    for each in summed("ac", {"b": word}, lambda cell, part=part: cell[1] in part)
+]
+
+#: Of 40 places the counts of 60 jobs, the sums of three parts of the places, and of two of these.
+MANY = RNG.poisson(RNG.gamma(1.0, 30.0, (40, 1)) * np.ones((1, 60))) + 1
+GROUPS = np.split(RNG.permutation(40), [13, 30])
+SUMS = [MANY[part].sum(axis=0) for part in GROUPS]
+LARGE = np.vstack([MANY, *SUMS, SUMS[0] + SUMS[1]])
+ORDER = RNG.permutation(LARGE.size)
+LONG = csv(
+    ["place", "job", "stk"],
+    *(x[ORDER] for x in (*(place.ravel() for place in np.indices(LARGE.shape)), LARGE.ravel())),
+)
+
+WORDS = {"a": "beide", "b": "Bund", "c": "99"}
+
+#: 900 people, and the same in four years, of whom a tenth move each year and all grow older.
+PEOPLE = {"age": RNG.integers(16, 60, 900), "sex": RNG.choice(list("fm"), 900),
+          "town": RNG.choice(list("NSEW"), 900, p=[0.4, 0.3, 0.2, 0.1]),
+          "job": RNG.integers(5, size=900)}  # fmt: skip
+
+
+def asked_again(name, years):
+    table = {key: [] for key in (*PEOPLE, name)}
+    town = PEOPLE["town"].copy()
+    for year in range(years):
+        moved = RNG.random(900) < 0.1
+        town[moved] = RNG.choice(list("NSEW"), moved.sum(), p=[0.4, 0.3, 0.2, 0.1])
+        for key, values in PEOPLE.items():
+            now = values + year if key == "age" else town if key == "town" else values
+            table[key] += now.tolist()
+        table[name] += [2018 + year] * 900
+    return table
+
+
+def counted(table):
+    cells = {}
+    for row in zip(*table.values(), strict=True):
+        cells[row] = cells.get(row, 0) + 1
+    return csv([*table, "stk"], *zip(*cells, strict=True), cells.values())
+
+
+def cells_of_large(columns):
+    """More cells than are looked at in full, with counts under a name that is none."""
+    place = RNG.permutation(400 * 400)[:140_000]
+    table = {"a": place % 400, "b": place // 400, "stk": RNG.poisson(3.0, place.size)}
+    return table_leakage(table, columns)
+
+
+LAYOUTS = [
+    Shell(
+        "sums of parts of the others, in random order",
+        "table t.csv --counts stk",
+        ["column 'b' must hold no totals", "'Harz'", "'N5'", "are the sums of others"],
+        {"t.csv": shuffled(DETAIL + PARTS)},
+    ),
+    Shell(
+        "sums of parts of many others, and of these sums",
+        "table t.csv --counts stk",
+        ["column 'place' must hold no totals", "are the sums of others"],
+        {"t.csv": LONG},
+    ),
+    *(
+        Shell(
+            f"tables below each other, by {' and '.join(tables)}, with a word of each column",
+            "table t.csv --counts stk --max-leakage 1",
+            [
+                f"{len(tables)} tables of {sum(COUNTED):,} persons each",
+                "with 'beide', 'Bund', '99'",
+                "--margins A,B",
+            ],
+            {"t.csv": shuffled([cell for by in tables for cell in summed(by, WORDS)])},
+            cautioned=True,
+        )
+        for tables in (("a", "b", "c"), ("ab", "ac", "bc"), ("a", "bc"))
+    ),
+    *(
+        Shell(
+            f"the same people in several years, {how}",
+            f"table t.csv {how} --max-leakage 1",
+            [f"values of column {name!r} are too alike", "--person ID"],
+            {"t.csv": text},
+            cautioned=True,
+        )
+        for how, name, text in (
+            ("--exclude x", "year", csv([*PEOPLE, "year", "x"], *asked_again("year", 4).values(),
+                                        [1] * 3600)),
+            ("--counts stk", "Welle", counted(asked_again("Welle", 3))),
+        )
+    ),
+]  # fmt: skip
+
+HOMES = np.repeat(np.arange(300), RNG.integers(1, 5, 300))
+LAYOUTS += [
+    *(
+        Shell(
+            f"persons of households, with the number of each in {name!r}",
+            "table t.csv --max-leakage 1",
+            [f"Column {name!r} has the name of an identifier", f"--person {name}"],
+            {"t.csv": csv([name, "age"], HOMES, RNG.integers(0, 90, HOMES.size))},
+            cautioned=True,
+        )
+        for name in ("hhnr", "Haushaltsnummer")
+    ),
+    Shell(
+        "an export of a survey, with two lines of questions below that of the names",
+        "table t.csv",
+        ["Rows 0 and 1, the first, seem to be no persons"],
+        {
+            "t.csv": csv(
+                ["Q1", "Q2"],
+                ["What is your sex?", '"{""ImportId"":""QID1""}"', *RNG.integers(1, 3, 90)],
+                ["How old are you?", '"{""ImportId"":""QID2""}"', *RNG.integers(1, 7, 90)],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "counts of thousands with a point between, in German",
+        "table t.csv --counts n --delimiter ;",
+        ["All counts end in '.000'", "thousands"],
+        {"t.csv": csv(["sex", "town", "n"], "mwmw", "KKBB", ["22.000", "31.000", "7.000", "9.000"],
+                      comma=";")},
+        cautioned=True,
+    ),
+]  # fmt: skip
+
+LARGE_CALLS = [
+    Call(
+        f"cells above the number that is looked at in full, by {columns}",
+        lambda columns=columns: cells_of_large(columns),
+        ["No two rows agree in", "If 'stk' holds their counts"],
+        cautioned=True,
+    )
+    for columns in (["a"], ["b"])
+]
