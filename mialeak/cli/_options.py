@@ -126,7 +126,8 @@ def add_table_options(first: Any, add: Any, examples: Any) -> None:
         "--format",
         metavar="F",
         help="format of FILE, in place of its suffix: csv, tsv, parquet, arrow, npy, npz, dta, "
-        "sav, sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv for -)",
+        "sav, sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv "
+        "for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add_delimiter(add)
