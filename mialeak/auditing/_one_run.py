@@ -141,8 +141,6 @@ class OneRunResult(Report):
     @property
     def verdict(self) -> Verdict | None:
         """On the claimed epsilon: refuted, not refuted, or not testable with so few canaries."""
-        if self.claimed_epsilon is None:
-            return None
         return verdict_on(self.claimed_epsilon, self.epsilon_lower, self.provable_epsilon)
 
     def to_dict(self) -> dict[str, Any]:

@@ -133,9 +133,7 @@ def _omitted(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> Flo
     return np.asarray(moved)
 
 
-def inverse_curvature(
-    design: FloatArray, curvature: FloatArray, penalty: FloatArray, name: str = "X"
-) -> FloatArray:
+def inverse_curvature(design: FloatArray, curvature: FloatArray, penalty: FloatArray) -> FloatArray:
     """Inverse of ``sum_i curvature_i x_i x_i^T + diag(penalty)``."""
     matrix = np.zeros((design.shape[1], design.shape[1]))
     for block in kernel_blocks(design):
@@ -149,7 +147,7 @@ def inverse_curvature(
     factor, order, rank, info = linalg.lapack.dpstrf(unit, tol=limit, lower=1)
     if info != 0 or rank < scale.size:
         invalid(
-            name,
+            "X",
             "determine the estimate; with these rows, the parameter "
             f"{int(order[rank]) - 1} is open, as the columns are collinear (rank {rank} of "
             f"{scale.size})",
