@@ -79,7 +79,7 @@ class OneRunResult(Report):
     correct : int
         How many of these guesses are right.
     n_canaries : int
-        All of them, those that no guess was made of among them.
+        Number of canaries, those without a guess included.
     delta, confidence : float
         As given.
     claimed_epsilon : float or None

@@ -325,7 +325,7 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> An
     Returns
     -------
     torch.Tensor
-        A scalar: go back through it to the canary's input.
+        A scalar, which can be differentiated by the input of the canary.
 
     Raises
     ------
