@@ -53,7 +53,7 @@ FORBIDDEN = {
 
 
 def test_no_file_is_long():
-    lines = {path.name: len(path.read_text().splitlines()) for path in programs(*FOLDERS)}
+    lines = {str(path): len(path.read_text().splitlines()) for path in programs(*FOLDERS)}
     assert not {name: count for name, count in lines.items() if count > LONGEST_FILE}
 
 
@@ -65,7 +65,7 @@ def test_no_function_is_long():
                 first = node.body[ast.get_docstring(node) is not None :]
                 lines = node.end_lineno - first[0].lineno + 1 if first else 0
                 if lines > LONGEST_FUNCTION:
-                    long[f"{path.name}:{node.name}"] = lines
+                    long[f"{path}:{node.name}"] = lines
     assert not long
 
 
@@ -179,7 +179,7 @@ def banned_names(tree):
 def test_identifiers_of_clean_rooms_are_terms_of_the_field(room):
     paths = [path for path in modules() if room_of(path) == room]
     assert paths, "no such room"
-    names = {path.name: banned_names(ast.parse(path.read_text())) for path in paths}
+    names = {str(path): banned_names(ast.parse(path.read_text())) for path in paths}
     assert not {name: banned for name, banned in names.items() if banned}
 
 

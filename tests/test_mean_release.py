@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mialeak._io import read_table
-from mialeak.means._release import category_scores, release_of
+from mialeak.means._reading import release_of
+from mialeak.means._release import category_scores
 from mialeak.means._rows import row_leakage_scores
 
 

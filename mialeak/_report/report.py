@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "Report", "display", "drawn"]
+__all__ = ["Panel", "Report", "display", "drawn", "entitle"]
 
 #: Inches of a panel.
 _WIDTH, _HEIGHT = 5.6, 4.8
@@ -40,6 +40,11 @@ def display(name: str) -> Any:
     this looks the class up when something is drawn.
     """
     return getattr(import_module("mialeak.plotting"), name)
+
+
+def entitle(ax: Axes, finding: str) -> None:
+    """Write what a panel shows above it."""
+    ax.set_title(finding, fontsize="medium", wrap=True)
 
 
 def drawn(panels: Sequence[Panel]) -> Figure:

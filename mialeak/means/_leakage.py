@@ -20,8 +20,9 @@ from mialeak._arrays import (
 from mialeak._io import read_table
 from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
+from mialeak.means._reading import release_of
 from mialeak.means._register import in_register
-from mialeak.means._release import Release, release_of
+from mialeak.means._release import Release
 from mialeak.means._report import MeanReport
 from mialeak.means._tradeoff import unsampled_share
 

@@ -16,7 +16,8 @@ from mialeak._genetics import GenotypeTable
 from mialeak._io import read_table
 from mialeak._plink_text import Frequencies, Site
 from mialeak.means._matrix_cautions import are_genotypes, common_rows
-from mialeak.means._release import Column, Release, release_of
+from mialeak.means._reading import release_of
+from mialeak.means._release import Column, Release
 from mialeak.means._tradeoff import leakage_score
 
 __all__ = ["ReferencePanel", "is_panel", "read_panel", "reference_panel"]

@@ -12,30 +12,19 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, as_floats, first_index, invalid, listed
-from mialeak._columns import Factor, each_factor
-from mialeak._fields import as_numbers, reads_as_number
+from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
+from mialeak._columns import Factor
+from mialeak._fields import reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._cautions import cautions_of, refuse_sites
 from mialeak.means._matrix_cautions import cautions_of_matrix, repeat_cautions
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
-__all__ = ["Column", "Release", "category_scores", "release_of"]
+__all__ = ["Column", "Release", "category_scores"]
 
 #: Rows for each free column that a full covariance takes to be known well.
 ROWS_PER_COLUMN = 5
-
-#: Numbers whose squares are neither infinite nor rounded to 0: the largest in size, and the least
-#: difference in a column.  Both leave room for sums of squares.
-_MOST, _LEAST = 1e150, 1e-150
-
-#: The largest number of int8, in size.
-_SMALL = 127
-
-#: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
-_SHORT = 128
 
 #: Rows for each integer in the range of a table, from which on the terms of a score are computed
 #: for each integer once: by then they are fewer than the entries of the table.
@@ -356,164 +345,3 @@ def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArra
         squares = (1.0 - alike) ** 2 / (alike + added) + shares.sum() - shares + (s - t) ** 2 / s
     scores[shown] = squares / (a * n)
     return scores
-
-
-def release_of(
-    table: Any,
-    columns: Sequence[Any] | None,
-    *,
-    exclude: Sequence[Any] = (),
-    categories: Sequence[Any] = (),
-    labels: Sequence[Any] = (),
-    drop: bool = False,
-    argument: str = "table",
-) -> Release:
-    """The release of the means of a table.
-
-    Columns of numbers stay numbers, and so do those of a CSV whose values all read as numbers,
-    unless they are among `categories`.  Unless `columns` are chosen, a column of text in which
-    every row has its own value is not published.  Errors name the table by its `argument`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`each_factor`, for an unknown category, or for missing values unless `drop`.
-    """
-    described = _described(table, labels)
-    if columns is None and described:
-        exclude = [*exclude, *described]
-    parts, missing = _parts(table, columns, exclude, categories, argument)
-    factors = {name: part.factor for name, part in parts.items()}
-    refuse_sites(factors)
-    for place, name in enumerate(categories):
-        if name not in parts:
-            invalid("categories", "be among the columns", index=place, value=name)
-    gaps = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
-    if gaps and not drop:
-        _refuse_missing(gaps, argument)
-    places = np.flatnonzero(~missing)
-    if not places.size:
-        most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))[:3]
-        remedy = f"Exclude the columns that miss most: {listed(most)}"
-        invalid(argument, "have at least one row without a missing value", remedy=remedy)
-    levels = {name: part.numbers for name, part in parts.items()}
-    cautions = cautions_of(factors, levels, chosen=columns is not None)
-    del factors, levels
-    published: list[Column] = []
-    unique = []
-    count = sum(part.numbers is not None for part in parts.values())
-    numbers = [part.numbers for part in parts.values() if part.numbers is not None]
-    kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
-    matrix, place = np.empty((places.size, count), kind), 0
-    for name in list(parts):
-        part = parts.pop(name)  # its memory goes to the matrix
-        codes = part.factor.codes[places]
-        if part.numbers is not None:
-            values = np.asarray(part.numbers)[codes]
-            matrix[:, place] = (
-                values if kind == np.int8 else as_floats(values, f"column {name!r}", finite=True)
-            )
-            _require_squares(matrix[:, place], f"column {name!r}")
-            published.append(Column(name, None, place))
-            place += 1
-            continue
-        column = Column(name, Factor(codes, part.factor.levels))
-        if columns is None and places.size >= 3 and _is_name(column, places.size):
-            unique.append(name)
-        else:
-            published.append(column)
-    if not published:
-        rule = "have a column in which two rows agree, or one of numbers; every row has its own "
-        rule += f"value in {listed(unique)}"
-        invalid(argument, rule, remedy="Choose columns to publish such a column all the same")
-    labelled = {
-        str(name): [factor.value(int(code)) for code in factor.codes]
-        for name, factor in described.items()
-    }
-    dropped = missing.size - places.size
-    notes = getattr(table, "notes", ())
-    return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A column as it is read: its factor, the numbers of the codes, where it has no value."""
-
-    factor: Factor
-    numbers: npt.NDArray[Any] | None
-    gaps: npt.NDArray[np.bool_] | None
-
-
-def _described(table: Any, labels: Sequence[Any]) -> dict[Any, Factor]:
-    return (
-        dict(each_factor(table, labels, argument="table", chosen_by="labels"))
-        if len(labels)
-        else {}
-    )
-
-
-def _parts(
-    table: Any,
-    columns: Sequence[Any] | None,
-    exclude: Sequence[Any],
-    categories: Sequence[Any],
-    argument: str,
-) -> tuple[dict[Any, _Part], npt.NDArray[np.bool_]]:
-    """The columns as they are read, and the rows in which one of them has no value."""
-    chosen_by = "columns" if argument == "table" else argument
-    parts: dict[Any, _Part] = {}
-    missing = np.zeros(0, np.bool_)
-    for name, factor in each_factor(
-        table, columns, exclude=list(exclude) or None, argument=argument, chosen_by=chosen_by
-    ):
-        text = isinstance(table, Mapping) and isinstance(table[name], Factor)
-        if not missing.size:
-            missing = np.zeros(len(factor.codes), np.bool_)
-        absent = factor.codes < 0
-        gaps = absent if absent.any() else None
-        if gaps is not None:
-            missing |= gaps
-        numbers = None if name in categories else as_numbers(factor.levels, text=text)
-        if numbers is not None and len(numbers) <= _SHORT:
-            factor = Factor(factor.codes.astype(np.int8), factor.levels, factor.stripped)
-        parts[name] = _Part(factor, numbers, gaps)
-    return parts, missing
-
-
-def _are_small(levels: Any) -> bool:
-    """Whether numbers are those of int8, none of them a negative zero."""
-    levels = np.asarray(levels)
-    if levels.dtype.kind not in "iuf" or not np.isfinite(levels).all():
-        return False
-    if levels.dtype.kind == "f" and (np.signbit(levels) & (levels == 0.0)).any():
-        return False
-    return bool(((levels >= -_SMALL) & (levels <= _SMALL) & (levels == np.rint(levels))).all())
-
-
-def _require_squares(values: Numbers, name: str) -> None:
-    """Refuse a column of numbers of which the squared deviations leave the range of float64."""
-    low, high = float(values.min()), float(values.max())
-    remedy = "The leakage of a mean does not depend on its unit: {} the column by a power of ten"
-    if max(high, -low) > _MOST:
-        rule = f"hold numbers of at most {_MOST:g} in size"
-        place = int(np.argmax(np.abs(values)))
-        cure = f"{remedy.format('divide')}, or pass such a number as missing"
-        invalid(name, rule, index=place, value=float(values[place]), remedy=cure)
-    if 0.0 < high - low < _LEAST:
-        rule = f"have rows that differ by at least {_LEAST:g}, or agree; they differ by"
-        invalid(name, f"{rule} {high - low:g} at most", remedy=remedy.format("multiply"))
-
-
-def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]], argument: str) -> None:
-    counts = [(name, int(each.sum())) for name, each in gaps.items()]
-    where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
-    remedy = "Pass na='drop' to leave such rows out, or exclude such columns"
-    invalid(argument, f"have no missing values; there are {where}", remedy=remedy)
-
-
-def _is_name(column: Column, rows: int) -> bool:
-    """Whether a column is text, and every row has its own value in it."""
-    assert column.factor is not None
-    if column.present < rows:
-        return False
-    return isinstance(column.factor.value(int(first_index(column.counts > 0)[0])), str)

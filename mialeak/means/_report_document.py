@@ -9,7 +9,7 @@ import numpy as np
 
 from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
-from mialeak._report.report import Panel
+from mialeak._report.report import Panel, entitle
 from mialeak._report.text import at_least, number, percent, printable
 
 if TYPE_CHECKING:
@@ -169,7 +169,9 @@ def _draw_rows(report: MeanReport, leakage: float, ax: Axes) -> None:
     stds[f"noise {at_least(needed, 3)}, as needed"] = needed
     for name, std in stds.items():
         if std or name == "without noise":
-            LeakageDisplay.from_rows(report.leakage_with(std), ax=ax, name=name)
+            LeakageDisplay.from_rows(report.leakage_with(std), ax=ax, name=name, limit=leakage)
+    above = percent(float(np.mean(report.leakage_with(report.noise_std) > leakage)))
+    entitle(ax, f"{above} of the rows leak more than {leakage:g}")
 
 
 def _draw_noise(report: MeanReport, leakage: float, ax: Axes) -> None:
@@ -183,3 +185,4 @@ def _draw_noise(report: MeanReport, leakage: float, ax: Axes) -> None:
         values = [float(summary(each)) for each in rows]
         LeakageDisplay.from_noise(grid, values, ax=ax, name=name, limit=leakage)
     ax.set_xlabel("Noise on each mean (standard deviations of its column)")
+    entitle(ax, f"With noise of {at_least(needed, 3)} every row leaks at most {leakage:g}")

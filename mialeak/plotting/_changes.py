@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid, require_within
+from mialeak._report.report import entitle
 from mialeak.plotting._axes import CURVE, REFERENCE, THIN, figure_of, new_axes, style
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class ChangeDisplay:
     def _begin(self, ax: Axes | None) -> Axes:
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = figure_of(self.ax_)
-        self.ax_.set_title(self.title, fontsize="medium", wrap=True)
+        entitle(self.ax_, self.title)
         return self.ax_
 
     def _draw_bars(self, edges: FloatArray, ax: Axes | None) -> ChangeDisplay:
