@@ -88,8 +88,9 @@ class MechanismLeakage(Result):
     method : str
         How it was computed, in a few words.
     error : float
-        Absolute error of `lower` and `upper` by rounding.  Only digits above it are printed, and
-        of a number below it that it is below: the mode of 10,000 rows leaks `<1e-14`.
+        Absolute error of `lower` and `upper` by rounding.  Digits below this error are not
+        printed, and a smaller number is printed as an upper limit: the mode of 10,000 rows leaks
+        `<1e-14`.
 
     Examples
     --------
