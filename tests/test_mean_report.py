@@ -233,3 +233,24 @@ def test_a_column_that_others_determine_up_to_rounding_is_refused():
     exact = mean_leakage(table | {"sum": age * 12.0 + hours / 7})
     shrunk = mean_leakage(table, structure="shrunk")
     np.testing.assert_allclose(shrunk.leakage, exact.leakage, rtol=1e-3, atol=1e-5)
+
+
+def test_the_power_at_few_false_alarms_is_that_of_a_normal_shift(tmp_path):
+    """The yardstick is for genotypes alone: no other numbers have a shift of sqrt(sites/people)."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.2, 0.5, 30)
+    counts = {f"rs{j}": rng.binomial(2, share, 400) for j, share in enumerate(p)}
+    report = mean_leakage(counts, sampling_rate=0.5)
+    shift = stats.norm.ppf(0.5 + 0.5 * report.leakage / 0.5) * 2.0
+    expected = 0.5 * stats.norm.sf(stats.norm.isf(0.001) - shift) + 0.5 * 0.001
+    np.testing.assert_allclose(report.power(), expected, rtol=1e-9)
+    power = report.to_dict()["power"]
+    assert power["average"] == pytest.approx(expected.mean(), rel=1e-9)
+    assert power["riskiest"] == pytest.approx(expected.max(), rel=1e-9)
+    yardstick = stats.norm.sf(stats.norm.isf(0.001) - np.sqrt(30 / 200))
+    assert power["yardstick"] == pytest.approx(yardstick, rel=1e-9)
+    assert report.power(0.5).min() > 0.5
+    for table, noise in ((counts, 0.1), ({k: 0.5 * v for k, v in counts.items()}, 0.0)):
+        assert mean_leakage(table, noise_std=noise).to_dict()["power"]["yardstick"] is None
+    with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
+        report.power(1.0)

@@ -312,7 +312,14 @@ def test_the_cost_of_a_protected_table_is_a_hidden_count_that_follows():
     """3 of 45 people are hidden and follow from the others; without suppression they are shown."""
     release = Release({"city": ["a"] * 30 + ["b"] * 12 + ["c"] * 3, "sex": [0, 1, 2] * 15})
     release.add_table(["sex"])
-    hidden = {"protect": Suppress(5)}
-    assert release.cost_of(["city"], threshold=4, **hidden).determined == 1
-    assert release.cost_of(["city"], threshold=3, **hidden).determined == 0
-    assert release.cost_of(["city"], threshold=4).determined == 0
+    assert release.cost_of(["city"], protect=Suppress(5)).determined == 1
+    assert release.cost_of(["city"]).determined == 0
+
+
+def test_the_cost_of_a_table_counts_groups_below_the_threshold():
+    """3 people over 80 follow by subtraction."""
+    release = Release({"city": ["a"] * 30 + ["b"] * 15, "age": [30] * 42 + [90] * 3})
+    release.add_table(["city"])
+    young = {"where": {"age": {"max": 80}}}
+    assert release.cost_of(["city"], threshold=4, **young).determined == 1
+    assert release.cost_of(["city"], threshold=3, **young).determined == 0

@@ -18,7 +18,7 @@ from mialeak.means._cautions import noise_cautions
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Column, Release
-from mialeak.means._report_document import document, panels
+from mialeak.means._report_document import document, panels, power_of
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -161,6 +161,12 @@ class MeanReport(Report):
     def leakage(self) -> FloatArray:
         """Advantage of the best attack on each row that is not dropped."""
         return self._advantage(self.scores)
+
+    def power(self, fpr: float = 0.001) -> FloatArray:
+        """Power of the best attack on each row at a false-positive rate."""
+        fpr = as_share(fpr, "fpr")
+        curve = GaussianTradeOff(np.sqrt(self.scores))
+        return self.rate * np.asarray(curve.power(fpr)) + (1.0 - self.rate) * fpr
 
     @property
     def average(self) -> float:
@@ -458,6 +464,7 @@ class MeanReport(Report):
             "average": self.average,
             "highest": self.highest,
             "distribution": self.distribution(),
+            "power": power_of(self, release),
             "noise_effect": self.noise_effect,
             "noise_needed": self.noise_needed(leakage),
             "riskiest": riskiest,

@@ -10,7 +10,8 @@ import numpy as np
 from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.report import Panel, entitle
-from mialeak._report.text import at_least, number, percent, printable
+from mialeak._report.text import at_least, number, percent, printable, significant
+from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from mialeak.means._release import Column, Release
     from mialeak.means._report import MeanReport
 
-__all__ = ["document", "panels"]
+__all__ = ["document", "panels", "power_of"]
 
 #: Names of columns listed of each kind.
 _NAMED = 12
 #: Points of a curve.
 _GRID = 24
+#: A false-positive rate at which an attack takes few others for members.
+_FPR = 0.001
 
 
 def document(
@@ -32,6 +35,7 @@ def document(
     """The answer, the rows' leakage, the table, noise, rows at risk."""
     sections = [
         _rows(report),
+        _power(power_of(report, release)),
         _table(report, release),
         _noise(report),
         _needed(report.noise_needed(leakage)),
@@ -76,6 +80,39 @@ def _rows(report: MeanReport) -> Section:
     return Section(
         "Leakage", [numbers, Notes(report.caveats[len(report.cautions) + len(report.warnings) :])]
     )
+
+
+def power_of(report: MeanReport, release: Release) -> dict[str, float | None]:
+    """The power at a small false-positive rate: an average hides whom an attack recognises surely.
+
+    Of genotypes also the yardstick of Sankararaman et al. (2009), ``sqrt(sites/people)`` as the
+    shift of a normal law: the limit for many independent sites that nobody's genotypes enter.
+    """
+    power = report.power(_FPR)
+    counts = release.numbers
+    is_genotypes = counts.dtype == np.int8 and counts.min() == 0 and counts.max() == 2
+    known = None
+    if is_genotypes and len(release.columns) == counts.shape[1] and not report.noise_std:
+        shift = np.sqrt(counts.shape[1] / report.rows_used)
+        known = float(GaussianTradeOff(shift).power(_FPR))
+    return {
+        "fpr": _FPR,
+        "average": float(power.mean()),
+        "riskiest": float(power.max()),
+        "yardstick": known,
+    }
+
+
+def _power(power: dict[str, float | None]) -> Section:
+    lines = {
+        "average": "on average",
+        "riskiest": "about the riskiest row",
+        "yardstick": "for so many independent sites by Sankararaman et al. (2009), a yardstick",
+    }
+    numbers = [(significant(value), text) for key, text in lines.items()
+               if (value := power[key]) is not None]  # fmt: skip
+    title = f"Power of the best attack at a false-positive rate of {power['fpr']:g}"
+    return Section(title, [Pairs(numbers)])
 
 
 def _table(report: MeanReport, release: Release) -> Section:
