@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import rivals
 from speed_case import EPS, SpeedCase
 
 from mialeak.covariance import StreamingCovariance
@@ -157,16 +158,6 @@ def by_blocks(rows: np.ndarray) -> np.ndarray:
     return found.covariance_
 
 
-def river(rows: np.ndarray) -> np.ndarray:
-    from river.covariance import EmpiricalCovariance
-
-    found = EmpiricalCovariance(ddof=0)
-    for row in rows.tolist():
-        found.update(dict(enumerate(row)))
-    d = rows.shape[1]
-    return np.array([[found[min(i, j), max(i, j)].get() for j in range(d)] for i in range(d)])
-
-
 def arriving_error(function: Callable[..., Any], size: int) -> float:
     (rows,) = arriving(3000, 30)
     return float(np.abs(function(rows) - twins.covariance(rows)).max() / EPS)
@@ -179,7 +170,7 @@ def stream(columns: int) -> SpeedCase:
         quick_size=columns * 2 * BLOCK,
         setup=partial(arriving, columns=columns),
         ours=by_blocks,
-        rivals={"river": river} if find_spec("river") else {},
+        rivals={"river": rivals.river_covariance} if find_spec("river") else {},
         error=arriving_error,
         bound=50.0,
         rival_size=columns * 2 * BLOCK,

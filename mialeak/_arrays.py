@@ -320,8 +320,8 @@ def _numbers_of(values: npt.NDArray[Any], name: str) -> FloatArray:
     invalid(name, f"be an array of real numbers, not of dtype {values.dtype}", error=TypeError)
 
 
-def as_float(value: Any, name: str, *, finite: bool = True) -> float:
-    """`value` as one float; raises TypeError if it is not a single real number."""
+def as_float(value: Any, name: str) -> float:
+    """`value` as one finite float; raises TypeError if it is not a single real number."""
     if type(value) is float or type(value) is int:
         if type(value) is int and abs(value) > MAX_COUNT:
             invalid(name, _EXACT, value=value)
@@ -331,7 +331,7 @@ def as_float(value: Any, name: str, *, finite: bool = True) -> float:
         if array.ndim:
             invalid(name, f"be one number; its shape is {array.shape}", error=TypeError)
         number = float(array)
-    if finite and not math.isfinite(number):
+    if not math.isfinite(number):
         invalid(name, "be finite", value=number)
     return number
 

@@ -21,6 +21,7 @@ __all__ = [
     "cautions_of_spellings",
     "lone_markers",
     "marker_cautions",
+    "rows_of_column",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -104,7 +105,7 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
     _drop_codes_of_three(met, factors, weights)
     return [
         f"{value!r} is counted as a value like any other, "
-        f"{listed(places, show=lambda place: _where(*place))}. "
+        f"{listed(places, show=lambda place: rows_of_column(*place))}. "
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
     ]
@@ -259,7 +260,8 @@ def _holds_three(factor: Factor) -> bool:
     return held in ({"-1", "0", "1"}, {"-1.0", "0.0", "1.0"})
 
 
-def _where(name: Any, rows: int) -> str:
+def rows_of_column(name: Any, rows: int) -> str:
+    """In how many rows of which column, in words."""
     return f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}"
 
 

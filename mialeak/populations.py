@@ -113,7 +113,7 @@ class Register(_Population):
 
     Examples
     --------
-    Half of ten people: the one who is alone in a cell is given away.
+    Half of ten people are drawn; the presence of the one who is alone in a cell is certain:
 
     >>> from mialeak import Register, atom_leakage, max_leakage
     >>> register = Register([6, 3, 1])
@@ -171,8 +171,8 @@ class Stratified(_Population):
     Parameters
     ----------
     registers : sequence of Register or of array_like
-        The people of each stratum by cell.  Cells of one place are one cell where strata are
-        pooled, and have nothing to do with each other where the counts are published by stratum.
+        The people of each stratum by cell.  With ``published=False`` all strata list the
+        same cells in the same order; otherwise their cells need not correspond.
     n : sequence of int, optional
         People drawn from each stratum, without replacement: from 1 to one less than its people;
         None for a register with a rate.  Left out if all registers have a rate.
@@ -217,7 +217,7 @@ class Stratified(_Population):
     >>> print(f"{max_leakage(strata):.4f}")
     0.0495
 
-    Each person of them with such a probability, published together and apart:
+    Each person drawn with such a probability, counts published together and by stratum:
 
     >>> from mialeak import Register
     >>> rates = [Register([600, 380, 20], rate=0.1), Register([40, 9, 1], rate=0.5)]

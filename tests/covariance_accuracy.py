@@ -11,6 +11,7 @@ import sys
 
 import mpmath
 import numpy as np
+import rivals
 
 from mialeak.covariance import StreamingCovariance
 from mialeak.reference import covariance as twins
@@ -64,17 +65,6 @@ def exact_distances(x: np.ndarray, rows: np.ndarray, dps: int = 60) -> np.ndarra
         return np.array([float((w.T * mpmath.lu_solve(cov, w))[0]) for w in u])
 
 
-def river_covariance(x: np.ndarray) -> np.ndarray:
-    """The matrix that river has after each row of `x` in turn."""
-    from river.covariance import EmpiricalCovariance
-
-    found = EmpiricalCovariance(ddof=0)
-    for row in x.tolist():
-        found.update(dict(enumerate(row)))
-    d = x.shape[1]
-    return np.array([[found[min(i, j), max(i, j)].get() for j in range(d)] for i in range(d)])
-
-
 def errors(condition: float, mean: float, seed: int) -> dict[str, float]:
     """Largest relative error of each on one draw."""
     from sklearn.covariance import EmpiricalCovariance
@@ -89,7 +79,7 @@ def errors(condition: float, mean: float, seed: int) -> dict[str, float]:
     ours = (StreamingCovariance().fit(x), streamed, merged)
     found = {name: which.mahalanobis(probe) for name, which in zip(OURS, ours, strict=True)}
     found["scikit-learn"] = EmpiricalCovariance().fit(x).mahalanobis(probe)
-    found["river"] = twins.mahalanobis(probe, x.mean(axis=0), river_covariance(x))
+    found["river"] = twins.mahalanobis(probe, x.mean(axis=0), rivals.river_covariance(x))
     return {name: float(np.abs(d / truth - 1).max()) for name, d in found.items()}
 
 

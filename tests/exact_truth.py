@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from math import comb
 
-__all__ = ["advantage", "auc", "bits", "delta", "genotypes", "releases", "vertices"]
+__all__ = ["advantage", "auc", "bits", "convolved", "delta", "genotypes", "releases", "vertices"]
 
 
 def bits(p: Fraction, z: int, n: int) -> list[tuple[Fraction, Fraction]]:
@@ -70,3 +70,15 @@ def auc(law: list[tuple[Fraction, Fraction]]) -> Fraction:
     for (x0, y0), (x1, y1) in pairwise(corners):
         area += (x1 - x0) * (y0 + y1) / 2
     return area
+
+
+def convolved(law: dict[float, Fraction], n: int) -> dict[float, Fraction]:
+    """The law of a sum of n independent values, each with its probability."""
+    total: dict[float, Fraction] = {0: Fraction(1)}
+    for _ in range(n):
+        following: dict[float, Fraction] = {}
+        for s, a in total.items():
+            for v, b in law.items():
+                following[s + v] = following.get(s + v, 0) + a * b
+        total = following
+    return total

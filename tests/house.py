@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+from functools import cache
 from pathlib import Path
 
 import mialeak
@@ -19,10 +20,13 @@ __all__ = [
     "HEIGHT",
     "PACKAGE",
     "ROOT",
+    "UPWARD",
     "arrows",
+    "claims_of",
     "file_graph",
     "imported_names",
     "imported_rooms",
+    "imported_strings",
     "kernel_files",
     "module_of",
     "modules",
@@ -54,6 +58,9 @@ ROWS = [
     {"_kernels"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}
+IN_PACKAGE = re.compile(r"mialeak(\.|$)")
+#: The one import that runs upward: a result looks its picture up when it is drawn.
+UPWARD = {"mialeak._report.report": {"mialeak.plotting"}}
 
 
 def programs(*folders: str) -> list[Path]:
@@ -101,13 +108,24 @@ def imported_names(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"relative import on line {node.lineno}"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return names | {name for name in imported_strings(tree) if name}
 
 
-def imported_rooms(tree: ast.AST) -> set[str]:
-    """The rooms a module imports."""
-    names = imported_names(tree)
-    rooms = {name.split(".")[1] for name in names if name.startswith("mialeak.")}
+def imported_strings(tree: ast.AST) -> set[str]:
+    """What ``import_module`` and ``__import__`` are called with; "" for all but a full name."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and re.search(
+            r"\b(import_module|__import__)$", ast.unparse(node.func)
+        ):
+            name = node.args[0].value if [*map(type, node.args)] == [ast.Constant] else ""
+            found.add("" if name.startswith(".") else name)
+    return found
+
+
+def imported_rooms(names: set[str]) -> set[str]:
+    """The rooms of imported names; of the package itself its own name, which has no row."""
+    rooms = {re.sub(r"^mialeak\.(\w+).*", r"\1", name) for name in names if IN_PACKAGE.match(name)}
     return {"_version" if room == "__version__" else room for room in rooms}
 
 
@@ -118,7 +136,8 @@ def arrows() -> dict[str, set[str]]:
         if path == PACKAGE / "__init__.py":
             continue
         room = room_of(path)
-        found.setdefault(room, set()).update(imported_rooms(ast.parse(path.read_text())) - {room})
+        names = imported_names(ast.parse(path.read_text())) - UPWARD.get(module_of(path), set())
+        found.setdefault(room, set()).update(imported_rooms(names) - {room})
     return found
 
 
@@ -137,7 +156,8 @@ def file_graph() -> dict[str, set[str]]:
     files = {module_of(path): path for path in modules() if path != PACKAGE / "__init__.py"}
     graph = {}
     for name, path in files.items():
-        named = imported_names(TypesOnly().visit(ast.parse(path.read_text())))
+        tree = TypesOnly().visit(ast.parse(path.read_text()))
+        named = imported_names(tree) - UPWARD.get(name, set())
         others = {each if each in files else each.rpartition(".")[0] for each in named}
         graph[name] = others & set(files) - {name}
     return graph
@@ -162,12 +182,27 @@ def kernel_files(family: str) -> list[str]:
     ]
     looked += [PACKAGE / "special.py", *programs("mialeak/_kernels", "mialeak/reference")]
     looked += [ROOT / "setup.py", ROOT / "docs" / "names.toml", ROOT / "docs" / "exactness.md"]
-    here = Path(__file__)
     return [
         path.relative_to(ROOT).as_posix()
-        for path in sorted(set(looked) - generated - {here, here.with_name("populations.py")})
+        for path in sorted(set(looked) - generated - {Path(__file__)})
         if family in path.read_text(encoding="utf-8")
     ]
+
+
+@cache
+def claims_of(file: str) -> set[str]:
+    """The tests in a file of this folder, as pytest names them there."""
+    found = set()
+    for node in ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            found |= {
+                f"{node.name}::{part.name}"
+                for part in node.body
+                if isinstance(part, ast.FunctionDef)
+            }
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+    return {name for name in found if name.split("::")[-1].startswith("test_")}
 
 
 def _circles() -> int:

@@ -50,3 +50,14 @@ def binom_sf(c: Array, n: Array, p: Array) -> Array:
 def max_leakage(p: Array, n: int) -> float:
     """The largest leakage of the balanced game, vectorised over the atoms."""
     return float(np.sum(p * (1 - p) * stats.binom.pmf(np.floor(n * p), n - 1, p)))
+
+
+def river_covariance(x: np.ndarray) -> np.ndarray:
+    """The matrix that river has after each row of `x` in turn."""
+    from river.covariance import EmpiricalCovariance
+
+    found = EmpiricalCovariance(ddof=0)
+    for row in x.tolist():
+        found.update(dict(enumerate(row)))
+    d = x.shape[1]
+    return np.array([[found[min(i, j), max(i, j)].get() for j in range(d)] for i in range(d)])

@@ -175,7 +175,7 @@ def test_only_this_machine_and_this_page_are_answered(port):
     assert not re.search(r"https?://|<script|url\(", asked(port, "GET", "/")[2])
 
 
-def test_uploads_are_limited_and_stay_in_their_folder(port, tmp_path):
+def test_uploads_are_limited_and_stay_in_their_folder(port):
     status, text = sent(port, content=PEOPLE + "x" * LARGEST)
     assert status == 413
     assert "--largest" in text

@@ -63,7 +63,7 @@ CASES = ["endless", "another n", "register", "people", "small", "one cell"]
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_certificate_holds_here_and_for_the_program_that_needs_mpmath_alone(
-    reports, case, tmp_path, capsys
+    reports, case, tmp_path
 ):
     path = tmp_path / "certificate.json"
     report = reports[case]
@@ -120,7 +120,7 @@ def test_it_holds_on_another_instruction_set(reports, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_no_value_of_a_person_is_in_a_certificate(adult):
+def test_no_value_of_a_person_is_in_a_certificate():
     table = {"word": np.array(["secret-a", "secret-b"] * 20), "number": np.arange(40) + 71_000}
     text = certify(table_leakage(table, ["word", "number"])).text()
     assert "secret-" not in text
@@ -258,7 +258,7 @@ def test_the_shell_writes_and_verifies(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("mialeak: error: ")
 
 
-def test_the_program_fails_where_a_number_is_not_in_its_enclosure(tmp_path, capsys):
+def test_the_program_fails_where_a_number_is_not_in_its_enclosure(tmp_path):
     def change(content):
         number = content["numbers"][0]
         value = float.fromhex(number["value"]) * (1 + 1e-12)

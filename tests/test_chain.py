@@ -178,6 +178,18 @@ def test_chains_side_by_side_have_the_sum_of_their_scores():
     np.testing.assert_allclose(got, sum(apart), rtol=1e-14)
 
 
+@pytest.mark.parametrize("ploidy", [1, 2])
+def test_a_chain_from_correlations_has_them(ploidy):
+    """Those of drawn rows, of the sum of two haplotypes too, within five standard errors."""
+    p, r = np.array([0.3, 0.4, 0.35]), np.array([0.6, -0.2])
+    law = Chain.from_correlation(p, r, ploidy=ploidy)
+    rows = law.draw(40_000, rng=1)
+    assert rows.max() == ploidy
+    assert np.abs(rows.mean(axis=0) - ploidy * p).max() < 5 * math.sqrt(ploidy / 4 / 40_000)
+    seen = np.corrcoef(rows.T)
+    assert np.abs([seen[0, 1] - r[0], seen[1, 2] - r[1]]).max() < 5 / math.sqrt(40_000)
+
+
 def test_rows_have_the_law_of_the_chain():
     for ploidy in (1, 2):
         law = law_of(CHAINS[0], 4, ploidy)

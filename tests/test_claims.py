@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims import ROOT
+from house import ROOT
 
 import mialeak
 from mialeak import GaussianTradeOff, Register, Release, compose, max_leakage

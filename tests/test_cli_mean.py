@@ -119,7 +119,7 @@ def test_the_scores_of_the_example_are_those_of_recomputation(capsys, scores):
     }
 
 
-def test_persons_are_shown_only_when_asked_for(table, tmp_path, capsys):
+def test_persons_are_shown_only_when_asked_for(tmp_path, capsys):
     page = tmp_path / "page.html"
     for option, shown in (([], False), (["--show-rows"], True)):
         arguments = ["--example", "genotypes", "--top", "3", "--html", str(page), *option]

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from exact_truth import convolved
 from fresh import bits_by_isa
 from scipy import stats
 
@@ -172,17 +173,6 @@ def test_equal_columns_share_a_table_and_not_their_draws():
     assert draw.start.size == 2
     first, _, third = draw(np.random.default_rng(0), slice(0, 3), 100)
     assert not np.array_equal(first, third)
-
-
-def convolved(row, count):
-    total = {0: Fraction(1)}
-    for _ in range(count):
-        following = {}
-        for s, a in total.items():
-            for v, b in row.items():
-                following[s + v] = following.get(s + v, 0) + a * b
-        total = following
-    return total
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 20])

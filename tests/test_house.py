@@ -17,9 +17,12 @@ from house import (
     HEIGHT,
     PACKAGE,
     ROOT,
+    UPWARD,
     arrows,
     file_graph,
+    imported_names,
     imported_rooms,
+    imported_strings,
     kernel_files,
     module_of,
     modules,
@@ -302,8 +305,24 @@ def test_the_arrows_are_found():
         "from mialeak import __version__, special\n"
         "def f():\n"
         "    from mialeak._arrays import as_float\n"
+        "    importlib.import_module('mialeak.plotting')\n"
+        "    __import__('mialeak')\n"
     )
-    assert imported_rooms(tree) == {"tables", "_version", "special", "_arrays"}
+    rooms = {"tables", "_version", "special", "_arrays", "plotting", "mialeak"}
+    assert imported_rooms(imported_names(tree)) == rooms
+
+
+@pytest.mark.parametrize("code", ["f'mialeak.{room}'", "name", "'.plotting', 'mialeak'"])
+def test_a_module_whose_name_cannot_be_read_is_seen(code):
+    assert imported_strings(ast.parse(f"import_module({code})")) == {""}
+
+
+def test_modules_imported_by_a_string_can_be_read():
+    """But by the package itself, whose names are those of the hall."""
+    paths = [path for path in modules() if path != PACKAGE / "__init__.py"]
+    strings = {module_of(path): imported_strings(ast.parse(path.read_text())) for path in paths}
+    assert not [name for name, found in strings.items() if "" in found]
+    assert all(strings[name] >= exceptions for name, exceptions in UPWARD.items())
 
 
 def test_importing_the_package_loads_numpy_only():

@@ -9,6 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from exact_truth import convolved
 from scipy import stats
 
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Normal, Presence, as_joint
@@ -37,18 +38,6 @@ def test_moments_are_those_of_the_finite_law(p):
     ):
         got = [law.mean[0], law.std[0], law.skewness[0], law.excess_kurtosis[0]]
         np.testing.assert_allclose(got, moments_of(values, weights), rtol=1e-10, atol=1e-12)
-
-
-def convolved(law, n):
-    """Exact law of a sum of n, a dict of fractions."""
-    total = {0: Fraction(1)}
-    for _ in range(n):
-        following = {}
-        for s, a in total.items():
-            for v, b in law.items():
-                following[s + v] = following.get(s + v, 0) + a * b
-        total = following
-    return total
 
 
 def check_ratios(law, exact, n, scale=1.0, shift=0.0):

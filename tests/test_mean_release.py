@@ -169,7 +169,7 @@ def kinds(released):
     return "".join("n" if column.factor is None else "c" for column in released.columns)
 
 
-def test_numbers_of_every_container_are_numbers(tmp_path):
+def test_numbers_of_every_container_are_numbers():
     values = {"i": [3, 1, 2, 5], "f": [0.5, 1.5, -2.0, 0.0], "t": ["1", "2", "1", "2"]}
     values["b"] = [True, False, True, True]
     arrays = {name: np.array(column) for name, column in values.items()}

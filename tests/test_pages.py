@@ -6,7 +6,7 @@ import importlib
 import re
 
 import pytest
-from claims import ROOT, claims_of
+from house import ROOT, claims_of
 
 import mialeak
 from mialeak.cli import main

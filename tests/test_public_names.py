@@ -10,7 +10,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from claims import ROOT, claims_of
+from house import ROOT, claims_of
 from truth import CASES
 
 import mialeak

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from release_truth import rank
 from scipy import sparse
+from sklearn.linear_model import LinearRegression
 
-from mialeak import Release
+from mialeak import Release, influence_of
 from mialeak.mechanisms import Round, Suppress
 from mialeak.releases import Recovered, _analysis, _design
 from mialeak.releases._design import Design
@@ -291,3 +292,34 @@ def test_no_further_output_repeats_the_work_for_the_first_ones(monkeypatch):
     assert len(stepwise.outputs) == 10
     assert calls
     assert np.abs(one.value - at_once.leakage().value).max() < 1e-11
+
+
+# --- arguments that reach the outputs -------------------------------------------------------------
+
+
+def test_a_fitted_model_is_added_by_its_influence():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(40, 1)), rng.normal(size=40)
+    fitted, releases = LinearRegression().fit(x, y), [Release({"a": [0, 1] * 20}) for _ in range(2)]
+    releases[0].add_estimate(fitted, x, y)
+    releases[1].add_estimate(influence_of(fitted, x, y))
+    model, influence = (release.leakage().value for release in releases)
+    assert np.array_equal(model, influence)
+    assert model.max() > 0.0
+
+
+def test_the_cost_of_a_protected_table_is_a_hidden_count_that_follows():
+    """3 of 45 people are hidden and follow from the others; without suppression they are shown."""
+    release = Release({"city": ["a"] * 30 + ["b"] * 12 + ["c"] * 3, "sex": [0, 1, 2] * 15})
+    release.add_table(["sex"])
+    assert release.cost_of(["city"], protect=Suppress(5)).determined == 1
+    assert release.cost_of(["city"]).determined == 0
+
+
+def test_the_cost_of_a_table_counts_groups_below_the_threshold():
+    """3 people over 80 follow by subtraction."""
+    release = Release({"city": ["a"] * 30 + ["b"] * 15, "age": [30] * 42 + [90] * 3})
+    release.add_table(["city"])
+    young = {"where": {"age": {"max": 80}}}
+    assert release.cost_of(["city"], threshold=4, **young).determined == 1
+    assert release.cost_of(["city"], threshold=3, **young).determined == 0

@@ -40,7 +40,7 @@ def games(law: Chain, target: Any, rng: np.random.Generator, rounds: int) -> tup
     return np.concatenate([out, inside + target]) / HAPLOTYPES, np.repeat([False, True], rounds)
 
 
-def features(releases: Any, target: Any, law: Chain) -> Any:
+def features(releases: Any, target: Any) -> Any:
     """What an attacker may compute without the exact law: frequencies, differences, two scores."""
     lags = np.arange(SITES)
     std = np.sqrt(FREQUENCY * (1 - FREQUENCY))
@@ -68,10 +68,10 @@ def attack(law: Chain, target: Any, rng: np.random.Generator) -> dict[str, float
     """What the trained attack and the exact ratio gain in new games, and the exact optimum."""
     data = [games(law, target, rng, rounds) for rounds in (TRAINING, THRESHOLD, GAMES)]
     model = HistGradientBoostingClassifier(max_iter=300, learning_rate=0.05, random_state=0)
-    model.fit(features(data[0][0], target, law), data[0][1])
+    model.fit(features(data[0][0], target), data[0][1])
     gained = {}
     for name, score in (
-        ("trained", lambda x: model.predict_proba(features(x, target, law))[:, 1]),
+        ("trained", lambda x: model.predict_proba(features(x, target))[:, 1]),
         ("ratio", lambda x: likelihood_ratio_score(x, target, law, HAPLOTYPES)),
     ):
         threshold = best_threshold(score(data[1][0]), data[1][1])

@@ -8,7 +8,7 @@ of all 503 people. What is the leakage about one of them? A cohort that is half 
 leaks more than the same number of rows of an endless one: the variance of its frequencies is half
 as large. ``mean_tradeoff`` takes this into account with ``population_size``;
 ``exact_mean_tradeoff`` is for rows of an endless population. The attack itself, run on 6000
-cohorts, shows how good either is, for Europeans and for people of five continents pooled.
+cohorts, shows how accurate both are, for Europeans and for people of five continents pooled.
 """
 
 import matplotlib.pyplot as plt
@@ -59,8 +59,8 @@ for name, (finite, endless, attack) in (("EUR", european), ("all", pooled)):
 # %%
 # The standard error of each measured advantage is at most 0.013. The model of half of all people
 # agrees with the attack. That of an endless population is too low: it has the variance of
-# independent rows, and takes the SNPs as independent and the two copies at each SNP too
-# (Hardy-Weinberg).
+# independent rows, and assumes that SNPs, and the two copies of each SNP (Hardy-Weinberg), are
+# independent.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), sharex=True, sharey=True)
 for axis, title, (finite, endless, attack) in zip(

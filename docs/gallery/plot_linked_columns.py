@@ -3,8 +3,8 @@ Linked sites against independent ones
 =====================================
 
 The frequencies of 60 sites in 100 haplotypes are published. Neighbouring sites of a genome are
-correlated (linkage disequilibrium). How much do the frequencies leak about one haplotype, and how
-much of it does an attacker get who takes the sites as independent?
+correlated (linkage disequilibrium). How much do the frequencies leak about one haplotype, and
+which advantage has an attacker who takes the sites as independent?
 
 The first part is exact: haplotypes are Markov chains, ``laws.Chain``. The second part takes
 haplotypes that are no chains of first order, mosaics of ten ancestors, as real haplotypes are, and
@@ -26,8 +26,8 @@ SITES, HAPLOTYPES, FREQUENCY = 60, 100, 0.3
 rng = np.random.default_rng(0)
 
 # %%
-# The optimum of chains is exact; what the independent score gets is measured in 4,000 games at its
-# best threshold.
+# The optimum of chains is exact; the advantage of the score of independent sites is measured in
+# 4,000 games, at the best threshold of that score.
 
 correlations = (0.0, 0.3, 0.6, 0.8, 0.9)
 optimum, independent = [], []
@@ -73,14 +73,14 @@ for row in stored["targets"]:
     print(words.format(**row), f"(each of the last two within {stored['reach']:.3f})")
 
 # %%
-# It comes near, and beats no optimum beyond the interval, which is of 95% for all of these numbers
-# together.
+# The trained attack comes near the optimum, and exceeds it nowhere by more than the half-width of
+# the interval, which is of 95% for all of these numbers together.
 #
 # Mosaics
 # -------
 # A haplotype copies one of ten ancestors, and changes to a random one after a site with probability
-# 0.05. Given two sites, a third one further back still has something to say: this is no chain of
-# first order. The attacker fits one to 5,000 other haplotypes.
+# 0.05. A site depends on more than the site before it: this is no chain of first order. The
+# attacker fits such a chain to 5,000 other haplotypes.
 
 ancestors = (rng.random((10, SITES)) < rng.uniform(0.2, 0.6, SITES)).astype(float)
 ancestors[0], ancestors[1] = 0.0, 1.0  # every site varies
@@ -104,10 +104,9 @@ for lag, seen, expected in zip(fit.lags, fit.correlation, fit.chain_correlation,
     print(f"r^2 of sites {lag:2d} apart: {seen:.3f} in the rows, {expected:.3f} in the chain")
 
 # %%
-# Correlations of sites further apart are larger than the chain has them: the report of the fit
-# shows what first order misses. How much is it worth to an attacker? Beside the scores of
-# independent sites and of the chain stands that of all correlations, by the covariance of 20,000
-# rows.
+# Sites further apart have larger correlations in the rows than in the chain. What advantage do
+# these correlations give an attacker? The scores of independent sites and of the chain are compared
+# with a score that uses all correlations, by the covariance of 20,000 rows.
 
 rounds, mean = 3000, panel.mean(axis=0)
 covariance = np.cov(mosaics(20_000).T)
@@ -129,7 +128,7 @@ for name, values in advantage.items():
     print(f"{name:>16}: {np.mean(values):.3f}, from {min(values):.3f} to {max(values):.3f}")
 
 # %%
-# The attack that knows all correlations gets more than that of the chain: for such rows the number
-# of the chain is no upper bound. Where ``fitted`` shows r^2 far above that of the chain, use
-# ``mean_leakage`` with ``structure="shrunk"`` or "full", which take all correlations into account,
-# beside the exact curve of the chain.
+# The attack that knows all correlations has a larger advantage than that of the chain: for such
+# rows the exact number for the chain is no upper bound. Where ``fitted`` shows r^2 far above that
+# of the chain, use ``mean_leakage`` with ``structure="shrunk"`` or "full", which take all
+# correlations into account, beside the exact curve of the chain.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_scores, invalid
 from mialeak._blocks import as_rng
 
-__all__ = ["IntArray", "Order", "refuse_rates"]
+__all__ = ["IntArray", "Order", "geometric_ranks", "refuse_rates"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -112,6 +112,12 @@ class Order:
             keys = np.sort(stream.random(high - low)), np.sort(stream.random(last - first))
             tie = self._ties[value] = _Tie(low, first, *keys)
         return tie
+
+
+def geometric_ranks(size: int, ratio: float) -> IntArray:
+    """Ranks of `size` scores whose steps grow by a ratio, from 1 to half of the scores."""
+    count = 1 + int(np.log(max(size // 2, 1)) / np.log(ratio))
+    return np.unique(np.rint(ratio ** np.arange(count)).astype(np.int64))
 
 
 def refuse_rates(inside: FloatArray, outside: FloatArray) -> None:

@@ -181,8 +181,6 @@ class AuditResult(Report):
     @property
     def verdict(self) -> Verdict | None:
         """On the claimed epsilon: refuted, not refuted, or not testable with so few scores."""
-        if self.claimed_epsilon is None:
-            return None
         return verdict_on(self.claimed_epsilon, self.epsilon_lower, self.provable_epsilon)
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import betainccinv, ndtri
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak._numerics.order import IntArray, Order
+from mialeak._numerics.order import IntArray, Order, geometric_ranks
 from mialeak._results import Direction
 
 __all__ = ["Shift", "calibrated_bound"]
@@ -119,7 +119,7 @@ class _Tail:
 
     @classmethod
     def of(cls, n_hits: int, n_ranks: int, levels: FloatArray, shift: Shift) -> _Tail:
-        ranks = _ranks(n_ranks)
+        ranks = geometric_ranks(n_ranks, _RATIO)
         shares = levels[:, None] * _weights(ranks)
         centre = shift.scale((ranks - 1.0 / 3.0) / (n_ranks + 1.0 / 3.0))
         above = shift.scale(betainccinv(ranks, n_ranks - ranks + 1.0, shares)) - centre
@@ -212,12 +212,6 @@ class _OrderStatistics:
         if from_above:
             return 1.0 - self.values[np.searchsorted(self.ranks, self.size + 1 - ranks)]
         return self.values[np.searchsorted(self.ranks, ranks)]
-
-
-def _ranks(size: int) -> IntArray:
-    """Ranks up to half of them."""
-    count = 1 + int(np.log(max(size // 2, 1)) / np.log(_RATIO))
-    return np.unique(np.rint(_RATIO ** np.arange(count)).astype(np.int64))
 
 
 def _weights(ranks: IntArray) -> FloatArray:

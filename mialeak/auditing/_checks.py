@@ -89,8 +89,12 @@ def as_claim(claimed_epsilon: Any, delta: float) -> float | None:
     return claim
 
 
-def verdict_on(claim: float, epsilon_lower: float, provable_epsilon: float) -> Verdict:
+def verdict_on(
+    claim: float | None, epsilon_lower: float, provable_epsilon: float
+) -> Verdict | None:
     """Whether the claim is refuted and, if not, whether any attack could have refuted it."""
+    if claim is None:
+        return None
     if epsilon_lower > claim:
         return "refuted"
     return "not refuted" if provable_epsilon > claim else "not testable"

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, rel_entr
 
 from mialeak._arrays import FloatArray
-from mialeak._numerics.order import IntArray, Order
+from mialeak._numerics.order import IntArray, Order, geometric_ranks
 from mialeak._numerics.rank_tests import ADVANTAGE, Pairs
 from mialeak._results import Kind, Result
 
@@ -135,7 +135,7 @@ def power_band(order: Order, confidence: float) -> Band:
     ranks; all of them do with probability `confidence` (Bonferroni).  The curve is nondecreasing.
     """
     n_in, n_out = order.inside.size, order.outside.size
-    from_out, from_in = _ranks(n_out), _ranks(n_in)
+    from_out, from_in = geometric_ranks(n_out, _RATIO), geometric_ranks(n_in, _RATIO)
     tail = (1.0 - confidence) / (4 * (from_out.size + from_in.size))
     fpr, fnr = _placed(from_out, n_out, tail), _placed(from_in, n_in, tail)
     power = _clopper_pearson(order.hits(from_out), n_in, tail)
@@ -152,12 +152,6 @@ def power_band(order: Order, confidence: float) -> Band:
     upper = depths[np.searchsorted(most[0][last], edges, side="right")]
     lower[-1] = upper[-1] = 1.0
     return Band(edges, lower, upper, f"{100 * confidence:g}% simultaneous band")
-
-
-def _ranks(size: int) -> IntArray:
-    """Ranks up to half of them, about 40 for a million."""
-    count = 1 + int(np.log(max(size // 2, 1)) / np.log(_RATIO))
-    return np.unique(np.rint(_RATIO ** np.arange(count)).astype(np.int64))
 
 
 def _placed(rank: IntArray, size: int, tail: float) -> tuple[Any, Any]:

@@ -79,7 +79,7 @@ class OneRunResult(Report):
     correct : int
         How many of these guesses are right.
     n_canaries : int
-        All of them, those that no guess was made of among them.
+        Number of canaries, those without a guess included.
     delta, confidence : float
         As given.
     claimed_epsilon : float or None
@@ -141,8 +141,6 @@ class OneRunResult(Report):
     @property
     def verdict(self) -> Verdict | None:
         """On the claimed epsilon: refuted, not refuted, or not testable with so few canaries."""
-        if self.claimed_epsilon is None:
-            return None
         return verdict_on(self.claimed_epsilon, self.epsilon_lower, self.provable_epsilon)
 
     def to_dict(self) -> dict[str, Any]:

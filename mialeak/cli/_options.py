@@ -125,8 +125,9 @@ def add_table_options(first: Any, add: Any, examples: Any) -> None:
     add(
         "--format",
         metavar="F",
-        help="what FILE holds, whatever its name: csv, tsv, parquet, arrow, npy, npz, dta, sav, "
-        "sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv for -)",
+        help="format of FILE, in place of its suffix: csv, tsv, parquet, arrow, npy, npz, dta, "
+        "sav, sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv "
+        "for -)",
     )
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add_delimiter(add)
@@ -206,8 +207,8 @@ def add_gate(add: Any, *, rows: bool = False) -> None:
     add(
         "--baseline",
         metavar="FILE",
-        help="what --json printed for an earlier release: exit with 2 if a number that a limit "
-        "would be compared with is above the one of then",
+        help="the --json report of an earlier release: exit with 2 if a number that limits are "
+        "compared with is above that of the earlier report",
     )
     add_accept_cautions(add)
 
@@ -222,7 +223,7 @@ def add_accept_cautions(add: Any) -> None:
     add(
         "--accept-cautions",
         action="store_true",
-        help="let the answer pass a gate although it has cautions, none of which applies",
+        help="pass a gate despite cautions, once you have checked that none applies",
     )
 
 

@@ -57,7 +57,7 @@ def add_recoding(add: Any) -> None:
         action="append",
         type=_of_column,
         metavar="COLUMN:W",
-        help="what a bit of the column is worth to --plan (default: 1); repeatable",
+        help="cost of a lost bit of the column in --plan (default: 1); repeatable",
     )
     add("--recode-to", metavar="FILE", help="write the recoding of --plan to a .csv or .json")
 

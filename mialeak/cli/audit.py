@@ -43,8 +43,8 @@ is refuted, 0 if it is not refuted, and 3 if it is not testable, because even a
 perfect attack could not refute it with so few scores.
 
 Flags in place of scores, scores that occur several times, coins that were not
-fair, and scores that point the other way (a forgotten sign) are errors; so are
-losses, by the name of their column or file, without --lower-is-member.
+fair, and scores that point the other way (a forgotten sign) are errors.  A
+column or file that is named loss or the like needs --lower-is-member.
 """
 
 _EPILOG = """\

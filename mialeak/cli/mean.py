@@ -118,13 +118,13 @@ def _add_population(add: Any) -> None:
         "--population",
         metavar="FILE|N",
         help="the register that the rows were drawn from without replacement, a table with a row "
-        "for each of its people; or their number N (default: no end of them)",
+        "for each of its people; or their number N (default: an endless population)",
     )
     add(
         "--panel",
         metavar="FILE|N",
-        help="the attacker knows the population by N other rows alone, or by the people of FILE, "
-        "or by the frequencies of sites in FILE.afreq (default: fully)",
+        help="what the attacker knows of the population: N other rows, the people of FILE, or the "
+        "frequencies of sites in FILE.afreq (default: its law)",
     )
     add(
         "--unmatched",

@@ -57,8 +57,8 @@ included, exits with 1.
 
 Of the results of ACRO the gate judges the tables of counts, with what ACRO hid
 and the totals that it shows.  Means, regressions and plots are not read: the
-first line names them, and the exit code is 3 at best.  To judge the others
-alone, name them, as in outputs = ["output_0", "output_1"].
+first line names them, and the exit code is 3 at best.  To judge other outputs
+alone, list these in the plan: outputs = ["output_0", "output_1"].
 
 Examples:
   mialeak release plan.toml
@@ -80,7 +80,7 @@ def add_parser(commands: Any) -> None:
     add(
         "--contributions",
         action="store_true",
-        help="also report what each output adds to the others: each is left out once",
+        help="also report what each output adds: the leakage with and without it",
     )
     add(
         "--attacks",

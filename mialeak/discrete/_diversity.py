@@ -252,10 +252,10 @@ def diversity_bounds(p: Any, n: npt.ArrayLike) -> Bounds:
         C = \sum_{n p_k \ge 1} \sqrt{p_k (1 - p_k)}, \quad R = \sum_{n p_k < 1} p_k (1 - p_k)^n,
 
     which is Lemma 21 of [AGP25]_ with the constants made sharp, :math:`(4/5)^{9/2}` and
-    :math:`20 (0.3)^{1.5} (0.7)^{3.5} / \sqrt 5`, and the condition on the largest probability that
-    it lacks (P = (0.9999, 0.0001) at n = 100 breaks the printed lower bound).  Corollary 5.1.2 of
-    [AGP23]_, a lower bound for every n >= 2, is wrong: ten thousand equal atoms at n = 2 would leak
-    3.2.
+    :math:`20 (0.3)^{1.5} (0.7)^{3.5} / \sqrt 5`, and a condition on the largest
+    probability that the lemma lacks (P = (0.9999, 0.0001) at n = 100 breaks the printed lower
+    bound).  Corollary 5.1.2 of [AGP23]_, a lower bound for every n >= 2, is wrong: ten thousand
+    equal atoms at n = 2 would leak 3.2.
 
     **Cost**: one pass, linear in the number of atoms times the number of sizes `n`.
 

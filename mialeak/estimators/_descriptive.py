@@ -176,8 +176,8 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     Notes
     -----
     ``(q - 1{x <= quantile}) / density``: only the side on which a row lies counts, so that no
-    outlier stands out.  A median gives every row away alike, ``m = 1/n``; d of them in
-    independent columns ``d/n``, as much as d means.
+    outlier stands out.  A median leaks about every row alike, with the score ``m = 1/n``; d medians
+    of independent columns have ``d/n``, as d means do.
 
     The density is estimated by the difference quotient of quantiles, with the bandwidth of
     Bofinger (1975), made narrower where the quantile is near 0 or 1.

@@ -57,7 +57,7 @@ def z_estimator(
         ``derivative(X, theta)`` gives their derivatives in theta, shape (n, d, d), the equation
         first, or the mean of these over the rows, shape (d, d).
     X : object
-        The rows, handed on as they are.
+        The rows, passed to both functions unchanged.
     theta : array_like, shape (d,)
         The estimate from all rows.
 
@@ -79,9 +79,9 @@ def z_estimator(
 
     Notes
     -----
-    With the derivative of every row, its own influence is taken at the estimate that one Newton
-    step makes of the others, exact where psi is linear in theta; with the mean derivative alone
-    each row's is taken to be the mean.
+    With a derivative for each row, the influence of a row is taken at the estimate from the other
+    rows, computed by one Newton step (exact if psi is linear in theta).  With the mean derivative
+    alone, the derivative of each row is taken to be the mean.
 
     A penalty ``P`` on the whole sum goes in as its share for each row: ``psi - P theta / n``.
 
@@ -133,9 +133,7 @@ def _omitted(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> Flo
     return np.asarray(moved)
 
 
-def inverse_curvature(
-    design: FloatArray, curvature: FloatArray, penalty: FloatArray, name: str = "X"
-) -> FloatArray:
+def inverse_curvature(design: FloatArray, curvature: FloatArray, penalty: FloatArray) -> FloatArray:
     """Inverse of ``sum_i curvature_i x_i x_i^T + diag(penalty)``."""
     matrix = np.zeros((design.shape[1], design.shape[1]))
     for block in kernel_blocks(design):
@@ -149,7 +147,7 @@ def inverse_curvature(
     factor, order, rank, info = linalg.lapack.dpstrf(unit, tol=limit, lower=1)
     if info != 0 or rank < scale.size:
         invalid(
-            name,
+            "X",
             "determine the estimate; with these rows, the parameter "
             f"{int(order[rank]) - 1} is open, as the columns are collinear (rank {rank} of "
             f"{scale.size})",

@@ -130,8 +130,8 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     It lies in [0, 1], and ``D_gamma(P, Q) = D_(1/gamma)(Q, P) <= D_1(P, Q)``.  For gamma other than
     1 it may be 0 for different laws.
 
-    **Accuracy.**  Each difference is off by an eps of what is subtracted.  **Cost.**  20 ns an
-    outcome.
+    **Accuracy.**  The rounding error of each term is at most eps times the number subtracted.
+    **Cost.**  20 ns an outcome.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions
+from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions, rows_of_column
 from mialeak.means._allele_cautions import allele_cautions, allele_number_cautions
 from mialeak.means._row_cautions import row_cautions
 
@@ -213,7 +213,7 @@ def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     named = 2 * sum(bool(_VARIANT.match(str(name))) for name in counts) > len(counts)
     for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
         held = {name: int(rows[values == code].sum()) for name, (values, rows) in counts.items()}
-        places = [_where(name, rows) for name, rows in held.items() if rows]
+        places = [rows_of_column(name, rows) for name, rows in held.items() if rows]
         if sum(held.values()) <= (_MISSING if named or code != 3.0 else _RARE) * total:
             cautions.append(
                 f"'{code:g}' is counted as a value like 0, 1 and 2, {listed(places, show=str)}. If "
@@ -265,7 +265,7 @@ def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:
         codes = [k for k in range(len(factors[name].levels)) if factors[name].value(k) in _NO_BASE]
         rows = int(np.isin(factors[name].codes, codes).sum()) if codes else 0
         if rows:
-            places.append(_where(name, rows))
+            places.append(rows_of_column(name, rows))
     if not places:
         return []
     where = listed(places, show=str)
@@ -273,10 +273,6 @@ def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:
         f"'N' is counted as a value like A, C, G and T, {where}. If it marks a missing value, pass "
         "missing=['N']."
     ]
-
-
-def _where(name: Any, rows: int) -> str:
-    return f"in {rows:,} row{'s' * (rows != 1)} of column {name!r}"
 
 
 def _of_company(sites: list[Any], names: list[Any]) -> list[str]:

@@ -88,8 +88,9 @@ class MechanismLeakage(Result):
     method : str
         How it was computed, in a few words.
     error : float
-        Absolute error of `lower` and `upper` by rounding.  Only digits above it are printed, and
-        of a number below it that it is below: the mode of 10,000 rows leaks `<1e-14`.
+        Absolute error of `lower` and `upper` by rounding.  Digits below this error are not
+        printed, and a smaller number is printed as an upper limit: the mode of 10,000 rows leaks
+        `<1e-14`.
 
     Examples
     --------
@@ -155,8 +156,8 @@ def mechanism_leakage(
 
     The data are `n` independent rows with the law `p`, or people drawn from a register; the
     procedure sees their histogram and releases something; an attacker who knows `p`, the procedure
-    and a target row sees that and guesses whether the target was among the rows.  The result is how
-    much better than blind the best attack is, on average over targets with the law `p`.
+    and a target row sees that and guesses whether the target was among the rows.  The result is the
+    advantage of the best attack, on average over targets with the law `p`.
 
     Parameters
     ----------
@@ -240,7 +241,8 @@ def mechanism_leakage(
 
     The maximum has a closed form, for a bit of probability p and gamma = 1 that is
     :math:`2p(1-p)^n`.  The mean's law and the mode's are Fourier sums.  With a Poisson number of
-    rows what treats each cell on its own leaks of a target what its own cell does.
+    rows, a mechanism that treats each cell on its own leaks about a target what the count of the
+    target's cell leaks.
 
     A sampled attack answers "in" for target k and outcome l if the first half's average of
     :math:`(N_k/n - \gamma p_k) 1\{l\}` is positive.  For gamma >= 1 the leakage of a fixed attack A

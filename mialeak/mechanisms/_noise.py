@@ -52,7 +52,7 @@ class DiscreteGaussian(CellMechanism):
     Parameters
     ----------
     sigma : float
-        Above 0 and at most 100,000; the standard deviation of the noise, nearly.
+        Above 0 and at most 100,000; approximately the standard deviation of the noise.
 
     Raises
     ------
@@ -61,8 +61,8 @@ class DiscreteGaussian(CellMechanism):
 
     Notes
     -----
-    The noise of [CKS20]_, of which the 2020 census of the United States added sums.  Noise beyond
-    9.3 sigma, of mass 2e-20, is left out.
+    The noise of [CKS20]_; the 2020 census of the United States added sums of such noise.  Noise
+    beyond 9.3 sigma, of mass 2e-20, is left out.
 
     References
     ----------

@@ -56,7 +56,7 @@ class LeakageDisplay:
     Parameters
     ----------
     x : ndarray, shape (points,)
-        Where the leakage is known; for a histogram the edges of its classes, one more.
+        Places of the points; for a histogram the edges of its classes, one more than `y`.
     y : ndarray, shape (points,)
         The leakage, or the rows in each class.
     xlabel : str

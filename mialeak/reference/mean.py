@@ -25,6 +25,7 @@ __all__ = [
     "gaussian_mean_power",
     "leakage_score",
     "margin_leakage_scores",
+    "matrix_of",
     "mean_shift",
     "misspecified_advantage",
     "noise_for_leakage",
@@ -35,7 +36,7 @@ __all__ = [
 def leakage_score(z: Any, mu: Any, cov: Any, n: int, noise: Any = 0.0) -> Any:
     """``(z - mu)^T (C + n R)^-1 (z - mu) / n`` with an explicit inverse."""
     v = np.asarray(z, np.float64) - mu
-    inverse = np.linalg.inv(_matrix(cov, v.shape[-1]) + n * _matrix(noise, v.shape[-1]))
+    inverse = np.linalg.inv(matrix_of(cov, v.shape[-1]) + n * matrix_of(noise, v.shape[-1]))
     return np.einsum("...i,ij,...j->...", v, inverse, v) / n
 
 
@@ -51,14 +52,14 @@ def mean_shift(
     """|mu| of the Gaussian curve of k rows, for an attacker who uses t for the target z."""
     v, a = np.asarray(z, np.float64) - mu, np.asarray(t, np.float64) - mu
     d = v.shape[-1]
-    inverse = np.linalg.inv((1.0 + k / n_reference) * _matrix(cov, d) + k * _matrix(noise, d))
+    inverse = np.linalg.inv((1.0 + k / n_reference) * matrix_of(cov, d) + k * matrix_of(noise, d))
     return np.abs(a @ inverse @ v) / np.sqrt(k * (a @ inverse @ a))
 
 
 def misspecified_advantage(z: Any, t: Any, mu: Any, cov: Any, n: int, threshold: str) -> float:
     """Advantage of the score of t, at its best threshold or at zero."""
     v, a = np.asarray(z, np.float64) - mu, np.asarray(t, np.float64) - mu
-    inverse = np.linalg.inv(_matrix(cov, v.size))
+    inverse = np.linalg.inv(matrix_of(cov, v.size))
     m_t, m_s = a @ inverse @ a / n, a @ inverse @ v / n
     if threshold == "best":
         return float(2.0 * special.ndtr(abs(m_s) / (2.0 * np.sqrt(m_t))) - 1.0)
@@ -123,6 +124,7 @@ def margin_leakage_scores(codes: Any, margins: Sequence[Sequence[int]]) -> Any:
     return np.einsum("ni,ij,nj->n", v, np.linalg.pinv(v.T @ v / n, rcond=1e-10), v) / n
 
 
-def _matrix(cov: Any, d: int) -> npt.NDArray[np.float64]:
+def matrix_of(cov: Any, d: int) -> npt.NDArray[np.float64]:
+    """A full matrix of a variance, of variances or of a matrix."""
     cov = np.asarray(cov, np.float64)
     return cov if cov.ndim == 2 else np.diag(np.broadcast_to(cov, (d,)))

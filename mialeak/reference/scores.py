@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
+
+from mialeak.reference.mean import matrix_of
 
 __all__ = [
     "bernoulli_score",
@@ -93,7 +94,7 @@ def edgeworth_terms(
 def covariance_score(r: Any, z: Any, mu: Any, cov: Any, n: int) -> Any:
     """Equation 5 of [AB25], with an explicit inverse."""
     v = np.asarray(z, np.float64) - mu
-    w = np.linalg.inv(_matrix(cov, v.size)) @ v
+    w = np.linalg.inv(matrix_of(cov, v.size)) @ v
     return (r - mu) @ w - v @ w / (2 * n)
 
 
@@ -117,7 +118,7 @@ def scalar_product_score(r: Any, z: Any, reference: Any) -> Any:
 
 def glir_score(r: Any, z: Any, mu: Any, cov: Any, n: int) -> Any:
     """``-log F`` by SciPy; infinite where the cdf underflows."""
-    inverse = np.linalg.inv(_matrix(cov, np.size(mu)))
+    inverse = np.linalg.inv(matrix_of(cov, np.size(mu)))
     v, y = np.asarray(z, np.float64) - mu, np.asarray(r) - z
     squared = np.einsum("...i,ij,...j->...", y, inverse, y)
     return -stats.ncx2.logcdf(n * squared, np.size(mu), n * (v @ inverse @ v))
@@ -126,8 +127,3 @@ def glir_score(r: Any, z: Any, mu: Any, cov: Any, n: int) -> Any:
 def mixture_score(score: Any, rate: float) -> Any:
     """``log(1 - rate + rate e^score)``."""
     return special.logsumexp([np.zeros_like(score), score], axis=0, b=[[1 - rate], [rate]])
-
-
-def _matrix(cov: Any, d: int) -> npt.NDArray[np.float64]:
-    cov = np.asarray(cov, np.float64)
-    return cov if cov.ndim == 2 else np.diag(np.broadcast_to(cov, (d,)))

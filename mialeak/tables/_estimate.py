@@ -376,7 +376,7 @@ def estimate_atom_leakage(
     )
 
 
-def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float = 1.0) -> int:
+def estimated_min_samples(counts: npt.ArrayLike, leakage: float) -> int:
     """Smallest n at which the value of :func:`estimate_max_leakage` is at most `leakage`.
 
     An estimate, and a rough one beyond ten times the sample: cells too rare to show in it are
@@ -389,7 +389,7 @@ def estimated_min_samples(counts: npt.ArrayLike, leakage: float, *, gamma: float
     """
     bound = as_share(leakage, "leakage")
     law = complete(_as_sample(counts))
-    return rows_needed(lambda n: completed_leakage(law, n, gamma), bound)
+    return rows_needed(lambda n: completed_leakage(law, n, 1.0), bound)
 
 
 def min_samples_interval(

@@ -68,9 +68,9 @@ def _rows(report: TableReport, leakage: float, ax: Axes) -> None:
         entitle(ax, f"{above(cells)} of the rows leak more than {leakage:g}")
         return
     ends = report.cell_leakage if report.margins is None else report.margins.cell_leakage
-    rows = Bounds(np.repeat(ends.lower, drawn), np.repeat(ends.upper, drawn))
+    bounds = Bounds(np.repeat(ends.lower, drawn), np.repeat(ends.upper, drawn))
     name = "joint counts" if report.margins is None else "margins"
-    LeakageDisplay.from_rows(rows, ax=ax, name=f"{name}, upper end", limit=leakage)
+    LeakageDisplay.from_rows(bounds, ax=ax, name=f"{name}, upper end", limit=leakage)
     entitle(ax, f"{above(ends.upper)} of the rows may leak more than {leakage:g}")
 
 

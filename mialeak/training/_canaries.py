@@ -97,9 +97,9 @@ def select_canaries(
     Returns
     -------
     Canaries
-        Places and squared Mahalanobis distances of the k furthest, best first; of equal ones the
-        first.  With `steps` the sums of ranks (1 for the nearest, N for the furthest, the mean rank
-        for equal distances) of the k highest.
+        Indices and squared Mahalanobis distances of the k furthest candidates, furthest first; of
+        equal distances the first candidate.  With `steps` the sums of ranks (1 for the nearest, N
+        for the furthest, the mean rank for equal distances) of the k highest.
 
     Raises
     ------
@@ -115,13 +115,13 @@ def select_canaries(
 
     Notes
     -----
-    [AB25] Algorithm 3 and, with `steps`, [AB24] Algorithm 6, with the centred covariance.  Ranks
-    forget how far a candidate is, so that no single step decides.  The distance divided by the
-    batch size is the leakage score of one step.  Without a cap, long gradients win: those of
+    [AB25] Algorithm 3 and, with `steps`, [AB24] Algorithm 6, with the centred covariance.  Ranks do
+    not depend on how large a distance is, so that no single step decides.  The distance divided by
+    the batch size is the leakage score of one step.  Without a cap, long gradients win: those of
     examples that the model gets wrong.
 
-    **Cost.**  One pass in memory for a block of candidates and k of them; one product with the
-    factor of the covariance for each candidate.
+    **Cost.**  One pass over the candidates, with one block and k candidates in memory; one product
+    with the factor of the covariance for each candidate.
 
     Examples
     --------

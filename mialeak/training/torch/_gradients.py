@@ -51,7 +51,7 @@ def per_sample_gradients(
     Parameters
     ----------
     model : torch.nn.Module
-        On any device, in training mode or not; it is left as it is.
+        On any device, in training mode or not; it is not changed.
     loss : callable
         ``loss(output, target)`` of a batch of one, a scalar tensor: ``torch.nn.CrossEntropyLoss()``
         or the like.  With class weights, ``reduction="sum"``: the mean divides by the weights, so
@@ -93,9 +93,9 @@ def per_sample_gradients(
 
     Notes
     -----
-    ``torch.func``: ``vmap`` of ``grad`` of a ``functional_call``.  Of a model that Opacus wraps a
-    copy is made that it does not watch.  A sketch is made on the device of the model, of so many
-    gradients at once as 64 MB hold in single precision, at least one.
+    ``torch.func``: ``vmap`` of ``grad`` of a ``functional_call``.  A model that Opacus wraps is
+    copied without the hooks of Opacus.  Sketches are computed on the device of the model, for as
+    many gradients at once as 64 MB hold in single precision, and for at least one.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> An
     Returns
     -------
     torch.Tensor
-        A scalar: go back through it to the canary's input.
+        A scalar, which can be differentiated by the input of the canary.
 
     Raises
     ------
