@@ -107,6 +107,14 @@ def test_nothing_is_left_out_of_a_single_column_or_of_margins(adult):
     assert report.to_dict()["by_column"] is None
 
 
+def test_columns_of_few_rows_have_no_interval_where_the_answer_has_none(adult):
+    few = {name: adult[name][:300] for name in COLUMNS}
+    text = table_leakage(few, COLUMNS).text()
+    assert "no interval is claimed" in text
+    assert "95% interval" not in text
+    assert "rough range  cells  without" in text
+
+
 def test_a_report_lists_the_effects_where_they_take_less_than_a_second(adult):
     report = table_leakage(adult, COLUMNS)
     assert "Leakage if a column is left out" in report.text()

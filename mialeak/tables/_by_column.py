@@ -149,8 +149,9 @@ def section_of_columns(report: TableReport) -> list[Section]:
     if len(report.columns) < 2 or not is_shown(report):
         return []
     exact = report.population is not None
-    level = f"{100 * report.estimate.confidence:g}%"
-    header = ("leakage", *(() if exact else (f"{level} interval",)), "cells", "without")
+    claimed = report.estimate.claimed
+    ends = f"{100 * report.estimate.confidence:g}% interval" if claimed else "rough range"
+    header = ("leakage", *(() if exact else (ends,)), "cells", "without")
     body = [
         (
             number(effect.value),
