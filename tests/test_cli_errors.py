@@ -68,6 +68,7 @@ def test_a_long_error_keeps_its_beginning_and_its_end():
         ("pass counts='n'", "pass --counts n"),
         ("pass counts='my n'", "pass --counts 'my n'"),
         ("na='drop'; header=False; header=True", "--na drop; --no-header; --header"),
+        ("Pass unmatched='omit' to leave", "Pass --unmatched omit to leave"),
         ("pass other=['id']", "pass other=['id']"),
     ],
 )

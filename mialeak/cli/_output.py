@@ -334,7 +334,8 @@ _WORD = r"'[^'\\]*'|\"[^\"\\]*\""
 
 #: An argument that is an option of the same name, with its value: one word, or a list of them.
 _ARGUMENT = re.compile(
-    rf"\b(counts|exclude|missing|na|person|total)=({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
+    r"\b(counts|exclude|missing|na|person|total|unmatched)="
+    rf"({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
 )
 
 #: Characters that an error has at most.
