@@ -39,8 +39,9 @@ _NO_ALLELE, _NO_GENOTYPE, _SITES = -1, -127, 4096
 #: Alternate alleles of a site that stand for none: those of gVCF, for alleles not seen, and of a
 #: deletion of another site.
 _UNSEEN, _DELETED = {"<NON_REF>", "<*>"}, "*"
-#: Counted beside the sites that are omitted: those of which a file has dosages too.
-_DOSAGES = "dosages"
+#: Counted beside the sites that are omitted: those of which a file has dosages too, and those that
+#: did not pass its filters.
+_DOSAGES, _FILTERED = "dosages", "filtered"
 #: So many sites are named in a note.
 _NAMED = 3
 
@@ -114,7 +115,8 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
         why = "; ".join(kinds) or "it has no site"
         raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
     if constant == len(table) - 1 and len(people) > 2:
-        left = {kind: count for kind, count in omitted.items() if kind != _DOSAGES and count}
+        beside = {_DOSAGES, _FILTERED}
+        left = {kind: count for kind, count in omitted.items() if kind not in beside and count}
         kinds = (f"; omitted are {count:,} {kind}" for kind, count in left.items())
         raise ValueError(
             f"{file} must hold a site at which its people differ; they have the same genotype at "
@@ -137,6 +139,12 @@ def _notes(
         yield (
             f"Dosages (DS) of {dosages:,} sites are not used: counts are those of the genotypes "
             "(GT), and so must be the published frequencies."
+        )
+    if filtered := omitted.pop(_FILTERED, 0):
+        yield (
+            f"Sites that did not pass the filters of the file (FILTER): {filtered:,} of {sites:,}, "
+            "used as the others. If they are not published, the release leaks less: leave them out "
+            "by bcftools view -f PASS,."
         )
     if omitted:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in omitted.items())
@@ -210,6 +218,7 @@ def _vcf_sites(
             if least < 0:
                 counts[(calls[:, 0] < 0) | (calls[:, 1] < 0)] = -1
             omitted[_DOSAGES] += "DS" in site.FORMAT
+            omitted[_FILTERED] += site.FILTER is not None
             yield Site(site.ID or "", site.CHROM, site.POS, alleles[0], site.REF), counts
 
     return people, sites()

@@ -163,6 +163,21 @@ def test_dosages_beside_genotypes_are_named_as_unused(tmp_path):
     assert note.startswith("Dosages (DS) of 1 sites are not used: counts are those of the genotyp")
 
 
+def test_sites_that_did_not_pass_filters_are_counted_and_named(tmp_path):
+    path = write_vcf(tmp_path / "f.vcf", "abcd", LINES[:1])
+    for word, noted in (("PASS", False), ("LowQual", True), (".", False)):
+        other = tmp_path / f"{word.strip('.')}f.vcf"
+        header, line = path.read_text().rstrip("\n").rsplit("\n", 1)
+        fields = line.split("\t")
+        fields[6] = word
+        filters = '##FILTER=<ID=LowQual,Description="x">\n'
+        header = header.replace("#CHROM", f"{filters}#CHROM")
+        other.write_text("\n".join([header, "\t".join(fields), ""]))
+        table = read_table(other)
+        assert len(table) == 2
+        assert any("filters of the file (FILTER): 1 of 1" in note for note in table.notes) == noted
+
+
 def test_missing_genotypes_of_plink_are_missing(tmp_path):
     counts = np.array([[0, 1, np.nan], [2, 1, 1], [0, 0, 2], [1, 2, 1]])
     properties = {"chromosome": ["1", "23", "3"], "sid": ["a", "b", "."], "bp_position": [1, 2, 3]}

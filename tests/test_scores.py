@@ -82,9 +82,9 @@ def test_tiles_are_added_with_their_rounding_errors():
     d = 200 * kernels.TILE
     release, table = np.random.default_rng(3).random((1, d)), np.zeros((5, d))
     table[1] = table[2] = 1.0
-    for tile, large in ((slice(0, kernels.TILE), 2.0**45), (slice(d - kernels.TILE, d), -(2.0**45))):
-        release[0, tile] = 0.0
-        release[0, tile][:8] = large
+    for first, large in ((0, 2.0**45), (d - kernels.TILE, -(2.0**45))):
+        release[0, first : first + kernels.TILE] = 0.0
+        release[0, first : first + 8] = large
     out = np.empty(1)
     kernels.cubic_sums(release, table, 0.0, out)
     assert out[0] == pytest.approx(math.fsum(release[0].tolist()), rel=1e-14)
