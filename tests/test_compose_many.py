@@ -12,6 +12,7 @@ import pytest
 from scipy import special, stats
 
 from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
+from mialeak._numerics.loss_grids import _fewer, _Law
 from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
 
 DIRECTIONS = ("in", "out")
@@ -246,3 +247,17 @@ def test_a_thousand_different_laplace_releases_are_an_integral_and_take_a_second
     truth = float(weight @ (np.exp(log_moment - (s - 1.0) * 2.0) / (s * (s - 1.0))).real)
     assert bounds.lower <= truth <= bounds.upper < truth * (1.0 + 1e-3)
     assert curve.delta(2.0) == pytest.approx(truth, rel=1e-10)
+
+
+def test_laws_of_one_length_that_are_used_several_times_are_convolved():
+    """Products of one length were compared by their masses: the census of 2020 has such."""
+    masses = [np.array([[1.0, 4.0, 1.0]] * 2) ** power for power in (1.0, 1.25, 1.5)]
+    laws = [_Law(each / each[0].sum(), -1, 5, times) for times, each in enumerate(masses, 2)]
+    whole, first, centre = np.ones(1), 0, 0
+    for law in laws:
+        for _ in range(law.times):
+            whole = np.convolve(whole, law.masses[0])
+            first, centre = first + law.first, centre + law.centre
+    (made,) = _fewer(laws, 1e-15)
+    assert (made.first, made.centre, made.times) == (first, centre, 1)
+    np.testing.assert_allclose(made.masses, [whole, whole], rtol=1e-13)

@@ -10,6 +10,7 @@ Lagrange's weights: the errors of its sums of smooth functions are of the order 
 from __future__ import annotations
 
 import heapq
+import itertools
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -132,9 +133,10 @@ def _fewer(laws: list[_Law], fft: float) -> list[_Law]:
     Short ones without a transform, whose error is relative.  With one the error of a product of two
     is, by Parseval's identity, at most `fft` times the norms of the two and of their product.
     """
+    number = itertools.count()  # of laws of one length the first come first
     queue = [
-        (law.masses.shape[1], order, law._replace(times=1))
-        for order, law in enumerate(laws)
+        (law.masses.shape[1], next(number), law._replace(times=1))
+        for law in laws
         if law.times * (law.masses.shape[1] - 1) < _LONG
         for _ in range(law.times)
     ]
@@ -143,7 +145,7 @@ def _fewer(laws: list[_Law], fft: float) -> list[_Law]:
     kept = [law for law in laws if law.times * (law.masses.shape[1] - 1) >= _LONG]
     heapq.heapify(queue)
     while len(queue) > 1:
-        _, order, one = heapq.heappop(queue)
+        _, _, one = heapq.heappop(queue)
         _, _, other = heapq.heappop(queue)
         masses, error = _product(one.masses, other.masses, fft)
         error += one.noise + other.noise
@@ -152,7 +154,7 @@ def _fewer(laws: list[_Law], fft: float) -> list[_Law]:
         if masses.shape[1] > _LONG:
             kept.append(both)
         else:
-            heapq.heappush(queue, (masses.shape[1], order, both))
+            heapq.heappush(queue, (masses.shape[1], next(number), both))
     return kept + [law for _, _, law in queue]
 
 
