@@ -36,7 +36,7 @@ def record(best: dict[str, Times], rounds: int, **more: Any) -> None:
         name: {row: float(f"{taken:.3g}") for row, taken in by.items()} for name, by in best.items()
     }
     text = (DOCS.parent / "mialeak" / "_version.py").read_text()
-    version = re.findall(r'__version__ = "(.+)"', text)[0]
+    version = more.get("release") or re.findall(r'__version__ = "(.+)"', text)[0]
     line = {"date": str(datetime.date.today()), "version": version, "machine": machine,
             "rounds": rounds, **more, "seconds": short}  # fmt: skip
     with HISTORY.open("a") as file:
