@@ -374,15 +374,14 @@ class TestReach:
         ("claim", "code", "verdict"),
         [("0.5", 2, "refuted"), ("2.9", 0, "not refuted"), ("9", 3, "not testable")],
     )
-    def test_the_shell_exits_with_the_verdict(
-        self, capsys, tmp_path, one_run, claim, code, verdict
-    ):
+    def test_the_shell_exits_by_verdict(self, capsys, tmp_path, one_run, claim, code, verdict):
         scores, member = of_one_run(m=400, shift=2.0)
         pair = (scores, member) if one_run else (scores[member == 1], scores[member == 0])
         line = ["audit", *saved(tmp_path, a=pair[0], b=pair[1])] + ["--one-run"] * one_run
         assert main([*line, "--claimed-epsilon", claim]) == code
         words = " ".join(capsys.readouterr().out.split())
         assert f"The claimed epsilon {claim} is {verdict}" in words
+        assert ("This is at delta = 0: a claim with a larger" in words) == (code == 2)
         assert "even a perfect attack proves at most" in words.lower()
         assert main([*line, "--claimed-epsilon", claim, "--json"]) == code
         content = json.loads(capsys.readouterr().out)

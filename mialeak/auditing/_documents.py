@@ -90,7 +90,9 @@ def claim_sentence(result: AuditResult | OneRunResult) -> str:
     sentence = f"The claimed epsilon {result.claimed_epsilon:g} is {result.verdict}"
     reach = reach_sentence(result)
     if result.verdict == "refuted":
-        return f"{sentence}: {at_most(result.epsilon_lower)} is proved."
+        proved = f"{sentence}: {at_most(result.epsilon_lower)} is proved."
+        beside = " This is at delta = 0: a claim with a larger delta is judged at that delta."
+        return proved if result.delta else proved + beside
     if result.verdict == "not testable":
         return f"{sentence}: {reach}. audit_power computes how many it takes to prove more."
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {reach}."
