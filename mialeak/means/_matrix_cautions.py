@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import common_copies
+from mialeak.means._genotype_cautions import Kin, same_persons
 
 __all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
 
@@ -36,10 +37,13 @@ _BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
 _EQUAL = 1e-9
 
 
-def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = ()) -> list[str]:
+def cautions_of_matrix(
+    matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = (), kin: Kin | None = None
+) -> list[str]:
     """Cautions for matrices of pairs, sums, copies of rows, and transposed genotypes.
 
-    `categories` are the codes of the columns that are published beside the numbers.
+    `categories` are the codes of the columns that are published beside the numbers, `kin` the pairs
+    of rows of genotypes that are alike.
     """
     rows, columns = matrix.shape
     if rows == columns > 2 and not (matrix != matrix.T).any():
@@ -48,7 +52,8 @@ def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] =
             "correlations, relationships or distances. Take the table of which it was computed, "
             "with a row for each person."
         ]
-    cautions = _of_summaries(matrix) + _of_copies(matrix, categories)
+    copies = _of_copies(matrix, categories) or same_persons(kin)
+    cautions = _of_summaries(matrix) + copies
     if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
         return cautions
     if not _hold(matrix, (0.0, 1.0, 2.0)).all():

@@ -15,6 +15,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
 from mialeak.means._cautions import noise_cautions
+from mialeak.means._genotype_cautions import lone_alleles, relatives
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Column, Release
@@ -303,7 +304,7 @@ class MeanReport(Report):
             self._exact_rows[top] = ExactRows(self, self._release, top)
         return self._exact_rows[top]
 
-    @property
+    @cached_property
     def cautions(self) -> tuple[str, ...]:
         """Why the table or noise is probably not what was meant, with the cure; often none."""
         independent = self.covariance == "diagonal" or self.exact
@@ -320,10 +321,16 @@ class MeanReport(Report):
         )
 
     @cached_property
+    def _lone_alleles(self) -> list[str]:
+        if self._release.kin is None or self.has_register:
+            return []
+        return lone_alleles(self._release.numbers, self.scores)
+
+    @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
         release = self._release
-        warnings = list(release.notes)
+        warnings = [*self._lone_alleles, *release.notes, *relatives(release.kin)]
         if self.names:
             plural = len(self.names) > 1
             warnings.append(
@@ -385,7 +392,7 @@ class MeanReport(Report):
                 "rare for that limit: what their rows leak is known roughly."
             )
         alone = int(np.isinf(self.scores).sum())
-        if alone:
+        if alone and not self._lone_alleles:
             caveats.append(
                 f"Unlike all others in some respect, such as a value of a category that no other "
                 f"row has, {alone:,} of the rows: judged by the others they leak 1"
