@@ -165,3 +165,28 @@ def test_an_allele_that_one_row_has_is_named_beside_its_leakage_of_one():
     register = np.vstack([counts, rng.binomial(2, p, (60, 100))])
     known = mean_leakage(table_of(counts), population=table_of(register))
     assert "no other row has, at" not in " ".join(known.warnings)
+
+
+def test_dosages_and_standardised_genotypes_with_a_row_for_each_site_are_noticed():
+    rng = np.random.default_rng(4)
+    counts = rng.binomial(2, rng.uniform(0.05, 0.95, 240), (150, 240))
+    dosages = np.clip(counts + rng.normal(0.0, 0.05, counts.shape), 0.0, 2.0).round(3)
+    standard = ((counts - counts.mean(axis=0)) / counts.std(axis=0)).round(4)
+    for rows, words in (
+        (dosages, "The 240 rows differ as sites do"),
+        (standard, "Each of the 240 rows has the mean 0 and the standard deviation 1"),
+    ):
+        (caution,) = mean_leakage(dict(enumerate(rows))).cautions
+        assert caution.startswith(words)
+        assert mean_leakage(dict(enumerate(rows.T))).cautions == ()
+
+
+def test_genotypes_of_which_none_is_heterozygous_are_noticed():
+    """Calls of one chromosome that a program wrote as two copies of it."""
+    rng = np.random.default_rng(5)
+    bits = rng.binomial(1, rng.uniform(0.1, 0.9, 30), (100, 30))
+    (caution,) = mean_leakage(table_of(2 * bits)).cautions
+    assert caution.startswith("All values of the 30 columns are 0 and 2: of genotypes, none is het")
+    one = 2 * bits
+    one[7, 3] = 1
+    assert mean_leakage(table_of(one)).cautions == ()

@@ -257,8 +257,8 @@ def reference_panel(
     without = set(chain.from_iterable(problems.values()))
     names = [name for name in kept if name not in without]
     swapped &= set(names)
-    left_out, is_large = _left_out(problems, len(names), moving)
-    notes = [] if is_large else left_out
+    omitted, is_large = _omitted_columns(problems, len(names), moving)
+    notes = [] if is_large else omitted
     if swapped:
         notes.append(
             f"Swapped alleles: {len(swapped):,} sites of the panel, counted as in the table: "
@@ -267,7 +267,7 @@ def reference_panel(
     made = _subset(made, varied)
     if made.release is None:
         notes.append(_HARDY_WEINBERG)
-    release = _without(release, names, notes, left_out if is_large else ())
+    release = _without(release, names, notes, omitted if is_large else ())
     made.require_same_alleles(release)
     return made, release
 
@@ -450,7 +450,7 @@ def _require_judged(
         invalid("panel", rule)
 
 
-def _left_out(
+def _omitted_columns(
     problems: Mapping[str, list[Any]], used: int, moving: set[Any]
 ) -> tuple[list[str], bool]:
     """What a report states about columns left out, and whether they are a large share."""
