@@ -89,8 +89,9 @@ class ChainFit(Result):
         haplotypes = self.ploidy * self.rows
         if haplotypes < _LEAST_HAPLOTYPES:
             doubts.append(
-                f"The chain was fitted to {haplotypes:,} haplotypes: with fewer than {_LEAST_HAPLOTYPES} the "
-                "leakage is wrong by a fifth and more. Fit it to a larger panel"
+                f"The chain was fitted to {haplotypes:,} haplotypes: with fewer than "
+                f"{_LEAST_HAPLOTYPES} the leakage may be wrong by a fifth and more. Fit it to a "
+                "larger panel"
             )
         for lag, seen, chain in zip(
             self.lags, self.correlation, self.chain_correlation, strict=True
