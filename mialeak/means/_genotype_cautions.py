@@ -169,9 +169,10 @@ def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
         like_most = np.max([np.count_nonzero(part == k, axis=0) for k in range(3)], axis=0)
         sites += int(np.count_nonzero(like_most == rows - 1))
     return [
-        f"Of {rows:,} rows {alone:,} have an allele that no other row has, at {sites:,} sites, and "
-        "are judged as if nobody else had it: they leak 1. By the frequency of the allele in the "
-        "population they leak less: pass a panel of other people, or exclude such sites."
+        f"Rows with an allele that no other of {rows:,} rows has: {alone:,}, at {sites:,} of the "
+        "sites. They are judged as if nobody else had it, and leak 1. By the frequency of the "
+        "allele in the population they leak less: pass a panel of other people, or exclude such "
+        "sites."
     ]
 
 
