@@ -83,6 +83,19 @@ def test_unrelated_people_are_not_alike():
             assert words not in said, name
 
 
+def test_people_with_the_same_genotypes_of_one_gene_are_no_copies():
+    """Haplotypes of 100 kinds that do not recombine: a fifth of the people have an equal."""
+    rng = np.random.default_rng(5)
+    kinds = np.empty((0, 180), bool)
+    for _ in range(5):  # of five ancestors, each copied with changes at one site of fifty
+        ancestor = rng.random(180) < 0.4
+        kinds = np.vstack([kinds, ancestor ^ (rng.random((20, 180)) < 0.02)])
+    haplotypes = kinds[rng.choice(100, 2000, p=rng.dirichlet(np.full(100, 0.7)))]
+    counts = haplotypes[::2] + 1 * haplotypes[1::2]
+    assert len(np.unique(counts, axis=0)) < 900
+    assert mean_leakage(table_of(counts), structure="diagonal").cautions == ()
+
+
 @pytest.mark.parametrize("sites", [120, 1000])
 def test_a_person_with_two_rows_that_differ_a_little_is_noticed(sites):
     """Wherever the rows stand: 30 of 600 people are genotyped once more, with 1 % of errors."""
