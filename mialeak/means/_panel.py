@@ -126,7 +126,7 @@ class ReferencePanel:
 
     def _copies(self, table: Release) -> list[str]:
         """A caution where people of the panel have the values of people of the table."""
-        if self.release is None:
+        if self.release is None or (table.kin is not None and table.kin.is_linked):
             return []
         count, which = common_rows(table.numbers, self.release.numbers), "all"
         if not count and are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
