@@ -119,6 +119,17 @@ LAYOUTS = [
     ),
     *(
         Shell(
+            f"the same by {' and '.join(tables)}, rounded to multiples of 3",
+            "table t.csv --counts stk --max-leakage 1",
+            [f"{len(tables)} tables of", "with 'beide', 'Bund', '99'", "--margins A,B"],
+            {"t.csv": shuffled([(*key, 3 * round(count / 3)) for by in tables
+                                for *key, count in summed(by, WORDS) if count > 1])},
+            cautioned=True,
+        )
+        for tables in (("a", "b", "c"), ("ab", "ac", "bc"))
+    ),
+    *(
+        Shell(
             f"the same people in several years, {how}",
             f"table t.csv {how} --max-leakage 1",
             [f"values of column {name!r} are too alike", "--person ID"],

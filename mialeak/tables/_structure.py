@@ -56,6 +56,8 @@ _THRESHOLDS, _FEWEST_NEAR, _FEWEST_CROWDED, _SPREAD = range(3, 21), 8, 12, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
+#: How unlike the sums of rounded counts may be.
+_ROUNDED = 0.03
 #: Most of them that are looked for by their words for "all", and the fewest values of a column with
 #: such a word: halves of a design are no tables.
 _MOST_TABLES, _FEWEST_VALUES = 20, 3
@@ -95,33 +97,40 @@ def _of_margins(
     """The same where each table has a value of its own for "all" in the columns it is not by.
 
     In m tables of as many persons such a value has those of some of the tables, and the rows that
-    have it in the same columns are one table.
+    have it in the same columns are one table.  Rounded counts have such sums nearly; then no row
+    may be a cell by all columns.
     """
-    whole = int(counts.sum())
-    for tables in range(2, _MOST_TABLES + 1):
-        persons, remainder = divmod(whole, tables)
-        if remainder or persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
+    for tables, slack in product(range(2, _MOST_TABLES + 1), (0.0, _ROUNDED)):
+        persons = float(counts.sum()) / tables
+        if persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
             continue
         words = {}
         for name, (levels, size) in codes.items():
-            parts, remainders = np.divmod(summed(levels, counts, size), persons)
-            met = np.flatnonzero((remainders == 0) & (parts > 0) & (parts < tables))
-            if met.size == 1 and np.unique(levels).size >= _FEWEST_VALUES:
+            parts = summed(levels, counts, size) / persons
+            whole = np.rint(parts)
+            met = np.flatnonzero((np.abs(parts - whole) <= slack) & (whole > 0) & (whole < tables))
+            rows = np.bincount(levels, minlength=size)
+            if slack and met.size:
+                met = met[[np.argmax(rows[met])]]
+            if met.size == 1 and np.count_nonzero(rows) >= _FEWEST_VALUES:
                 words[name] = int(met[0])
         if len(words) < 2:
             continue
         by = np.array([codes[name][0] != word for name, word in words.items()])
+        if slack and by.all(axis=0).any():  # a cell of a joint table
+            continue
         cells = count_cells([(each.astype(np.int64), 2) for each in by], len(counts))
         of_table = summed(cells.of_row, counts, len(cells.counts))
         margins = np.count_nonzero(by[:, cells.first_row].any(axis=0) & (cells.counts > 1))
-        if len(of_table) == tables and (of_table == persons).all() and margins > 1:
+        alike = bool((np.abs(of_table - persons) <= slack * persons).all())
+        if len(of_table) == tables and alike and margins > 1:
             values = [categories[name].value(word) for name, word in words.items()
                       if word < len(categories[name].levels)]  # fmt: skip
             return [
-                f"The rows are {tables} tables of {persons:,} persons each, it seems, which stand "
-                f"below each other, with {listed(values)} in the columns that a table is not by. "
-                "Each person is then counted in each table. Pass one row a person, and name the "
-                "tables with margins=['A', 'B']."
+                f"The rows are {tables} tables of {persons:,.0f} persons each, it seems, which "
+                f"stand below each other, with {listed(values)} in the columns that a table is not "
+                "by. Each person is then counted in each table. Pass one row a person, and name "
+                "the tables with margins=['A', 'B']."
             ]
     return []
 
