@@ -83,6 +83,10 @@ def counted(table):
     return csv([*table, "stk"], *zip(*cells, strict=True), cells.values())
 
 
+#: Shares of each of three towns, in per cent.
+SHARED = [41.44, 22.64, 20.31, 15.61, 33.33, 33.33, 21.73, 11.61, 60.24, 20.43, 9.82, 9.51]
+
+
 def cells_of_large(columns):
     """More cells than are looked at in full, with counts under a name that is none."""
     place = RNG.permutation(400 * 400)[:140_000]
@@ -176,6 +180,17 @@ LAYOUTS += [
         {"t.csv": csv(["sex", "town", "n"], "mwmw", "KKBB", ["22.000", "31.000", "7.000", "9.000"],
                       comma=";")},
         cautioned=True,
+    ),
+    *(
+        Shell(
+            f"shares of {whole} by town, as whole numbers",
+            "table t.csv --counts stk",
+            [f"each value of 'town' sum to {whole:,}", f"shares in {unit}", "counts of persons"],
+            {"t.csv": csv(["town", "job", "stk"], [*"NNNNSSSSEEEE"], [*"abcd" * 3],
+                          [round(whole / 100 * share) for share in SHARED])},
+            cautioned=True,
+        )
+        for whole, unit in ((100, "per cent"), (1000, "per mille"))
     ),
 ]  # fmt: skip
 

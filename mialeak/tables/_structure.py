@@ -27,6 +27,7 @@ __all__ = [
     "cautions_of_omitted_counts",
     "cautions_of_repeats",
     "cautions_of_rows",
+    "cautions_of_shares",
     "cautions_of_stacked",
     "common_divisor",
 ]
@@ -132,6 +133,31 @@ def _of_margins(
                 "by. Each person is then counted in each table. Pass one row a person, and name "
                 "the tables with margins=['A', 'B']."
             ]
+    return []
+
+
+def cautions_of_shares(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence if the counts of each group of cells sum to 100, or to 1,000 but for rounding.
+
+    Groups of exactly 1,000 are left alone: samples are drawn with so many in each region.
+    """
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    parts = chain.from_iterable(combinations(codes, k) for k in range(1, len(codes)))
+    for names in islice(parts, min(_MOST_PAIRS, 1 + _MOST_SEEN // len(counts))):
+        cells = count_cells([codes[name] for name in names], len(counts))
+        if len(cells.counts) < 2 or cells.counts.max() < 2:
+            continue
+        sums = summed(cells.of_row, counts, len(cells.counts))
+        # Two standard deviations; two sums are near a number by chance more often than three.
+        rounding = np.maximum(1.0, (len(sums) > 2) * np.sqrt(cells.counts / 3.0))
+        for whole, unit in ((100, "per cent"), (1000, "per mille")):
+            exact = bool((sums == whole).all())
+            if (np.abs(sums - whole) <= rounding).all() and not (exact and whole == 1000):
+                return [
+                    f"The counts of each value of {listed(names)} sum to {whole:,}, or nearly, as "
+                    f"shares in {unit} do. The report takes them for persons: pass the counts of "
+                    "persons."
+                ]
     return []
 
 
