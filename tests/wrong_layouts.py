@@ -192,6 +192,20 @@ LAYOUTS += [
         )
         for whole, unit in ((100, "per cent"), (1000, "per mille"))
     ),
+    Shell(
+        "a measurement among the categories, which nearly every row has for itself",
+        "table t.csv",
+        ["Column 'f17' holds numbers with decimals that few persons share", "--exclude f17"],
+        {"t.csv": csv([*PEOPLE, "f17"], *PEOPLE.values(), RNG.gamma(20, 0.5, 900).round(2))},
+        cautioned=True,
+    ),
+    Shell(
+        "expansion factors, which are whole numbers",
+        "table t.csv",
+        ["Column 'Faktor' has the name of a survey weight", "--exclude Faktor"],
+        {"t.csv": csv([*PEOPLE, "Faktor"], *PEOPLE.values(), RNG.integers(5, 15, 900))},
+        cautioned=True,
+    ),
 ]  # fmt: skip
 
 LARGE_CALLS = [

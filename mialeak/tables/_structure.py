@@ -57,6 +57,8 @@ _THRESHOLDS, _FEWEST_NEAR, _FEWEST_CROWDED, _SPREAD = range(3, 21), 8, 12, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
+#: Fewest groups whose sums are those of shares.
+_FEWEST_GROUPS = 3
 #: How unlike the sums of rounded counts may be.
 _ROUNDED = 0.03
 #: Most of them that are looked for by their words for "all", and the fewest values of a column with
@@ -139,17 +141,17 @@ def _of_margins(
 def cautions_of_shares(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
     """A sentence if the counts of each group of cells sum to 100, or to 1,000 but for rounding.
 
-    Groups of exactly 1,000 are left alone: samples are drawn with so many in each region.
+    Groups of exactly 1,000 are left alone, for samples are drawn with so many in each region; and
+    so are two groups, into which 200 or 2,000 persons often fall.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     parts = chain.from_iterable(combinations(codes, k) for k in range(1, len(codes)))
     for names in islice(parts, min(_MOST_PAIRS, 1 + _MOST_SEEN // len(counts))):
         cells = count_cells([codes[name] for name in names], len(counts))
-        if len(cells.counts) < 2 or cells.counts.max() < 2:
+        if len(cells.counts) < _FEWEST_GROUPS or cells.counts.max() < 2:
             continue
         sums = summed(cells.of_row, counts, len(cells.counts))
-        # Two standard deviations; two sums are near a number by chance more often than three.
-        rounding = np.maximum(1.0, (len(sums) > 2) * np.sqrt(cells.counts / 3.0))
+        rounding = np.maximum(1.0, np.sqrt(cells.counts / 3.0))  # two standard deviations
         for whole, unit in ((100, "per cent"), (1000, "per mille")):
             exact = bool((sums == whole).all())
             if (np.abs(sums - whole) <= rounding).all() and not (exact and whole == 1000):
