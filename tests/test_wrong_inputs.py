@@ -306,6 +306,17 @@ def test_designs_and_years_of_other_people_are_taken():
             assert not any(word in each for each in words), (word, words)
 
 
+def test_sorted_people_are_no_households():
+    """By age, by a detailed and a broad occupation, and households in random order."""
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"age": rng.integers(18, 99, 300), "job": rng.integers(0, 90, 300)})
+    people["branch"] = people["job"] // 10
+    people["town"] = rng.choice(list("abc"), 300)
+    large = people.assign(job=rng.geometric(0.08, 300)).assign(branch=lambda t: t["job"] // 9)
+    for frame in (people.sort_values("age"), people, large.sort_values("job")):
+        assert not any("stand together" in each for each in table_leakage(frame).cautions)
+
+
 def test_tables_of_every_combination_have_no_small_count_left_out():
     """Counts by three columns, and those without their counts below 5."""
     rng = np.random.default_rng(3)

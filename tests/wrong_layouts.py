@@ -87,6 +87,10 @@ def counted(table):
 SHARED = [41.44, 22.64, 20.31, 15.61, 33.33, 33.33, 21.73, 11.61, 60.24, 20.43, 9.82, 9.51]
 
 
+#: The household of each person.
+HOMES = np.repeat(np.arange(200), RNG.integers(1, 5, 200))
+
+
 def cells_of_large(columns):
     """More cells than are looked at in full, with counts under a name that is none."""
     place = RNG.permutation(400 * 400)[:140_000]
@@ -204,6 +208,14 @@ LAYOUTS += [
         "table t.csv",
         ["Column 'Faktor' has the name of a survey weight", "--exclude Faktor"],
         {"t.csv": csv([*PEOPLE, "Faktor"], *PEOPLE.values(), RNG.integers(5, 15, 900))},
+        cautioned=True,
+    ),
+    Shell(
+        "households under an unknown name",
+        "table t.csv",
+        ["Rows of one value of column 'dwelling' stand together, at most 4", "--exclude dwelling"],
+        {"t.csv": csv(["dwelling", "rooms", "sex"], HOMES, (HOMES * 7 + HOMES // 5) % 5 + 1,
+                      RNG.choice(list("fm"), HOMES.size))},
         cautioned=True,
     ),
 ]  # fmt: skip

@@ -63,6 +63,9 @@ _SHARES = frozenset(_SHARE_WORDS.split())
 #: Fewest numbers of a measurement, persons for each of them at most, and the first that are read.
 _FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
 
+#: Fewest groups that are taken for households, their members on average and of the largest.
+_FEWEST_HOUSEHOLDS, _MEMBERS, _LARGEST_HOUSEHOLD = 50, 6, 20
+
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 
@@ -78,7 +81,9 @@ def cautions_of(
     cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     cautions += _of_measurements(factors, weights)
-    return cautions if weights is not None else cautions + cautions_of_persons(factors)
+    if weights is not None:
+        return cautions
+    return cautions + _of_households(factors) + cautions_of_persons(factors)
 
 
 def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> list[str]:
@@ -103,6 +108,33 @@ def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> li
         "and each number is a category of its own. If that is not meant, publish a column of "
         f"classes in its place, or pass exclude=[{listed(names)}]."
     ]
+
+
+def _of_households(factors: dict[Any, Factor]) -> list[str]:
+    """A sentence for a column that numbers small groups of rows, which stand together.
+
+    Within these groups another column never differs, as the town or the rent of a household does
+    not; that must be no coincidence.
+    """
+    for name, factor in factors.items():
+        sizes = factor.rows_of_level[factor.rows_of_level > 0]
+        rows, groups = len(factor.codes), sizes.size
+        small = groups and sizes.max() <= _LARGEST_HOUSEHOLD and rows <= _MEMBERS * groups
+        if groups < _FEWEST_HOUSEHOLDS or factor.n_missing or not small or rows == groups:
+            continue
+        same = factor.codes[1:] == factor.codes[:-1]
+        if np.count_nonzero(~same) != groups - 1:
+            continue
+        for other in factors.values():
+            agree = float(np.square(other.rows_of_level / rows).sum())
+            common = bool((other.codes[1:] == other.codes[:-1])[same].all())
+            if common and (rows - groups) * -np.log(agree) > -np.log(LEVEL) and other is not factor:
+                return [
+                    f"Rows of one value of column {name!r} stand together, at most {sizes.max()} "
+                    "of them, and agree in other columns, as the members of a household do. If the "
+                    f"column numbers households or other groups, pass exclude=[{name!r}]."
+                ]
+    return []
 
 
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
