@@ -218,6 +218,13 @@ LAYOUTS += [
                       RNG.choice(list("fm"), HOMES.size))},
         cautioned=True,
     ),
+    Shell(
+        "means of three regions",
+        "mean t.csv",
+        ["The table has 3 rows", "If its rows are groups with means of their own"],
+        {"t.csv": csv(["region", "income"], [*"NSE"], [31_020, 28_114, 30_977])},
+        cautioned=True,
+    ),
 ]  # fmt: skip
 
 LARGE_CALLS = [

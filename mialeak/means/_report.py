@@ -14,7 +14,7 @@ from mialeak._arrays import FloatArray, as_count, as_share, listed
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
-from mialeak.means._cautions import noise_cautions
+from mialeak.means._cautions import noise_cautions, size_cautions
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Release
@@ -328,13 +328,13 @@ class MeanReport(Report):
         independent = self.covariance == "diagonal" or self.exact
         repeats = self._release.repeats if independent else []
         people = [] if self._register is None else self._register.release.row_cautions
-        beside = [] if self._reference is None else self._reference.cautions(self._release)
         return (
             *self._release.cautions,
-            *beside,
+            *([] if self._reference is None else self._reference.cautions(self._release)),
             *self._release.row_cautions,
             *repeats,
             *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
+            *size_cautions(self.rows),
             *noise_cautions(self.noise_std),
         )
 
