@@ -338,3 +338,49 @@ def test_another_delimiter_is_that_of_all_files(capsys, tmp_path):
     coins = rng.integers(0, 2, (9, 5))
     np.savetxt(flags, coins, "%d", delimiter=";", header="a;b;c;d;e", comments="")
     assert main(["audit", "--shadow", str(scores), str(flags), "--delimiter", ";"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lower"),
+    [
+        *((name, True) for name in ("neg_log_likelihood", "NegLogProb", "-log p", "1-confidence")),
+        *((name, True) for name in ("ce", "BCE", "logloss", "entropy", "neg_log_lik")),
+        *((name, False) for name in ("neg_log_loss", "neg_nll", "p_member", "logit", "-loss")),
+    ],
+)
+def test_names_of_scores_that_speak_for_members_by_their_size(capsys, tmp_path, name, lower):
+    """Too weak for the area under the curve to show the sign: only the name does."""
+    rng = np.random.default_rng(3)
+    member = rng.integers(0, 2, 300)
+    table = np.column_stack([rng.normal((-0.1 if lower else 0.1) * member), member])
+    path = str(tmp_path / "canaries.csv")
+    np.savetxt(path, table, "%.17g", ",", header=f"{name},member", comments="")
+    line = [path, "--one-run", "--member", "member"]
+    right, wrong = (["--lower-is-member"], []) if lower else ([], ["--lower-is-member"])
+    assert main(["audit", *line, *right]) == 0
+    capsys.readouterr()
+    size, cure = ("small", "Pass") if lower else ("large", "Leave out")
+    words = f"has scores called {name!r}, of which {size} values are evidence for members. {cure}"
+    assert words in refused(capsys, *line, *wrong)
+
+
+@pytest.mark.parametrize("name", ["loss_ratio", "delta_loss", "calibrated_ce", "score", "lira"])
+def test_names_of_scores_without_a_direction(tmp_path, name):
+    rng = np.random.default_rng(3)
+    member = rng.integers(0, 2, 300)
+    table = np.column_stack([rng.normal(size=300), member])
+    path = str(tmp_path / "canaries.csv")
+    np.savetxt(path, table, "%.17g", ",", header=f"{name},member", comments="")
+    for option in ([], ["--lower-is-member"]):
+        assert main(["audit", path, "--one-run", "--member", "member", *option]) == 0
+
+
+@pytest.mark.parametrize("name", ["not_in_train", "left_out", "removed", "test_set", "control"])
+def test_names_of_flags_of_those_left_out(capsys, tmp_path, name):
+    rng = np.random.default_rng(3)
+    out = rng.integers(0, 2, 300)
+    path = str(tmp_path / "canaries.csv")
+    table = np.column_stack([rng.normal(-0.1 * out), out])
+    np.savetxt(path, table, "%.17g", ",", header=f"score,{name}", comments="")
+    words = refused(capsys, path, "--one-run", "--member", name)
+    assert f"its flags are called {name!r}. Exchange 0 and 1" in words
