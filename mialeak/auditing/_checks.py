@@ -223,13 +223,14 @@ def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_s
         invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
 
 
-def refuse_orders(in_scores: Any, out_scores: Any) -> None:
-    """Refuse what the order of the scores gives away: rates of a curve, and series."""
+def refuse_orders(in_scores: Any, out_scores: Any) -> tuple[FloatArray, FloatArray]:
+    """Refuse what the order of the scores gives away, rates of a curve and series; return both."""
     inside = as_floats(in_scores, "in_scores").ravel()
     outside = as_floats(out_scores, "out_scores").ravel()
     refuse_rates(inside, outside)
     refuse_series(inside, "in_scores")
     refuse_series(outside, "out_scores")
+    return inside, outside
 
 
 def refuse_series(scores: FloatArray, name: str) -> None:

@@ -244,11 +244,11 @@ def shadow_audit(
         values, coins, odds = values[first] - values[second], coins[first], 2.0
     draws = len(coins)
     weights = np.ones(draws, np.int64) if design == "half" else _weights(draws)
-    totals = _totals(values if higher_is_member else -values, coins, weights, design)
+    values = values if higher_is_member else -values
+    totals = _totals(values, coins, weights, design)
     is_flat = values.min(axis=0) == values.max(axis=0)  # constant scores are no evidence
     if models == examples and design == "coins":
-        turned = _totals(values if higher_is_member else -values, coins.T, weights, design)
-        _warn_of_turned_flags(totals, turned, weights)
+        _warn_of_turned_flags(totals, _totals(values, coins.T, weights, design), weights)
     _require_direction(totals[~is_flat], weights, higher_is_member=higher_is_member, design=design)
     totals[is_flat] = 0
     together, error = (1.0 - level) / examples, 1.0 - level
@@ -257,7 +257,7 @@ def shadow_audit(
     if method != "rank-pairs":
         tests.append(_Guesses(weights, totals, draws, design))
     if method != "guesses":
-        tests.append(ExamplePairs.of(values if higher_is_member else -values, coins))
+        tests.append(ExamplePairs.of(values, coins))
     share = 1.0 / len(tests)
 
     def bounds(alpha: float) -> FloatArray:
@@ -268,13 +268,7 @@ def shadow_audit(
     p_values = np.minimum(p_values, 1.0)
     provable = max(test.provable(grid, share * together) for test in tests) / odds
     if provable == 0.0:
-        wanted = int(np.ceil(-np.log2(together)) * odds)
-        what = "one model proves" if models == 1 else f"{models} models prove"
-        warnings.warn(
-            f"{what} nothing of any of {examples} examples: that takes {wanted} models at least. "
-            "For a bound on the training pass the scores of one model to one_run_audit",
-            stacklevel=2,
-        )
+        _warn_of_no_power(models, examples, -np.log2(together) * odds)
     proved, is_plain = holm(p_values, error), method == "guesses"
     # Benjamini and Yekutieli: at this share of the level whatever the dependence.
     shared = error if is_plain else error / float(np.sum(1.0 / np.arange(1.0, examples + 1.0)))
@@ -397,6 +391,17 @@ def _in_pairs(coins: BoolArray) -> tuple[slice, slice] | None:
         if (coins[first] != coins[second]).all():
             return first, second
     return None
+
+
+def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:
+    """Warn of so few models that no attack proves anything."""
+    what = "one model proves" if models == 1 else f"{models} models prove"
+    least = int(np.ceil(wanted))
+    warnings.warn(
+        f"{what} nothing of any of {examples} examples: that takes {least} models at least. For "
+        "a bound on the training pass the scores of one model to one_run_audit",
+        stacklevel=3,
+    )
 
 
 def _weights(models: int) -> IntArray:

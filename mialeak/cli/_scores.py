@@ -28,12 +28,12 @@ _SMALL = re.compile(
 _LARGE = re.compile(
     "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
 )
-_NEGATED = re.compile("(neg|negative|negated|minus|inverse|inverted|non|nonmember|not|out)")
+_NEGATED = re.compile("(neg|negative|negated|minus|inverse|inverted)")
 _COMPARED = re.compile(
     "(relative|ref|reference|calibrated|diff|difference|delta|drop|reduction|decrease|gap|gain|rank)"
 )
-#: Words after which a loss is no loss, though a likelihood remains one.
-_RATIOS = re.compile("(ratio|scores?)")
+#: Words after which a loss is no loss, and those with which a probability is not that of members.
+_RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
 _COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
 #: Names of columns of classes, letters only, which a model predicts.
 _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlabel|targetlabel)")
@@ -136,7 +136,7 @@ def _direction(name: str) -> str | None:
         return None
     small = _is_called(name, _SMALL) and not _is_called(name, _RATIOS)
     # The likelihood of a loss is not meant: a name with words of both kinds is that of a loss.
-    large = not _is_called(name, _SMALL) and _is_called(name, _LARGE)
+    large = _is_called(name, _LARGE) and not any(_is_called(name, k) for k in (_SMALL, _NONMEMBERS))
     if _is_called(name, _NEGATED) or re.match(r"\s*(1\s*)?[-\u2212]", name):
         small, large = large, small
     return "small" if small else "large" if large else None
@@ -191,8 +191,16 @@ def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
 
 
 def _refuse_one_model(names: list[str]) -> None:
-    """Refuse the rows that a model was trained on beside those that it was tested on."""
+    """Refuse the rows that a model was trained on beside others, by the names of files."""
     trained, tested = ([_is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    others = [re.search(r"(?i)non[\W_]*member", name) is not None for name in names]
+    members = [re.search("(?i)member", name) is not None for name in names]
+    if all(members) and sum(others) == 1:
+        raise ValueError(
+            "IN and OUT must be scores of separate runs; by their names they are of members and "
+            "others of one model: no bound follows from them. Put canaries in by fair coins and "
+            "pass --one-run; if each score is of a run of its own, rename them"
+        )
     if trained != tested and trained in ([True, False], [False, True]) and any(tested):
         raise ValueError(
             "IN and OUT must be scores of separate runs; by their names they are of training and "
