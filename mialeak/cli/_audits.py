@@ -201,7 +201,7 @@ def _matrix(path: str, separator: str | None) -> FloatArray:
     import numpy as np
 
     from mialeak._arrays import as_floats
-    from mialeak._io import read_blocks, read_table
+    from mialeak._files.tables import read_blocks, read_table
 
     if Path(path).suffix.lower() in (".npy", ".npz"):
         blocks = [rows for _, rows in read_blocks(path, 1 << 22)]

@@ -54,7 +54,7 @@ _OTHERS = re.compile(
 
 def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Scores of both worlds, or scores and flags: of a file each, or columns of one."""
-    from mialeak._io import read_table
+    from mialeak._files.tables import read_table
 
     pairs = []
     for path in filter(None, (options.inside, options.outside)):
