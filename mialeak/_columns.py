@@ -77,7 +77,7 @@ class Factor:
     levels: Sequence[Any] | npt.NDArray[Any]
     stripped: int = 0
 
-    @property
+    @cached_property
     def n_missing(self) -> int:
         """Number of rows without a value."""
         return len(self.codes) - int(self.rows_of_level.sum())
@@ -85,10 +85,11 @@ class Factor:
     @cached_property
     def rows_of_level(self) -> npt.NDArray[np.intp]:
         """Number of rows with each level: counted once, for all that ask which levels occur."""
-        codes = self.codes
-        if codes.size and codes.min() < 0:
-            codes = codes[codes >= 0]
-        return np.bincount(codes, minlength=len(self.levels))
+        codes, size = self.codes, len(self.levels)
+        try:
+            return np.bincount(codes, minlength=size)
+        except ValueError:  # a code is -1, which bincount looks for in any case
+            return np.bincount(codes[codes >= 0], minlength=size)
 
     def value(self, code: int) -> Any:
         """The value of `code` as a plain Python object; None for -1."""
@@ -185,8 +186,10 @@ def _from_integers(array: npt.NDArray[Any]) -> Factor:
         return Factor(np.empty(0, np.int64), ())
     low, high = int(array.min()), int(array.max())
     if high - low < max(_SPAN_FLOOR, _SPAN_PER_ROW * array.size):
-        # The difference fits, whatever the dtype: computed modulo 2**64 it is the true one.
-        codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.int64)
+        if array.dtype == np.int64:
+            codes = array - low
+        else:  # the difference fits, whatever the dtype: computed modulo 2**64 it is the true one
+            codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).view(np.int64)
         return Factor(codes, range(low, high + 1))
     return _from_sortable(array, None)
 
@@ -400,7 +403,18 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
         ) from error
     try:
         table = nw.from_native(frame, eager_only=True)
-        return list(table.columns), table.get_column
+        names = list(table.columns)
+        if not nw.dependencies.is_pandas_dataframe(frame):
+            return names, table.get_column
+        dtypes = dict(zip(names, frame.dtypes, strict=True))
+
+        def column(name: Any) -> Any:
+            kind = dtypes[name]
+            if isinstance(kind, np.dtype) and kind.kind in "iuf":  # as through Arrow, and sooner
+                return frame[name].to_numpy()
+            return table.get_column(name)
+
+        return names, column
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
         invalid(argument, rule, remedy=_as_table(frame), error=TypeError)
@@ -411,6 +425,8 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
 def _factor_of_native(column: Any, name: Any) -> Factor:
     import pyarrow as pa
 
+    if isinstance(column, np.ndarray):
+        return factor_from_values(column, name)
     factor: Factor | None = None
     with suppress(pa.ArrowException, OverflowError):  # OverflowError: integers above 2**64
         factor = factor_from_arrow(column.to_arrow(), name)
