@@ -55,7 +55,6 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 #: Column names listed in an error when none is like the one asked for.
 _SHOWN = 8
 
-
 _TO_STRINGS = "Convert it to strings first"
 
 
@@ -187,9 +186,9 @@ def _from_integers(array: npt.NDArray[Any]) -> Factor:
     low, high = int(array.min()), int(array.max())
     if high - low < max(_SPAN_FLOOR, _SPAN_PER_ROW * array.size):
         if array.dtype == np.int64:
-            codes = array - low
-        else:  # the difference fits, whatever the dtype: computed modulo 2**64 it is the true one
-            codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).view(np.int64)
+            return Factor(array - low, range(low, high + 1))
+        # The difference fits, whatever the dtype: computed modulo 2**64 it is the true one.
+        codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).view(np.int64)
         return Factor(codes, range(low, high + 1))
     return _from_sortable(array, None)
 
@@ -334,8 +333,7 @@ def without_markers(factor: Factor, markers: Sequence[str]) -> Factor:
     kept = np.flatnonzero(~absent)
     place = np.full(len(absent) + 1, -1, np.int64)  # the last one for code -1
     place[kept] = np.arange(kept.size)
-    taken = hasattr(levels, "take")
-    levels = levels.take(kept) if taken else [levels[k] for k in kept.tolist()]
+    levels = levels.take(kept) if hasattr(levels, "take") else [levels[k] for k in kept.tolist()]
     return Factor(place[factor.codes], levels, factor.stripped)
 
 
@@ -377,10 +375,9 @@ def each_factor(
     markers = as_markers(missing)
     rows = None
     for name in chosen:
-        if isinstance(frame, Mapping):
-            factor = factor_from_values(column(name), name)
-        else:
-            factor = _factor_of_native(column(name), name)
+        values = column(name)
+        plain = isinstance(frame, Mapping) or isinstance(values, np.ndarray)
+        factor = (factor_from_values if plain else _factor_of_native)(values, name)
         if rows is None:
             rows = len(factor.codes)
             if not rows:
@@ -403,18 +400,11 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
         ) from error
     try:
         table = nw.from_native(frame, eager_only=True)
-        names = list(table.columns)
-        if not nw.dependencies.is_pandas_dataframe(frame):
-            return names, table.get_column
-        dtypes = dict(zip(names, frame.dtypes, strict=True))
-
-        def column(name: Any) -> Any:
-            kind = dtypes[name]
-            if isinstance(kind, np.dtype) and kind.kind in "iuf":  # as through Arrow, and sooner
-                return frame[name].to_numpy()
-            return table.get_column(name)
-
-        return names, column
+        names, column, plain = list(table.columns), table.get_column, set()
+        if nw.dependencies.is_pandas_dataframe(frame):  # numbers are the same without Arrow
+            kinds = zip(names, frame.dtypes, strict=True)
+            plain = {k for k, kind in kinds if isinstance(kind, np.dtype) and kind.kind in "iuf"}
+        return names, lambda name: frame[name].to_numpy() if name in plain else column(name)
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
         invalid(argument, rule, remedy=_as_table(frame), error=TypeError)
@@ -425,8 +415,6 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
 def _factor_of_native(column: Any, name: Any) -> Factor:
     import pyarrow as pa
 
-    if isinstance(column, np.ndarray):
-        return factor_from_values(column, name)
     factor: Factor | None = None
     with suppress(pa.ArrowException, OverflowError):  # OverflowError: integers above 2**64
         factor = factor_from_arrow(column.to_arrow(), name)
@@ -459,10 +447,8 @@ def choose_columns(
 ) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
 
-    It may be a function of the names.
-
-    Without `columns`, those that `exclude` names are left out.  `argument` and `table` are what the
-    caller of the library calls `columns` and the table.
+    It may be a function of the names.  Without `columns`, those that `exclude` names are left out.
+    `argument` and `table` are what the caller of the library calls `columns` and the table.
 
     Raises
     ------

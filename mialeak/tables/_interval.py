@@ -89,9 +89,7 @@ def _baseline(
     return 2 * contribution(counts) - sides / 2
 
 
-def _baseline_scores(
-    count: int, rows: int, n: int, gamma: float, sampling: Sampling
-) -> FloatArray:
+def _baseline_scores(count: int, rows: int, n: int, gamma: float, sampling: Sampling) -> FloatArray:
     """a0(j) for j < count: what a row adds to its cell's baseline contribution."""
     sizes = np.arange(1.0, count + 1)
     return _baseline(sizes, rows, n, gamma, sampling) / (sizes / rows)
