@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, invalid, unsupported
-from mialeak._io import write_whole
+from mialeak._files.states import write_whole
 from mialeak._results import Kind, Result
 from mialeak._version import __version__
 from mialeak.discrete import max_leakage

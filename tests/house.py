@@ -51,8 +51,8 @@ ROWS = [
     {"covariance", "discrete", "auditing", "guarantees"},
     {"populations", "special", "tradeoff", "_config"},
     {"_numerics", "_report"},
-    {"_arrow_files", "_blocks", "_csv", "_io", "_markers", "_moments", "_opening", "_optimizers"}
-    | {"_genetics", "_plink_text", "_results", "_samples", "_statistical_files"},
+    {"_files"},
+    {"_blocks", "_markers", "_moments", "_results", "_samples"},
     {"_counts", "_labels"},
     {"_arrays", "_columns", "_fields", "_version", "datasets"},
     {"_kernels"},

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from mialeak import _csv
-from mialeak._io import read_table
+from mialeak._files import delimited
+from mialeak._files.tables import read_table
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.tables import table_leakage
@@ -263,7 +263,7 @@ def test_what_is_taken_for_a_marker(values, marker):
 def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(write, monkeypatch, capsys):
     pytest.importorskip("tqdm")
     path = write("name,age\n" + "".join(f"p{k % 50},{k % 7}\n" for k in range(5000)))
-    monkeypatch.setattr(_csv, "_DELAY", 0.0)
+    monkeypatch.setattr(delimited, "_DELAY", 0.0)
     assert main(["table", str(path)]) == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -276,14 +276,14 @@ def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(write, monkeypatch, capsy
 def test_a_short_reading_shows_no_bar(write, monkeypatch, capsys):
     pytest.importorskip("tqdm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert _csv._DELAY == 2.0
+    assert delimited._DELAY == 2.0
     assert main(["table", str(write("a,b\nx,y\nx,z\nu,y\n"))]) == 0
     assert capsys.readouterr().err == ""
 
 
 def test_without_tqdm_there_is_an_answer_and_no_bar(write, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    monkeypatch.setattr(_csv, "_DELAY", 0.0)
+    monkeypatch.setattr(delimited, "_DELAY", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert main(["table", str(write("a,b\nx,y\nx,z\nu,y\n"))]) == 0
     assert capsys.readouterr().err == ""

@@ -15,7 +15,8 @@ import pytest
 from fresh import in_fresh_python
 
 from mialeak import Release, mean_leakage, table_leakage
-from mialeak._io import read_table, write_whole
+from mialeak._files.states import write_whole
+from mialeak._files.tables import read_table
 from mialeak.certificates import Certificate, certify
 from mialeak.cli import main
 from mialeak.tables import Recoding
@@ -256,7 +257,7 @@ def test_a_file_behind_a_link_is_replaced_and_keeps_its_mode(tmp_path):
 
 BOMB = """
 import resource
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 with open("/proc/self/statm") as file:
     cap = int(file.read().split()[0]) * resource.getpagesize() + 250_000_000
 resource.setrlimit(resource.RLIMIT_AS, (cap, cap))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mialeak import mean_leakage
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 
@@ -279,7 +279,7 @@ def test_reading_a_vcf_leaves_the_warnings_of_numpy_as_they_were(tmp_path):
     path.write_text(HEAD + contig + columns + "".join(lines))
     program = (
         "import sys, numpy as np; before = np.geterr()\n"
-        "from mialeak._io import read_table; read_table(sys.argv[1])\n"
+        "from mialeak._files.tables import read_table; read_table(sys.argv[1])\n"
         "assert 'cyvcf2' in sys.modules and np.geterr() == before, np.geterr()"
     )
     command = [sys.executable, "-c", program, str(path)]

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from mialeak import _csv
 from mialeak._columns import factor_from_values
-from mialeak._io import read_table
+from mialeak._files import delimited
+from mialeak._files.tables import read_table
 
 
 def decoded(table):
@@ -81,7 +81,7 @@ def test_csv_gives_back_what_was_written_without_the_spaces_around_it(
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("column a", "column b"), *rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_csv, "_BLOCK", block)
+        patch.setattr(delimited, "_BLOCK", block)
         table = decoded(read_table(path))
     assert list(zip(table["column a"], table["column b"], strict=True)) == [
         tuple(field.strip() or None for field in row) for row in rows
@@ -187,7 +187,7 @@ def test_bad_files_are_refused_with_the_place_named(write, name, content, messag
 
 @pytest.mark.parametrize("block", [1, 2, 3, 4])
 def test_ragged_lines_are_named_whatever_the_block(write, monkeypatch, block):
-    monkeypatch.setattr(_csv, "_BLOCK", block)
+    monkeypatch.setattr(delimited, "_BLOCK", block)
     with pytest.raises(ValueError, match="line 4 has 3 fields where the header has 2"):
         read_table(write("t.csv", "a,b\n1,2\n3,4\n5,6,7\n"))
     assert decoded(read_table(write("t.csv", "a,b\n1,2\n3,4\n\n\n\n"))) == {
@@ -344,7 +344,7 @@ def test_csv_needs_numpy_alone(write):
     path = write("t.csv", "a\n1\n")
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['pyarrow', 'narwhals', 'pandas', 'scipy']));"
-        f"from mialeak._io import read_table; print(list(read_table({str(path)!r})))"
+        f"from mialeak._files.tables import read_table; print(list(read_table({str(path)!r})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "['a']\n", done.stderr

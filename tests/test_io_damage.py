@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from mialeak import StreamingCovariance
 from mialeak._columns import factor_from_values
-from mialeak._io import read_blocks, read_table, write_state
+from mialeak._files.states import write_state
+from mialeak._files.tables import read_blocks, read_table
 
 ROWS = np.arange(60.0).reshape(20, 3) % 7
 LEARNT = StreamingCovariance().fit(ROWS)

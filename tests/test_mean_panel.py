@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from mialeak import mean_leakage, mean_tradeoff
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 from mialeak.means._reading import release_of
 from mialeak.means._release import category_scores
 from mialeak.means._rows import row_leakage_scores

@@ -14,7 +14,7 @@ import pytest
 
 from mialeak import mean_leakage, table_leakage
 from mialeak._columns import frame_factors
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 from mialeak.cli import main
 
 FRAME = pl.DataFrame({"age": [30, 41, 30, 52, 9] * 9, "sex": ["m", "f", "m", "f", "m"] * 9})

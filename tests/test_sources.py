@@ -14,7 +14,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from mialeak import _io, table_leakage
+from mialeak import table_leakage
+from mialeak._files import arrow, delimited, tables
 from mialeak.cli import main
 from mialeak.tables import _sources
 
@@ -244,17 +245,15 @@ def test_columns_that_are_no_single_values_are_refused():
 def small(monkeypatch):
     """Every file is large."""
     for name in ("_LARGE", "_LARGE_CSV", "_LARGE_PACKED"):
-        monkeypatch.setattr(_io, name, 10)
+        monkeypatch.setattr(tables, name, 10)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "parquet.gz", "arrow", "feather"])
 def test_a_large_file_is_counted_by_blocks(tmp_path, small, monkeypatch, suffix):
     import gzip
 
-    from mialeak import _arrow_files, _csv
-
-    monkeypatch.setattr(_csv, "_BLOCK", 100)
-    monkeypatch.setattr(_arrow_files, "_ROWS", 100)
+    monkeypatch.setattr(delimited, "_BLOCK", 100)
+    monkeypatch.setattr(arrow, "_ROWS", 100)
     monkeypatch.setattr(_sources, "_KEPT", 50)
     frame = FRAME.select("age", "sex", "born")
     path = tmp_path / f"t.{suffix}"
@@ -287,9 +286,9 @@ def test_a_folder_of_parquet_is_one_table(tmp_path):
     (tmp_path / "_SUCCESS").touch()
     report = table_leakage(tmp_path)
     assert np.array_equal(report.cell_counts, table_leakage(frame).cell_counts)
-    assert _io.read_table(tmp_path).num_rows == ROWS
+    assert tables.read_table(tmp_path).num_rows == ROWS
     with pytest.raises(ValueError, match="a folder, which must be of Parquet files, not of csv"):
-        _io.read_table(tmp_path, format="csv")
+        tables.read_table(tmp_path, format="csv")
     other = tmp_path / "part9.parquet"
     frame.with_columns(pl.col("age").cast(str)).write_parquet(other)
     with pytest.raises(ValueError, match=r"part9\.parquet must have the same columns: see column"):
@@ -349,8 +348,8 @@ def test_pandas_frames_are_counted_in_memory():
 
 def test_blocks_of_a_file_are_not_kept(tmp_path):
     """Pyarrow can keep all that it has read of a file until the file is closed."""
-    from mialeak._arrow_files import arrow_batches
-    from mialeak._opening import table_file
+    from mialeak._files.arrow import arrow_batches
+    from mialeak._files.opening import table_file
 
     path = tmp_path / "t.parquet"
     numbers = np.random.default_rng(2).integers(0, 2**60, 2**21)
@@ -358,7 +357,7 @@ def test_blocks_of_a_file_are_not_kept(tmp_path):
     pq.write_table(pa.table({"a": numbers}), path, **options)
     before, most, rows = pa.total_allocated_bytes(), 0, 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mialeak._arrow_files._ROWS", 2**15)
+        patch.setattr("mialeak._files.arrow._ROWS", 2**15)
         for block in arrow_batches([table_file(path)], ["a"]):
             rows += block.num_rows
             most = max(most, pa.total_allocated_bytes() - before)
@@ -372,7 +371,7 @@ def test_short_memory_is_no_damage(tmp_path, small, monkeypatch):
 
     path = tmp_path / "t.parquet"
     FRAME.write_parquet(path)
-    table = _io.read_table(path, whole=False)
-    monkeypatch.setattr("mialeak._arrow_files._parquet", read)
+    table = tables.read_table(path, whole=False)
+    monkeypatch.setattr("mialeak._files.arrow._parquet", read)
     with pytest.raises(MemoryError, match="malloc"):
         next(table.blocks(["age"]))

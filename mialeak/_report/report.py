@@ -131,7 +131,7 @@ class Report(Result, ABC):
         ImportError
             If Jinja2 or matplotlib is not installed.
         """
-        from mialeak._io import write_whole
+        from mialeak._files.states import write_whole
         from mialeak._report.page import WORLDS, pictures_of, render_page
 
         panels, document = self.panels(), self.document(**options)

@@ -323,7 +323,7 @@ def read_file(
     """
     import importlib.util
 
-    from mialeak._io import read_table
+    from mialeak._files.tables import read_table
 
     return read_table(
         options.file,

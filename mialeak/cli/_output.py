@@ -216,7 +216,7 @@ def give(
         content["caveats"] = [in_shell(each) for each in content["caveats"]]
     shown_in = getattr(options, "app", None)
     if options.plot or options.html or shown_in:
-        from mialeak._io import write_whole
+        from mialeak._files.states import write_whole
         from mialeak._report.report import drawn
 
         figure = drawn(panels) if panels else None
@@ -399,7 +399,7 @@ def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
     if fault is not None and fault.argument in typed:
         message = " ".join(fault.sentence(typed[fault.argument]).split())
     if "names" not in typed:  # a command that has no options for the header of a CSV
-        from mialeak._csv import HEADER_ADVICE
+        from mialeak._files.delimited import HEADER_ADVICE
 
         message = message.replace(HEADER_ADVICE, "Write a line with a name above the data")
     return in_shell(message)

@@ -15,7 +15,8 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import map_blocks, one_blas_thread
-from mialeak._io import read_blocks, read_state, write_state
+from mialeak._files.states import read_state, write_state
+from mialeak._files.tables import read_blocks
 from mialeak.covariance._learning import (
     Learnt,
     Recipe,

@@ -17,7 +17,7 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
 from mialeak.means._reading import release_of

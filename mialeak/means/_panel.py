@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
-from mialeak._genetics import GenotypeTable
-from mialeak._io import read_table
-from mialeak._plink_text import Frequencies, Site
+from mialeak._files.genotypes import GenotypeTable
+from mialeak._files.plink_text import Frequencies, Site
+from mialeak._files.tables import read_table
 from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows
 from mialeak.means._reading import release_of

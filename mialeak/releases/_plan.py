@@ -10,7 +10,7 @@ from typing import Any
 
 from mialeak._arrays import invalid
 from mialeak._columns import near
-from mialeak._io import read_table
+from mialeak._files.tables import read_table
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 
 __all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "inside_folder", "read_plan"]

@@ -55,6 +55,7 @@ from mialeak.tables._structure import (
     cautions_of_omitted_counts,
     cautions_of_repeats,
     cautions_of_rows,
+    cautions_of_shares,
     cautions_of_stacked,
 )
 from mialeak.tables._totals import cautions_of_sums
@@ -439,18 +440,15 @@ def _cells(
     factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
 ) -> tuple[Cells, IntArray, dict[Any, Factor]]:
     """The cells, that of each row, and the values of each cell."""
-    places = np.flatnonzero(kept)
+    places = None if kept.all() else np.flatnonzero(kept)
     cells = cells_of(factors, places, persons)
-    row_cells = cells.of_row
-    if len(places) < len(kept):
+    row_cells, first_row = cells.of_row, cells.first_row
+    if places is not None:
         row_cells = np.full(len(kept), -1)
         row_cells[places] = cells.of_row
-    first_row = places[cells.first_row]
-    return (
-        cells,
-        row_cells,
-        {name: Factor(factor.codes[first_row], factor.levels) for name, factor in factors.items()},
-    )
+        first_row = places[cells.first_row]
+    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
+    return cells, row_cells, values
 
 
 def _margins(
@@ -496,5 +494,5 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *cautions_of_repeats(all_columns(table, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
-        *cautions_of_stacked(values, cell_counts),
+        *(cautions_of_stacked(values, cell_counts) or cautions_of_shares(values, cell_counts)),
     ]

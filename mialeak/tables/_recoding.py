@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_count, as_float, invalid, listed
 from mialeak._columns import Factor, near
-from mialeak._io import write_whole
+from mialeak._files.states import write_whole
 
 __all__ = ["Recoding", "as_recoding", "cautions_of_recoding", "recode_factor", "recoded"]
 

@@ -26,7 +26,7 @@ from mialeak._columns import (
     factor_from_arrow,
     without_markers,
 )
-from mialeak._io import LargeTable, read_table
+from mialeak._files.tables import LargeTable, read_table
 from mialeak.tables._cells import codes_of, count_cells, summed
 
 __all__ = ["Source", "as_table", "repeated_cells", "repeats"]
@@ -368,7 +368,7 @@ def as_table(frame: Any) -> Any:
     Raises
     ------
     OSError, ValueError, ImportError
-        As :func:`mialeak._io.read_table`.
+        As :func:`mialeak._files.tables.read_table`.
     """
     if isinstance(frame, (str, PathLike)):
         frame = read_table(frame, whole=False)  # type: ignore[arg-type]
@@ -380,6 +380,8 @@ def as_table(frame: Any) -> Any:
         import narwhals as nw
         import pyarrow as pa
     except ImportError:  # named where the columns are taken
+        return frame
+    if nw.dependencies.is_pandas_dataframe(frame):
         return frame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # narwhals on Dask

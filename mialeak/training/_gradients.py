@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_floats, invalid, require
-from mialeak._optimizers import inverted, settings_of
+from mialeak.training._optimizers import inverted, settings_of
 
 __all__ = [
     "LayerGradients",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._columns import choose_columns
-from mialeak._csv import check_index
-from mialeak._opening import TableFile
+from mialeak._files.delimited import check_index
+from mialeak._files.opening import TableFile
 
 __all__ = ["read_statistical"]
 

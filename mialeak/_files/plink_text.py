@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
-from mialeak._opening import TableFile
+from mialeak._files.opening import TableFile
 
 __all__ = [
     "CHILDREN",

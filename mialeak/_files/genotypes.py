@@ -18,8 +18,8 @@ import numpy as np
 
 from mialeak._arrays import listed
 from mialeak._columns import choose_columns
-from mialeak._opening import TableFile
-from mialeak._plink_text import (
+from mialeak._files.opening import TableFile
+from mialeak._files.plink_text import (
     CHILDREN,
     HETEROZYGOUS,
     SEX_CHROMOSOME,
@@ -96,14 +96,14 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
     """
     omitted: Counter[str] = Counter()
     read = {"vcf": _vcf_sites, "bed": _bed_sites, "raw": raw_sites}[file.format]
-    people, found = read(file, omitted)
+    people, records = read(file, omitted)
     _require_once(file, people)
     table = GenotypeTable(sample=np.array(people, dtype=object))
     missing: dict[str, int] = {}
     constant = 0
     places: set[str] = set()
     sites: dict[str, Site] = {}
-    for site, counts in found:
+    for site, counts in records:
         place = site.place
         key = site.name if site.name and site.name not in table else place
         if key in table or place in places:
@@ -128,8 +128,8 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
         raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
     if constant == len(table) - 1 and len(people) > 2:
         beside = {_DOSAGES, _FILTERED, CHILDREN}
-        left = {kind: count for kind, count in omitted.items() if kind not in beside and count}
-        kinds = (f"; omitted are {count:,} {kind}" for kind, count in left.items())
+        others = {kind: count for kind, count in omitted.items() if kind not in beside and count}
+        kinds = (f"; omitted are {count:,} {kind}" for kind, count in others.items())
         raise ValueError(
             f"{file} must hold a site at which its people differ; they have the same genotype at "
             f"all of {constant:,} usable sites{''.join(kinds)}"

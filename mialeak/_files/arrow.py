@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mialeak._columns import choose_columns
-from mialeak._csv import check_index
-from mialeak._opening import TableFile, table_file
+from mialeak._files.delimited import check_index
+from mialeak._files.opening import TableFile, table_file
 
 __all__ = [
     "arrow_batches",

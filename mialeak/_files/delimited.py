@@ -26,8 +26,8 @@ from mialeak._arrays import invalid
 from mialeak._blocks import progress_bar
 from mialeak._columns import Factor, FactorBuilder, choose_columns
 from mialeak._fields import is_number
+from mialeak._files.opening import TableFile
 from mialeak._markers import MARKERS
-from mialeak._opening import TableFile
 
 __all__ = ["HEADER_ADVICE", "check_index", "csv_blocks", "read_csv"]
 
@@ -66,7 +66,7 @@ def read_csv(
     names: Sequence[str] | None = None,
     progress: bool = False,
 ) -> dict[str, Factor]:
-    """The columns of a CSV; the arguments are those of :func:`mialeak._io.read_table`."""
+    """The columns of a CSV; the arguments are those of :func:`mialeak._files.tables.read_table`."""
     builders: dict[str, FactorBuilder] = {}
     for fields in _field_blocks(path, columns, delimiter, header, names, progress):
         for name, values in fields.items():

@@ -1,0 +1,1 @@
+"""Files: tables of every format that is read, and the states of objects."""
