@@ -227,3 +227,24 @@ def test_rows_left_out_for_missing_genotypes_are_a_caution_above_a_tenth():
         few = counts.copy()
         few[:people, 0] = np.nan
         assert len(mean_leakage(dict(enumerate(few.T)), na="drop").cautions) == is_large
+
+
+def test_names_and_codes_of_biobanks_are_known():
+    """Numbers of persons, -3 for no answer, and scores by plink2 --score, which are no means."""
+    rng = np.random.default_rng(7)
+    age, score = rng.integers(40, 70, 300), rng.normal(size=300)
+    numbers = rng.choice(5_000_000, 300, replace=False)
+    for name in ("eid", "f.eid", "IID", "FID", "sample", "sampleID", "studyid", "mrn", "barcode"):
+        report = mean_leakage({name: numbers, "age": age})
+        assert report.identifiers == (name,)
+        assert any("Exclude what is a number of the row" in x for x in report.warnings)
+    assert mean_leakage({"paid": numbers, "age": age}).identifiers == ()
+    answers = rng.choice([-3, 0, 1, 2], 300, p=[0.05, 0.5, 0.3, 0.15])
+    (caution,) = mean_leakage({"smoke": answers, "age": age}).cautions
+    assert caution.startswith("-3 is counted as a value like any other")
+    contrast = rng.choice([-3, -1, 1, 3], 300)
+    assert mean_leakage({"contrast": contrast, "age": age}).cautions == ()
+    named = {"#IID": [f"P{k}" for k in range(300)], "SCORE1_AVG": score}
+    assert mean_leakage(named).cautions == ()
+    (caution,) = mean_leakage({"ward": [f"W{k}" for k in range(300)], "bmi_avg": score}).cautions
+    assert "seems to hold means of the groups" in caution

@@ -48,7 +48,7 @@ _FREQUENCIES = re.compile(
 _PERSON = re.compile(
     r"(person|patient|subject|participant|respondent|individual|member|customer|employee|"
     r"household|hh|user|client|p|s|resp)[_. ]?(id|nr|no|number)|id|pid|ssn|person|patient|subject|"
-    r"participant|respondent|individual|household|customer|employee",
+    r"participant|respondent|individual|household|customer|employee|#?[efi]id|sample([_. ]?id)?",
     re.IGNORECASE,
 )
 _PERSONS = re.compile(
