@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mialeak import exact_mean_tradeoff, mean_leakage
+from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 from mialeak.laws import Genotype
@@ -248,3 +248,21 @@ def test_names_and_codes_of_biobanks_are_known():
     assert mean_leakage(named).cautions == ()
     (caution,) = mean_leakage({"ward": [f"W{k}" for k in range(300)], "bmi_avg": score}).cautions
     assert "seems to hold means of the groups" in caution
+
+
+@pytest.mark.parametrize("population", ["AFR", "EUR", "SAS"])
+def test_frequencies_of_the_rarer_allele_beside_counts_of_the_other_are_refused(population):
+    """For 40 targets; other people of the population, and of each other one, are taken."""
+    of = DATA.columns["superpopulation"]
+    counts = DATA.counts[of == population].astype(float)
+    p = counts[40:].mean(axis=0) / 2
+    varied = (p > 0.02) & (p < 0.98)
+    p = p[varied]
+    rarer = np.minimum(p, 1 - p)
+    with pytest.raises(ValueError, match=r"the allele of mean in each column;.*MAF"):
+        mean_tradeoff(counts[:40][:, varied], 2 * rarer, 2 * rarer * (1 - rarer), 500)
+    folded = np.where(p > 0.5, 2 - counts[:40][:, varied], counts[:40][:, varied])
+    mean_tradeoff(folded, 2 * rarer, 2 * rarer * (1 - rarer), 500)
+    for other in set(of):
+        targets = DATA.counts[of == other][:40, varied].astype(float)
+        mean_tradeoff(targets, 2 * p, 2 * p * (1 - p), 500)
