@@ -169,7 +169,7 @@ def _independent(genotypes: Numbers, sites: npt.NDArray[np.intp]) -> float:
     standard = ((part - part.mean(axis=0)) / std).astype(np.float32)
     squares = float(np.square(standard @ standard.T, dtype=np.float64).sum()) / rows**2
     by_chance = columns * (columns - 1.0) / (rows - 1.0)
-    return columns**2 / max(squares - by_chance, columns)
+    return float(columns**2 / max(squares - by_chance, columns))
 
 
 def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
