@@ -266,3 +266,23 @@ def test_frequencies_of_the_rarer_allele_beside_counts_of_the_other_are_refused(
     for other in set(of):
         targets = DATA.counts[of == other][:40, varied].astype(float)
         mean_tradeoff(targets, 2 * p, 2 * p * (1 - p), 500)
+
+
+def test_a_row_for_each_person_and_site_is_noticed():
+    counts = DATA.counts[:40, :20]
+    people, sites = np.repeat(np.arange(40), 20), np.tile(np.arange(20), 40)
+    long = {"name": [f"P{k}" for k in people], "at": [f"s{k}" for k in sites]}
+    long["gt"] = counts[people, sites]
+    (caution,) = mean_leakage(long).cautions
+    assert caution.startswith("Each combination of the values of column 'name', 'at' has one row")
+    few = {"sample": long["name"][:-3], "at": long["at"][:-3], "x": long["gt"][:-3]}
+    (caution,) = mean_leakage(few).cautions
+    assert caution.startswith("Column 'sample' has 40 values in 797 rows")
+
+
+def test_sites_of_an_array_with_names_of_several_kinds_are_its_sites(tmp_path):
+    names = [*DATA.snps[:20], *(f"AX-{k}" for k in range(8))]
+    head = " ".join(["FID IID PAT MAT SEX PHENOTYPE", *(f"{name}_A" for name in names)])
+    lines = [f"p{k} p{k} 0 0 0 -9 " + " ".join(map(str, DATA.counts[k, :28])) for k in range(90)]
+    (tmp_path / "t.raw").write_text("\n".join([head, *lines]) + "\n")
+    assert mean_leakage(tmp_path / "t.raw").cautions == ()

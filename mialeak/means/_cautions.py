@@ -152,7 +152,8 @@ def cautions_of(
     known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        if name not in known and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+        shared = rows < _ROWS_PER_VALUE * values or _PERSON.fullmatch(str(name).strip())
+        if name not in known and _VALUES <= values < rows and shared:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
                 "is published. The report is about rows: if rows share a person, add these up "

@@ -70,7 +70,8 @@ def release_of(
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid(argument, "have at least one row without a missing value", remedy=remedy)
     levels = {name: part.numbers for name, part in parts.items()}
-    cautions = cautions_of(factors, levels, chosen=columns is not None)
+    chosen = columns is not None or bool(getattr(table, "sites", ()))
+    cautions = cautions_of(factors, levels, chosen=chosen)
     del factors, levels
     published: list[Column] = []
     unique = []
