@@ -39,7 +39,8 @@ _WEIGHT_WORDS = """
 weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
 sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
 ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
-wgt_pers wgt_hh gew gewichte hrf
+wgt_pers wgt_hh gew gewichte hrf faktor hochrechnung hochfaktor expansion_factor
+factor_expansion fexp ponderador weegfactor
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 

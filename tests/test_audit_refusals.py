@@ -380,7 +380,8 @@ class TestReach:
         line = ["audit", *saved(tmp_path, a=pair[0], b=pair[1])] + ["--one-run"] * one_run
         assert main([*line, "--claimed-epsilon", claim]) == code
         words = " ".join(capsys.readouterr().out.split())
-        assert f"The claimed epsilon {claim} is {verdict}" in words
+        kind = "a row added or removed" if one_run else "the worlds of these runs"
+        assert f"The claimed epsilon {claim} ({kind}) is {verdict}" in words
         assert ("This is at delta = 0: a claim with a larger" in words) == (code == 2)
         assert "even a perfect attack proves at most" in words.lower()
         assert main([*line, "--claimed-epsilon", claim, "--json"]) == code

@@ -104,7 +104,18 @@ def test_updates_of_any_size_and_long_histories_are_the_same_stream():
         (([1.0, 2.0], [1, 2]), "member must hold 0 and 1 only"),
         (([1.0, 0.0], [1, 0]), "they are the flags of member"),
         ((np.arange(60.0), np.ones(60)), "come of fair coins; 60 of 60 so far are members"),
-        ((np.arange(80) % 9, np.arange(80) < 40), "members and others stand together: 1 of 79"),
+        (
+            (np.arange(80) % 9, np.arange(80) < 40),
+            "all members stand before all others, or after them",
+        ),
+        (
+            (np.arange(80), np.arange(80) >= 40),
+            "all members stand before all others, or after them",
+        ),
+        (
+            (np.arange(99) % 9, np.arange(99) // 33 % 2),
+            "members and others stand together: 2 of 98",
+        ),
         ((np.arange(80) % 9, np.arange(80) % 2), "members and others alternate: 79 of 79"),
     ],
 )
@@ -133,8 +144,16 @@ def test_a_forgotten_sign_is_named_once():
 def test_sorted_canaries_stand_together_and_are_taken():
     rng = np.random.default_rng(0)
     member = rng.random(200) < 0.5
-    scores = rng.normal(6.0 * member)
+    scores = rng.normal(4.0 * member)
     order = np.argsort(scores)
     assert AuditStream().update(scores[order], member[order]) > 1.0
     with pytest.raises(ValueError, match="stand together"):
         AuditStream().update(rng.permutation(scores), member[order])
+
+
+def test_scores_and_flags_that_are_sorted_by_themselves_prove_nothing():
+    """Nothing leaks here."""
+    rng = np.random.default_rng(0)
+    scores, member = np.sort(rng.normal(size=200)), np.sort(rng.random(200) < 0.5)
+    with pytest.raises(ValueError, match="flags are sorted by themselves"):
+        AuditStream().update(scores, member)

@@ -38,11 +38,12 @@ def refused(capsys, *arguments):
 
 def test_the_answer_comes_first(capsys, files):
     assert main(["audit", *files[:2], "--delta", "1e-5"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    text = capsys.readouterr().out
     bound = audit(*files[2:], delta=1e-5).epsilon_lower
-    assert (
-        lines[0] == f"Epsilon is at least {at_most(bound)} at delta = 1e-05, with confidence 95%."
-    )
+    answer = f"Epsilon is at least {at_most(bound)} at delta = 1e-05, with confidence 95%, if the "
+    answer += "scores are those of 900 separate runs. "
+    assert " ".join(text.split()).startswith(answer)
+    lines = text.splitlines()
     assert max(map(len, lines)) <= 100
     assert any(line.endswith("power at false-positive rate 0.01") for line in lines)
 
@@ -114,7 +115,9 @@ def test_one_run(capsys, tmp_path):
     np.save(paths[1], member)
     bound = one_run_audit(scores, member).epsilon_lower
     assert main(["audit", *paths, "--one-run"]) == 0
-    assert capsys.readouterr().out.startswith(f"Epsilon is at least {at_most(bound)}, with")
+    answer = f"Epsilon is at least {at_most(bound)}, with confidence 95%, if a fair coin put each "
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith(f"{answer}of the 300 canaries in. ")
     assert main(["audit", *paths, "--one-run", "--max-epsilon", "1"]) == 2
     np.save(paths[1], member[:200])
     message = refused(capsys, *paths, "--one-run")
@@ -262,14 +265,18 @@ def test_shadow_models(capsys, shadow, tmp_path):
     assert main([*arguments, "--max-epsilon", "0.2"]) == 2
     out = capsys.readouterr().out
     assert out.startswith("5 of 30 examples are proved to have an epsilon above 0.1, all of them")
-    assert out.rstrip().endswith("The claimed epsilon 0.1 is refuted.")
+    words = (
+        "The claimed epsilon 0.1 (an example added or removed) is refuted. This is at delta = 0:"
+    )
+    assert f"{words} no claim with a larger delta is judged." in " ".join(out.split())
     assert main([*arguments[:-2], "--max-epsilon", "9"]) == 3  # no bound could be above
     silent = tmp_path / "silent.npy"
     np.save(silent, np.random.default_rng(2).normal(size=shadow[3].shape))
     for claim, code, word in (("0.1", 0, "not refuted"), ("9", 3, "not testable")):
         line = ["audit", "--shadow", str(silent), shadow[1], "--claimed-epsilon", claim]
         assert main(line) == code
-        assert f"The claimed epsilon {claim} is {word}." in capsys.readouterr().out
+        words = f"The claimed epsilon {claim} (an example added or removed) is {word}."
+        assert words in " ".join(capsys.readouterr().out.split())
     csv = [str(tmp_path / f"{name}.csv") for name in ("scores", "members")]
     for path, table in zip(csv, shadow[2:], strict=True):
         header = ",".join(f"x{i}" for i in range(30))
@@ -338,3 +345,112 @@ def test_another_delimiter_is_that_of_all_files(capsys, tmp_path):
     coins = rng.integers(0, 2, (9, 5))
     np.savetxt(flags, coins, "%d", delimiter=";", header="a;b;c;d;e", comments="")
     assert main(["audit", "--shadow", str(scores), str(flags), "--delimiter", ";"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lower"),
+    [
+        *((name, True) for name in ("neg_log_likelihood", "NegLogProb", "-log p", "1-confidence")),
+        *((name, True) for name in ("ce", "BCE", "logloss", "entropy", "neg_log_lik", "loss_out")),
+        *((name, False) for name in ("neg_log_loss", "neg_nll", "p_member", "logit", "-loss")),
+    ],
+)
+def test_names_of_scores_that_speak_for_members_by_their_size(capsys, tmp_path, name, lower):
+    """Too weak for the area under the curve to show the sign: only the name does."""
+    rng = np.random.default_rng(3)
+    member = rng.integers(0, 2, 300)
+    table = np.column_stack([rng.normal((-0.1 if lower else 0.1) * member), member])
+    path = str(tmp_path / "canaries.csv")
+    np.savetxt(path, table, "%.17g", ",", header=f"{name},member", comments="")
+    line = [path, "--one-run", "--member", "member"]
+    right, wrong = (["--lower-is-member"], []) if lower else ([], ["--lower-is-member"])
+    assert main(["audit", *line, *right]) == 0
+    capsys.readouterr()
+    size, cure = ("small", "Pass") if lower else ("large", "Leave out")
+    words = f"has scores called {name!r}, of which {size} values are evidence for members. {cure}"
+    assert words in refused(capsys, *line, *wrong)
+
+
+@pytest.mark.parametrize("name", ["loss_ratio", "delta_loss", "calibrated_ce", "score", "p_out"])
+def test_names_of_scores_without_a_direction(tmp_path, name):
+    rng = np.random.default_rng(3)
+    member = rng.integers(0, 2, 300)
+    table = np.column_stack([rng.normal(size=300), member])
+    path = str(tmp_path / "canaries.csv")
+    np.savetxt(path, table, "%.17g", ",", header=f"{name},member", comments="")
+    for option in ([], ["--lower-is-member"]):
+        assert main(["audit", path, "--one-run", "--member", "member", *option]) == 0
+
+
+@pytest.mark.parametrize("name", ["not_in_train", "left_out", "removed", "test_set", "control"])
+def test_names_of_flags_of_those_left_out(capsys, tmp_path, name):
+    rng = np.random.default_rng(3)
+    out = rng.integers(0, 2, 300)
+    path = str(tmp_path / "canaries.csv")
+    table = np.column_stack([rng.normal(-0.1 * out), out])
+    np.savetxt(path, table, "%.17g", ",", header=f"score,{name}", comments="")
+    words = refused(capsys, path, "--one-run", "--member", name)
+    assert f"its flags are called {name!r}. Exchange 0 and 1" in words
+
+
+def _gated(capsys, paths, *options):
+    """The exit code of a claim, and the report on one line."""
+    code = main(["audit", *paths, *options, "--claimed-epsilon", "9"])
+    return code, " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("options", [[], ["--one-run"]])
+@pytest.mark.parametrize("jitter", [0.0, 1e-6, 0.2, np.inf])
+def test_scores_that_may_be_the_coins_have_a_caution(capsys, tmp_path, options, jitter):
+    rng = np.random.default_rng(0)
+    member = rng.integers(0, 2, 300)
+    scores = 2.0 * member - 1.0 + (jitter if np.isfinite(jitter) else 0.0) * rng.uniform(-1, 1, 300)
+    if jitter == np.inf:  # of members only, as where a logarithm overflows
+        scores = np.where(member == 1, np.inf, rng.normal(size=300))
+    pair = (scores, member) if options else (scores[member == 1], rng.normal(-9.0, 0.1, 150))
+    paths = [str(tmp_path / f"{name}.npy") for name in "ab"]
+    for path, array in zip(paths, pair, strict=True):
+        np.save(path, array)
+    code, text = _gated(capsys, paths, *options)
+    assert code == 3
+    assert text.startswith("Caution: All scores of members lie above all others, by more than")
+    assert main(["audit", *paths, *options, "--claimed-epsilon", "1"]) == 2  # refuted nevertheless
+    assert capsys.readouterr().out.startswith("Caution: All scores of members lie above")
+    weak = rng.normal(8.0 * member)  # a strong attack, whose scores differ as scores do
+    pair = (weak, member) if options else (weak[member == 1], weak[member == 0])
+    for path, array in zip(paths, pair, strict=True):
+        np.save(path, array)
+    assert main(["audit", *paths, *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cautions"] == []
+
+
+def test_sorted_scores_of_separate_runs_have_a_caution(capsys, files):
+    for path, scores in zip(files[:2], files[2:], strict=True):
+        np.save(path, np.sort(scores))
+    gate = ["audit", *files[:2], "--max-epsilon", "4"]
+    assert main(gate) == 3
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("Caution: The scores are sorted, so that their order does not show")
+    assert main([*gate, "--accept-cautions"]) == 0
+
+
+def test_sorted_scores_of_canaries_have_a_caution_and_no_traceback(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    member = rng.integers(0, 2, 300)
+    paths = [str(tmp_path / f"{name}.npy") for name in "ab"]
+    np.save(paths[0], np.sort(rng.normal(3.0 * member)))
+    np.save(paths[1], member)
+    assert main(["audit", *paths, "--one-run", "--claimed-epsilon", "1"]) == 3
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.startswith("Caution: The scores are sorted, and with these flags they")
+
+
+@pytest.mark.parametrize("names", ["member nonmember", "member_loss non_member_loss"])
+def test_members_and_others_of_one_model_are_refused_by_name(capsys, tmp_path, names):
+    rng = np.random.default_rng(0)
+    paths = [str(tmp_path / f"{name}.npy") for name in names.split()]
+    for path in paths:
+        np.save(path, rng.normal(size=90))
+    words = refused(capsys, *paths, "--lower-is-member")
+    assert "of members and others of one model: no bound follows from them" in words

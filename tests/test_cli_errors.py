@@ -28,6 +28,23 @@ def test_an_option_of_counted_tables_names_the_option_that_is_missing(option, tm
     assert "without --counts: it is about a table of counts. Pass --counts" in message
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "table FILE --margins age --margins sex",
+        "table FILE --columns age --exclude sex --columns sex",
+        "mean FILE --exclude age --exclude sex",
+        "release FILE --max-leakage 0.5 --max-leakage 0.1",
+        "curve --dp-sgd sigma=1,rate=0.1,steps=10 --delta 1e-5 --dp-sgd sigma=2,rate=0.1,steps=10",
+    ],
+)
+def test_a_second_value_of_an_option_is_not_put_in_place_of_the_first(line, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("sex,age\nf,1\nm,2\nf,1\n")
+    words = [str(path) if word == "FILE" else word for word in line.split()]
+    assert "is given twice: write it once, with all of its values" in refused(capsys, *words)
+
+
 def test_an_error_has_at_most_600_characters(tmp_path, capsys):
     names = [f"column {place} of a survey with long names" for place in range(2000)]
     path = tmp_path / "t.csv"

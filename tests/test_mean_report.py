@@ -254,3 +254,47 @@ def test_the_power_at_few_false_alarms_is_that_of_a_normal_shift(tmp_path):
         assert mean_leakage(table, noise_std=noise).to_dict()["power"]["yardstick"] is None
     with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
         report.power(1.0)
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"noise_std": 0.1}, {"sampling_rate": 0.5, "noise_std": 0.05, "population": 900}],
+    ids=["all rows", "noise", "sample"],
+)
+def test_sites_within_a_leakage_are_counted_by_publishing_ever_more(structure, settings):
+    """Against a release of each number of sites, one of which repeats another, one is constant."""
+    rng = np.random.default_rng(8)
+    counts = rng.binomial(2, rng.uniform(0.02, 0.6, 12), (120, 12))
+    counts[:, 5], counts[:, 7] = counts[:, 3], 0
+    share = counts.mean(axis=0) / 2
+    order = np.argsort(-np.minimum(share, 1 - share), kind="stable")
+    names = [f"rs{k}" for k in range(12)]
+    table = dict(zip(names, counts.T, strict=True))
+    settings = {**settings, "structure": structure}
+    each = [mean_leakage(table, [names[j] for j in order[: k + 1]], **settings) for k in range(12)]
+    report = mean_leakage(table, **settings)
+    for leakage in (0.05, 0.2, 0.3, 0.5):
+        sites = report.sites_within(leakage)
+        assert sites["riskiest"] == sum(one.highest <= leakage for one in each)
+        assert sites["average"] == sum(one.average <= leakage for one in each)
+        last = share[order[sites["average"] - 1]]
+        expected = None if not sites["average"] else pytest.approx(min(last, 1 - last))
+        assert sites["average_frequency"] == expected
+
+
+def test_a_person_alone_with_an_allele_limits_the_sites_to_those_without_it():
+    counts = {f"rs{k}": np.random.default_rng(k).binomial(2, 0.4, 50) for k in range(4)}
+    counts["rare"] = np.eye(1, 50, 17, dtype=int)[0]
+    for structure in ("full", "diagonal"):
+        sites = mean_leakage(counts, structure=structure).sites_within(0.999)
+        assert (sites["riskiest"], sites["average"]) == (4, 5)
+
+
+def test_sites_are_counted_for_genotypes_alone(frame):
+    genotypes = {f"rs{k}": np.random.default_rng(k).binomial(2, 0.4, 50) for k in range(4)}
+    assert mean_leakage(frame).sites_within(0.1) is None
+    assert mean_leakage({"age": frame["age"]}).sites_within(0.1) is None
+    assert mean_leakage(genotypes, structure="shrunk").sites_within(0.1) is None
+    with pytest.raises(ValueError, match="leakage must be strictly between 0 and 1"):
+        mean_leakage(genotypes).sites_within(1.0)

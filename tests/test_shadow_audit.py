@@ -384,3 +384,62 @@ def test_an_index_in_another_order_is_refused():
         shadow_audit(scores, members[::-1])
     with pytest.raises(ValueError, match=r"members\.T must have the index of scores"):
         shadow_audit(scores, members[members.columns[::-1]])
+
+
+def test_scores_of_any_shape_with_models_as_columns_are_warned_of():
+    """Also where there are more of them than examples, which a longer side does not show."""
+    rng = np.random.default_rng(4)
+    for models, examples in ((500, 64), (64, 64)):
+        members = rng.random((models, examples)) < 0.5
+        scores = rng.normal(rng.normal(size=examples) + 2.0 * members)
+        shadow_audit(scores, members)  # without a warning
+        with pytest.warns(UserWarning, match="models, differ from one another as examples do"):
+            shadow_audit(scores.T, members.T)
+
+
+def test_a_square_of_flags_that_is_transposed_is_warned_of():
+    rng = np.random.default_rng(4)
+    members = rng.random((64, 64)) < 0.5
+    scores = rng.normal(2.0 * members)
+    shadow_audit(scores, members)
+    for pair in ((scores, members.T), (scores.T, members)):
+        with pytest.warns(UserWarning, match="agree with the flags transposed .* transposed"):
+            shadow_audit(*pair)
+
+
+def _opposite(rng, models, examples, *, halves):
+    """Coins of pairs of models, the second of which has what the first has not."""
+    first = rng.random((models // 2, examples)) < 0.5
+    if halves:
+        return np.concatenate([first, ~first])
+    return np.stack([first, ~first], axis=1).reshape(models, examples)
+
+
+@pytest.mark.parametrize("halves", [True, False])
+def test_opposite_models_that_differ_leak_nothing(halves):
+    """Every second model, or every one of the first half, has larger scores: 24 % were false."""
+    rng, false = np.random.default_rng(0), 0
+    drift = np.arange(32) < 16 if halves else np.arange(32) % 2 == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # these models do differ as examples do
+        for _ in range(400):
+            members = _opposite(rng, 32, 20, halves=halves)
+            result = shadow_audit(rng.normal(3.0 * drift[:, None], size=members.shape), members)
+            false += bool(result.proved.any())
+    assert result.design == "pairs"
+    assert false <= 400 * 0.05 + 4.0 * np.sqrt(400 * 0.05 * 0.95)
+
+
+def test_opposite_models_of_a_perfect_attack_prove_half_of_what_their_pairs_do():
+    """By Clopper and Pearson: all of 40 coins guessed, of odds e^(2 epsilon) at most."""
+    rng = np.random.default_rng(1)
+    members = _opposite(rng, 80, 5, halves=False)
+    result = shadow_audit(rng.normal(50.0 * members), members)
+    share = (0.05 / 5) ** (1 / 40)
+    exact = 0.5 * np.log(share / (1.0 - share))
+    assert exact - 0.006 < result.provable_epsilon <= exact
+    # Coins that are not half and half lie on the wrong side of the median.
+    assert 0.7 * exact < result.epsilon_lower.min() <= result.epsilon_lower.max() <= exact
+    again = shadow_audit(rng.normal(50.0 * members), members, claimed_epsilon=0.7 * exact)
+    assert again.proved.all()
+    assert not shadow_audit(rng.normal(50.0 * members), members, claimed_epsilon=exact).proved.any()

@@ -306,6 +306,40 @@ def test_designs_and_years_of_other_people_are_taken():
             assert not any(word in each for each in words), (word, words)
 
 
+def test_sorted_people_are_no_households():
+    """By age, by a detailed and a broad occupation, and households in random order."""
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"age": rng.integers(18, 99, 300), "job": rng.integers(0, 90, 300)})
+    people["branch"] = people["job"] // 10
+    people["town"] = rng.choice(list("abc"), 300)
+    large = people.assign(job=rng.geometric(0.08, 300)).assign(branch=lambda t: t["job"] // 9)
+    for frame in (people.sort_values("age"), people, large.sort_values("job")):
+        assert not any("stand together" in each for each in table_leakage(frame).cautions)
+
+
+def test_tables_of_every_combination_have_no_small_count_left_out():
+    """Counts by three columns, and those without their counts below 5."""
+    rng = np.random.default_rng(3)
+    keys = pd.MultiIndex.from_product(
+        [range(6), list("fm"), list("abcd")], names=["town", "sex", "school"]
+    )
+
+    def is_cut(counts):
+        frame = pd.Series(counts, keys, name="n").reset_index()
+        words = table_leakage(frame[frame["n"] > 0], counts="n").cautions
+        return any("seem to be left out" in each for each in words)
+
+    means = [rng.gamma(shape, size=48) for shape in (2.0, 3.0) for _ in range(100)]
+    counts = [rng.poisson(2500 * each / each.sum()) for each in means]
+    counts = [each for each in counts if np.count_nonzero(each < 2 * each.min()) >= 8]
+    assert len(counts) > 10
+    assert not any(map(is_cut, counts))
+    means = [rng.gamma(0.6, size=48) for _ in range(40)]
+    counts = [rng.poisson(600 * each / each.sum()) for each in means]
+    cut = [is_cut(np.where(each < 5, 0, each)) for each in counts]
+    assert sum(cut) > 10
+
+
 def test_matrices_that_may_be_covariances_are_taken():
     scaled = (MEASURED - MEASURES[0]) / MEASURED.std(axis=0)
     mean_tradeoff(scaled[0], np.zeros(4), MEASURES[1], 300)

@@ -83,6 +83,14 @@ def counted(table):
     return csv([*table, "stk"], *zip(*cells, strict=True), cells.values())
 
 
+#: Shares of each of three towns, in per cent.
+SHARED = [41.44, 22.64, 20.31, 15.61, 33.33, 33.33, 21.73, 11.61, 60.24, 20.43, 9.82, 9.51]
+
+
+#: The household of each person.
+HOMES = np.repeat(np.arange(200), RNG.integers(1, 5, 200))
+
+
 def cells_of_large(columns):
     """More cells than are looked at in full, with counts under a name that is none."""
     place = RNG.permutation(400 * 400)[:140_000]
@@ -116,6 +124,17 @@ LAYOUTS = [
             cautioned=True,
         )
         for tables in (("a", "b", "c"), ("ab", "ac", "bc"), ("a", "bc"))
+    ),
+    *(
+        Shell(
+            f"the same by {' and '.join(tables)}, rounded to multiples of 3",
+            "table t.csv --counts stk --max-leakage 1",
+            [f"{len(tables)} tables of", "with 'beide', 'Bund', '99'", "--margins A,B"],
+            {"t.csv": shuffled([(*key, 3 * round(count / 3)) for by in tables
+                                for *key, count in summed(by, WORDS) if count > 1])},
+            cautioned=True,
+        )
+        for tables in (("a", "b", "c"), ("ab", "ac", "bc"))
     ),
     *(
         Shell(
@@ -164,6 +183,46 @@ LAYOUTS += [
         ["All counts end in '.000'", "thousands"],
         {"t.csv": csv(["sex", "town", "n"], "mwmw", "KKBB", ["22.000", "31.000", "7.000", "9.000"],
                       comma=";")},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"shares of {whole} by town, as whole numbers",
+            "table t.csv --counts stk",
+            [f"each value of 'town' sum to {whole:,}", f"shares in {unit}", "counts of persons"],
+            {"t.csv": csv(["town", "job", "stk"], [*"NNNNSSSSEEEE"], [*"abcd" * 3],
+                          [round(whole / 100 * share) for share in SHARED])},
+            cautioned=True,
+        )
+        for whole, unit in ((100, "per cent"), (1000, "per mille"))
+    ),
+    Shell(
+        "a measurement among the categories, which nearly every row has for itself",
+        "table t.csv",
+        ["Column 'f17' holds numbers with decimals that few persons share", "--exclude f17"],
+        {"t.csv": csv([*PEOPLE, "f17"], *PEOPLE.values(), RNG.gamma(20, 0.5, 900).round(2))},
+        cautioned=True,
+    ),
+    Shell(
+        "expansion factors, which are whole numbers",
+        "table t.csv",
+        ["Column 'Faktor' has the name of a survey weight", "--exclude Faktor"],
+        {"t.csv": csv([*PEOPLE, "Faktor"], *PEOPLE.values(), RNG.integers(5, 15, 900))},
+        cautioned=True,
+    ),
+    Shell(
+        "households under an unknown name",
+        "table t.csv",
+        ["Rows of one value of column 'dwelling' stand together, at most 4", "--exclude dwelling"],
+        {"t.csv": csv(["dwelling", "rooms", "sex"], HOMES, (HOMES * 7 + HOMES // 5) % 5 + 1,
+                      RNG.choice(list("fm"), HOMES.size))},
+        cautioned=True,
+    ),
+    Shell(
+        "means of three regions",
+        "mean t.csv",
+        ["The table has 3 rows", "If its rows are groups with means of their own"],
+        {"t.csv": csv(["region", "income"], [*"NSE"], [31_020, 28_114, 30_977])},
         cautioned=True,
     ),
 ]  # fmt: skip

@@ -34,6 +34,7 @@ from mialeak.auditing._documents import (
     audit_columns,
     audit_document,
     audit_panels,
+    cautions_of,
     claim_sentence,
     reach_sentence,
 )
@@ -144,6 +145,7 @@ class AuditResult(Report):
     n_out: int
     claimed_epsilon: float | None = None
     kind: Kind = "bound"
+    _cautions: list[str] = field(default_factory=list, repr=False, kw_only=True)
     _order: Order = field(repr=False, kw_only=True)
     _evidence: Evidence = field(repr=False, kw_only=True)
 
@@ -378,7 +380,7 @@ def audit(
     refuse_flags(order, higher_is_member=higher_is_member)
     refuse_copies(order)
     refuse_repeats(order)
-    refuse_orders(in_scores, out_scores)
+    series = refuse_orders(in_scores, out_scores)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     refuse_resampled(order)
@@ -392,6 +394,7 @@ def audit(
         n_in=order.inside.size,
         n_out=order.outside.size,
         claimed_epsilon=claim,
+        _cautions=cautions_of(order, *series),
         _order=order,
         _evidence=evidence,
     )

@@ -36,6 +36,7 @@ __all__ = [
     "require_direction",
     "require_fair_coins",
     "verdict_on",
+    "warn_of_columns_as_models",
     "warn_of_order",
 ]
 
@@ -58,6 +59,8 @@ _SERIES = 10_000
 #: A claim of an epsilon this small at a delta this large is an exchange of the two.
 _SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
+#: From so few columns, or rows, of scores no spread of their means is seen.
+_LEAST_COLUMNS = 8
 #: Scores of so many steps between different values do not agree in two worlds by chance.
 _VALUES = 10
 
@@ -220,13 +223,14 @@ def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_s
         invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
 
 
-def refuse_orders(in_scores: Any, out_scores: Any) -> None:
-    """Refuse what the order of the scores gives away: rates of a curve, and series."""
+def refuse_orders(in_scores: Any, out_scores: Any) -> tuple[FloatArray, FloatArray]:
+    """Refuse what the order of the scores gives away, rates of a curve and series; return both."""
     inside = as_floats(in_scores, "in_scores").ravel()
     outside = as_floats(out_scores, "out_scores").ravel()
     refuse_rates(inside, outside)
     refuse_series(inside, "in_scores")
     refuse_series(outside, "out_scores")
+    return inside, outside
 
 
 def refuse_series(scores: FloatArray, name: str) -> None:
@@ -391,6 +395,27 @@ def warn_of_order(scores: FloatArray, epsilon: float) -> None:
             "sorted with them, the pairs are lost. Pass scores and flags in the order of the "
             "canaries",
             stacklevel=3,
+        )
+
+
+def warn_of_columns_as_models(values: FloatArray) -> None:
+    """Warn where rows differ as examples do, and columns are alike as models are.
+
+    The share of the variance between rows, beyond what equal rows have, is compared with that
+    between columns: examples are harder or easier, for all models.
+    """
+    models, examples = values.shape
+    if min(models, examples) < _LEAST_COLUMNS:
+        return
+    spread = values.var()
+    rows, columns = values.mean(axis=1).var(), values.mean(axis=0).var()
+    by_row, by_column = rows - spread / examples, columns - spread / models
+    if by_row > 0.05 * spread and by_row > 5.0 * max(by_column, spread / models):
+        warnings.warn(
+            f"the {models} rows of scores, which are models, differ from one another as examples "
+            f"do, and the {examples} columns are alike as models are. If columns are models, pass "
+            "both transposed: the bounds are otherwise those of no example",
+            stacklevel=4,
         )
 
 

@@ -13,6 +13,8 @@ from mialeak._report.text import at_least, at_most, number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from mialeak._arrays import FloatArray
+    from mialeak._numerics.order import Order
     from mialeak.auditing._audit import AuditResult
     from mialeak.auditing._intervals import Interval
     from mialeak.auditing._one_run import OneRunResult
@@ -24,6 +26,7 @@ __all__ = [
     "audit_document",
     "audit_panels",
     "bound_panel",
+    "cautions_of",
     "claim_sentence",
     "one_run_document",
     "reach_sentence",
@@ -72,6 +75,16 @@ _REVERSED = (
 _TURN = "If small scores speak for members, as losses do, pass higher_is_member=False."
 #: A note on guesses of which less than half are right.
 _BELOW_CHANCE = f"These are fewer than half. {_TURN}"
+_APART = (
+    "All scores of members lie above all others, by more than either differ among themselves, as "
+    "flags do that were made scores. Check that no score was computed from the coins."
+)
+_SORTED = (
+    "The scores are sorted, so that their order does not show whether each is of a run of its own. "
+    "Scores of the members and others of one model are not, and prove nothing."
+)
+#: So many different scores are sorted by chance once in a million times.
+_SORTED_LEAST = 10
 #: Examples that a report lists.
 _LISTED = 10
 
@@ -87,7 +100,9 @@ def claim_sentence(result: AuditResult | OneRunResult) -> str:
     """The verdict on a claimed epsilon; empty without a claim."""
     if result.verdict is None:
         return ""
-    sentence = f"The claimed epsilon {result.claimed_epsilon:g} is {result.verdict}"
+    # Worlds whose neighbours differ otherwise have other epsilons.
+    of = "a row added or removed" if hasattr(result, "n_canaries") else "the worlds of these runs"
+    sentence = f"The claimed epsilon {result.claimed_epsilon:g} ({of}) is {result.verdict}"
     reach = reach_sentence(result)
     if result.verdict == "refuted":
         proved = f"{sentence}: {at_most(result.epsilon_lower)} is proved."
@@ -98,12 +113,33 @@ def claim_sentence(result: AuditResult | OneRunResult) -> str:
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {reach}."
 
 
-def _lead(epsilon: float, confidence: float, *, delta: float = 0.0, always: bool = False) -> str:
+def cautions_of(order: Order, *series: FloatArray) -> list[str]:
+    """What may have been misunderstood: scores that are flags, and series that are sorted."""
+
+    def spread(scores: FloatArray) -> float:
+        return 0.0 if scores[0] == scores[-1] else float(scores[-1] - scores[0])
+
+    cautions = []
+    inside, outside = order.inside, order.outside
+    if inside[0] > outside[-1]:
+        apart = float(inside[0] - outside[-1])
+        cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
+    for scores in series:
+        rises = (scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all()
+        if rises and len(np.unique(scores)) >= _SORTED_LEAST:
+            return [*cautions, _SORTED]
+    return cautions
+
+
+def _lead(
+    epsilon: float, confidence: float, if_: str, *, delta: float = 0.0, always: bool = False
+) -> str:
+    """The bound, and what it rests on that no data show."""
     sure = f"with confidence {100 * confidence:g}%{' at all moments' if always else ''}"
     at_delta = f" at delta = {delta:g}" if delta else ""
     if epsilon == 0.0:
         return f"Nothing is proved{at_delta}, {sure}: epsilon is at least 0."
-    return f"Epsilon is at least {at_most(epsilon)}{at_delta}, {sure}."
+    return f"Epsilon is at least {at_most(epsilon)}{at_delta}, {sure}, if {if_}."
 
 
 def _measured(result: AuditResult) -> list[tuple[str, Interval]]:
@@ -140,8 +176,9 @@ def audit_document(result: AuditResult) -> Document:
         Section("The release", [notes]),
         Section(title, [Table(("measured", "from", "to", "quantity"), rows, left=1)]),
     ]
-    lead = _lead(result.epsilon_lower, result.confidence, delta=result.delta)
-    return Document(lead, sections, compared=_COMPARED)
+    runs = f"the scores are those of {result.n_in + result.n_out:,} separate runs"
+    lead = _lead(result.epsilon_lower, result.confidence, runs, delta=result.delta)
+    return Document(lead, sections, compared=_COMPARED, cautions=result._cautions)
 
 
 def _direction(area: Interval) -> list[str]:
@@ -187,8 +224,10 @@ def one_run_document(result: OneRunResult) -> Document:
             f"{reach_sentence(result).capitalize()}.",
         ]
     )
-    lead = _lead(result.epsilon_lower, result.confidence, delta=result.delta)
-    return Document(lead, [Section("The run", [notes])], compared=_COMPARED_ONE_RUN)
+    coins = f"a fair coin put each of the {result.n_canaries:,} canaries in"
+    lead = _lead(result.epsilon_lower, result.confidence, coins, delta=result.delta)
+    sections = [Section("The run", [notes])]
+    return Document(lead, sections, compared=_COMPARED_ONE_RUN, cautions=result._cautions)
 
 
 def bound_panel(bars: dict[str, float | None]) -> Panel:
@@ -281,5 +320,8 @@ def stream_document(stream: AuditStream, run: OneRunResult | None = None) -> Doc
     if run is not None and below:
         total = sum(run.guesses)
         notes.append(f"{run.correct:,} of {total:,} guesses are right. {_BELOW_CHANCE}")
-    lead = _lead(stream.epsilon_lower, stream.confidence, always=True)
-    return Document(lead, [Section("The canaries", [Notes(notes)])], compared=_COMPARED_STREAM)
+    coins = f"a fair coin put each of the {stream.n_canaries:,} canaries in"
+    lead = _lead(stream.epsilon_lower, stream.confidence, coins, always=True)
+    cautions = run._cautions if run is not None else []
+    sections = [Section("The canaries", [Notes(notes)])]
+    return Document(lead, sections, compared=_COMPARED_STREAM, cautions=cautions)

@@ -30,6 +30,7 @@ from mialeak.auditing._checks import (
 )
 from mialeak.auditing._documents import (
     bound_panel,
+    cautions_of,
     claim_sentence,
     one_run_document,
     reach_sentence,
@@ -118,6 +119,7 @@ class OneRunResult(Report):
     p_value: float | None = field(default=None, repr=False)
     kind: Kind = "bound"
     _members: int = field(repr=False, kw_only=True)
+    _cautions: list[str] = field(default_factory=list, repr=False, kw_only=True)
     _choices: Choices = field(repr=False, compare=False, kw_only=True)
     _right: list[int] = field(repr=False, compare=False, kw_only=True)
 
@@ -333,6 +335,7 @@ def one_run_audit(
         claimed_epsilon=claim,
         p_value=p_value,
         _members=int(below[size]),
+        _cautions=cautions_of(order),
         _choices=choices,
         _right=counts,
     )

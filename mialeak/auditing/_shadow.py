@@ -22,14 +22,14 @@ from mialeak._arrays import (
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind, as_confidence
-from mialeak.auditing._checks import refuse_other_order
+from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
 
-Design = Literal["coins", "half"]
+Design = Literal["coins", "half", "pairs"]
 Method = Literal["guesses", "rank-pairs", "both"]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -40,8 +40,8 @@ _STEPS = 100
 _WEIGHT, _SUM = 64, 8192
 #: Scores worked on at once.
 _BLOCK = 1 << 22
-#: From so few columns no spread of their means is seen.
-_LEAST_COLUMNS = 8
+#: Standard deviations of fair coins from which scores agree with flags.
+_AGREED = 5.0
 #: What fair coins, or scores that know nothing, do with this probability at most is refused.
 _CHANCE = 1e-6
 
@@ -78,7 +78,8 @@ class ShadowAudit(Report):
     claimed_epsilon, confidence : float
         As given.
     design : str
-        "coins", or "half": each example is in exactly half of the models.
+        "coins"; "half": each example is in exactly half of the models; "pairs": of two models in a
+        row, or of one and its fellow in the other half of the rows, one has the example.
     method : str
         As given.
     kind : str
@@ -147,7 +148,8 @@ def shadow_audit(
         claims in 100 where nothing leaked).  Pass the logit-scaled confidences themselves.
     members : array_like of bool, shape (M, n)
         Whether the example was in the training data of the model.  **A fair coin for each**,
-        independent of all else; or each example in exactly half of the models, chosen at random.
+        independent of all else; or each example in exactly half of the models, chosen at random; or
+        pairs of models, the second with exactly the examples that the first has not.
     claimed_epsilon : float, default 0.0
         The claim that is tested for each example: its epsilon is at most this.
     confidence : float
@@ -231,38 +233,42 @@ def shadow_audit(
     require(claim >= 0.0, claim, "claimed_epsilon", "be at least 0")
     values, coins = _tables(scores, members)
     models, examples = values.shape
-    design = _design(coins)
-    if design == "half" and method != "guesses":
+    design, odds = _design(coins), 1.0
+    if design != "coins" and method != "guesses":
         why = "the scores of different models are then not independent"
         remedy = 'Take method="guesses"'
         unsupported(f"method={method!r}", "with each example in half of the models", why, remedy)
-    weights = _weights(models) if design == "coins" else np.ones(models, np.int64)
-    totals = _totals(values if higher_is_member else -values, coins, weights, design)
+    if design == "pairs":
+        # One row fewer here is one more there: the odds of a coin are those of both models.
+        first, second = _in_pairs(coins)
+        values, coins, odds = values[first] - values[second], coins[first], 2.0
+    draws = len(coins)
+    weights = np.ones(draws, np.int64) if design == "half" else _weights(draws)
+    values = values if higher_is_member else -values
+    totals = _totals(values, coins, weights, design)
     is_flat = values.min(axis=0) == values.max(axis=0)  # constant scores are no evidence
+    if models == examples and design == "coins":
+        _warn_of_turned_flags(totals, _totals(values, coins.T, weights, design), weights)
     _require_direction(totals[~is_flat], weights, higher_is_member=higher_is_member, design=design)
     totals[is_flat] = 0
     together, error = (1.0 - level) / examples, 1.0 - level
-    grid = _grid(models, together, error)
+    grid = _grid(draws, together, error)
     tests: list[_Guesses | ExamplePairs] = []
     if method != "rank-pairs":
-        tests.append(_Guesses(weights, totals, models, design))
+        tests.append(_Guesses(weights, totals, draws, design))
     if method != "guesses":
-        tests.append(ExamplePairs.of(values if higher_is_member else -values, coins))
+        tests.append(ExamplePairs.of(values, coins))
     share = 1.0 / len(tests)
 
     def bounds(alpha: float) -> FloatArray:
-        return np.asarray(np.max([test.bounds(grid, share * alpha) for test in tests], axis=0))
+        reached = np.max([test.bounds(grid, share * alpha) for test in tests], axis=0)
+        return np.asarray(reached / odds)
 
-    p_values = np.minimum(np.min([test.p_values(claim) for test in tests], axis=0) / share, 1.0)
-    provable = max(test.provable(grid, share * together) for test in tests)
+    p_values = np.min([test.p_values(odds * claim) for test in tests], axis=0) / share
+    p_values = np.minimum(p_values, 1.0)
+    provable = max(test.provable(grid, share * together) for test in tests) / odds
     if provable == 0.0:
-        wanted = int(np.ceil(-np.log2(together)))
-        what = "one model proves" if models == 1 else f"{models} models prove"
-        warnings.warn(
-            f"{what} nothing of any of {examples} examples: that takes {wanted} models at least. "
-            "For a bound on the training pass the scores of one model to one_run_audit",
-            stacklevel=2,
-        )
+        _warn_of_no_power(models, examples, -np.log2(together) * odds)
     proved, is_plain = holm(p_values, error), method == "guesses"
     # Benjamini and Yekutieli: at this share of the level whatever the dependence.
     shared = error if is_plain else error / float(np.sum(1.0 / np.arange(1.0, examples + 1.0)))
@@ -330,29 +336,8 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
     if ((values == 0.0) | (values == 1.0)).all():
         rule = "be scores of an attack; all are 0 or 1, as flags are"
         invalid("scores", rule, remedy="Write the guesses of an attack as -1 and 1")
-    _warn_of_columns_as_models(values)
+    warn_of_columns_as_models(values)
     return values, flags == 1.0
-
-
-def _warn_of_columns_as_models(values: FloatArray) -> None:
-    """Warn where rows differ as examples do, and columns are alike as models are.
-
-    The share of the variance between rows, beyond what equal rows have, is compared with that
-    between columns: examples are harder or easier, for all models.
-    """
-    models, examples = values.shape
-    if models <= examples or examples < _LEAST_COLUMNS:
-        return
-    spread = values.var()
-    rows, columns = values.mean(axis=1).var(), values.mean(axis=0).var()
-    by_row, by_column = rows - spread / examples, columns - spread / models
-    if by_row > 0.05 * spread and by_row > 5.0 * max(by_column, spread / models):
-        warnings.warn(
-            f"the {models} rows of scores, which are models, differ from one another as examples "
-            f"do, and the {examples} columns are alike as models are. If columns are models, pass "
-            "both transposed: the bounds are otherwise those of no example",
-            stacklevel=4,
-        )
 
 
 def _design(coins: BoolArray) -> Design:
@@ -363,6 +348,8 @@ def _design(coins: BoolArray) -> Design:
         rule = "have coins of its own for each model; two models have the same"
         invalid("members", rule, remedy="Pass one model for each draw of the coins")
     is_half = models % 2 == 0 and bool((2 * by_example == models).all())
+    if is_half and models > 2 and _in_pairs(coins) is not None:
+        return "pairs"
     half = gammaln(models + 1.0) - 2.0 * gammaln(0.5 * models + 1.0) - models * np.log(2.0)
     if is_half and examples * half <= np.log(_CHANCE):
         return "half"
@@ -393,6 +380,30 @@ def _design(coins: BoolArray) -> Design:
     return "coins"
 
 
+def _in_pairs(coins: BoolArray) -> tuple[slice, slice] | None:
+    """The rows of models, and of those with the opposite coins; None if there are no such pairs."""
+    half = len(coins) // 2
+    neighbours, halves = (slice(0, None, 2), slice(1, None, 2)), (slice(half), slice(half, None))
+    # Coins of fair draws are opposite in all pairs with probability 2^-(half of their number).
+    if coins.size < 2 * -np.log2(_CHANCE):
+        return None
+    for first, second in (neighbours, halves):
+        if (coins[first] != coins[second]).all():
+            return first, second
+    return None
+
+
+def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:
+    """Warn of so few models that no attack proves anything."""
+    what = "one model proves" if models == 1 else f"{models} models prove"
+    least = int(np.ceil(wanted))
+    warnings.warn(
+        f"{what} nothing of any of {examples} examples: that takes {least} models at least. For "
+        "a bound on the training pass the scores of one model to one_run_audit",
+        stacklevel=3,
+    )
+
+
 def _weights(models: int) -> IntArray:
     """Of guesses by rank of distance: squares, in so many steps that their sum stays small."""
     steps = int(np.clip(3 * _SUM // models, 1, _WEIGHT))
@@ -419,15 +430,30 @@ def _totals(values: FloatArray, coins: BoolArray, weights: IntArray, design: Des
     return totals
 
 
+def _warn_of_turned_flags(totals: IntArray, turned: IntArray, weights: IntArray) -> None:
+    """Warn where scores agree with the transposed flags of a square, and not with its flags."""
+    spread = 0.5 * np.sqrt(totals.size * np.sum(np.square(weights, dtype=np.float64)))
+    given, other = (
+        (each.sum() - 0.5 * each.size * weights.sum()) / spread for each in (totals, turned)
+    )
+    if abs(given) < _AGREED < other:
+        warnings.warn(
+            f"the scores agree with the flags transposed ({other:.0f} standard deviations of fair "
+            f"coins), and not with the flags ({given:.1f}): one of the two is transposed. Pass "
+            "both as models by examples",
+            stacklevel=3,
+        )
+
+
 def _require_direction(
     totals: IntArray, weights: IntArray, *, higher_is_member: bool, design: Design
 ) -> None:
     """Refuse scores that are right less often than coins, beyond chance (Hoeffding)."""
     if not totals.size:
         return
-    largest = weights.sum() if design == "coins" else weights.sum() // 2
+    largest = weights.sum() // 2 if design == "half" else weights.sum()
     short = 0.5 * largest - totals.mean()
-    spread = np.sum(np.square(weights, dtype=np.float64)) / (1.0 if design == "coins" else 4.0)
+    spread = np.sum(np.square(weights, dtype=np.float64)) / (4.0 if design == "half" else 1.0)
     if short > 0.0 and np.exp(-2.0 * totals.size * short**2 / spread) <= _CHANCE:
         rule = (
             f"tend to be {'larger' if higher_is_member else 'smaller'} for members with "

@@ -231,7 +231,8 @@ class AuditStream(Report):
     def _require_mixed(self, values: FloatArray, flags: FloatArray) -> None:
         """Refuse flags that stand in too small or too large a number of runs.
 
-        If the scores so far are sorted, members of a strong attack stand together.
+        If the scores so far are sorted, members of a strong attack stand together.  Those of a
+        perfect one are as flags that were sorted by themselves, and are refused.
         """
         before = [] if self._last is None else [self._last]
         flags = np.concatenate([[flag for flag, _ in before], flags])
@@ -242,6 +243,12 @@ class AuditStream(Report):
         size = self.n_canaries + flags.size - len(before) - 1
         rare = min(changes, size - changes)
         is_sorted = (rises or falls) and changes == rare
+        if changes == 1 and np.log(2.0 * size) - (size + 1) * np.log(2.0) <= np.log(_CHANCE):
+            rule = (
+                "come of fair coins; all members stand before all others, or after them, as where "
+                "two files are joined, or flags are sorted by themselves"
+            )
+            invalid("member", rule, remedy="Pass scores and flags in the order of the coins")
         if not is_sorted and 2.0 * float(bdtr(rare, size, 0.5)) <= _CHANCE:
             how = "stand together" if changes == rare else "alternate"
             rule = (

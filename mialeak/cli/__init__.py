@@ -51,12 +51,32 @@ class _UsageError(ValueError):
     """A usage error of argparse, raised in place of its exit."""
 
 
+class _Store(argparse.Action):
+    """Stores the value of an option that is given once: a second one would replace the first."""
+
+    _is_given = False
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string and self._is_given:
+            parser.error(f"{option_string} is given twice: write it once, with all of its values")
+        self._is_given = True
+        setattr(namespace, self.dest, values)
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that raises its errors, and takes no abbreviated options."""
 
     def __init__(self, **settings: Any) -> None:
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(**settings, allow_abbrev=False, formatter_class=layout)
+        for name in (None, "store"):
+            self.register("action", name, _Store)
 
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^argument (--\S+): must ", r"\1 must ", message)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mialeak.cli import _options, _output
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from mialeak._report.document import Document
     from mialeak.auditing import AuditStream
 
-__all__ = ["give_audit", "run_shadow", "run_stream"]
+__all__ = ["cautioned", "give_audit", "run_shadow", "run_stream"]
+
+Answer = TypeVar("Answer")
 
 #: Words of a CSV that are flags.
 _TRUTH = {"true": "1", "false": "0"}
@@ -30,15 +33,13 @@ def run_shadow(options: argparse.Namespace) -> int:
     _refuse_delta(options, "--shadow")
     separator = _options.delimiter(options)
     tables = [_matrix(path, separator) for path in (options.inside, options.outside)]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        result = shadow_audit(
-            *tables,
-            claimed_epsilon=options.claimed_epsilon or 0.0,
-            confidence=options.confidence,
-            higher_is_member=not options.lower_is_member,
-        )
-    cautions = [f"{str(each.message)[:1].upper()}{str(each.message)[1:]}." for each in caught]
+    result, cautions = cautioned(
+        shadow_audit,
+        *tables,
+        claimed_epsilon=options.claimed_epsilon or 0.0,
+        confidence=options.confidence,
+        higher_is_member=not options.lower_is_member,
+    )
     largest, limit, claim = (
         float(result.epsilon_lower.max()),
         options.max_epsilon,
@@ -50,7 +51,10 @@ def run_shadow(options: argparse.Namespace) -> int:
         is_refuted = bool(result.proved.any())
         over = over or is_refuted
         word = "refuted" if is_refuted else "not testable" if undecided else "not refuted"
-        verdict = f"{verdict} The claimed epsilon {claim:g} is {word}.".lstrip()
+        # A release whose epsilon at delta = 0 is infinite may have a small one at another delta.
+        sentence = f"The claimed epsilon {claim:g} (an example added or removed) is {word}. "
+        sentence += "This is at delta = 0: no claim with a larger delta is judged."
+        verdict = f"{verdict} {sentence}".lstrip()
     content = result.to_dict()
     for name in ("proved", "discoveries"):
         content[name] = np.flatnonzero(content[name]).tolist()
@@ -84,7 +88,8 @@ def run_stream(
             f"{name} must have one flag for each score; it has {member.size} for {scores.size}"
         )
     # What is no run of canaries is refused here too: blocks, repeats, scores of the wrong sign.
-    run = one_run_audit(
+    run, warned = cautioned(
+        one_run_audit,
         scores,
         member,
         confidence=options.confidence,
@@ -107,10 +112,12 @@ def run_stream(
                 " But this gate cannot fail: of so many canaries even a perfect attack proves "
                 f"{at_most(reached)}."
             )
-    content = stream.to_dict() | {"exceeded_after": exceeded}
+    document = stream.document(run=run)
+    document = replace(document, cautions=[*warned, *document.cautions])
+    content = stream.to_dict() | {"exceeded_after": exceeded, "cautions": document.cautions}
     return give_audit(
         options,
-        stream.document(run=run),
+        document,
         schema="mialeak.stream/1",
         content=content,
         panels=stream.panels(),
@@ -133,6 +140,17 @@ def _follow(
         if exceeded is None and limit is not None and stream.epsilon_lower > limit:
             exceeded = stream.n_canaries
     return stream, exceeded
+
+
+def cautioned(
+    function: Callable[..., Answer], *values: Any, **more: Any
+) -> tuple[Answer, list[str]]:
+    """What the function returns, and its warnings as sentences."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = function(*values, **more)
+    messages = [str(each.message).rstrip(".") for each in caught]
+    return result, [f"{each[:1].upper()}{each[1:]}." for each in messages]
 
 
 def give_audit(

@@ -19,15 +19,21 @@ __all__ = ["refuse_name", "score_columns"]
 #: Suffixes of arrays, which name no column.
 _ARRAYS = (".npy",)
 #: Words in names of columns: of scores that are small, or large, for members; of what turns a score
-#: round, or compares it with another; of what counts rows.
+#: round; of what compares it with another, so that its direction is not known.
 _SMALL = re.compile(
-    "(loss|losses|nll|mse|rmse|mae|errors?|crossentropy|xent|perplexity|ppl|pval|pvalues?)"
+    "(loss|losses|nlls?|b?ce|xe|xent|(cross|max)?entrop(y|ies)|logloss|nlog(lik|"
+    "likelihood|probs?|p)|surprisals?|brier|mse|rmse|mae|errors?|perplexit(y|ies)|ppl|bp[cb]|"
+    "pval|pvalues?)"
 )
-_LARGE = re.compile("(confidences?|likelihoods?|loglikelihoods?|logprobs?|negloss|negativeloss)")
-_TURNED = re.compile(
-    "(neg|negative|negated|minus|inverse|inverted|ratio|relative|ref|reference|calibrated|diff|"
-    "difference|delta|drop|reduction|decrease|gap|gain|scores?|rank)"
+_LARGE = re.compile(
+    "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
 )
+_NEGATED = re.compile("(neg|negative|negated|minus|inverse|inverted)")
+_COMPARED = re.compile(
+    "(relative|ref|reference|calibrated|diff|difference|delta|drop|reduction|decrease|gap|gain|rank)"
+)
+#: Words after which a loss is no loss, and those with which a probability is not that of members.
+_RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
 _COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
 #: Names of columns of classes, letters only, which a model predicts.
 _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlabel|targetlabel)")
@@ -40,7 +46,10 @@ _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|tex
 #: Words in names of files, or columns, that hold the rows of one model.
 _TRAINED = re.compile("(train|training|trainset)")
 _TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
-_OTHERS = re.compile("(is|was|in)?(nonmembers?|notmember|out|heldout|holdout|test|excluded|unseen)")
+_OTHERS = re.compile(
+    "(is|was|in)?(nonmembers?|not(in)?(members?|train|training|data|seen|used)?|(left)?out|heldout|"
+    "holdout|test|excluded|removed|dropped|unseen|negatives?|controls?)(set|split|flag|mask)?"
+)
 
 
 def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
@@ -112,7 +121,7 @@ def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: 
             )
         return
     lower = options.lower_is_member
-    if _is_called(name, _LARGE if lower else _SMALL) and not options.allow_reversed:
+    if _direction(name) == ("large" if lower else "small") and not options.allow_reversed:
         size, pass_ = ("large", "Leave out") if lower else ("small", "Pass")
         raise ValueError(
             f"{path} has scores called {name!r}, of which {size} values are evidence for "
@@ -121,15 +130,26 @@ def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: 
         )
 
 
+def _direction(name: str) -> str | None:
+    """Which scores of this name, "small" or "large", are evidence for members, if that is known."""
+    if _is_called(name, _COMPARED):
+        return None
+    small = _is_called(name, _SMALL) and not _is_called(name, _RATIOS)
+    # The likelihood of a loss is not meant: a name with words of both kinds is that of a loss.
+    large = _is_called(name, _LARGE) and not any(_is_called(name, k) for k in (_SMALL, _NONMEMBERS))
+    if _is_called(name, _NEGATED) or re.match(r"\s*(1\s*)?[-\u2212]", name):
+        small, large = large, small
+    return "small" if small else "large" if large else None
+
+
 def _is_called(name: str, kind: re.Pattern[str]) -> bool:
-    """Whether a word of the name, or two in turn, are of this kind, and none turns it round."""
-    words = _words(name)
-    is_kind = any(kind.fullmatch(word) for word in words)
-    return is_kind and not (kind is _SMALL and any(_TURNED.fullmatch(word) for word in words))
+    """Whether a word of the name, or two in turn, are of this kind."""
+    return any(kind.fullmatch(word) for word in _words(name))
 
 
 def _words(name: str) -> list[str]:
     """The words of a name in small letters, and those of two in turn."""
+    name = re.sub("(?i)(neg(?:ative)?)(?=loss|log)", r"\1_", name)  # of one word, negloss
     words = [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
     return words + [first + second for first, second in itertools.pairwise(words)]
 
@@ -171,8 +191,16 @@ def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
 
 
 def _refuse_one_model(names: list[str]) -> None:
-    """Refuse the rows that a model was trained on beside those that it was tested on."""
+    """Refuse the rows that a model was trained on beside others, by the names of files."""
     trained, tested = ([_is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    others = [re.search(r"(?i)non[\W_]*member", name) is not None for name in names]
+    members = [re.search("(?i)member", name) is not None for name in names]
+    if all(members) and sum(others) == 1:
+        raise ValueError(
+            "IN and OUT must be scores of separate runs; by their names they are of members and "
+            "others of one model: no bound follows from them. Put canaries in by fair coins and "
+            "pass --one-run; if each score is of a run of its own, rename them"
+        )
     if trained != tested and trained in ([True, False], [False, True]) and any(tested):
         raise ValueError(
             "IN and OUT must be scores of separate runs; by their names they are of training and "

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import give_audit, run_shadow, run_stream
+from mialeak.cli._audits import cautioned, give_audit, run_shadow, run_stream
 from mialeak.cli._scores import refuse_name, score_columns
 
 if TYPE_CHECKING:
@@ -156,8 +157,8 @@ def run(options: argparse.Namespace) -> int:
         for name in ("delta", "confidence", "claimed_epsilon", "allow_reversed")
     }
     common["higher_is_member"] = not options.lower_is_member
-    result: AuditResult | OneRunResult
-    result = one_run_audit(*scores, **common) if options.one_run else audit(*scores, **common)
+    door: Callable[..., AuditResult | OneRunResult] = one_run_audit if options.one_run else audit
+    result, warned = cautioned(door, *scores, **common)
     limit = options.max_epsilon
     over, verdict = _output.judge("What is proved", result.epsilon_lower, limit)
     undecided = limit is not None and result.provable_epsilon <= limit
@@ -169,9 +170,12 @@ def run(options: argparse.Namespace) -> int:
     content = result.to_dict()
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["claim"] = None if result.verdict is None else claim
+    document = result.document()
+    document = replace(document, cautions=[*warned, *document.cautions])
+    content["cautions"] = document.cautions
     return give_audit(
         options,
-        result.document(),
+        document,
         schema="mialeak.one-run/2" if options.one_run else "mialeak.audit/2",
         content=content,
         verdict=verdict,

@@ -20,7 +20,7 @@ from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions, rows_of_
 from mialeak.means._allele_cautions import allele_cautions, allele_number_cautions
 from mialeak.means._row_cautions import row_cautions
 
-__all__ = ["cautions_of", "noise_cautions", "refuse_sites"]
+__all__ = ["cautions_of", "noise_cautions", "refuse_sites", "size_cautions"]
 
 Numbers = npt.NDArray[Any] | None
 IntArray = npt.NDArray[np.int64]
@@ -90,6 +90,9 @@ _INSTEAD = (
     "For frequencies p of a cohort of n persons, call mialeak.mean_tradeoff(target, mean=2*p, "
     "cov=2*p*(1-p), n=n), with the genotypes 0, 1 or 2 of a person as target"
 )
+
+#: Rows of persons whose means are published, at least.
+_FEWEST_ROWS = 10
 
 
 def refuse_sites(factors: Mapping[Any, Factor]) -> None:
@@ -167,6 +170,16 @@ def cautions_of(
     cautions += _of_persons(factors, numbers, {*letters, *foreign, *counts})
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
+
+
+def size_cautions(rows: int) -> list[str]:
+    """A caution for a table of few rows, which may be groups of persons."""
+    if rows >= _FEWEST_ROWS:
+        return []
+    return [
+        f"The table has {rows} rows, and the answer is the limit for many. If its rows are groups "
+        "with means of their own, pass the table of their persons."
+    ]
 
 
 def noise_cautions(noise_std: float) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -18,7 +18,8 @@ from mialeak._fields import reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._matrix_cautions import cautions_of_matrix, repeat_cautions
+from mialeak.means._genotype_cautions import Kin, kin_of
+from mialeak.means._matrix_cautions import are_genotypes, cautions_of_matrix, repeat_cautions
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores"]
@@ -162,7 +163,12 @@ class Release:
     def row_cautions(self) -> list[str]:
         """Cautions about rows that are no persons, or persons several times."""
         codes = [column.factor.codes for column in self.categories if column.factor is not None]
-        return cautions_of_matrix(self.numbers, codes)
+        return cautions_of_matrix(self.numbers, codes, self.kin)
+
+    @cached_property
+    def kin(self) -> Kin | None:
+        """Pairs of rows that are alike, of genotypes."""
+        return kin_of(self.numbers) if are_genotypes(self.numbers) else None
 
     @cached_property
     def repeats(self) -> list[str]:
@@ -271,21 +277,34 @@ class Release:
         """With columns taken as uncorrelated, a category being one column of several numbers."""
         n = self.rows
         scores = np.zeros(n)
-        if self._range is None:
-            for block in kernel_blocks(self.numbers, matrix=False):
-                scores[block] = self._terms(self.numbers[block], variance).sum(axis=1)
-        else:
-            low, levels = self._range
-            grid = np.arange(low, low + levels, dtype=np.float64)[:, np.newaxis]
-            terms = np.ascontiguousarray(self._terms(grid, variance).T).ravel()
-            first = np.arange(self.means.size) * levels - low
-            for block in kernel_blocks(self.numbers, matrix=False):
-                scores[block] = terms[self.numbers[block] + first].sum(axis=1)
+        terms = self._terms_of(np.arange(self.means.size), variance)
+        for block in kernel_blocks(self.numbers, matrix=False):
+            scores[block] = terms(self.numbers[block]).sum(axis=1)
         scores = np.where(scores > 1e290, np.inf, scores / (n - 1.0) ** 2)
         for column in self.categories:
             assert column.factor is not None
             scores += category_scores(column.counts, variance)[column.factor.codes]
         return scores
+
+    def terms(self, columns: npt.NDArray[np.intp], variance: float) -> FloatArray:
+        """What each number of these columns adds to the score of its row, as if uncorrelated.
+
+        Times (n - 1)^2; 1e300 and more stand for infinity.  `variance` is that of the noise on a
+        mean, in units of that of its column.
+        """
+        return self._terms_of(columns, variance)(self.numbers[:, columns])
+
+    def _terms_of(
+        self, columns: npt.NDArray[np.intp], variance: float
+    ) -> Callable[[Numbers], FloatArray]:
+        """The function from numbers of these columns to their terms."""
+        if self._range is None:
+            return lambda numbers: self._terms(numbers, columns, variance)
+        low, levels = self._range
+        grid = np.arange(low, low + levels, dtype=np.float64)[:, np.newaxis]
+        terms = np.ascontiguousarray(self._terms(grid, columns, variance).T).ravel()
+        first = np.arange(columns.size) * levels - low
+        return lambda numbers: terms[numbers + first]
 
     @cached_property
     def _range(self) -> tuple[int, int] | None:
@@ -296,11 +315,11 @@ class Release:
         levels = int(self.numbers.max()) - low + 1
         return (low, levels) if _ROWS_PER_LEVEL * levels <= self.rows else None
 
-    def _terms(self, numbers: Any, variance: float) -> FloatArray:
+    def _terms(self, numbers: Any, columns: npt.NDArray[np.intp], variance: float) -> FloatArray:
         """What each number adds to the score of its row; `numbers` broadcast to the columns."""
-        n = self.rows
-        scale = np.divide(1.0, self.stds, out=np.zeros_like(self.stds), where=self.stds > 0.0)
-        squares = np.subtract(numbers, self.means)
+        n, stds = self.rows, self.stds[columns]
+        scale = np.divide(1.0, stds, out=np.zeros_like(stds), where=stds > 0.0)
+        squares = np.subtract(numbers, self.means[columns])
         squares *= scale
         squares *= squares
         # The scatter of the others is n less n/(n - 1) times the square.

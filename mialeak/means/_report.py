@@ -14,11 +14,13 @@ from mialeak._arrays import FloatArray, as_count, as_share, listed
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
-from mialeak.means._cautions import noise_cautions
+from mialeak.means._cautions import noise_cautions, size_cautions
+from mialeak.means._genotype_cautions import lone_alleles
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
-from mialeak.means._release import Column, Release
-from mialeak.means._report_document import document, panels, power_of
+from mialeak.means._release import Release
+from mialeak.means._report_document import column_of, document, panels, power_of, warnings_of
+from mialeak.means._sites import sites_within
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -180,9 +182,8 @@ class MeanReport(Report):
 
     def leakage_with(self, noise_std: float) -> FloatArray:
         """`leakage` with other noise."""
-        if noise_std == self.noise_std:
-            return self.leakage
-        return self._advantage(self._scores(noise_std))
+        same = noise_std == self.noise_std
+        return self.leakage if same else self._advantage(self._scores(noise_std))
 
     @property
     def _variance(self) -> float:
@@ -254,6 +255,25 @@ class MeanReport(Report):
         root = optimize.brentq(excess, low, high, xtol=_TOLERANCE)
         return float(np.exp(root + 2.0 * _TOLERANCE))  # on the safe side
 
+    def sites_within(self, leakage: float) -> dict[str, Any] | None:
+        """How many sites leak at most `leakage`, if the most common are published and no others.
+
+        Returns
+        -------
+        dict or None
+            `riskiest` and `average`: the largest numbers of sites, in the order of their
+            minor-allele frequency, with which the riskiest row, and a row on average, leak at most
+            that; `riskiest_frequency` and `average_frequency`: of the last such site, None if there
+            is none.  None for other columns than genotypes, a shrunk covariance, a register or a
+            panel at hand.
+
+        Notes
+        -----
+        **Cost.**  Sites are added until the average is above `leakage`: for 2,504 people 0.3 s for
+        4,553 sites, 8 s for 100,000.
+        """
+        return sites_within(self, self._release, as_share(leakage, "leakage"))
+
     def distribution(self) -> list[dict[str, float]]:
         """Shares of the rows and the leakage that these reach at least."""
         falling = np.sort(self.leakage)[::-1]
@@ -303,65 +323,32 @@ class MeanReport(Report):
             self._exact_rows[top] = ExactRows(self, self._release, top)
         return self._exact_rows[top]
 
-    @property
+    @cached_property
     def cautions(self) -> tuple[str, ...]:
         """Why the table or noise is probably not what was meant, with the cure; often none."""
         independent = self.covariance == "diagonal" or self.exact
         repeats = self._release.repeats if independent else []
         people = [] if self._register is None else self._register.release.row_cautions
-        beside = [] if self._reference is None else self._reference.cautions(self._release)
         return (
             *self._release.cautions,
-            *beside,
+            *([] if self._reference is None else self._reference.cautions(self._release)),
             *self._release.row_cautions,
             *repeats,
             *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
+            *size_cautions(self.rows),
             *noise_cautions(self.noise_std),
         )
 
     @cached_property
+    def _lone_alleles(self) -> list[str]:
+        if self._release.kin is None or self.has_register:
+            return []
+        return lone_alleles(self._release.numbers, self.scores)
+
+    @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        release = self._release
-        warnings = list(release.notes)
-        if self.names:
-            plural = len(self.names) > 1
-            warnings.append(
-                f"Not published: {_named(self.names)}, in {'each of ' * plural}which every row has "
-                "its own value, as a name has."
-            )
-        unique = [c.name for c in release.categories if c.present == release.rows]
-        if unique:
-            warnings.append(
-                f"Every row has its own value in {_named(unique)}: this alone makes the leakage 1. "
-                "Exclude what is a name."
-            )
-        if release.identifiers:
-            warnings.append(
-                f"{_named(release.identifiers)}: whole numbers, different in every row. Exclude "
-                "what is a number of the row or of the person."
-            )
-        known = self._known
-        if self.covariance == "diagonal" and known.free > 1:
-            why = "as asked"
-            if not known.has_rows_for_full:
-                why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"
-            warnings.append(
-                f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
-                "correlations into account."
-            )
-        if self.covariance == "shrunk":
-            warnings.append(
-                f"Correlations are shrunk to 0 by an intensity of {self.shrinkage:.2g}, with which "
-                "scores average what they must."
-            )
-        if self.covariance == "full" and not known.has_rows_for_full:
-            warnings.append(
-                f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns: the "
-                "covariance is uncertain, and scores are too high by a factor of about "
-                f"{1.0 / (1.0 - known.free / known.rows):.2g}."
-            )
-        return warnings
+        return warnings_of(self, self._release, self._known)
 
     @cached_property
     def caveats(self) -> list[str]:
@@ -385,7 +372,7 @@ class MeanReport(Report):
                 "rare for that limit: what their rows leak is known roughly."
             )
         alone = int(np.isinf(self.scores).sum())
-        if alone:
+        if alone and not self._lone_alleles:
             caveats.append(
                 f"Unlike all others in some respect, such as a value of a category that no other "
                 f"row has, {alone:,} of the rows: judged by the others they leak 1"
@@ -459,7 +446,7 @@ class MeanReport(Report):
             "covariance": self.covariance,
             "shrinkage": self.shrinkage,
             "free_columns": self.free_columns,
-            "columns": [_column(column, release) for column in release.columns],
+            "columns": [column_of(column, release) for column in release.columns],
             "names": [str(name) for name in self.names],
             "average": self.average,
             "highest": self.highest,
@@ -467,6 +454,7 @@ class MeanReport(Report):
             "power": power_of(self, release),
             "noise_effect": self.noise_effect,
             "noise_needed": self.noise_needed(leakage),
+            "sites_within": self.sites_within(leakage),
             "riskiest": riskiest,
             "caveats": list(self.caveats),
             "exact": self.exact_rows(top).to_dict() if self.exact else None,
@@ -478,15 +466,3 @@ class MeanReport(Report):
             f"free_columns={self.free_columns}, covariance={self.covariance!r}, "
             f"noise_std={self.noise_std:g}, rate={self.rate:g})"
         )
-
-
-def _named(names: Any) -> str:
-    return listed(names)
-
-
-def _column(column: Column, release: Release) -> dict[str, Any]:
-    content: dict[str, Any] = {"name": str(column.name)}
-    if column.factor is not None:
-        return {**content, "kind": "category", "values": column.present}
-    mean, std = float(release.means[column.place]), float(release.stds[column.place])
-    return {**content, "kind": "number", "mean": mean, "std": std}

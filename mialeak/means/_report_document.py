@@ -11,6 +11,8 @@ from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.report import Panel, entitle
 from mialeak._report.text import at_least, number, percent, printable, significant
+from mialeak.means._genotype_cautions import relatives
+from mialeak.means._sites import is_of_genotypes
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from mialeak.means._release import Column, Release
     from mialeak.means._report import MeanReport
 
-__all__ = ["document", "panels", "power_of"]
+__all__ = ["column_of", "document", "panels", "power_of", "warnings_of"]
 
 #: Names of columns listed of each kind.
 _NAMED = 12
@@ -40,6 +42,8 @@ def document(
         _noise(report),
         _needed(report.noise_needed(leakage)),
     ]
+    if (sites := report.sites_within(leakage)) is not None:
+        sections.append(_sites(sites, len(report.columns)))
     if top:
         sections.append(_riskiest(report, report.riskiest(top), show_rows))
     if top and report.exact:
@@ -89,11 +93,9 @@ def power_of(report: MeanReport, release: Release) -> dict[str, float | None]:
     shift of a normal law: the limit for many independent sites that nobody's genotypes enter.
     """
     power = report.power(_FPR)
-    counts = release.numbers
-    is_genotypes = counts.dtype == np.int8 and counts.min() == 0 and counts.max() == 2
     known = None
-    if is_genotypes and len(release.columns) == counts.shape[1] and not report.noise_std:
-        shift = np.sqrt(counts.shape[1] / report.rows_used)
+    if is_of_genotypes(release) and not report.noise_std:
+        shift = np.sqrt(len(release.columns) / report.rows_used)
         known = float(GaussianTradeOff(shift).power(_FPR))
     return {
         "fpr": _FPR,
@@ -168,6 +170,17 @@ def _needed(needed: dict[str, float]) -> Section:
     return Section(f"{goal}, in standard deviations of the column", [pairs])
 
 
+def _sites(sites: dict[str, Any], total: int) -> Section:
+    numbers = []
+    for key, whom in (("riskiest", "about the riskiest row, and so about every row"),
+                      ("average", "on average")):  # fmt: skip
+        frequency = sites[f"{key}_frequency"]
+        least = "" if frequency is None else f"; minor-allele frequency at least {frequency:.2g}"
+        numbers.append((f"{sites[key]:,}", f"of {total:,} {whom}{least}"))
+    title = "Sites that can be published, the most common first, to leak at most"
+    return Section(f"{title} {sites['leakage']:g}", [Pairs(numbers)])
+
+
 def _riskiest(report: MeanReport, rows: Sequence[dict[str, Any]], show_rows: bool) -> Section:
     header: tuple[str, ...] = ("row", "leakage")
     body: list[tuple[str, ...]] = [(f"{row['row']}", number(row["leakage"])) for row in rows]
@@ -185,6 +198,59 @@ def _person(row: dict[str, Any]) -> list[str]:
         for x in row["furthest"]
     )
     return [*map(printable, row["labels"].values()), ", ".join(furthest)]
+
+
+def column_of(column: Column, release: Release) -> dict[str, Any]:
+    """What is published of a column, as plain values."""
+    content: dict[str, Any] = {"name": str(column.name)}
+    if column.factor is not None:
+        return {**content, "kind": "category", "values": column.present}
+    mean, std = float(release.means[column.place]), float(release.stds[column.place])
+    return {**content, "kind": "number", "mean": mean, "std": std}
+
+
+def warnings_of(report: MeanReport, release: Release, known: Release) -> list[str]:
+    """What the names, the identifiers and the covariance make of the answer; `known` are the rows
+    that stand for the population.
+    """
+    warnings = [*report._lone_alleles, *release.notes, *relatives(release.kin)]
+    if report.names:
+        plural = len(report.names) > 1
+        warnings.append(
+            f"Not published: {listed(report.names)}, in {'each of ' * plural}which every row has "
+            "its own value, as a name has."
+        )
+    unique = [c.name for c in release.categories if c.present == release.rows]
+    if unique:
+        warnings.append(
+            f"Every row has its own value in {listed(unique)}: this alone makes the leakage 1. "
+            "Exclude what is a name."
+        )
+    if release.identifiers:
+        warnings.append(
+            f"{listed(release.identifiers)}: whole numbers, different in every row. Exclude "
+            "what is a number of the row or of the person."
+        )
+    if report.covariance == "diagonal" and known.free > 1:
+        why = "as asked"
+        if not known.has_rows_for_full:
+            why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"
+        warnings.append(
+            f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
+            "correlations into account."
+        )
+    if report.covariance == "shrunk":
+        warnings.append(
+            f"Correlations are shrunk to 0 by an intensity of {report.shrinkage:.2g}, with which "
+            "scores average what they must."
+        )
+    if report.covariance == "full" and not known.has_rows_for_full:
+        warnings.append(
+            f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns: the "
+            "covariance is uncertain, and scores are too high by a factor of about "
+            f"{1.0 / (1.0 - known.free / known.rows):.2g}."
+        )
+    return warnings
 
 
 # --- picture ----------------------------------------------------------------------------------

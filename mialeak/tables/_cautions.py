@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor, each_factor
+from mialeak._columns import Factor, each_factor, numeric_levels
+from mialeak._fields import is_number
 from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
 from mialeak._markers import (
     cautions_of_lines,
@@ -59,6 +60,12 @@ personyears pyears pyrs py years jahre personenjahre personår personaar lebensj
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
 
+#: Fewest numbers of a measurement, persons for each of them at most, and the first that are read.
+_FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
+
+#: Fewest groups that are taken for households, their members on average and of the largest.
+_FEWEST_HOUSEHOLDS, _MEMBERS, _LARGEST_HOUSEHOLD = 50, 6, 20
+
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 
@@ -73,7 +80,61 @@ def cautions_of(
     """
     cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
-    return cautions if weights is not None else cautions + cautions_of_persons(factors)
+    cautions += _of_measurements(factors, weights)
+    if weights is not None:
+        return cautions
+    return cautions + _of_households(factors) + cautions_of_persons(factors)
+
+
+def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> list[str]:
+    """A sentence for columns of numbers with decimals that few persons share."""
+    names = []
+    for name, factor in factors.items():
+        values = int(np.count_nonzero(factor.rows_of_level))
+        persons = len(factor.codes) if weights is None else int(weights.sum())
+        if values < _FEWEST_MEASURED or _SHARED * values < persons or all_differ(factor):
+            continue
+        numbers: Any = numeric_levels(factor)
+        if numbers is None:
+            words = [str(factor.value(code)) for code in range(min(len(factor.levels), _FIRST))]
+            numbers = np.array(words, np.float64) if all(map(is_number, words)) else np.zeros(0)
+        if np.any(numbers % 1.0 != 0.0):
+            names.append(name)
+    if not names:
+        return []
+    column = f"Column {listed(names)} holds" if len(names) == 1 else f"Columns {listed(names)} hold"
+    return [
+        f"{column} numbers with decimals that few persons share, as measurements and weights are, "
+        "and each number is a category of its own. If that is not meant, publish a column of "
+        f"classes in its place, or pass exclude=[{listed(names)}]."
+    ]
+
+
+def _of_households(factors: dict[Any, Factor]) -> list[str]:
+    """A sentence for a column that numbers small groups of rows, which stand together.
+
+    Within these groups another column never differs, as the town or the rent of a household does
+    not; that must be no coincidence.
+    """
+    for name, factor in factors.items():
+        sizes = factor.rows_of_level[factor.rows_of_level > 0]
+        rows, groups = len(factor.codes), sizes.size
+        small = groups and sizes.max() <= _LARGEST_HOUSEHOLD and rows <= _MEMBERS * groups
+        if groups < _FEWEST_HOUSEHOLDS or factor.n_missing or not small or rows == groups:
+            continue
+        same = factor.codes[1:] == factor.codes[:-1]
+        if np.count_nonzero(~same) != groups - 1:
+            continue
+        for other in factors.values():
+            agree = float(np.square(other.rows_of_level / rows).sum())
+            common = bool((other.codes[1:] == other.codes[:-1])[same].all())
+            if common and (rows - groups) * -np.log(agree) > -np.log(LEVEL) and other is not factor:
+                return [
+                    f"Rows of one value of column {name!r} stand together, at most {sizes.max()} "
+                    "of them, and agree in other columns, as the members of a household do. If the "
+                    f"column numbers households or other groups, pass exclude=[{name!r}]."
+                ]
+    return []
 
 
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:

@@ -55,6 +55,7 @@ from mialeak.tables._structure import (
     cautions_of_omitted_counts,
     cautions_of_repeats,
     cautions_of_rows,
+    cautions_of_shares,
     cautions_of_stacked,
 )
 from mialeak.tables._totals import cautions_of_sums
@@ -446,11 +447,8 @@ def _cells(
         row_cells = np.full(len(kept), -1)
         row_cells[places] = cells.of_row
         first_row = places[cells.first_row]
-    return (
-        cells,
-        row_cells,
-        {name: Factor(factor.codes[first_row], factor.levels) for name, factor in factors.items()},
-    )
+    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
+    return cells, row_cells, values
 
 
 def _margins(
@@ -496,5 +494,5 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *cautions_of_repeats(all_columns(table, factors, counts)),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
-        *cautions_of_stacked(values, cell_counts),
+        *(cautions_of_stacked(values, cell_counts) or cautions_of_shares(values, cell_counts)),
     ]

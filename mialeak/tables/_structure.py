@@ -27,6 +27,7 @@ __all__ = [
     "cautions_of_omitted_counts",
     "cautions_of_repeats",
     "cautions_of_rows",
+    "cautions_of_shares",
     "cautions_of_stacked",
     "common_divisor",
 ]
@@ -50,11 +51,16 @@ _FEWEST_CELLS = 4
 #: Rows in which one looks first whether two agree.
 _FIRST_ROWS = 10_000
 
-#: Smallest counts that offices publish, and the cells near it from which one suspects it.
-_THRESHOLDS, _FEWEST_NEAR, _SPREAD = range(3, 21), 8, 10
+#: Smallest counts that offices publish; the cells near it from which one suspects it (more in a
+#: table of one column); and how much larger the largest count is.
+_THRESHOLDS, _FEWEST_NEAR, _FEWEST_CROWDED, _SPREAD = range(3, 21), 8, 12, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
+#: Fewest groups whose sums are those of shares.
+_FEWEST_GROUPS = 3
+#: How unlike the sums of rounded counts may be.
+_ROUNDED = 0.03
 #: Most of them that are looked for by their words for "all", and the fewest values of a column with
 #: such a word: halves of a design are no tables.
 _MOST_TABLES, _FEWEST_VALUES = 20, 3
@@ -94,34 +100,66 @@ def _of_margins(
     """The same where each table has a value of its own for "all" in the columns it is not by.
 
     In m tables of as many persons such a value has those of some of the tables, and the rows that
-    have it in the same columns are one table.
+    have it in the same columns are one table.  Rounded counts have such sums nearly; then no row
+    may be a cell by all columns.
     """
-    whole = int(counts.sum())
-    for tables in range(2, _MOST_TABLES + 1):
-        persons, remainder = divmod(whole, tables)
-        if remainder or persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
+    for tables, slack in product(range(2, _MOST_TABLES + 1), (0.0, _ROUNDED)):
+        persons = float(counts.sum()) / tables
+        if persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
             continue
         words = {}
         for name, (levels, size) in codes.items():
-            parts, remainders = np.divmod(summed(levels, counts, size), persons)
-            met = np.flatnonzero((remainders == 0) & (parts > 0) & (parts < tables))
-            if met.size == 1 and np.unique(levels).size >= _FEWEST_VALUES:
+            parts = summed(levels, counts, size) / persons
+            whole = np.rint(parts)
+            met = np.flatnonzero((np.abs(parts - whole) <= slack) & (whole > 0) & (whole < tables))
+            rows = np.bincount(levels, minlength=size)
+            if slack and met.size:
+                met = met[[np.argmax(rows[met])]]
+            if met.size == 1 and np.count_nonzero(rows) >= _FEWEST_VALUES:
                 words[name] = int(met[0])
         if len(words) < 2:
             continue
         by = np.array([codes[name][0] != word for name, word in words.items()])
+        if slack and by.all(axis=0).any():  # a cell of a joint table
+            continue
         cells = count_cells([(each.astype(np.int64), 2) for each in by], len(counts))
         of_table = summed(cells.of_row, counts, len(cells.counts))
         margins = np.count_nonzero(by[:, cells.first_row].any(axis=0) & (cells.counts > 1))
-        if len(of_table) == tables and (of_table == persons).all() and margins > 1:
+        alike = bool((np.abs(of_table - persons) <= slack * persons).all())
+        if len(of_table) == tables and alike and margins > 1:
             values = [categories[name].value(word) for name, word in words.items()
                       if word < len(categories[name].levels)]  # fmt: skip
             return [
-                f"The rows are {tables} tables of {persons:,} persons each, it seems, which stand "
-                f"below each other, with {listed(values)} in the columns that a table is not by. "
-                "Each person is then counted in each table. Pass one row a person, and name the "
-                "tables with margins=['A', 'B']."
+                f"The rows are {tables} tables of {persons:,.0f} persons each, it seems, which "
+                f"stand below each other, with {listed(values)} in the columns that a table is not "
+                "by. Each person is then counted in each table. Pass one row a person, and name "
+                "the tables with margins=['A', 'B']."
             ]
+    return []
+
+
+def cautions_of_shares(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence if the counts of each group of cells sum to 100, or to 1,000 but for rounding.
+
+    Groups of exactly 1,000 are left alone, for samples are drawn with so many in each region; and
+    so are two groups, into which 200 or 2,000 persons often fall.
+    """
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    parts = chain.from_iterable(combinations(codes, k) for k in range(1, len(codes)))
+    for names in islice(parts, min(_MOST_PAIRS, 1 + _MOST_SEEN // len(counts))):
+        cells = count_cells([codes[name] for name in names], len(counts))
+        if len(cells.counts) < _FEWEST_GROUPS or cells.counts.max() < 2:
+            continue
+        sums = summed(cells.of_row, counts, len(cells.counts))
+        rounding = np.maximum(1.0, np.sqrt(cells.counts / 3.0))  # two standard deviations
+        for whole, unit in ((100, "per cent"), (1000, "per mille")):
+            exact = bool((sums == whole).all())
+            if (np.abs(sums - whole) <= rounding).all() and not (exact and whole == 1000):
+                return [
+                    f"The counts of each value of {listed(names)} sum to {whole:,}, or nearly, as "
+                    f"shares in {unit} do. The report takes them for persons: pass the counts of "
+                    "persons."
+                ]
     return []
 
 
@@ -213,19 +251,33 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
         )
         return cautions
     least = int(counts.min())
-    near = counts[counts < 2 * least]
-    if (
-        least in _THRESHOLDS
-        and len(near) >= _FEWEST_NEAR
-        and int(counts.max()) >= _SPREAD * least
-        and 2 * np.count_nonzero(2 * near < 3 * least) >= len(near)
-    ):
+    near = np.count_nonzero(counts < 2 * least)
+    if least in _THRESHOLDS and _is_cut(categories, counts):
         cautions.append(
-            f"No count is between 1 and {least - 1}, and {len(near)} are between {least} and "
+            f"No count is between 1 and {least - 1}, and {near} are between {least} and "
             f"{2 * least - 1}: small counts seem to be left out. Their persons leak most; pass the "
             "table before suppression."
         )
     return cautions
+
+
+def _is_cut(categories: Mapping[Any, Factor], counts: IntArray) -> bool:
+    """Whether the smallest counts are as many as where smaller ones were left out.
+
+    Cells that were left out are combinations of values without a count: about as many as the counts
+    up to twice the smallest.  Where every combination has a count, or there is one column, the
+    small counts must crowd near the smallest one.  Of 21,000 whole tables of Poisson counts, whose
+    means had gamma laws, none with all columns and 0.1 % of those with one were taken for cut.
+    """
+    least = counts.min()
+    near = counts[counts < 2 * least]
+    halved = np.count_nonzero(2 * near < 3 * least)
+    if len(near) < _FEWEST_NEAR or counts.max() < _SPREAD * least or 2 * halved < len(near):
+        return False
+    sizes = [len(np.unique(factor.codes[factor.codes >= 0])) for factor in categories.values()]
+    if len(sizes) > 1:
+        return 2 * (math.prod(sizes) - len(counts)) >= len(near)
+    return len(near) >= _FEWEST_CROWDED and 3 * halved >= 2 * len(near)
 
 
 def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:
