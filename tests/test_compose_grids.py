@@ -10,7 +10,6 @@ from scipy import integrate, spatial, special, stats
 
 from mialeak import GaussianTradeOff, PiecewiseTradeOff, TradeOff, compose, exact_mean_tradeoff
 from mialeak._numerics.grid_worlds import GridWorlds
-from mialeak._numerics.loss_grids import least_over_exponents
 from mialeak._numerics.losses import ComposedLoss
 from mialeak.guarantees import epsilon_for_leakage, noise_multiplier_for_leakage
 from mialeak.laws import Bernoulli
@@ -499,26 +498,3 @@ def test_areas_and_powers_of_laplace_beside_normal_noise_are_integrals(distance,
     assert curve.auc == pytest.approx(float(w * density @ power), abs=1e-8)
     some = np.searchsorted(-fpr, [-0.9, -0.5, -0.1, -1e-3, -1e-6])
     assert curve.power(fpr[some]) == pytest.approx(power[some], rel=1e-6)
-
-
-@pytest.mark.parametrize("best", [-4.0, -1.0, 0.3, 1.0, 2.5, 4.0, 7.0])
-@pytest.mark.parametrize("last", [np.inf, 30.0, 1.0, 0.02, 1e-3])
-def test_the_best_exponent_is_found_without_trying_all(best, last):
-    """Convex functions divided by the exponent, known up to the exponent `last`."""
-    tried = []
-
-    def bound(rate):
-        tried.append(rate)
-        if rate > last:
-            raise ArithmeticError
-        return (np.exp(best) * rate * rate + 1.0) / rate
-
-    rates = np.geomspace(0.01, 200.0, 18) / 3.0
-    known = [(bound(rate), rate) for rate in rates if rate <= last]
-    tried.clear()
-    least, rate = least_over_exponents(bound, 3.0)
-    if known:
-        assert (least, rate) == pytest.approx(min(known), rel=1e-12)
-    else:
-        assert least == np.inf
-    assert len(tried) == len(set(tried)) < 15
