@@ -362,6 +362,30 @@ def test_classes_and_codes_that_share_nobody_are_taken():
         assert not any(word in each for word in words for each in met), (names, met)
 
 
+def test_a_value_of_nearly_half_the_persons_is_no_total():
+    """Small counts of a common value are half of their sums in many cells by chance."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        law = {"single": 0.35, "married": 0.45, "divorced": 0.12, "widowed": 0.08}
+        people = {
+            "sex": rng.choice(["m", "f"], 2400),
+            "born": rng.integers(1930, 2005, 2400),
+            "marital": rng.choice(list(law), 2400, p=list(law.values())),
+        }
+        cells = pd.DataFrame(people).groupby(list(people)).size().reset_index(name="n")
+        assert not table_leakage(cells, counts="n").cautions
+
+
+def test_towns_in_the_order_of_their_codes_are_no_households():
+    """The code of a town begins with that of its region."""
+    rng = np.random.default_rng(8)
+    region = rng.integers(10, 28, 288)
+    people = pd.DataFrame({"region": region.astype(str), "sex": rng.choice(list("fm"), 288)})
+    people["town"] = [f"{each}{k}" for each, k in zip(region, rng.integers(1, 6, 288), strict=True)]
+    for frame in (people, people.astype({"town": int, "region": int})):
+        assert not table_leakage(frame.sort_values("town")).cautions
+
+
 def test_matrices_that_may_be_covariances_are_taken():
     scaled = (MEASURED - MEASURES[0]) / MEASURED.std(axis=0)
     mean_tradeoff(scaled[0], np.zeros(4), MEASURES[1], 300)

@@ -129,6 +129,7 @@ def _of_households(factors: dict[Any, Factor]) -> list[str]:
         for other in factors.values():
             agree = float(np.square(other.rows_of_level / rows).sum())
             common = bool((other.codes[1:] == other.codes[:-1])[same].all())
+            common = common and not _is_finer(factor, other)
             if common and (rows - groups) * -np.log(agree) > -np.log(LEVEL) and other is not factor:
                 return [
                     f"Rows of one value of column {name!r} stand together, at most {sizes.max()} "
@@ -136,6 +137,17 @@ def _of_households(factors: dict[Any, Factor]) -> list[str]:
                     f"column numbers households or other groups, pass exclude=[{name!r}]."
                 ]
     return []
+
+
+def _is_finer(factor: Factor, other: Factor) -> bool:
+    """Whether each code of a column begins with that of the other column, as 0312 does with 03."""
+    _, first = np.unique(factor.codes, return_index=True)
+    return not other.n_missing and all(
+        str(factor.value(int(factor.codes[row]))).startswith(
+            str(other.value(int(other.codes[row])))
+        )
+        for row in first.tolist()
+    )
 
 
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:

@@ -106,7 +106,9 @@ def _total(
     slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
     off = np.abs(2 * counts - sums[group])
     half, beside = off <= slack, in_group[group] > 1
-    chance = np.where(off == 0, 1, 2 * slack + 1) / counts
+    # A sum that some cells miss is one with noise in the others too.
+    is_missed = np.bincount(levels[beside & (off != 0)], minlength=size) > 0
+    chance = np.where(is_missed[levels], 2 * slack + 1, 1) / counts
     telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
     telling[~new] = 0.0
     odds = np.bincount(levels, telling, minlength=size)
