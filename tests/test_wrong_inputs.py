@@ -352,8 +352,15 @@ def test_classes_and_codes_that_share_nobody_are_taken():
         ["2019-2020", "2020-2021", "2021-2022"],
         [f"{letter}{k}" for letter in "AB" for k in range(1, 21)],
         ["A", "B", "AB", "O"],
+        ["Not at all", "All of the time", "Some of the time"],
     ]
-    words = ("overlap", "holds others", "seems to be a part", "parts of one another")
+    words = (
+        "has the words of",
+        "overlap",
+        "holds others",
+        "seems to be a part",
+        "parts of one another",
+    )
     for names, _ in product(labels, range(5)):
         keys = pd.MultiIndex.from_product([names, list("NSEW")], names=["x", "town"])
         counts = rng.poisson(rng.gamma(2.0, 90.0, len(keys))) + 1

@@ -308,6 +308,23 @@ LAYOUTS += [
             ("a Cyrillic letter", "S\u043euth"),
         )
     ),
+    *(
+        Shell(
+            f"a value {word!r} beside some of its parts",
+            "table t.csv --counts n --max-leakage 1",
+            [f"The value {word!r} of column 'x' has the words of a {what}"],
+            {"t.csv": csv(["x", "town", "n"], [x for x in (word, "p", "q") for _ in "NSEW"],
+                          [*"NSEW"] * 3, [*size, 31, 42, 53, 61, 75, 83, 91, 87])},
+            cautioned=True,
+        )
+        for word, what, size in (
+            ("Total population", "total", [610, 740, 811, 702]),
+            ("All causes", "total", [610, 740, 811, 702]),
+            ("EU27_2020", "total", [610, 740, 811, 702]),
+            ("Alder i alt", "total", [610, 740, 811, 702]),
+            ("of which long-term", "part", [6, 7, 11, 9]),
+        )
+    ),
     Shell(
         "visits of persons whose number is left out",
         "table t.csv --exclude LopNr --max-leakage 1",

@@ -52,6 +52,15 @@ _FEWEST_CLASSES = 3
 #: Levels of a column up to which its classes are compared.
 _MOST_LEVELS = 400
 
+#: What begins the name of a part of another value, and the names of totals with further words.
+_PART = re.compile(
+    r"(?:-+ ?)?(?:of which|thereof|davon|darunter|dont|heraf|herav|därav|di cui)\b.+"
+)
+_TOTAL = re.compile(
+    r"tot\.?|(?:total|totale|totaal|totalt|insgesamt|gesamt|all(?! of| day| the))\b.+"
+    r"|.+ (?:total|totale|totaal|totalt|insgesamt|gesamt|i alt)|(?:eu|ea)\d\d(?:_\d{4})?"
+)
+
 #: A code, such as AT11 or C10.1; the fewest codes that are parts of others, and these others.
 _CODE = re.compile(r"[A-Za-z]*[0-9A-Za-z.]*")
 _FEWEST_PARTS, _FEWEST_WHOLES = 5, 2
@@ -71,14 +80,40 @@ def cautions_of_classes(categories: Mapping[Any, Factor], counts: IntArray) -> l
         words = {code: str(factor.value(code)).strip() for code in shown}
         levels, size = codes[name]
         persons = summed(levels, counts, size)
-        met = []
+        others = [pair for key, pair in codes.items() if key != name]
+        met = _of_words(name, words, levels, others, counts)
         if not any(map(_falls, words.values())):
-            met = _of_holding(name, words) or _of_overlaps(name, words, persons)
+            met = met or _of_holding(name, words) or _of_overlaps(name, words, persons)
         if not met:
-            others = [pair for key, pair in codes.items() if key != name]
             met = _of_prefixes(name, words, levels, others, counts)
         cautions += met
     return cautions
+
+
+def _of_words(
+    name: Any,
+    words: Mapping[int, str],
+    levels: npt.NDArray[Any],
+    others: list[tuple[npt.NDArray[Any], int]],
+    counts: IntArray,
+) -> list[str]:
+    """A sentence for a part by its words, or a whole by its words that is nowhere below another."""
+    group = count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
+    most = np.zeros(int(group.max()) + 1, np.int64)
+    np.maximum.at(most, group, counts)
+    for code, word in words.items():
+        if _PART.match(word.lower()):
+            return [
+                f"The value {word!r} of column {name!r} has the words of a part of another: its "
+                "persons are counted twice. Leave out its rows."
+            ]
+        at = levels == code
+        if _TOTAL.fullmatch(word.lower()) and (counts[at] == most[group[at]]).all():
+            return [
+                f"The value {word!r} of column {name!r} has the words of a total, and no value has "
+                f"more persons. If it is one, pass total=[{f'{name}={word}'!r}]."
+            ]
+    return []
 
 
 def _of_holding(name: Any, words: Mapping[int, str]) -> list[str]:
