@@ -4,7 +4,7 @@ Prints the time an element of every row of ``decade_rows.py`` with each instruct
 user would run instead, and of the least that such arguments allow.  Every build and instruction set
 has a process of its own; they take turns, and the best of all rounds counts.  Calls below a
 millisecond are timed by the clock, many times; longer ones by the CPU time of the process, which
-other programs change little.
+other programs change little.  All have the same thresholds of glibc's allocator.
 
     --against REVISION  times that revision as well, built in a worktree that is removed afterwards
                         (or a folder, built in place), and prints the rows that fell by 10 %
@@ -45,6 +45,11 @@ ROOT = Path(__file__).parents[1]
 SHORT = 0.001
 #: Seconds that the segments of a row take together, and that the turns of a row may take.
 LEAST, PATIENCE = 0.03, 5.0
+#: A call above this many seconds is made once a turn; the first of others touches new pages.
+LONG = 1.0
+#: The thresholds of glibc's allocator that hold after a large array was freed: if the rows before
+#: decided, a build that takes less memory would ask the kernel for pages anew in each call.
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -53,7 +58,7 @@ def seconds(call: Callable[[], object]) -> float:
     call()
     if clock() - start > SHORT:
         first, cpu = time.process_time() - cpu, time.process_time()
-        if first > LEAST:
+        if first > LONG:
             return first
         call()
         return min(first, time.process_time() - cpu)
@@ -97,7 +102,7 @@ def serve(kind: str) -> None:
 def start(folder: Path, isa: str, kind: str) -> subprocess.Popen[str]:
     """A process that serves."""
     paths = [str(folder), str(ROOT / "tests")]
-    more = {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
+    more = {"PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1", **ALLOCATOR}
     if isa:
         more["MIALEAK_ISA"] = isa
     return subprocess.Popen(

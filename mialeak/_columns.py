@@ -55,7 +55,6 @@ _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 #: Column names listed in an error when none is like the one asked for.
 _SHOWN = 8
 
-
 _TO_STRINGS = "Convert it to strings first"
 
 
@@ -77,7 +76,7 @@ class Factor:
     levels: Sequence[Any] | npt.NDArray[Any]
     stripped: int = 0
 
-    @property
+    @cached_property
     def n_missing(self) -> int:
         """Number of rows without a value."""
         return len(self.codes) - int(self.rows_of_level.sum())
@@ -85,10 +84,11 @@ class Factor:
     @cached_property
     def rows_of_level(self) -> npt.NDArray[np.intp]:
         """Number of rows with each level: counted once, for all that ask which levels occur."""
-        codes = self.codes
-        if codes.size and codes.min() < 0:
-            codes = codes[codes >= 0]
-        return np.bincount(codes, minlength=len(self.levels))
+        codes, size = self.codes, len(self.levels)
+        try:
+            return np.bincount(codes, minlength=size)
+        except ValueError:  # a code is -1, which bincount looks for in any case
+            return np.bincount(codes[codes >= 0], minlength=size)
 
     def value(self, code: int) -> Any:
         """The value of `code` as a plain Python object; None for -1."""
@@ -185,8 +185,10 @@ def _from_integers(array: npt.NDArray[Any]) -> Factor:
         return Factor(np.empty(0, np.int64), ())
     low, high = int(array.min()), int(array.max())
     if high - low < max(_SPAN_FLOOR, _SPAN_PER_ROW * array.size):
+        if array.dtype == np.int64:
+            return Factor(array - low, range(low, high + 1))
         # The difference fits, whatever the dtype: computed modulo 2**64 it is the true one.
-        codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).astype(np.int64)
+        codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).view(np.int64)
         return Factor(codes, range(low, high + 1))
     return _from_sortable(array, None)
 
@@ -331,8 +333,7 @@ def without_markers(factor: Factor, markers: Sequence[str]) -> Factor:
     kept = np.flatnonzero(~absent)
     place = np.full(len(absent) + 1, -1, np.int64)  # the last one for code -1
     place[kept] = np.arange(kept.size)
-    taken = hasattr(levels, "take")
-    levels = levels.take(kept) if taken else [levels[k] for k in kept.tolist()]
+    levels = levels.take(kept) if hasattr(levels, "take") else [levels[k] for k in kept.tolist()]
     return Factor(place[factor.codes], levels, factor.stripped)
 
 
@@ -374,10 +375,9 @@ def each_factor(
     markers = as_markers(missing)
     rows = None
     for name in chosen:
-        if isinstance(frame, Mapping):
-            factor = factor_from_values(column(name), name)
-        else:
-            factor = _factor_of_native(column(name), name)
+        values = column(name)
+        plain = isinstance(frame, Mapping) or isinstance(values, np.ndarray)
+        factor = (factor_from_values if plain else _factor_of_native)(values, name)
         if rows is None:
             rows = len(factor.codes)
             if not rows:
@@ -400,7 +400,11 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
         ) from error
     try:
         table = nw.from_native(frame, eager_only=True)
-        return list(table.columns), table.get_column
+        names, column, plain = list(table.columns), table.get_column, set()
+        if nw.dependencies.is_pandas_dataframe(frame):  # numbers are the same without Arrow
+            kinds = zip(names, frame.dtypes, strict=True)
+            plain = {k for k, kind in kinds if isinstance(kind, np.dtype) and kind.kind in "iuf"}
+        return names, lambda name: frame[name].to_numpy() if name in plain else column(name)
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
         invalid(argument, rule, remedy=_as_table(frame), error=TypeError)
@@ -443,10 +447,8 @@ def choose_columns(
 ) -> list[Any]:
     """The columns that `columns` asks for among `names`: all for None, one for a string.
 
-    It may be a function of the names.
-
-    Without `columns`, those that `exclude` names are left out.  `argument` and `table` are what the
-    caller of the library calls `columns` and the table.
+    It may be a function of the names.  Without `columns`, those that `exclude` names are left out.
+    `argument` and `table` are what the caller of the library calls `columns` and the table.
 
     Raises
     ------

@@ -68,6 +68,8 @@ _OF_PROGRAMS = (
     *(9.969209968386869e36, 1e20, 1e30, -1e30, 1e31, -1e31),
     *(sign * float(np.finfo(kind).max) for kind in ("f4", "f8") for sign in (-1.0, 1.0)),
 )
+#: Numbers nearer to 0 than these are none of them.
+_LEAST_OF_PROGRAMS = min(map(abs, _OF_PROGRAMS))
 #: All of them.
 MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE), *sorted(_OF_PROGRAMS))
 #: Numbers that mark a missing value nearer to the others, if they are the largest or the smallest
@@ -320,7 +322,9 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     numbers = np.unique(values[np.isfinite(values)])
     if numbers.size < 3:
         return []
-    of_programs = np.isin(numbers, _OF_PROGRAMS)
+    of_programs = np.zeros(numbers.size, np.bool_)
+    if max(-numbers[0], numbers[-1]) >= _LEAST_OF_PROGRAMS:
+        of_programs = np.isin(numbers, _OF_PROGRAMS)
     if of_programs.any() and not of_programs.all():
         largest = max(np.abs(numbers[~of_programs]).max(), 1.0)
         written = numbers[of_programs & (np.abs(numbers) > _FAR * largest)]
@@ -336,7 +340,7 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     marking = list(numbers[:low]) if numbers[low] >= 0.0 else []
     if numbers[high:].size and numbers[high] > _FACTOR * max(numbers[high - 1], 1.0):
         marking += list(numbers[high:])
-    elif not marking:
+    elif not marking and (numbers[0] in _REPEATED or numbers[-1] in _REPEATED):
         marking = _repeated(values, shown)
     return [int(np.flatnonzero(values == number)[0]) for number in marking]
 

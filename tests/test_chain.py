@@ -264,6 +264,34 @@ class TestFit:
         assert alternating.correlation[1] == pytest.approx(1.0)
         assert alternating.chain_correlation[1] < 0.05
 
+    @pytest.mark.parametrize("ploidy", [1, 2])
+    def test_the_exact_curve_warns_of_few_haplotypes(self, ploidy):
+        law = Chain.from_correlation(np.full(30, 0.3), 0.8, ploidy=ploidy)
+        target = law.draw(1, rng=1)[0]
+        enough = Chain.fit(law.draw(200 // ploidy, rng=2), ploidy=ploidy)
+        assert enough.fitted.warnings == ()
+        exact_mean_tradeoff(target, enough, n=50)
+        few = Chain.fit(law.draw(198 // ploidy, rng=2), ploidy=ploidy)
+        with pytest.warns(UserWarning, match="was fitted to 198 haplotypes"):
+            exact_mean_tradeoff(target, [few], n=50)
+
+    def test_the_exact_curve_warns_of_columns_that_are_no_chain(self):
+        """Of a chain out of order; in order it is one, and nothing is said."""
+        law = Chain.from_correlation(np.full(30, 0.3), 0.9)
+        rows, order = law.draw(1000, rng=3), np.random.default_rng(0).permutation(30)
+        assert Chain.fit(rows).fitted.warnings == ()
+        with pytest.warns(UserWarning, match="Sort the columns by their positions"):
+            exact_mean_tradeoff(rows[0][order], Chain.fit(rows[:, order]), n=50)
+
+    def test_fits_of_chains_have_no_warning(self):
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            columns, ploidy = int(rng.integers(4, 60)), 1 + seed % 2
+            zero = rng.uniform(0.05, 0.5, columns - 1)
+            law = Chain(0.3, zero, zero + rng.uniform(0.0, 0.45, columns - 1), ploidy)
+            rows = law.draw(200 + 40 * seed, rng=rng)
+            assert Chain.fit(rows, ploidy=ploidy).fitted.warnings == (), seed
+
     def test_constant_columns_are_named_and_stay_possible(self):
         rows = np.array([[0, 1, 0], [0, 1, 1], [0, 1, 1]], float)
         law = Chain.fit(rows)

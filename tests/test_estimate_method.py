@@ -189,6 +189,6 @@ def test_bias_of_the_baseline_in_heavy_cells_is_within_what_the_interval_allows(
 def test_means_of_scores_are_the_same_in_blocks_and_at_once():
     law = complete(draw(zipf(1.1, 500), 400, seed=8))
     scores = _Scores(law, 4000, 1.0)
-    np.testing.assert_allclose(scores.mean(law.nodes), scores.fitted_mean, rtol=0, atol=1e-12)
-    assert scores.grid[0] == 0
-    assert scores.grid[-1] * 400 == LARGEST_NODE
+    np.testing.assert_allclose(scores.all.mean(law.nodes), scores.fitted_mean, rtol=0, atol=1e-12)
+    assert scores.all.grid[0] == 0
+    assert scores.all.grid[-1] * 400 == LARGEST_NODE

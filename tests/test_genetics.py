@@ -122,13 +122,18 @@ def test_sites_of_another_kind_are_omitted_and_counted(tmp_path):
     assert table["rs1"].tolist() == [0, 1, 2, 1]
     np.testing.assert_array_equal(table["1:20:A:G"], [0, np.nan, 2, 1])
     np.testing.assert_array_equal(table["2:95:C:G"], [np.nan, 2, 1, 0])
-    omitted, missing, constant = table.notes
+    (omitted,), (missing, constant) = table.cautions, table.notes
     assert "4 used, 6 omitted (1 multi-allelic, 1 without genotypes (GT), 1 not diploid" in omitted
     assert "2 on X, Y or the mitochondrion, 1 without an alternate allele" in omitted
     assert "Missing genotypes: 2 in 2 of 4 sites, of 4 people each; most in 1:20:A:G 1" in missing
     assert constant == "Monomorphic sites: 1, which leak nothing beside the others."
+    assert "leaks more (bcftools norm -m -any writes a multi-allelic site as one for" in omitted
     report = mean_leakage(path, na="drop", exclude=["1:20:A:G"])
     assert report.warnings[: len(table.notes)] == list(table.notes)
+    assert omitted in report.cautions
+    chosen = read_table(path, columns=["rs1", "rs9"])
+    assert not chosen.cautions
+    assert omitted in chosen.notes
     with pytest.raises(ValueError, match="missing"):
         mean_leakage(path)
 
@@ -149,9 +154,13 @@ def test_alleles_that_stand_for_none_are_none(tmp_path):
     assert list(table) == ["sample", "rs1", "rs3"]
     assert table["rs1"].tolist() == [0, 1, 2, 1]
     assert (table.sites["rs1"].counted, table.sites["rs3"].counted) == ("G", "T")
-    (omitted, _) = table.notes
+    (omitted,) = table.cautions
     assert "2 used, 4 omitted (1 without an alternate allele, 1 with genotypes of an al" in omitted
     assert "1 of a deletion (*) alone, 1 on X, Y or the mitochondrion" in omitted
+    alone = [GVCF[0], *[(*GVCF[1][:1], 20 + k, ".", *GVCF[1][3:]) for k in range(9)]]
+    blocks = read_table(write_vcf(tmp_path / "blocks.vcf", "abcd", alone))
+    assert not blocks.cautions
+    assert "1 used, 9 omitted (9 without an alternate allele)" in blocks.notes[0]
     path = write_vcf(tmp_path / "same.vcf", "abcd", GVCF[1:4])
     with pytest.raises(ValueError, match=r"at which its people differ.*1 without an alternate"):
         mean_leakage(path)
@@ -161,6 +170,32 @@ def test_dosages_beside_genotypes_are_named_as_unused(tmp_path):
     lines = [(*LINES[0][:5], "GT:DS", [f"{call}:0.4" for call in LINES[0][-1]])]
     (note,) = read_table(write_vcf(tmp_path / "d.vcf", "abcd", lines)).notes
     assert note.startswith("Dosages (DS) of 1 sites are not used: counts are those of the genotyp")
+
+
+def test_omitted_sites_are_a_caution_above_a_tenth_of_those_that_vary(tmp_path):
+    """One and two multi-allelic sites beside ten that vary and ten that do not."""
+    varied = [("1", 10 + k, ".", "A", "G", *LINES[0][5:]) for k in range(10)]
+    equal = [("1", 40 + k, ".", "A", "G", "GT", ["0/1"] * 4) for k in range(10)]
+    others = [("1", 70 + k, ".", "A", "G,T", *LINES[2][5:]) for k in range(2)]
+    for count, is_large in ((1, False), (2, True)):
+        table = read_table(
+            write_vcf(tmp_path / f"{count}.vcf", "abcd", varied + equal + others[:count])
+        )
+        assert len(table.cautions) == is_large
+        assert any("20 used" in note for note in table.notes) == (not is_large)
+
+
+def test_a_lone_dot_is_a_missing_genotype(tmp_path):
+    """As ``./.``; a lone allele is that of one chromosome, and its site is omitted."""
+    lines = [
+        ("1", 10, "rs1", "A", "G", "GT", [".", "0/1", "1/1", "0/0"]),
+        ("1", 20, "rs2", "A", "G", "GT", [".", "1", "1/1", "0/0"]),
+        ("CM000685.2", 30, "rs3", "A", "G", "GT", ["0/1", "1/1", "1/1", "0/0"]),
+    ]
+    table = read_table(write_vcf(tmp_path / "dot.vcf", "abcd", lines))
+    np.testing.assert_array_equal(table["rs1"], [np.nan, 1, 2, 0])
+    assert list(table) == ["sample", "rs1"]
+    assert "1 not diploid in all people, 1 on X, Y or the mitochondrion" in table.cautions[0]
 
 
 def test_sites_that_did_not_pass_filters_are_counted_and_named(tmp_path):
@@ -175,7 +210,8 @@ def test_sites_that_did_not_pass_filters_are_counted_and_named(tmp_path):
         other.write_text("\n".join([header, "\t".join(fields), ""]))
         table = read_table(other)
         assert len(table) == 2
-        assert any("filters of the file (FILTER): 1 of 1" in note for note in table.notes) == noted
+        words = "filters of the file (FILTER): 1 of 1"
+        assert any(words in caution for caution in table.cautions) == noted
 
 
 def test_missing_genotypes_of_plink_are_missing(tmp_path):
@@ -186,7 +222,19 @@ def test_missing_genotypes_of_plink_are_missing(tmp_path):
     table = read_table(tmp_path / "x.bed")
     assert list(table) == ["sample", "a", "3:3:C:A"]
     np.testing.assert_array_equal(table["3:3:C:A"], counts[:, 2])
-    assert "1 omitted (1 on X, Y or the mitochondrion)" in table.notes[0]
+    assert "1 omitted (1 on X, Y or the mitochondrion)" in table.cautions[0]
+
+
+def test_people_whose_parents_are_in_the_file_are_counted(tmp_path):
+    counts = np.array([[0, 1], [2, 1], [1, 2], [1, 0]])
+    people = {"iid": list("abcd"), "father": list("00ax"), "mother": list("00b0")}
+    bed_reader.to_bed(tmp_path / "f.bed", counts, properties=people)
+    (note,) = read_table(tmp_path / "f.bed").notes
+    assert note.startswith("The file names a parent of 1 of its people among the others")
+    lines = ["FID IID PAT MAT SEX PHENOTYPE x_A y_C"]
+    lines += ["f a 0 0 0 -9 0 1", "f b 0 0 0 -9 2 1", "f c a b 0 -9 1 2"]
+    (tmp_path / "f.raw").write_text("\n".join(lines) + "\n")
+    assert note in read_table(tmp_path / "f.raw").notes
 
 
 def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):

@@ -352,6 +352,48 @@ def test_groups_of_any_table_are_those_of_the_shell(tmp_path):
     assert "for each of 2 groups of g leaks" in " ".join(str(report).split())
 
 
+def test_a_group_that_is_named_as_a_missing_value_is_named():
+    """PLINK's -9 for no phenotype; the groups 1 and 2 alone have no caution."""
+    status = np.array([1, 2, -9])[np.arange(60) % 3]
+    table = {f"s{k}": COUNTS[IN[:60], k] for k in range(SNPS)}
+    report = mean_leakage(table | {"status": status}, by="status")
+    assert report.cautions[0].startswith("-9 is taken for the name of a group of status, of 20 ro")
+    assert str(report).startswith("Caution: -9 is taken")
+    known = mean_leakage(table | {"status": abs(status)}, by="status")
+    assert not any("taken for the name" in caution for caution in known.cautions)
+
+
+def test_alleles_in_small_letters_are_the_same(tmp_path):
+    """A reference has its repeats in small letters."""
+    table = write_raw(tmp_path / "table.raw", IN, other=True)
+    panel = write_afreq(tmp_path / "p.afreq", OUT)
+    truth = mean_leakage(table, panel=panel)
+    head, *lines = panel.read_text().splitlines()
+    small = [line.split("\t") for line in lines]
+    small = ["\t".join([*x[:2], x[2].lower(), x[3].lower(), *x[4:]]) for x in small]
+    panel.write_text("\n".join([head, *small]) + "\n")
+    np.testing.assert_array_equal(mean_leakage(table, panel=panel).scores, truth.scores)
+    swapped = write_afreq(tmp_path / "s.afreq", OUT, swap=[3])
+    swapped.write_text(
+        "\n".join(
+            x.lower() if k == 4 else x for k, x in enumerate(swapped.read_text().splitlines())
+        )
+        + "\n"
+    )
+    with pytest.raises(ValueError, match="1 with swapped alleles"):
+        mean_leakage(table, panel=swapped)
+
+
+def test_columns_left_out_beside_a_panel_are_a_caution_above_a_tenth(tmp_path):
+    table = write_raw(tmp_path / "table.raw", IN, other=True)
+    for count, is_large in ((3, False), (4, True)):
+        panel = write_afreq(tmp_path / "p.afreq", OUT, leave_out=range(count))
+        report = mean_leakage(table, panel=panel, unmatched="omit")
+        words = f"{SNPS - count} used, {count} left out ({count} absent"
+        assert any(words in x for x in report.cautions) == is_large
+        assert any(words in x for x in report.warnings) == (not is_large)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -20,10 +20,12 @@ from mialeak._arrays import listed
 from mialeak._columns import choose_columns
 from mialeak._files.opening import TableFile
 from mialeak._files.plink_text import (
+    CHILDREN,
     HETEROZYGOUS,
     SEX_CHROMOSOME,
     Counts,
     Site,
+    children,
     is_autosomal,
     raw_sites,
 )
@@ -42,8 +44,15 @@ _UNSEEN, _DELETED = {"<NON_REF>", "<*>"}, "*"
 #: Counted beside the sites that are omitted: those of which a file has dosages too, and those that
 #: did not pass its filters.
 _DOSAGES, _FILTERED = "dosages", "filtered"
-#: So many sites are named in a note.
-_NAMED = 3
+#: Kinds of omitted sites that show nothing of a person: they have one allele in the file.
+_UNALTERED, _OF_DELETION = "without an alternate allele", "of a deletion (*) alone"
+#: How sites of the other kinds can be used, or that they are not to be published.
+_REMEDIES = {
+    "multi-allelic": "bcftools norm -m -any writes a multi-allelic site as one for each allele",
+    "without genotypes (GT)": "of dosages, write the most probable genotypes as GT",
+}
+#: Share of the sites from which on those omitted or filtered are a caution; sites named in a note.
+_LARGE, _NAMED = 0.1, 3
 
 #: What a report states of a file without chromosomes.
 _UNPLACED = (
@@ -59,6 +68,8 @@ class GenotypeTable(dict[str, Any]):
     ----------
     notes : tuple of str
         Sentences for a report.
+    cautions : tuple of str
+        Those that come before its answer: a large share of the sites is omitted or filtered.
     sites : mapping of str to Site
         Of each column of genotypes.
     people : sequence of str
@@ -66,6 +77,7 @@ class GenotypeTable(dict[str, Any]):
     """
 
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     sites: Mapping[str, Site] = MappingProxyType({})
     people: Sequence[str] = ()
 
@@ -115,53 +127,71 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
         why = "; ".join(kinds) or "it has no site"
         raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
     if constant == len(table) - 1 and len(people) > 2:
-        beside = {_DOSAGES, _FILTERED}
+        beside = {_DOSAGES, _FILTERED, CHILDREN}
         others = {kind: count for kind, count in omitted.items() if kind not in beside and count}
         kinds = (f"; omitted are {count:,} {kind}" for kind, count in others.items())
         raise ValueError(
             f"{file} must hold a site at which its people differ; they have the same genotype at "
             f"all of {constant:,} usable sites{''.join(kinds)}"
         )
-    notes = tuple(_notes(len(table) - 1, len(people), omitted, missing, constant))
+    cautions: list[str] = []
+    notes: list[str] = []
+    for note, is_large in _notes(len(table) - 1, len(people), omitted, missing, constant):
+        (cautions if is_large and columns is None else notes).append(note)
     chosen = GenotypeTable((name, table[name]) for name in choose_columns(list(table), columns))
-    chosen.notes = (*notes, _UNPLACED) if file.format == "raw" else notes
+    chosen.notes = (*notes, _UNPLACED) if file.format == "raw" else tuple(notes)
+    chosen.cautions = tuple(cautions)
     chosen.sites, chosen.people = sites, people
     return chosen
 
 
 def _notes(
     sites: int, people: int, omitted: Counter[str], missing: dict[str, int], constant: int
-) -> Iterator[str]:
-    """What a report states about the file."""
+) -> Iterator[tuple[str, bool]]:
+    """What a report states about the file, and whether it concerns a large share of the sites."""
     if twice := omitted.pop(HETEROZYGOUS, 0):
-        yield f"Columns of {HETEROZYGOUS} (_HET), not published: {twice:,}; counts determine them."
+        note = f"Columns of {HETEROZYGOUS} (_HET), not published: {twice:,}; counts determine them."
+        yield note, False
+    if of_parents := omitted.pop(CHILDREN, 0):
+        note = (
+            f"The file names a parent of {of_parents:,} of its people among the others. Each row "
+            "is judged as if the others were unrelated."
+        )
+        yield note, False
     if dosages := omitted.pop(_DOSAGES, 0):
-        yield (
+        note = (
             f"Dosages (DS) of {dosages:,} sites are not used: counts are those of the genotypes "
             "(GT), and so must be the published frequencies."
         )
+        yield note, False
     if filtered := omitted.pop(_FILTERED, 0):
-        yield (
+        note = (
             f"Sites that did not pass the filters of the file (FILTER): {filtered:,} of {sites:,}, "
             "used as the others. If they are not published, the release leaks less: leave them out "
             "by bcftools view -f PASS,."
         )
+        yield note, filtered > _LARGE * sites
     if omitted:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in omitted.items())
         total = sum(omitted.values())
-        yield (
+        varied = total - omitted[_UNALTERED] - omitted[_OF_DELETION]
+        is_large = varied > _LARGE * (sites - constant + varied)
+        cure = "".join(f" ({_REMEDIES[kind]})" for kind in omitted if kind in _REMEDIES)
+        note = (
             f"Sites of the file: {sites:,} used, {total:,} omitted ({kinds}). If the omitted ones "
-            "are published too, the release leaks more."
+            "are published too, the release leaks more"
         )
+        yield f"{note}{cure if is_large else ''}.", is_large
     if missing:
         most = sorted(missing, key=lambda name: -missing[name])[:_NAMED]
         named = ", ".join(f"{name} {missing[name]:,}" for name in most)
-        yield (
+        note = (
             f"Missing genotypes: {sum(missing.values()):,} in {len(missing):,} of {sites:,} sites, "
             f"of {people:,} people each; most in {named}."
         )
+        yield note, False
     if constant:
-        yield f"Monomorphic sites: {constant:,}, which leak nothing beside the others."
+        yield f"Monomorphic sites: {constant:,}, which leak nothing beside the others.", False
 
 
 def _vcf_sites(
@@ -196,12 +226,15 @@ def _vcf_sites(
             if not is_autosomal(site.CHROM):
                 kind = SEX_CHROMOSOME
             elif len(alleles) != 1:
-                kind = "multi-allelic" if alleles else "without an alternate allele"
+                kind = "multi-allelic" if alleles else _UNALTERED
             elif alleles[0] == _DELETED:
-                kind = "of a deletion (*) alone"
+                kind = _OF_DELETION
             elif "GT" not in site.FORMAT:
                 kind = "without genotypes (GT)"
             calls = None if kind else site.genotype.array()  # two alleles, and whether phased
+            if calls is not None and calls.shape[1] == 3:
+                # A lone "." stands for a missing genotype, as "./." does.
+                calls[(calls[:, 0] == _NO_ALLELE) & (calls[:, 1] < _NO_ALLELE), 1] = _NO_ALLELE
             least = 0 if calls is None else calls.min()
             if calls is not None and (calls.shape[1] != 3 or least < _NO_ALLELE):
                 kind = "not diploid in all people"
@@ -306,6 +339,7 @@ def _bed_sites(
         reader = open_bed(file.path)
         size = 3 + -(-reader.iid_count // 4) * reader.sid_count
         families, people = reader.fid.tolist(), reader.iid.tolist()
+        omitted[CHILDREN] = children(people, reader.father.tolist(), reader.mother.tolist())
     except ValueError as error:
         file.damaged("PLINK", error)
     if file.path.stat().st_size != size:

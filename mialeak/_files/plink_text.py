@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -18,25 +18,29 @@ from mialeak._arrays import FloatArray
 from mialeak._files.opening import TableFile
 
 __all__ = [
+    "CHILDREN",
     "HETEROZYGOUS",
     "SEX_CHROMOSOME",
     "Counts",
     "Frequencies",
     "Site",
+    "children",
     "is_autosomal",
     "raw_sites",
 ]
 
 #: Why a site of a chromosome of which a person has one copy or two is omitted.
 SEX_CHROMOSOME = "on X, Y or the mitochondrion"
-#: Such chromosomes, by name or by PLINK's number.
+#: Such chromosomes, by name, by PLINK's number or by that of RefSeq or GenBank.
 _SEX = re.compile(
-    r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*)"
+    r"(chr)?(X|Y|XY|M|MT|PAR[12]|23|24|25|26|NC_00002[34].*|NC_012920.*|CM00068[56].*|J01415.*)"
     r"(_.*)?",
     re.IGNORECASE,
 )
 #: Why a column of a .raw file is omitted, and how PLINK ends its name.
 HETEROZYGOUS, _HET = "heterozygous genotypes", "_HET"
+#: Counted beside the sites that are omitted: people with a parent in the file.
+CHILDREN = "people with a parent among the others"
 #: What a .raw file has before its counts.
 _ABOUT = ["FID", "IID", "PAT", "MAT", "SEX", "PHENOTYPE"]
 #: The name of a column of counts: the site, the counted allele, perhaps the other one.
@@ -79,6 +83,12 @@ class Site(NamedTuple):
         return bool(self.chromosome) and self.position > 0
 
 
+def children(people: Sequence[str], *parents: Sequence[str]) -> int:
+    """How many people have a parent in the file, by the names of their fathers and mothers."""
+    known = set(people) - {"0"}
+    return sum(not known.isdisjoint(each) for each in zip(*parents, strict=True))
+
+
 def is_autosomal(chromosome: str) -> bool:
     """Whether a person has two copies of the chromosome, by its name."""
     return _SEX.fullmatch(str(chromosome)) is None
@@ -109,16 +119,21 @@ def raw_sites(
         omitted[HETEROZYGOUS] = len(paired)
         kept = np.array([k for k in range(len(columns)) if k not in paired], np.intp)
         sites = [_raw_site(file, columns[k]) for k in kept]
-        families, people, rows = [], [], []
-        for line, (family, name, genotypes) in enumerate(_raw_rows(file, opened), 2):
+        families, people, fathers, mothers, rows = [], [], [], [], []
+        for line, (family, name, father, mother, genotypes) in enumerate(
+            _raw_rows(file, opened), 2
+        ):
             counts = _raw_counts(file, genotypes, columns, line)
             if paired:
                 _require_heterozygous(file, counts, sorted(paired), columns, line)
             families.append(family)
             people.append(name)
+            fathers.append(father)
+            mothers.append(mother)
             rows.append(counts[kept] if paired else counts)
     if not rows:
         file.damaged("PLINK .raw", "it has no person")
+    omitted[CHILDREN] = children(people, fathers, mothers)
     if len(set(people)) < len(people):
         people = [f"{family}:{name}" for family, name in zip(families, people, strict=True)]
     return people, zip(sites, np.stack(rows, axis=1), strict=True)
@@ -138,15 +153,16 @@ def _raw_site(file: TableFile, column: str) -> Site:
     return Site(column, "", 0, parts["counted"], parts["other"] or "")
 
 
-def _raw_rows(file: TableFile, opened: BinaryIO) -> Iterator[tuple[str, str, bytes]]:
-    """Family, name and genotypes of each person."""
+def _raw_rows(file: TableFile, opened: BinaryIO) -> Iterator[tuple[str, str, str, str, bytes]]:
+    """Family, name, father, mother and genotypes of each person."""
     for number, line in enumerate(opened, 2):
         parts = line.split(None, 6)
         if not parts:
             continue
         if len(parts) < 7:
             file.damaged("PLINK .raw", f"line {number} has no genotypes")
-        yield parts[0].decode(errors="replace"), parts[1].decode(errors="replace"), parts[6]
+        family, name, father, mother = (word.decode(errors="replace") for word in parts[:4])
+        yield family, name, father, mother, parts[6]
 
 
 def _raw_counts(file: TableFile, genotypes: bytes, columns: list[str], line: int) -> Counts:

@@ -239,11 +239,14 @@ cdef bint _are_of_counts(
         i = column(k, count, SAMPLE)
         x = m[i]
         w = v[i]
-        if not (w > 0.0 and w - w == 0.0 and x == x and z[i] == z[i]) or z[i] == 0.5:
+        if not (w > 0.0 and w - w == 0.0 and x == x):
             return False
-        least = min(least, x)
-        largest = max(largest, x)
-        odd = odd or ((z[i] < 0.0 or z[i] > 2.0) and z[i] != floor(z[i]))
+        if not bits:  # which hold what is asked for here
+            if z[i] != z[i] or z[i] == 0.5:
+                return False
+            least = min(least, x)
+            largest = max(largest, x)
+            odd = odd or ((z[i] < 0.0 or z[i] > 2.0) and z[i] != floor(z[i]))
         halved = halved and fabs(w - 0.25 * x * (2.0 - x)) <= SAME * fabs(0.25 * x * (2.0 - x))
         single = single and fabs(w - x * (1.0 - x)) <= SAME * fabs(x * (1.0 - x))
         doubled = doubled and fabs(w - 2.0 * x * (1.0 - x)) <= SAME * fabs(2.0 * x * (1.0 - x))

@@ -246,8 +246,12 @@ def _check_fixed(
 
 def as_form(cov: Any, columns: int, name: str) -> FloatArray | Estimator:
     """A covariance as variances (columns,), a matrix (columns, columns), or an estimator."""
-    if hasattr(cov, "mahalanobis") and (
-        hasattr(type(cov), "whitening_") or hasattr(cov, "covariance_")
+    # An array has no such names, and to look for one takes as long as for its numbers.
+    plain = type(cov) is np.ndarray
+    if (
+        not plain
+        and hasattr(cov, "mahalanobis")
+        and (hasattr(type(cov), "whitening_") or hasattr(cov, "covariance_"))
     ):
         known = getattr(cov, "n_features_in_", columns)
         if known != columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, get_args, overload
 
@@ -158,6 +159,12 @@ def exact_mean_tradeoff(
     TypeError
         If marginals are not laws of ``mialeak.laws``.
 
+    Warns
+    -----
+    UserWarning
+        If a chain was fitted to fewer than 200 haplotypes, or to columns that are no chain of first
+        order, such as unsorted ones: ``fitted.warnings``.
+
     See Also
     --------
     mean_tradeoff : the limit for large n; noise on the release.
@@ -228,6 +235,10 @@ def exact_mean_tradeoff(
     n = as_count(n, "n", least=2)
     rows = sampled_rows(sampling_rate, n)
     as_choice(method, "method", get_args(Method))
+    for part in _parts(law):
+        if isinstance(part, Chain) and part.fitted is not None:
+            for doubt in part.fitted.warnings:
+                warnings.warn(doubt, UserWarning, stacklevel=2)
     if method == "sample":
         number = as_count(100_000 if draws is None else draws, "draws", least=100)
         return _sampled(row, law, rows, number, rng, workers, rows / n)

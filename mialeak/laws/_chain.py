@@ -251,6 +251,7 @@ class Chain(Marginal):
             lags=lags,
             correlation=tuple(mean_square(data, lag) for lag in lags),
             chain_correlation=tuple(law._mean_square(lag) for lag in lags),
+            ploidy=ploidy,
         )
         object.__setattr__(law, "fitted", report)
         return law._named(labels_of(rows))

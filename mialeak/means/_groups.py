@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, frame_factors
+from mialeak._markers import lone_markers
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, Report
 from mialeak._report.text import at_least, number, percent, printable
@@ -70,7 +71,18 @@ def report_by_group(
         excluded += sorted(known, key=str)
     settings = {**settings, "exclude": excluded}
     reports = {group: judge(_rows_of(table, rows), **settings) for group, rows in places.items()}
-    return GroupedMeanReport(by, places, reports, tuple(getattr(table, "notes", ())))
+    beside = (*getattr(table, "cautions", ()), *_cautions_of_markers(by, places))
+    return GroupedMeanReport(by, places, reports, tuple(getattr(table, "notes", ())), beside)
+
+
+def _cautions_of_markers(by: Any, places: Mapping[Any, npt.NDArray[np.intp]]) -> list[str]:
+    """A caution for each group whose name usually marks a missing value, such as -9."""
+    codes = np.repeat(np.arange(len(places)), [len(rows) for rows in places.values()])
+    return [
+        f"{value!r} is taken for the name of a group of {by}, of {rows:,} rows. If it marks a "
+        "missing value, and no means of this group are published, leave these rows out."
+        for value, rows in lone_markers(Factor(codes, list(places)))
+    ]
 
 
 def _places(table: Any, by: Any, samples: Any) -> dict[Any, npt.NDArray[np.intp]]:
@@ -150,8 +162,8 @@ class GroupedMeanReport(Report):
         The rows of each group in the table.
     reports : dict of MeanReport
         Of each group, by its name.
-    notes : tuple of str
-        What was omitted of the file.
+    notes, file_cautions : tuple of str
+        What was omitted of the file, and what of the file or the groups is probably not meant.
     kind : str
         "asymptotic".
 
@@ -168,6 +180,7 @@ class GroupedMeanReport(Report):
     places: dict[Any, npt.NDArray[np.intp]]
     reports: dict[Any, MeanReport]
     notes: tuple[str, ...] = ()
+    file_cautions: tuple[str, ...] = ()
     kind: Kind = "asymptotic"
 
     _title = "What publishing the means of groups leaks"
@@ -193,8 +206,8 @@ class GroupedMeanReport(Report):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Those of the groups."""
-        return tuple(
+        """Those of the file and of the groups."""
+        return self.file_cautions + tuple(
             f"In group {group!r}: {caution[0].lower()}{caution[1:]}"
             for group, report in self.reports.items()
             for caution in report.cautions

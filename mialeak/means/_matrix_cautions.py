@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import common_copies
+from mialeak.means._genotype_cautions import Kin, same_persons
 
 __all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
 
@@ -19,6 +20,12 @@ _SIDE = 20
 #: If they are, the variance between the means of rows is so many times what that within rows gives,
 #: and, less that, so many times the same between columns, which is known to so many errors.
 _BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 20.0, 3.0
+#: Dosages are on average so far from a genotype at most, and each genotype has this share at least.
+_AWAY, _LEAST_SHARE = 0.15, 0.01
+#: A mean 0 and a variance 1 after rounding to three decimals and more.
+_TYPED = 2e-3
+#: So many columns without a heterozygous genotype are no coincidence.
+_HOMOZYGOUS = 10
 #: Rows of a description by pandas: the number of rows, mean, deviation and five quantiles.
 _DESCRIPTION = 8
 #: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
@@ -36,10 +43,13 @@ _BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
 _EQUAL = 1e-9
 
 
-def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = ()) -> list[str]:
+def cautions_of_matrix(
+    matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = (), kin: Kin | None = None
+) -> list[str]:
     """Cautions for matrices of pairs, sums, copies of rows, and transposed genotypes.
 
-    `categories` are the codes of the columns that are published beside the numbers.
+    `categories` are the codes of the columns that are published beside the numbers, `kin` the pairs
+    of rows of genotypes that are alike.
     """
     rows, columns = matrix.shape
     if rows == columns > 2 and not (matrix != matrix.T).any():
@@ -48,10 +58,23 @@ def cautions_of_matrix(matrix: Numbers, categories: Sequence[npt.NDArray[Any]] =
             "correlations, relationships or distances. Take the table of which it was computed, "
             "with a row for each person."
         ]
-    cautions = _of_summaries(matrix) + _of_copies(matrix, categories)
-    if min(rows, columns) < _SIDE or matrix.min() != 0.0 or matrix.max() not in (1.0, 2.0):
+    copies = _of_copies(matrix, categories) or same_persons(kin)
+    cautions = _of_summaries(matrix) + copies
+    if columns >= _HOMOZYGOUS and matrix.max() == 2.0 and _hold(matrix, (0.0, 2.0)).all():
+        cautions.append(
+            f"All values of the {columns:,} columns are 0 and 2: of genotypes, none is "
+            "heterozygous. Each row is taken for one person here. If rows are haplotypes of "
+            "persons, add the two of each person; leave out what people have one copy of."
+        )
+    if min(rows, columns) >= _SIDE and _are_standard(matrix):
+        cautions.append(
+            f"Each of the {rows:,} rows has the mean 0 and the standard deviation 1, as columns "
+            "have that were standardised. Each row is taken for a person here. Transpose the table "
+            "if its columns are persons."
+        )
+    if min(rows, columns) < _SIDE or matrix.min() < 0.0 or not 1.0 <= matrix.max() <= 2.0:
         return cautions
-    if not _hold(matrix, (0.0, 1.0, 2.0)).all():
+    if not _hold(matrix, (0.0, 1.0, 2.0)).all() and not _are_dosages(matrix):
         return cautions
     by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
     between = by_row.var(ddof=1), by_column.var(ddof=1)
@@ -123,6 +146,29 @@ def common_rows(matrix: Numbers, other: Numbers) -> int:
 def are_genotypes(matrix: Numbers) -> bool:
     """Whether all numbers are 0, 1 and 2, and some are 2."""
     return bool(matrix.size and matrix.max() == 2.0 and _hold(matrix, (0.0, 1.0, 2.0)).all())
+
+
+def _are_standard(matrix: Numbers) -> bool:
+    """Whether each row has the mean 0 and the deviation 1 (or 0 if equal), and columns do not."""
+    if matrix.dtype.kind != "f":
+        return False
+    for part in _parts(matrix):
+        size = part.shape[1]
+        mean, square = part.mean(axis=1), np.square(part).mean(axis=1)
+        standard = np.abs(square - 1.0) <= 1.0 / size + _TYPED
+        if (np.abs(mean) > _TYPED).any() or not (standard | (square <= _TYPED)).all():
+            return False
+    return bool(np.abs(matrix.mean(axis=0)).max() > _TYPED and matrix.any())
+
+
+def _are_dosages(matrix: Numbers) -> bool:
+    """Whether numbers between 0 and 2 are near 0, 1 and 2, and some near each."""
+    away, near = 0.0, np.zeros(3)
+    for part in _parts(matrix):
+        nearest = np.rint(part)
+        away += float(np.abs(part - nearest).sum())
+        near += [np.count_nonzero(nearest == k) for k in range(3)]
+    return away <= _AWAY * matrix.size and bool(near.min() >= _LEAST_SHARE * matrix.size)
 
 
 def _parts(matrix: Numbers) -> Iterator[Numbers]:

@@ -15,6 +15,7 @@ from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.plink_text import Frequencies, Site
 from mialeak._files.tables import read_table
+from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows
 from mialeak.means._reading import release_of
 from mialeak.means._release import Column, Release
@@ -40,6 +41,8 @@ _SAME = 1e-4
 #: Squared distance of a mean in its variance from which on a site seems to count the other allele
 #: in the panel, if 2 less the mean is nearer than the second (normal: 1e-12 and 2e-3).
 _SWAPPED, _FITS = 50.0, 10.0
+#: Share of the columns from which on those left out are a caution.
+_LARGE = 0.1
 #: Alleles that the two strands of a site share.
 _BOTH_STRANDS = ({"A", "T"}, {"C", "G"})
 
@@ -91,7 +94,7 @@ class ReferencePanel:
                 *copies,
             ]
         if ratio < _FAR:
-            return copies
+            return copies or self._near(table)
         return [
             *copies,
             "The panel seems to be of another population than the table: squared distances of "
@@ -125,13 +128,28 @@ class ReferencePanel:
         """A caution where people of the panel have the values of people of the table."""
         if self.release is None:
             return []
-        count = common_rows(table.numbers, self.release.numbers)
+        count, which = common_rows(table.numbers, self.release.numbers), "all"
+        if not count and are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
+            count, which = same_rows(table.numbers, self.release.numbers), "nearly all"
         if not count:
             return []
         return [
-            f"{count:,} of {table.rows:,} rows equal a row of the panel in all columns, as the "
+            f"{count:,} of {table.rows:,} rows equal a row of the panel in {which} columns, as the "
             "same person would. Take a panel of other people: what it states of the population "
             "includes these."
+        ]
+
+    def _near(self, table: Release) -> list[str]:
+        """A caution where the panel includes people of the table, whose means it then shares."""
+        distances = self._distances(table)
+        if not are_genotypes(table.numbers):
+            return []
+        if not are_too_near(distances, self.mean / 2.0, table.numbers):
+            return []
+        return [
+            "The panel seems to include people of the table: of their means at common sites, "
+            "squared distances are smaller than chance gives between different people. Take a "
+            "panel of other people: what it states of the population includes these."
         ]
 
     def scores(
@@ -239,11 +257,17 @@ def reference_panel(
     without = set(chain.from_iterable(problems.values()))
     names = [name for name in kept if name not in without]
     swapped &= set(names)
-    notes = tuple(_notes(problems, swapped, len(names), moving))
+    omitted, is_large = _omitted_columns(problems, len(names), moving)
+    notes = [] if is_large else omitted
+    if swapped:
+        notes.append(
+            f"Swapped alleles: {len(swapped):,} sites of the panel, counted as in the table: "
+            f"{listed(sorted(map(str, swapped)))}."
+        )
     made = _subset(made, varied)
     if made.release is None:
-        notes += (_HARDY_WEINBERG,)
-    release = _without(release, names, notes)
+        notes.append(_HARDY_WEINBERG)
+    release = _without(release, names, notes, omitted if is_large else ())
     made.require_same_alleles(release)
     return made, release
 
@@ -292,14 +316,18 @@ def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePane
     return ReferencePanel(panel.mean[kept], panel.variance[kept], panel.rows[kept], release)
 
 
-def _without(release: Release, names: Sequence[Any], notes: Sequence[str]) -> Release:
+def _without(
+    release: Release, names: Sequence[Any], notes: Sequence[str], cautions: Sequence[str]
+) -> Release:
     """The release with the columns of these names alone."""
+    notes, cautions = (*release.notes, *notes), (*release.cautions, *cautions)
+    release = replace(release, notes=notes, cautions=cautions)
     if len(names) == len(release.columns):
-        return replace(release, notes=(*release.notes, *notes))
+        return release
     place = {column.name: column.place for column in release.columns}
     numbers = release.numbers[:, [place[name] for name in names]]
     columns = [Column(name, None, k) for k, name in enumerate(names)]
-    return replace(release, columns=columns, numbers=numbers, notes=(*release.notes, *notes))
+    return replace(release, columns=columns, numbers=numbers)
 
 
 # --- matching -------------------------------------------------------------------------------------
@@ -384,7 +412,14 @@ def _identifier(site: Site) -> str:
 
 
 def _same_alleles(one: Site, other: Site) -> bool | None:
-    """Whether two sites count the same allele; None if they have other alleles."""
+    """Whether two sites count the same allele; None if they have other alleles.
+
+    Small letters mark repeats of the reference, and are the same alleles.
+    """
+    one, other = (
+        each._replace(counted=each.counted.upper(), other=each.other.upper())
+        for each in (one, other)
+    )
     if one.counted == other.counted:
         return None if one.other and other.other and one.other != other.other else True
     straight = one.counted == other.other or (not other.other and bool(one.other))
@@ -415,26 +450,19 @@ def _require_judged(
         invalid("panel", rule)
 
 
-def _notes(
-    problems: Mapping[str, list[Any]], swapped: set[Any], used: int, moving: set[Any]
-) -> list[str]:
-    """What a report states about columns left out, and about swapped ones."""
-    notes = []
-    if problems:
-        kinds = ", ".join(
-            f"{len(names):,} {kind} ({listed(names)})" for kind, names in problems.items()
-        )
-        out = [name for names in problems.values() for name in names]
-        vary = sum(name in moving for name in out)
-        notes.append(
-            f"Columns of the table beside the panel: {used:,} used, {len(out):,} left out ({kinds})"
-            f", of which {vary:,} vary in the table. If these are published too, the release leaks "
-            "more."
-        )
-    if swapped:
-        names = sorted(map(str, swapped))
-        notes.append(
-            f"Swapped alleles: {len(names):,} sites of the panel, counted as in the table: "
-            f"{listed(names)}."
-        )
-    return notes
+def _omitted_columns(
+    problems: Mapping[str, list[Any]], used: int, moving: set[Any]
+) -> tuple[list[str], bool]:
+    """What a report states about columns left out, and whether they are a large share."""
+    if not problems:
+        return [], False
+    kinds = ", ".join(
+        f"{len(names):,} {kind} ({listed(names)})" for kind, names in problems.items()
+    )
+    out = [name for names in problems.values() for name in names]
+    vary = sum(name in moving for name in out)
+    note = (
+        f"Columns of the table beside the panel: {used:,} used, {len(out):,} left out ({kinds}), "
+        f"of which {vary:,} vary in the table. If these are published too, the release leaks more."
+    )
+    return [note], vary > _LARGE * (used + vary)

@@ -101,6 +101,7 @@ def release_of(
         for name, factor in described.items()
     }
     dropped = missing.size - places.size
+    cautions += getattr(table, "cautions", ())
     notes = getattr(table, "notes", ())
     return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
 

@@ -18,7 +18,8 @@ from mialeak._fields import reads_as_number
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._matrix_cautions import cautions_of_matrix, repeat_cautions
+from mialeak.means._genotype_cautions import Kin, kin_of
+from mialeak.means._matrix_cautions import are_genotypes, cautions_of_matrix, repeat_cautions
 from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
 
 __all__ = ["Column", "Release", "category_scores"]
@@ -162,7 +163,12 @@ class Release:
     def row_cautions(self) -> list[str]:
         """Cautions about rows that are no persons, or persons several times."""
         codes = [column.factor.codes for column in self.categories if column.factor is not None]
-        return cautions_of_matrix(self.numbers, codes)
+        return cautions_of_matrix(self.numbers, codes, self.kin)
+
+    @cached_property
+    def kin(self) -> Kin | None:
+        """Pairs of rows that are alike, of genotypes."""
+        return kin_of(self.numbers) if are_genotypes(self.numbers) else None
 
     @cached_property
     def repeats(self) -> list[str]:

@@ -15,10 +15,11 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
 from mialeak.means._cautions import noise_cautions, size_cautions
+from mialeak.means._genotype_cautions import lone_alleles
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Release
-from mialeak.means._report_document import column_of, document, panels, power_of
+from mialeak.means._report_document import column_of, document, panels, power_of, warnings_of
 from mialeak.means._sites import sites_within
 from mialeak.tradeoff import GaussianTradeOff
 
@@ -322,7 +323,7 @@ class MeanReport(Report):
             self._exact_rows[top] = ExactRows(self, self._release, top)
         return self._exact_rows[top]
 
-    @property
+    @cached_property
     def cautions(self) -> tuple[str, ...]:
         """Why the table or noise is probably not what was meant, with the cure; often none."""
         independent = self.covariance == "diagonal" or self.exact
@@ -339,48 +340,15 @@ class MeanReport(Report):
         )
 
     @cached_property
+    def _lone_alleles(self) -> list[str]:
+        if self._release.kin is None or self.has_register:
+            return []
+        return lone_alleles(self._release.numbers, self.scores)
+
+    @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        release = self._release
-        warnings = list(release.notes)
-        if self.names:
-            plural = len(self.names) > 1
-            warnings.append(
-                f"Not published: {listed(self.names)}, in {'each of ' * plural}which every row has "
-                "its own value, as a name has."
-            )
-        unique = [c.name for c in release.categories if c.present == release.rows]
-        if unique:
-            warnings.append(
-                f"Every row has its own value in {listed(unique)}: this alone makes the leakage 1. "
-                "Exclude what is a name."
-            )
-        if release.identifiers:
-            warnings.append(
-                f"{listed(release.identifiers)}: whole numbers, different in every row. Exclude "
-                "what is a number of the row or of the person."
-            )
-        known = self._known
-        if self.covariance == "diagonal" and known.free > 1:
-            why = "as asked"
-            if not known.has_rows_for_full:
-                why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"
-            warnings.append(
-                f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
-                "correlations into account."
-            )
-        if self.covariance == "shrunk":
-            warnings.append(
-                f"Correlations are shrunk to 0 by an intensity of {self.shrinkage:.2g}, with which "
-                "scores average what they must."
-            )
-        if self.covariance == "full" and not known.has_rows_for_full:
-            warnings.append(
-                f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns: the "
-                "covariance is uncertain, and scores are too high by a factor of about "
-                f"{1.0 / (1.0 - known.free / known.rows):.2g}."
-            )
-        return warnings
+        return warnings_of(self, self._release, self._known)
 
     @cached_property
     def caveats(self) -> list[str]:
@@ -404,7 +372,7 @@ class MeanReport(Report):
                 "rare for that limit: what their rows leak is known roughly."
             )
         alone = int(np.isinf(self.scores).sum())
-        if alone:
+        if alone and not self._lone_alleles:
             caveats.append(
                 f"Unlike all others in some respect, such as a value of a category that no other "
                 f"row has, {alone:,} of the rows: judged by the others they leak 1"

@@ -11,7 +11,8 @@ from mialeak._arrays import listed
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.report import Panel, entitle
 from mialeak._report.text import at_least, number, percent, printable, significant
-from mialeak.means._sites import are_genotypes
+from mialeak.means._genotype_cautions import relatives
+from mialeak.means._sites import is_of_genotypes
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mialeak.means._release import Column, Release
     from mialeak.means._report import MeanReport
 
-__all__ = ["column_of", "document", "panels", "power_of"]
+__all__ = ["column_of", "document", "panels", "power_of", "warnings_of"]
 
 #: Names of columns listed of each kind.
 _NAMED = 12
@@ -93,7 +94,7 @@ def power_of(report: MeanReport, release: Release) -> dict[str, float | None]:
     """
     power = report.power(_FPR)
     known = None
-    if are_genotypes(release) and not report.noise_std:
+    if is_of_genotypes(release) and not report.noise_std:
         shift = np.sqrt(len(release.columns) / report.rows_used)
         known = float(GaussianTradeOff(shift).power(_FPR))
     return {
@@ -206,6 +207,50 @@ def column_of(column: Column, release: Release) -> dict[str, Any]:
         return {**content, "kind": "category", "values": column.present}
     mean, std = float(release.means[column.place]), float(release.stds[column.place])
     return {**content, "kind": "number", "mean": mean, "std": std}
+
+
+def warnings_of(report: MeanReport, release: Release, known: Release) -> list[str]:
+    """What the names, the identifiers and the covariance make of the answer; `known` are the rows
+    that stand for the population.
+    """
+    warnings = [*report._lone_alleles, *release.notes, *relatives(release.kin)]
+    if report.names:
+        plural = len(report.names) > 1
+        warnings.append(
+            f"Not published: {listed(report.names)}, in {'each of ' * plural}which every row has "
+            "its own value, as a name has."
+        )
+    unique = [c.name for c in release.categories if c.present == release.rows]
+    if unique:
+        warnings.append(
+            f"Every row has its own value in {listed(unique)}: this alone makes the leakage 1. "
+            "Exclude what is a name."
+        )
+    if release.identifiers:
+        warnings.append(
+            f"{listed(release.identifiers)}: whole numbers, different in every row. Exclude "
+            "what is a number of the row or of the person."
+        )
+    if report.covariance == "diagonal" and known.free > 1:
+        why = "as asked"
+        if not known.has_rows_for_full:
+            why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"
+        warnings.append(
+            f"Columns are taken as uncorrelated ({why}); a shrunk covariance takes their "
+            "correlations into account."
+        )
+    if report.covariance == "shrunk":
+        warnings.append(
+            f"Correlations are shrunk to 0 by an intensity of {report.shrinkage:.2g}, with which "
+            "scores average what they must."
+        )
+    if report.covariance == "full" and not known.has_rows_for_full:
+        warnings.append(
+            f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns: the "
+            "covariance is uncertain, and scores are too high by a factor of about "
+            f"{1.0 / (1.0 - known.free / known.rows):.2g}."
+        )
+    return warnings
 
 
 # --- picture ----------------------------------------------------------------------------------

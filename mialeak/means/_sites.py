@@ -11,12 +11,13 @@ from scipy import linalg, special
 
 from mialeak._arrays import FloatArray
 from mialeak._numerics.leave_one_out import downdated
+from mialeak.means._matrix_cautions import are_genotypes
 
 if TYPE_CHECKING:
     from mialeak.means._release import Release
     from mialeak.means._report import MeanReport
 
-__all__ = ["are_genotypes", "sites_within"]
+__all__ = ["is_of_genotypes", "sites_within"]
 
 #: Entries of a block of sites.
 _ENTRIES = 2**18
@@ -25,11 +26,11 @@ _ENTRIES = 2**18
 _FOLLOWS = 1e-10
 
 
-def are_genotypes(release: Release) -> bool:
-    """Whether all columns count the copies of an allele: 0, 1 and 2."""
+def is_of_genotypes(release: Release) -> bool:
+    """Whether all columns count the copies of an allele."""
     counts = release.numbers
-    small = counts.dtype == np.int8 and counts.size > 0 and counts.min() == 0 and counts.max() == 2
-    return small and len(release.columns) == counts.shape[1]
+    small = counts.dtype == np.int8 and len(release.columns) == counts.shape[1]
+    return small and are_genotypes(counts)
 
 
 def sites_within(report: MeanReport, release: Release, leakage: float) -> dict[str, Any] | None:
@@ -48,7 +49,7 @@ def sites_within(report: MeanReport, release: Release, leakage: float) -> dict[s
         their covariance is full or diagonal (a shrunk one depends on all sites).
     """
     others = report.has_register or report.has_reference or report.covariance == "shrunk"
-    if others or not are_genotypes(release):
+    if others or not is_of_genotypes(release):
         return None
     shares = release.means / 2.0
     minor = np.minimum(shares, 1.0 - shares)

@@ -90,10 +90,11 @@ def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = Non
 
     def checked(piece: Piece) -> FloatArray:
         rows = piece.rows
-        if len(rows) == 1 and checks.is_near(rows[0], mean, far, _SEVERAL):
-            return function(piece)
-        if piece.rows.shape[0]:
-            release = piece.rows[:_SEEN].mean(axis=0, dtype=np.float64)
+        if len(rows):
+            release = rows[0] if len(rows) == 1 else rows[:_SEEN].mean(axis=0, dtype=np.float64)
+            if checks.is_near(release, mean, far, _SEVERAL):
+                return function(piece)
+            release = release.astype(np.float64, copy=False)
             if all_finite(release):
                 _require_unit(release, mean, totals=most is None)
                 for value in (1.0, 2.0) if most is None else (most,):
@@ -150,7 +151,7 @@ def map_releases(
     One release (d,) has one result; a matrix or an iterator has one result for each release.  If a
     result is not finite, `explain_failure` may raise; then entries that are not finite are refused.
     """
-    if hasattr(releases, "__next__"):
+    if type(releases) is not np.ndarray and hasattr(releases, "__next__"):
         parts, start = [], 0
         for block in releases:
             matrix = np.atleast_2d(_as_releases(block, columns))
@@ -192,7 +193,7 @@ def _results(
     step = block_rows(columns, elements=_PIECE)
     results = []
     for first in range(0, rows, step):
-        block = contiguous(matrix[first : first + step])
+        block = contiguous(matrix if step >= rows else matrix[first : first + step])
         piece = Piece(block, start + first, single)
         result = function(piece)
         if not all_finite(result):

@@ -25,6 +25,9 @@ IntArray = npt.NDArray[np.int64]
 _KEYS_PER_ROW = 2
 _DIRECT = 2**20
 
+#: Rows whose numbers are written at once.
+_BLOCK = 2**16
+
 #: Largest key that mixed-radix arithmetic may reach in int64.
 _MAX_KEY = 2**62
 
@@ -54,6 +57,9 @@ def count_cells(columns: Iterable[tuple[npt.NDArray[Any], int]], rows: int) -> C
     keys = np.zeros(rows, np.int64)
     n_keys = 1
     for codes, size in columns:
+        if n_keys == 1 and size <= _MAX_KEY:
+            keys[:], n_keys = codes, size
+            continue
         if n_keys > 1 and n_keys * size > direct:
             keys, n_keys = _compact(keys, n_keys, direct)
         if n_keys * size > _MAX_KEY:
@@ -65,7 +71,9 @@ def count_cells(columns: Iterable[tuple[npt.NDArray[Any], int]], rows: int) -> C
 
     # A repeated index keeps the last value assigned: going backwards, the first row.
     first_row = np.empty(n_cells, np.int64)
-    first_row[keys[::-1]] = np.arange(rows - 1, -1, -1)
+    for stop in range(rows, 0, -_BLOCK):
+        block = keys[max(stop - _BLOCK, 0) : stop]
+        first_row[block[::-1]] = np.arange(stop - 1, stop - 1 - len(block), -1)
     is_first = np.zeros(rows, np.bool_)
     is_first[first_row] = True
     cell_of_first, first = _numbers(is_first)

@@ -63,7 +63,6 @@ def cheapest_majorant(
     search.
     """
     m, r = mean.shape
-    diagonal = np.arange(r)
     square, cross, constant = covariance[1:, 1:], covariance[1:, 0], covariance[0, 0]
     least_variance = 0.01 * constant + 1e-14
     x = np.full(r, max(float(floor.max()), 0.0) + 0.05)
@@ -75,16 +74,17 @@ def cheapest_majorant(
         sd = math.sqrt(max(variance, 0.0) + least_variance)
         gradient = cost + (margin / sd) * half_gradient + _RIDGE * x
         gap = float(slack @ dual)
-        balance = np.abs(gradient - dual @ mean).max()
-        if gap < max(_GAIN, _GAIN_SHARE * margin * sd) and balance < _BALANCE:
-            break
-        target = _CENTERING * gap / m
+        if gap < max(_GAIN, _GAIN_SHARE * margin * sd):
+            balance = np.abs(gradient - dual @ mean).max()
+            if balance < _BALANCE:
+                break
         ratio = dual / slack
         newton = (margin / sd) * square + (mean.T * ratio) @ mean
-        newton[diagonal, diagonal] += _RIDGE + _ROUNDING * newton.trace()
-        step = np.linalg.solve(newton, (target / slack) @ mean - gradient)
+        newton.ravel()[:: r + 1] += _RIDGE + _ROUNDING * newton.trace()
+        central = (_CENTERING * gap / m) / slack
+        step = np.linalg.solve(newton, central @ mean - gradient)
         slack_step = mean @ step
-        dual_step = target / slack - dual - ratio * slack_step
+        dual_step = central - dual - ratio * slack_step
         share = step_length(slack, slack_step, _FRACTION_TO_BOUNDARY)
         x, slack = x + share * step, slack + share * slack_step
         dual = dual + step_length(dual, dual_step, _FRACTION_TO_BOUNDARY) * dual_step

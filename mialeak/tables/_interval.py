@@ -25,7 +25,7 @@ baseline is right for heavy cells, where p = c/N is all but known; the hats see 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -89,10 +89,10 @@ def _baseline(
     return 2 * contribution(counts) - sides / 2
 
 
-def _baseline_scores(law: CompletedLaw, count: int, n: int, gamma: float) -> FloatArray:
+def _baseline_scores(count: int, rows: int, n: int, gamma: float, sampling: Sampling) -> FloatArray:
     """a0(j) for j < count: what a row adds to its cell's baseline contribution."""
     sizes = np.arange(1.0, count + 1)
-    return _baseline(sizes, law.rows, n, gamma, law.sampling) / (sizes / law.rows)
+    return _baseline(sizes, rows, n, gamma, sampling) / (sizes / rows)
 
 
 def _baseline_total(law: CompletedLaw, n: int, gamma: float) -> float:
@@ -103,44 +103,34 @@ def _baseline_total(law: CompletedLaw, n: int, gamma: float) -> float:
 
 def completed_leakage(law: CompletedLaw, n: int, gamma: float) -> float:
     """Leakage of the completed law: baseline of the sample, and what the fit expects it to miss."""
-    seen = _baseline_scores(law, len(law.pmf), n, gamma) @ law.pmf
+    seen = _all_scores(law.rows, n, gamma, law.sampling).scores[0] @ law.pmf
     missed = float(law.shares @ (law.sampling.leakage(law.nodes, n, gamma) - seen))
     return min(max(_baseline_total(law, n, gamma) + missed, 0.0), 1.0)
 
 
-class _Scores:
-    """The baseline and the hats, and what there is to know about their averages."""
+class _AllScores:
+    """The baseline and the hats, and how they compare with g: alike for all samples of N rows."""
 
-    def __init__(self, law: CompletedLaw, n: int, gamma: float) -> None:
-        self.law, self.n, self.gamma = law, n, gamma
-        count = len(law.pmf)
-        last = min(int(_KNOTS[-1]), law.rows - 1)
-        self.knots = np.r_[_KNOTS[np.less(_KNOTS, last)], last]
+    def __init__(self, rows: int, n: int, gamma: float, sampling: Sampling) -> None:
+        self.rows, self.n, self.gamma, self.sampling = rows, n, gamma, sampling
+        count = min(largest_count(LARGEST_NODE), rows)
+        last = min(int(_KNOTS[-1]), rows - 1)
+        self.knots = np.append(_KNOTS[np.less(_KNOTS, last)], last)
         #: Shape (1 + hats, counts): a(j).
-        base = _baseline_scores(law, count, n, gamma)
+        base = _baseline_scores(count, rows, n, gamma, sampling)
         self.scores = np.vstack([base, self.hats(np.arange(count))])
-        self.row_shares = law.pmf @ law.shares
-        self.heavy_sizes = law.sizes[law.heavy].astype(np.float64)
-        self.heavy_cells = law.cells[law.heavy]
 
     def mean(self, p: FloatArray) -> FloatArray:
         """m_a(p) of each score, shape (1 + hats, p), for rising p."""
         means = np.empty((len(self.scores), len(p)))
         for start in range(0, len(p), _BLOCK):
             block = slice(start, start + _BLOCK)
-            count = largest_count(self.law.rows * float(p[block][-1]))
+            count = largest_count(self.rows * float(p[block][-1]))
             scores = self.scores[:, :count]
-            pmf = self.law.sampling.pmf(scores.shape[1], self.law.rows, p[block])
+            pmf = self.sampling.pmf(scores.shape[1], self.rows, p[block])
             means[:, block] = scores @ pmf
             means[-1, block] += 1 - pmf.sum(axis=0)
         return means
-
-    @cached_property
-    def fitted_mean(self) -> FloatArray:
-        """m_a at the nodes of the fitted law."""
-        mean = self.scores @ self.law.pmf
-        mean[-1] += 1 - self.law.pmf.sum(axis=0)
-        return np.asarray(mean)
 
     def hats(self, others: npt.NDArray[np.int64]) -> FloatArray:
         identity = np.eye(len(self.knots))
@@ -153,18 +143,17 @@ class _Scores:
         Even steps, closer where a release larger than the sample resolves more than the sample
         does; kinks and tops of the arches.
         """
-        law = self.law
-        largest = min(LARGEST_NODE, law.rows)
-        scale = self.gamma * self.n / law.rows
+        largest = min(LARGEST_NODE, self.rows)
+        scale = self.gamma * self.n / self.rows
         steps = scaled_nodes(largest, NODE_STEP / 2)
         kinks = np.floor(scale * steps)
         single = steps[np.diff(kinks, prepend=0.0) <= 1]
-        first = np.r_[np.arange(0.25, _QUARTERED, 0.25), np.arange(_QUARTERED, _SEEN, 0.5)]
-        arches = np.r_[first, kinks + 0.5, kinks + 1]
-        finer = scaled_nodes(16.0) / max(scale, self.n / law.rows)
-        grid = np.unique(np.r_[0.0, single, arches / scale, finer, largest])
+        first = [np.arange(0.25, _QUARTERED, 0.25), np.arange(_QUARTERED, _SEEN, 0.5)]
+        arches = np.concatenate([*first, kinks + 0.5, kinks + 1])
+        finer = scaled_nodes(16.0) / max(scale, self.n / self.rows)
+        grid = np.unique(np.concatenate([[0.0], single, arches / scale, finer, [largest]]))
         grid = grid[(grid <= largest) & (np.diff(grid, prepend=-1.0) > _APART * grid)]
-        return law.sampling.possible(grid / law.rows)
+        return self.sampling.possible(grid / self.rows)
 
     @cached_property
     def points(self) -> FloatArray:
@@ -175,19 +164,50 @@ class _Scores:
         return points
 
     @cached_property
-    def _bounds(self) -> FloatArray:
-        """m_a and, last, g at the points."""
-        return self._with_leakage(self.points)
+    def roots(self) -> FloatArray:
+        """The square roots of the points."""
+        return np.asarray(np.sqrt(self.points))
 
-    def _with_leakage(self, p: FloatArray) -> FloatArray:
-        return np.vstack([self.mean(p), self.law.sampling.leakage(p, self.n, self.gamma)])
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """m_a and, last, g at the points."""
+        return self.with_leakage(self.points)
+
+    def with_leakage(self, p: FloatArray) -> FloatArray:
+        """m_a and, last, g at these probabilities, which rise."""
+        return np.vstack([self.mean(p), self.sampling.leakage(p, self.n, self.gamma)])
+
+
+@lru_cache(maxsize=8)
+def _all_scores(rows: int, n: int, gamma: float, sampling: Sampling) -> _AllScores:
+    """The scores for samples of `rows` rows, kept for the next table of the same people."""
+    return _AllScores(rows, n, gamma, sampling)
+
+
+class _Scores:
+    """What there is to know about the averages of the scores over one sample."""
+
+    def __init__(self, law: CompletedLaw, n: int, gamma: float) -> None:
+        self.law, self.n, self.gamma = law, n, gamma
+        self.all = _all_scores(law.rows, n, gamma, law.sampling)
+        self.scores, self.knots = self.all.scores, self.all.knots
+        self.row_shares = law.pmf @ law.shares
+        self.heavy_sizes = law.sizes[law.heavy].astype(np.float64)
+        self.heavy_cells = law.cells[law.heavy]
+
+    @cached_property
+    def fitted_mean(self) -> FloatArray:
+        """m_a at the nodes of the fitted law."""
+        mean = self.scores @ self.law.pmf
+        mean[-1] += 1 - self.law.pmf.sum(axis=0)
+        return np.asarray(mean)
 
     @cached_property
     def observed(self) -> FloatArray:
         """S(a) of each score."""
         law = self.law
-        hats = self.hats(law.sizes - 1) @ (law.cells * law.sizes / law.rows)
-        return np.asarray(np.r_[_baseline_total(law, self.n, self.gamma), hats])
+        hats = self.all.hats(law.sizes - 1) @ (law.cells * law.sizes / law.rows)
+        return np.asarray(np.append(_baseline_total(law, self.n, self.gamma), hats))
 
     def _expected_hats(self) -> FloatArray:
         """What the fitted law expects of the hats."""
@@ -252,17 +272,17 @@ class _Scores:
         Of all such weights, with that of the baseline equal to `sign`, those with the least
         expectation plus `margin` standard errors under the fitted law.
         """
-        flip = np.r_[sign, np.ones(len(self.knots))]
+        flip = np.append(sign, np.ones(len(self.knots)))
         covariance = self.covariance * np.outer(flip, flip)
         covariance[1:, 1:] += self._hat_variance()
-        on_grid = self._bounds[:, ::2]
+        on_grid = self.all.bounds[:, ::2]
         # The last hat alone sees cells beyond the grid; there the baseline is right.
         mean = np.vstack([on_grid[1:-1].T, np.eye(len(self.knots))[-1]])
-        floor = sign * np.r_[on_grid[-1] - on_grid[0], 0.0]
+        floor = sign * np.append(on_grid[-1] - on_grid[0], 0.0)
         hats = cheapest_majorant(self._expected_hats(), covariance, margin, mean, floor)
-        weights = np.r_[sign, hats]
+        weights = np.append(sign, hats)
         # Hats sum to 1, so that this raises m_a everywhere by what it falls short somewhere.
-        weights[1:] += self._shortfall(np.r_[weights, -sign])
+        weights[1:] += self._shortfall(np.append(weights, -sign))
         return np.asarray(weights)
 
     def end(self, sign: int, confidence: float) -> float:
@@ -279,13 +299,13 @@ class _Scores:
 
         Wherever a point is lower than its neighbours, at the vertex of the parabola through them.
         """
-        height, x = weights @ self._bounds, np.sqrt(self.points)
+        height, x = weights @ self.all.bounds, self.all.roots
         slope, middle = np.diff(height) / np.diff(x), (x[1:] + x[:-1]) / 2
         dip = np.flatnonzero((slope[:-1] <= 0) & (slope[1:] > 0))
         share = slope[dip] / (slope[dip] - slope[dip + 1])
         vertex = (middle[dip] + share * (middle[dip + 1] - middle[dip])) ** 2
-        lowest = np.r_[height, weights @ self._with_leakage(vertex)].min()
-        return max(-float(lowest), 0.0)
+        between = weights @ self.all.with_leakage(vertex)
+        return max(-min(float(height.min()), float(between.min(initial=np.inf))), 0.0)
 
 
 def leakage_interval(

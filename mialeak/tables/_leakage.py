@@ -441,14 +441,14 @@ def _cells(
     factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
 ) -> tuple[Cells, IntArray, dict[Any, Factor]]:
     """The cells, that of each row, and the values of each cell."""
-    places = np.flatnonzero(kept)
+    places = None if kept.all() else np.flatnonzero(kept)
     cells = cells_of(factors, places, persons)
-    row_cells = cells.of_row
-    if len(places) < len(kept):
+    row_cells, first_row = cells.of_row, cells.first_row
+    if places is not None:
         row_cells = np.full(len(kept), -1)
         row_cells[places] = cells.of_row
-    first = places[cells.first_row]
-    values = {name: Factor(each.codes[first], each.levels) for name, each in factors.items()}
+        first_row = places[cells.first_row]
+    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
     return cells, row_cells, values
 
 

@@ -218,14 +218,18 @@ def persons_in(rows: npt.NDArray[np.bool_], persons: IntArray | None) -> int:
     return int(np.count_nonzero(rows) if persons is None else persons[rows].sum())
 
 
-def cells_of(factors: dict[Any, Factor], places: IntArray, persons: IntArray | None) -> Cells:
-    """The distinct cells of the rows at `places`, which rise, and the persons in each."""
-    every = len(places) == len(next(iter(factors.values())).codes)
-    kept = slice(None) if every else places
-    cells = count_cells([codes_of(factor, kept) for factor in factors.values()], len(places))
+def cells_of(
+    factors: dict[Any, Factor], places: IntArray | None, persons: IntArray | None
+) -> Cells:
+    """The distinct cells of the rows at `places`, which rise, or of all; the persons in each."""
+    rows = len(next(iter(factors.values())).codes)
+    every = places is None or len(places) == rows
+    kept: Any = slice(None) if every else places
+    rows = rows if places is None else len(places)
+    cells = count_cells([codes_of(factor, kept) for factor in factors.values()], rows)
     if persons is None:
         return cells
-    counts = summed(cells.of_row, persons[places], len(cells.counts))
+    counts = summed(cells.of_row, persons[kept], len(cells.counts))
     return Cells(cells.of_row, counts, cells.first_row)
 
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ __all__ = [
 ]
 
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
 
 #: K closer to a whole number than this is that number: p is K/N rounded.
 _WHOLE = 1e-6
@@ -211,7 +212,8 @@ def binomial_pmf(count: int, n: int, p: FloatArray) -> FloatArray:
     exponential an element.
     """
     j = np.arange(count, dtype=np.float64)
-    log_choose = np.r_[0.0, np.cumsum(np.log((n - j[:-1]) / (j[:-1] + 1)))]
+    longer = min(_CHOSEN * math.ceil(count / _CHOSEN), n + 1)  # the sums of the first are the same
+    log_choose = _log_choose(max(longer, count), n)[:count]
     # Finite at p = 0 and 1, where a zeroth power must be 1.
     log_p = np.log(np.maximum(p, 1e-300))
     log_q = np.where(p < 1, np.log1p(-np.minimum(p, 1 - 2**-53)), -1e3)
@@ -219,6 +221,17 @@ def binomial_pmf(count: int, n: int, p: FloatArray) -> FloatArray:
     log_pmf += n * log_q
     log_pmf += log_choose[:, None]
     return np.asarray(np.exp(log_pmf, out=log_pmf))
+
+
+#: The logarithms of binomial coefficients are kept in so many lengths.
+_CHOSEN = 64
+
+
+@lru_cache(maxsize=16)
+def _log_choose(count: int, n: int) -> FloatArray:
+    """Logarithms of "n choose j" for j < count."""
+    j = np.arange(count - 1, dtype=np.float64)
+    return np.append(0.0, np.cumsum(np.log((n - j) / (j + 1))))
 
 
 #: Cells seen at most this often are light: the law of their probabilities is fitted.  Heavier
@@ -260,8 +273,8 @@ class CompletedLaw:
     """
 
     rows: int
-    sizes: npt.NDArray[np.int64]
-    cells: npt.NDArray[np.int64]
+    sizes: IntArray
+    cells: IntArray
     nodes: FloatArray
     shares: FloatArray
     sampling: Sampling = ENDLESS
@@ -276,14 +289,13 @@ class CompletedLaw:
         """Which of `sizes` are those of heavy cells."""
         return self.sizes > self.light
 
-    @cached_property
+    @property
     def pmf(self) -> FloatArray:
         """Probability that j = 0, 1, ... other rows share a cell (rows), at each node (columns).
 
         As many rows as nodes up to LARGEST_NODE need.
         """
-        count = min(largest_count(LARGEST_NODE), self.rows)
-        return self.sampling.pmf(count, self.rows, self.nodes)
+        return _pmf(self.rows, self.sampling)
 
 
 def largest_count(expected: float) -> int:
@@ -294,10 +306,32 @@ def largest_count(expected: float) -> int:
 def scaled_nodes(largest: float, step: float = NODE_STEP) -> FloatArray:
     """Values of N p at the nodes: even steps of the square root, from half a step to `largest`."""
     steps = np.arange(1, math.floor(math.sqrt(largest) / step) + 1)
-    return np.union1d((np.r_[0.5, steps] * step) ** 2, largest)
+    return np.union1d((np.append(0.5, steps) * step) ** 2, largest)
 
 
-def complete(counts: npt.NDArray[np.int64], sampling: Sampling = ENDLESS) -> CompletedLaw:
+# A law is fitted to each table of the same people: nodes depend on the number of rows alone.
+@lru_cache(maxsize=8)
+def _nodes(rows: int, sampling: Sampling) -> tuple[FloatArray, IntArray, FloatArray]:
+    """The nodes for samples of so many rows; the pools; cells expected in a pool, at a node."""
+    light = _largest_light(rows)
+    count = np.arange(1, light + 1)
+    gap = _HEAVY_GAP * math.sqrt(sampling.shrinkage(rows))  # in standard deviations of the count
+    scaled = scaled_nodes(light - gap if light < rows else rows)
+    if sampling.shrinkage(rows) < _SHARP:
+        scaled = np.union1d(scaled, count[count <= scaled[-1] + 1])
+    nodes = sampling.possible(scaled / rows)
+    expected = sampling.pmf(light, rows, nodes) * (rows / count)[:, None]
+    pools = _POOLS[np.less_equal(_POOLS, light)] - 1
+    return nodes, pools, np.add.reduceat(expected, pools, axis=0)
+
+
+@lru_cache(maxsize=8)
+def _pmf(rows: int, sampling: Sampling) -> FloatArray:
+    count = min(largest_count(LARGEST_NODE), rows)
+    return sampling.pmf(count, rows, _nodes(rows, sampling)[0])
+
+
+def complete(counts: IntArray, sampling: Sampling = ENDLESS) -> CompletedLaw:
     """Fit the mixing law of a sample: nonparametric maximum likelihood on a grid.
 
     The number of cells seen c times is Poisson with mean ``int (N / c) b(c-1; N-1, p) F(dp)``, all
@@ -306,19 +340,10 @@ def complete(counts: npt.NDArray[np.int64], sampling: Sampling = ENDLESS) -> Com
     """
     rows = int(counts.sum())
     sizes, cells = _tally(counts)
+    nodes, pools, expected = _nodes(rows, sampling)
     light = _largest_light(rows)
-    count = np.arange(1, light + 1)
-    gap = _HEAVY_GAP * math.sqrt(sampling.shrinkage(rows))  # in standard deviations of the count
-    scaled = scaled_nodes(light - gap if light < rows else rows)
-    if sampling.shrinkage(rows) < _SHARP:
-        scaled = np.union1d(scaled, count[count <= scaled[-1] + 1])
-    nodes = sampling.possible(scaled / rows)
-
-    expected = sampling.pmf(light, rows, nodes) * (rows / count)[:, None]
     seen = np.zeros(light)
     seen[sizes[sizes <= light] - 1] = cells[sizes <= light]
-    pools = _POOLS[np.less_equal(_POOLS, light)] - 1
-    expected = np.add.reduceat(expected, pools, axis=0)
     possible = expected.any(axis=1)  # without replacement a count may be that of no node
     shares = _most_likely(np.add.reduceat(seen, pools)[possible], expected[possible])
     return CompletedLaw(rows, sizes, cells, nodes, shares, sampling)
@@ -328,14 +353,14 @@ def _largest_light(rows: int) -> int:
     return rows if rows <= LARGEST_NODE else LIGHT
 
 
-def _tally(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _tally(counts: IntArray) -> tuple[IntArray, IntArray]:
     """Distinct positive counts and how often each occurs, without sorting all counts."""
     small = counts <= LARGEST_NODE
     times = np.bincount(counts[small], minlength=1)
     times[0] = 0
     sizes = np.flatnonzero(times)
     heavy, heavy_times = np.unique(counts[~small], return_counts=True)
-    return np.r_[sizes, heavy], np.r_[times[sizes], heavy_times]
+    return np.append(sizes, heavy), np.append(times[sizes], heavy_times)
 
 
 def _most_likely(seen: FloatArray, expected: FloatArray) -> FloatArray:
@@ -344,7 +369,6 @@ def _most_likely(seen: FloatArray, expected: FloatArray) -> FloatArray:
     Primal-dual Newton steps, the linear systems as large as there are pools of counts.
     """
     total = expected.sum(axis=0)
-    diagonal = np.arange(len(seen))
     root = np.sqrt(seen)
     shares = np.full(len(total), max(float(seen.sum()), 1.0) / total.sum())
     dual = total.copy()
@@ -356,10 +380,11 @@ def _most_likely(seen: FloatArray, expected: FloatArray) -> FloatArray:
         scale = shares / dual
         rank = expected * (root / fitted)[:, None]
         system = (rank * scale) @ rank.T
-        system[diagonal, diagonal] += 1.0
-        free = scale * (target / shares - gradient)
+        system.ravel()[:: len(seen) + 1] += 1.0
+        central = target / shares
+        free = scale * (central - gradient)
         step = free - scale * (np.linalg.solve(system, rank @ free) @ rank)
-        dual_step = target / shares - dual - step / scale
+        dual_step = central - dual - step / scale
         alpha_primal = step_length(shares, step, _FRACTION_TO_BOUNDARY)
         alpha_dual = step_length(dual, dual_step, _FRACTION_TO_BOUNDARY)
         shares = shares + alpha_primal * step

@@ -381,6 +381,8 @@ def as_table(frame: Any) -> Any:
         import pyarrow as pa
     except ImportError:  # named where the columns are taken
         return frame
+    if nw.dependencies.is_pandas_dataframe(frame):
+        return frame
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # narwhals on Dask
         try:

@@ -1,0 +1,196 @@
+"""What rows of genotypes show of their people: relatives, persons twice, alleles that one has.
+
+The kinship of two people is estimated from their genotypes by the ratio of Manichaikul et al.
+(2010), https://doi.org/10.1093/bioinformatics/btq559, which takes no allele frequencies::
+
+    (sites at which both are heterozygous - 2 sites at which they are opposite homozygotes)
+    / (heterozygous sites of the one + heterozygous sites of the other)
+
+It is 1/2 of a person with itself, about 1/4 of parents, children and siblings, about 0 of
+unrelated people of one population, and below 0 of people of different populations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from mialeak._arrays import FloatArray, Numbers
+
+__all__ = [
+    "Kin",
+    "are_too_near",
+    "kin_of",
+    "lone_alleles",
+    "relatives",
+    "same_persons",
+    "same_rows",
+]
+
+#: Least frequency of the rarer allele of a common site, and so many of these at least and at most.
+_COMMON, _FEWEST, _COLUMNS = 0.05, 50, 1024
+#: Two rows are of one person if they agree in this share of the sites, and of the pairs met half as
+#: many at most in a share between the other two: of different people, far more do.
+_AGREE, _BETWEEN = 0.96, (0.85, 0.94)
+#: Pairs are met that agree in one of so many draws of so many sites: those of one person nearly
+#: always, those between in one of four.  So many pairs are compared at once.
+_DRAWS, _DRAWN, _BLOCK = 8, 32, 1024
+#: Rows of which the kinship is computed.
+_ROWS = 512
+#: Kinships between which two rows are of parents, children and siblings: the geometric means of
+#: 1/8, 1/4 and 1/2, the kinships of the next degree, of these, and of one person.
+_NEAR, _SAME = 2.0**-2.5, 2.0**-1.5
+#: Such a kinship is so many deviations above that of most pairs, of which the deviation is that of
+#: a normal law from its median to 95 %.
+_DEVIATIONS, _UPPER = 6.0, 1.6448536269514722
+#: Probability that different people have means so near to each other.
+_CHANCE = 1e-9
+#: Pairs at least, and their share of the rows.
+_PAIRS, _SHARE = 3, 0.01
+#: Least number of columns that are sites together.
+_SITES = 10
+
+
+class Kin(NamedTuple):
+    """Pairs of rows whose genotypes are alike.
+
+    Attributes
+    ----------
+    same : int
+        Rows of a person of another row; 0 if they are fewer than 3 or than 1 % of the rows.
+    near : int
+        Pairs of parents and children or siblings among the first rows, with the same limit.
+    rows, sites : int
+        How many were looked at for `near`: rows from the first on, sites with two common alleles.
+    """
+
+    same: int
+    near: int
+    rows: int
+    sites: int
+
+
+def kin_of(matrix: Numbers) -> Kin:
+    """The rows of genotypes that are alike."""
+    sites = _common_sites(matrix)
+    rows = min(len(matrix), _ROWS)
+    if sites.size < _FEWEST or rows < 2 * _PAIRS:
+        return Kin(0, 0, rows, sites.size)
+    zero, one, two = ((matrix[:rows, sites] == k).astype(np.float32) for k in range(3))
+    alike = one @ one.T - 2.0 * (zero @ two.T + two @ zero.T)
+    heterozygous = one.sum(axis=1)
+    either = heterozygous[:, np.newaxis] + heterozygous
+    kinship = np.divide(alike, either, out=np.zeros_like(alike), where=either > 0.0)
+    pairs = kinship[np.triu_indices(rows, 1)]
+    middle, high = np.quantile(pairs, (0.5, 0.95))
+    least = max(_NEAR, middle + _DEVIATIONS * (high - middle) / _UPPER)
+    near = int(np.count_nonzero((pairs > least) & (pairs < _SAME)))
+    near *= near >= max(_PAIRS, _SHARE * rows)
+    return Kin(_same_rows(matrix, matrix, sites), near, rows, sites.size)
+
+
+def same_rows(matrix: Numbers, other: Numbers) -> int:
+    """How many rows of genotypes are of a person of another matrix."""
+    sites = _common_sites(matrix)
+    return _same_rows(matrix, other, sites) if sites.size >= _FEWEST else 0
+
+
+def _common_sites(matrix: Numbers) -> npt.NDArray[np.intp]:
+    share = matrix.mean(axis=0) / 2.0
+    common = np.flatnonzero(np.minimum(share, 1.0 - share) > _COMMON)
+    return common[:: max(1, -(-common.size // _COLUMNS))]
+
+
+def _same_rows(matrix: Numbers, other: Numbers, sites: npt.NDArray[np.intp]) -> int:
+    rng = np.random.default_rng(0)
+    rows, within = len(matrix), other is matrix
+    met = np.empty(0, np.int64)
+    for _ in range(_DRAWS):
+        drawn = rng.permutation(sites)[:_DRAWN]
+        weights = 3.0 ** np.arange(drawn.size)  # sums of 32 digits are exact
+        both = [matrix] if within else [matrix, other]
+        keys = np.concatenate([each[:, drawn] @ weights for each in both])
+        order = np.argsort(keys, kind="stable")
+        equal = np.flatnonzero(np.diff(keys[order]) == 0.0)
+        first, second = order[equal], order[equal + 1]
+        chosen = slice(None) if within else (first < rows) & (second >= rows)
+        met = np.union1d(met, first[chosen] * len(keys) + second[chosen])
+    same: set[int] = set()
+    between = 0
+    for start in range(0, len(met), _BLOCK):
+        first, second = np.divmod(met[start : start + _BLOCK], len(keys))
+        second = second if within else second - rows
+        agree = np.mean(matrix[np.ix_(first, sites)] == other[np.ix_(second, sites)], axis=1)
+        same.update((second if within else first)[agree >= _AGREE].tolist())
+        between += int(np.count_nonzero((agree >= _BETWEEN[0]) & (agree < _BETWEEN[1])))
+    enough = max(_PAIRS, _SHARE * rows) <= len(same) >= 2 * between
+    return len(same) if enough else 0
+
+
+def are_too_near(distances: FloatArray, share: FloatArray, genotypes: Numbers) -> bool:
+    """Whether means of two samples are nearer to each other than those of different people.
+
+    Parameters
+    ----------
+    distances : (columns,) ndarray
+        Squared distances of the means, in their variance: 1 on average for different people.
+    share : (columns,) ndarray
+        Frequencies of the alleles in one sample.
+    genotypes : (rows, columns) ndarray
+        Of the other, for the correlations of the columns.
+    """
+    common = np.flatnonzero(np.minimum(share, 1.0 - share) > _COMMON)
+    if common.size < _FEWEST:
+        return False
+    part = genotypes[:_ROWS, common[:_COLUMNS]]
+    std = part.std(axis=0)
+    part, std = part[:, std > 0.0], std[std > 0.0]
+    rows, columns = part.shape
+    if rows < _FEWEST or columns < _FEWEST:
+        return False
+    standard = ((part - part.mean(axis=0)) / std).astype(np.float32)
+    squares = float(np.square(standard @ standard.T, dtype=np.float64).sum()) / rows**2
+    squares = max(squares - columns * (columns - 1.0) / (rows - 1.0), columns)
+    free = columns**2 / squares  # independent columns with the same variance of the mean distance
+    return bool(special.chdtr(free, free * distances[common].mean()) < _CHANCE)
+
+
+def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
+    """A sentence where rows of genotypes leak 1 since no other row has their allele."""
+    rows, alone = len(numbers), int(np.isinf(scores).sum())
+    if not alone or numbers.shape[1] < _SITES:
+        return []
+    sites = 0
+    for start in range(0, numbers.shape[1], _COLUMNS):
+        part = numbers[:, start : start + _COLUMNS]
+        like_most = np.max([np.count_nonzero(part == k, axis=0) for k in range(3)], axis=0)
+        sites += int(np.count_nonzero(like_most == rows - 1))
+    return [
+        f"Of {rows:,} rows {alone:,} have an allele that no other row has, at {sites:,} sites, and "
+        "are judged as if nobody else had it: they leak 1. By the frequency of the allele in the "
+        "population they leak less: pass a panel of other people, or exclude such sites."
+    ]
+
+
+def same_persons(kin: Kin | None) -> list[str]:
+    """A caution where persons seem to have several rows that differ a little."""
+    if kin is None or not kin.same:
+        return []
+    return [
+        f"{kin.same:,} rows agree with another row in nearly all sites, as those of one person do, "
+        "or of twins. Take each person once: more rows seem to leak less."
+    ]
+
+
+def relatives(kin: Kin | None) -> list[str]:
+    """A sentence where rows seem to be of families."""
+    if kin is None or not kin.near:
+        return []
+    return [
+        f"Of the first {kin.rows:,} rows {kin.near:,} pairs seem to be parents and children, or "
+        f"siblings, by {kin.sites:,} sites. Each row is judged as if the others were unrelated: an "
+        "attacker who takes them for that sees a relative of a row in the release as well."
+    ]

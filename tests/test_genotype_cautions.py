@@ -1,0 +1,192 @@
+"""What rows of genotypes show: relatives, persons twice, a panel of the same people, lone alleles.
+
+The rows are simulated: of unrelated people in four kinds of populations, of siblings and of persons
+who were genotyped twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mialeak import exact_mean_tradeoff, mean_leakage
+from mialeak.cli import main
+from mialeak.datasets import load_genotypes
+from mialeak.laws import Genotype
+
+DATA = load_genotypes()
+
+
+def table_of(counts):
+    return {f"rs{100 + k}": column for k, column in enumerate(np.asarray(counts, np.int8).T)}
+
+
+def regenotyped(counts, rng, error=0.01):
+    """The same people once more, a share of the genotypes wrong."""
+    wrong = rng.random(counts.shape) < error
+    return np.where(wrong, (counts + 1) % 3, counts)
+
+
+def siblings(pairs, p, rng):
+    """Two children of each pair of parents, sites unlinked."""
+    parents = rng.random((pairs, 1, 2, 2, p.size)) < p
+    chosen = rng.integers(2, size=(pairs, 2, 2, 1, p.size))
+    return np.take_along_axis(parents, chosen, axis=3).sum(axis=(2, 3)).reshape(-1, p.size)
+
+
+def mosaics(people, sites, rng):
+    """Linked sites: each haplotype copies one of 40, and changes it at one site of twenty."""
+    founders = rng.random((40, sites)) < rng.uniform(0.05, 0.5, sites)
+    moves = rng.random((2 * people, sites)) < 0.05
+    moves[:, 0] = True
+    last = np.maximum.accumulate(np.where(moves, np.arange(sites), 0), axis=1)
+    copied = rng.integers(40, size=moves.shape)[np.arange(2 * people)[:, None], last]
+    haplotypes = founders[copied, np.arange(sites)]
+    return haplotypes[::2] + 1 * haplotypes[1::2]
+
+
+def divided(people, sites, rng, *, mixed):
+    """People of four populations (F_ST 0.1), or mixtures of these."""
+    p = rng.uniform(0.05, 0.95, sites)
+    each = rng.beta(9.0 * p, 9.0 * (1.0 - p), (4, sites))
+    shares = rng.dirichlet([0.5] * 4, people) if mixed else np.eye(4)[rng.integers(4, size=people)]
+    return rng.binomial(2, np.clip(shares @ each, 0.0, 1.0))
+
+
+def cohorts():
+    """Unrelated people: unlinked and linked sites, populations, mixtures; real people."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        people, sites = 100 + 160 * seed, 80 + 520 * seed
+        p = rng.uniform(0.01, 0.5, sites)
+        yield f"independent {seed}", rng.binomial(2, p, (people, sites))
+        yield f"linked {seed}", mosaics(people, sites, rng)
+        yield f"populations {seed}", divided(people, sites, rng, mixed=False)
+        yield f"mixtures {seed}", divided(people, sites, rng, mixed=True)
+    for name in ("AFR", "AMR", "EAS", "EUR", "SAS"):
+        yield name, DATA.counts[DATA.columns["superpopulation"] == name]
+    yield "all", DATA.counts[::3]
+
+
+def test_unrelated_people_are_not_alike():
+    """Neither in a table, nor between a half and a panel of the other half."""
+    for name, counts in cohorts():
+        half = len(counts) // 2
+        counts = np.random.default_rng(0).permutation(counts)
+        parts = counts[:half], counts[half:]
+        varied = np.logical_and(*(np.ptp(part, axis=0) > 0 for part in parts))
+        table, panel = (table_of(part[:, varied]) for part in parts)
+        report = mean_leakage(table_of(counts), structure="diagonal")
+        beside = mean_leakage(table, panel=panel, structure="diagonal")
+        said = " ".join([*report.cautions, *report.warnings, *beside.cautions])
+        for words in ("nearly all", "siblings", "include people"):
+            assert words not in said, name
+
+
+@pytest.mark.parametrize("sites", [120, 1000])
+def test_a_person_with_two_rows_that_differ_a_little_is_noticed(sites):
+    """Wherever the rows stand: 30 of 600 people are genotyped once more, with 1 % of errors."""
+    rng = np.random.default_rng(sites)
+    counts = rng.binomial(2, rng.uniform(0.05, 0.5, sites), (600, sites))
+    twice = rng.permutation(np.vstack([counts, regenotyped(counts[:30], rng)]))
+    (caution,) = mean_leakage(table_of(twice), structure="diagonal").cautions
+    assert caution.startswith("30 rows agree with another row in nearly all sites")
+    few = np.vstack([counts, regenotyped(counts[:2], rng)])
+    assert mean_leakage(table_of(few), structure="diagonal").cautions == ()
+
+
+def test_siblings_are_reported_beside_the_answer(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.05, 0.5, 1500)
+    counts = np.vstack([siblings(20, p, rng), rng.binomial(2, p, (160, p.size))])
+    report = mean_leakage(table_of(counts))
+    assert report.cautions == ()
+    assert any("rows 20 pairs seem to be parents and children" in x for x in report.warnings)
+    np.save(tmp_path / "t.npy", counts)
+    assert main(["mean", str(tmp_path / "t.npy"), "--max-leakage", "1"]) == 0
+    first = capsys.readouterr().out.partition("\nLeakage")[0]
+    assert "20 pairs seem to be parents" in " ".join(first.split())
+
+
+def test_a_panel_with_people_of_the_table_is_noticed():
+    """By rows that agree nearly, and of frequencies by means that are too near."""
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.05, 0.5, 600)
+    counts, others = rng.binomial(2, p, (300, p.size)), rng.binomial(2, p, (300, p.size))
+    table = table_of(counts)
+
+    def cautions(panel):
+        return " ".join(mean_leakage(table, panel=table_of(panel), structure="diagonal").cautions)
+
+    assert cautions(others) == ""
+    again = np.vstack([regenotyped(counts[:20], rng), others])
+    assert cautions(again).startswith("20 of 300 rows equal a row of the panel in nearly all col")
+
+
+def test_frequencies_that_include_the_table_are_noticed(tmp_path):
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.5, 600)
+    counts, others = rng.binomial(2, p, (300, p.size)), rng.binomial(2, p, (300, p.size))
+    names = [f"rs{k}_A" for k in range(p.size)]
+    lines = [" ".join(["FID IID PAT MAT SEX PHENOTYPE", *names])]
+    lines += [f"p{k} p{k} 0 0 0 -9 {' '.join(map(str, each))}" for k, each in enumerate(counts)]
+    (tmp_path / "t.raw").write_text("\n".join(lines) + "\n")
+    for rows, said in ((others, False), (np.vstack([counts, others]), True)):
+        share = rows.mean(axis=0) / 2
+        lines = ["#CHROM\tID\tREF\tALT\tALT_FREQS\tOBS_CT"]
+        lines += [f"1\trs{k}\tG\tA\t{q:.6g}\t{2 * len(rows)}" for k, q in enumerate(share)]
+        (tmp_path / "p.afreq").write_text("\n".join(lines) + "\n")
+        report = mean_leakage(tmp_path / "t.raw", panel=tmp_path / "p.afreq")
+        assert any("seems to include people of the table" in x for x in report.cautions) == said
+
+
+def test_an_allele_that_one_row_has_is_named_beside_its_leakage_of_one():
+    """By its frequency in the population, the leakage is far below 1; a panel states that."""
+    rng = np.random.default_rng(2)
+    p = np.exp(rng.uniform(np.log(1 / 2000), np.log(0.5), 100))
+    counts = rng.binomial(2, p, (300, 100))
+    report = mean_leakage(table_of(counts))
+    alone = np.flatnonzero(np.isinf(report.scores))
+    lone = (
+        np.sort(np.array([(counts == k).sum(axis=0) for k in range(3)]), axis=0)[-1] == 299
+    ).sum()
+    assert report.highest == 1.0
+    assert 0 < alone.size < 30
+    words = f"Of 300 rows {alone.size} have an allele that no other row has, at {lone} sites"
+    assert report.warnings[0].startswith(words)
+    assert words in " ".join(str(report).partition("\nLeakage")[0].split())
+    truth = [exact_mean_tradeoff(counts[k], Genotype(p), 300).advantage for k in alone[:3]]
+    assert max(truth) < 0.8
+    panel = rng.binomial(2, p, (3000, 100))
+    varied = np.ptp(panel, axis=0) > 0
+    beside = mean_leakage(table_of(counts[:, varied]), panel=table_of(panel[:, varied]))
+    assert beside.highest < 1.0
+    assert "no other row" not in " ".join(beside.warnings)
+    register = np.vstack([counts, rng.binomial(2, p, (60, 100))])
+    known = mean_leakage(table_of(counts), population=table_of(register))
+    assert "no other row has, at" not in " ".join(known.warnings)
+
+
+def test_dosages_and_standardised_genotypes_with_a_row_for_each_site_are_noticed():
+    rng = np.random.default_rng(4)
+    counts = rng.binomial(2, rng.uniform(0.05, 0.95, 240), (150, 240))
+    dosages = np.clip(counts + rng.normal(0.0, 0.05, counts.shape), 0.0, 2.0).round(3)
+    standard = ((counts - counts.mean(axis=0)) / counts.std(axis=0)).round(4)
+    for rows, words in (
+        (dosages, "The 240 rows differ as sites do"),
+        (standard, "Each of the 240 rows has the mean 0 and the standard deviation 1"),
+    ):
+        (caution,) = mean_leakage(dict(enumerate(rows))).cautions
+        assert caution.startswith(words)
+        assert mean_leakage(dict(enumerate(rows.T))).cautions == ()
+
+
+def test_genotypes_of_which_none_is_heterozygous_are_noticed():
+    """Calls of one chromosome that a program wrote as two copies of it."""
+    rng = np.random.default_rng(5)
+    bits = rng.binomial(1, rng.uniform(0.1, 0.9, 30), (100, 30))
+    (caution,) = mean_leakage(table_of(2 * bits)).cautions
+    assert caution.startswith("All values of the 30 columns are 0 and 2: of genotypes, none is het")
+    one = 2 * bits
+    one[7, 3] = 1
+    assert mean_leakage(table_of(one)).cautions == ()
