@@ -7,6 +7,7 @@ that would be a coincidence in the table that is asked about.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice, product
 from typing import Any
@@ -66,6 +67,13 @@ _ROUNDED = 0.03
 #: Most of them that are looked for by their words for "all", and the fewest values of a column with
 #: such a word: halves of a design are no tables.
 _MOST_TABLES, _FEWEST_VALUES = 20, 3
+
+#: A year, a part of one, or a day.
+_DATE = re.compile(
+    r"(?:19|20)\d\d(?:[-./ ]?[QKTMWSH]?\d{1,2})?(?:[-./]\d\d)?(?:[T ][\d:.Z]+)?"
+    r"|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d",
+    re.I,
+)
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
@@ -189,7 +197,7 @@ def cautions_of_alike(categories: Mapping[Any, Factor], counts: IntArray) -> lis
 
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
-        if str(name).strip().lower() not in NAMES_OF_PERIODS:
+        if not (str(name).strip().lower() in NAMES_OF_PERIODS or _are_dates(categories[name])):
             continue
         others = [key for key in codes if key != name]
         parts = chain.from_iterable(combinations(others, k) for k in range(len(others), 0, -1))
@@ -204,6 +212,14 @@ def cautions_of_alike(categories: Mapping[Any, Factor], counts: IntArray) -> lis
                 f"the rows of one value of {name!r}."
             ]
     return []
+
+
+def _are_dates(factor: Factor) -> bool:
+    """Whether the values are a few years, quarters, months or days."""
+    shown = np.flatnonzero(factor.rows_of_level > 0).tolist()
+    return len(shown) <= _MOST_TABLES and all(
+        _DATE.fullmatch(str(factor.value(code)).strip()) for code in shown
+    )
 
 
 def _distance(
