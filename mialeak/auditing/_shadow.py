@@ -238,9 +238,9 @@ def shadow_audit(
         why = "the scores of different models are then not independent"
         remedy = 'Take method="guesses"'
         unsupported(f"method={method!r}", "with each example in half of the models", why, remedy)
-    if design == "pairs":
+    if design == "pairs" and (pairs := _in_pairs(coins)) is not None:
         # One row fewer here is one more there: the odds of a coin are those of both models.
-        first, second = _in_pairs(coins)
+        first, second = pairs
         values, coins, odds = values[first] - values[second], coins[first], 2.0
     draws = len(coins)
     weights = np.ones(draws, np.int64) if design == "half" else _weights(draws)
