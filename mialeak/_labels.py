@@ -10,6 +10,7 @@ import numpy as np
 from mialeak._arrays import invalid
 
 __all__ = [
+    "NAMES_OF_MEASURES",
     "NAMES_OF_PERIODS",
     "NAMES_OF_PERSONS",
     "WORDS_OF_TOTALS",
@@ -22,17 +23,37 @@ __all__ = [
 
 _ARRAY = np.ndarray
 #: Names of columns that identify persons, in small letters.
-NAMES_OF_PERSONS = frozenset(
-    {"id", "pid", "uid", "uuid", "ssn", "cpr", "iid", "email", "pidp", "idno"}
-) | {f"{who}_id" for who in ("person", "patient", "subject", "user", "customer", "sample", "case")}
+_PERSON_WORDS = """
+id pid uid uuid ssn cpr iid email pidp idno lopnr löpnr personnummer personnr person_nr person_no
+person_number pers_id pers_nr persnr pnr fnr fodselsnummer fødselsnummer bsn rinpersoon hetu
+kennitala nhsno nhs_no nhs_number mrn patientnr patient_nr subjid usubjid idind ind_id pseudonym
+pseudo_id pseudo-id study_id eid
+"""
+_WHO = """
+person patient subject user customer sample case client member participant respondent student pupil
+employee individual
+"""
+NAMES_OF_PERSONS = frozenset(_PERSON_WORDS.split()) | {
+    who + end for who in _WHO.split() for end in ("_id", "id")
+}
 
 #: Names of columns of which each value has a table of the same persons.
 _PERIOD_WORDS = """
 year years ref_year survey_year time time_period period quarter wave jahr année annee år aar tid
 waves month months week round visit semester term welle runde monat quartal halbjahr vague mois
 trimestre semestre période periode kvartal månad måned vecka uge ola anno año mes
+perioden stichtag zeit vuosi jaar peildatum berichtsjahr referenzjahr reference_date ref_date
+reference_period ref_period reference_year refper periodo calendar_year census_year rok godina
 """
 NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
+
+#: Names of columns that state what a number counts, or in which unit it is, in small letters.
+_MEASURE_WORDS = """
+measure measures indicator indicators indic statistic statistics kennzahl merkmal_code uom
+unit_measure measure_unit contents contentscode tabellinhold statistikvariabel unit units einheit
+yksikkö enhed enhet eenheid unité unité_mesure
+"""
+NAMES_OF_MEASURES = frozenset(_MEASURE_WORDS.split())
 
 #: Names of columns of survey weights, in small letters.
 _WEIGHT_WORDS = """

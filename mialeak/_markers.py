@@ -93,6 +93,15 @@ _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 _MOST_VALUES = 10_000
 #: What may be written as a space between letters.
 _SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
+#: A value with the mark of a footnote behind it.
+_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
+#: Cyrillic and Greek letters that look like Latin ones, which stand for them.
+_ALIKE = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+    "ABEKMHOPCTXaeopcyxABEZHIKMNOPTYXo",
+)
 
 
 def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
@@ -148,8 +157,8 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
         return []
     name, rows = next(iter(met.items()))
     return [
-        "Values that differ in capitals, spaces, hyphens, a last dot or leading zeros alone are "
-        "counted apart, in "
+        "Values that differ in capitals, spaces, hyphens, a last dot, leading zeros, a mark of a "
+        "footnote or the script of a letter alone are counted apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way."
     ]
@@ -166,10 +175,15 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
     if len(codes) > _MOST_VALUES:
         return ()
     met: dict[str, int] = {}
-    for code in codes.tolist():
-        value = factor.value(code)
+    values = {code: factor.value(code) for code in codes.tolist()}
+    bare = {value.strip() for value in values.values() if isinstance(value, str)}
+    for code, value in values.items():
         if not isinstance(value, str):
             continue
+        value = "".join(each for each in value if unicodedata.category(each) != "Cf")
+        value = value.translate(_ALIKE)
+        note = _FOOTNOTE.fullmatch(value.strip())
+        value = note[1] if note and note[1] in bare else value
         word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
         word = " ".join(word.split())
         word = word.removesuffix(".") if any(map(str.isalpha, word)) else word

@@ -8,7 +8,7 @@ means: an answer, and the words before it.
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -338,6 +338,59 @@ def test_tables_of_every_combination_have_no_small_count_left_out():
     counts = [rng.poisson(600 * each / each.sum()) for each in means]
     cut = [is_cut(np.where(each < 5, 0, each)) for each in counts]
     assert sum(cut) > 10
+
+
+def test_classes_and_codes_that_share_nobody_are_taken():
+    """Classes with an end in common, grades, codes of two numbers, and numbered codes."""
+    rng = np.random.default_rng(12)
+    labels = [
+        ["0-5", "5-10", "10-15", "15+"],
+        ["under 18", "18-64", "65 and over"],
+        ["Y_LT15", "Y15-64", "Y_GE65"],
+        ["negative", "1+", "2+", "3+"],
+        ["1-1", "1-2", "2-1", "2-2"],
+        ["2019-2020", "2020-2021", "2021-2022"],
+        [f"{letter}{k}" for letter in "AB" for k in range(1, 21)],
+        ["A", "B", "AB", "O"],
+        ["Not at all", "All of the time", "Some of the time"],
+    ]
+    words = (
+        "has the words of",
+        "overlap",
+        "holds others",
+        "seems to be a part",
+        "parts of one another",
+    )
+    for names, _ in product(labels, range(5)):
+        keys = pd.MultiIndex.from_product([names, list("NSEW")], names=["x", "town"])
+        counts = rng.poisson(rng.gamma(2.0, 90.0, len(keys))) + 1
+        counts[np.array([key[0] == names[-1] for key in keys])] += 900  # grades do not fall
+        met = table_leakage(pd.Series(counts, keys, name="n").reset_index(), counts="n").cautions
+        assert not any(word in each for word in words for each in met), (names, met)
+
+
+def test_a_value_of_nearly_half_the_persons_is_no_total():
+    """Small counts of a common value are half of their sums in many cells by chance."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        law = {"single": 0.35, "married": 0.45, "divorced": 0.12, "widowed": 0.08}
+        people = {
+            "sex": rng.choice(["m", "f"], 2400),
+            "born": rng.integers(1930, 2005, 2400),
+            "marital": rng.choice(list(law), 2400, p=list(law.values())),
+        }
+        cells = pd.DataFrame(people).groupby(list(people)).size().reset_index(name="n")
+        assert not table_leakage(cells, counts="n").cautions
+
+
+def test_towns_in_the_order_of_their_codes_are_no_households():
+    """The code of a town begins with that of its region."""
+    rng = np.random.default_rng(8)
+    region = rng.integers(10, 28, 288)
+    people = pd.DataFrame({"region": region.astype(str), "sex": rng.choice(list("fm"), 288)})
+    people["town"] = [f"{each}{k}" for each, k in zip(region, rng.integers(1, 6, 288), strict=True)]
+    for frame in (people, people.astype({"town": int, "region": int})):
+        assert not table_leakage(frame.sort_values("town")).cautions
 
 
 def test_matrices_that_may_be_covariances_are_taken():

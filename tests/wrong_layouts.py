@@ -227,6 +227,113 @@ LAYOUTS += [
     ),
 ]  # fmt: skip
 
+#: Counts of overlapping classes, the second of which holds the first, in four towns.
+WHOLE = RNG.integers(400, 900, 4)
+PART = WHOLE - RNG.integers(100, 300, 4)
+#: Some parts of two branches.
+BRANCHES = {"C": 810, "C10": 120, "C11": 44, "C13": 65, "F": 400, "F41": 99, "F43": 201}
+#: The population of 3 x 16 cells, and those employed.
+PEOPLED = RNG.integers(40, 90, 48)
+STOCK = [PEOPLED + RNG.integers(-3, 4, 48) for _ in range(3)]
+
+LAYOUTS += [
+    *(
+        Shell(
+            f"{one!r} beside {other!r}",
+            "table t.csv --counts n --max-leakage 1",
+            [repr(one), repr(other), "of column 'age' overlap", "share nobody"],
+            {"t.csv": csv(["age", "town", "n"], [a for a in (other, one, third) for _ in "NSEW"],
+                          [*"NSEW"] * 3, [*WHOLE, *PART, *(WHOLE[::-1] // 3 + 7)])},
+            cautioned=True,
+        )
+        for other, one, third in (
+            ("65+", "75+", "18-64"),
+            ("Y20-64", "Y15-24", "Y_GE65"),
+            ("15 til 29 år", "15 til 24 år", "30 til 99 år"),
+            ("65 und mehr", "75 und mehr", "18 bis 64"),
+        )
+    ),
+    Shell(
+        "codes of branches beside some of their parts",
+        "table t.csv --counts n --max-leakage 1",
+        ["The code 'C10' of column 'nace' seems to be a part of 'C'", "codes of one level"],
+        {"t.csv": csv(["nace", "sex", "n"], [code for code in BRANCHES for _ in "fm"],
+                      "fm" * len(BRANCHES),
+                      [n // 2 + k for n in BRANCHES.values() for k in (0, n % 7)])},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"two numbers of each cell, by {name!r}",
+            "table t.csv --counts v --max-leakage 1",
+            [f"Column {name!r} has the name of one that states what a number counts"],
+            {"t.csv": csv(["sex", "town", name, "v"], [*"fmd" * 16] * 2,
+                          [k // 3 for k in range(48)] * 2, ["N"] * 48 + ["E"] * 48,
+                          [*PEOPLED, *(PEOPLED * 3 // 5)])},
+            cautioned=True,
+        )
+        for name in ("INDICATOR", "UNIT_MEASURE", "Statistic Label")
+    ),
+    *(
+        Shell(
+            f"the same people on several days, in {name!r}",
+            "table t.csv --counts v --max-leakage 1",
+            [f"values of column {name!r} are too alike"],
+            {"t.csv": csv(["sex", "town", name, "v"], [*"fmd" * 16] * 3,
+                          [k // 3 for k in range(48)] * 3,
+                          [day for day in days for _ in range(48)], np.concatenate(STOCK))},
+            cautioned=True,
+        )
+        for name, days in (("x", ["31.12.2021", "31.12.2022", "31.12.2023"]),
+                           ("Stichtag", ["first", "second", "third"]), ("d", [2019, 2020, 2021]))
+    ),
+    Shell(
+        "one thousand with a point, among counts without",
+        "table t.csv --counts n --delimiter ;",
+        ["row 1 holds '1.000'", "Write it without separators: 1000"],
+        {"t.csv": csv(["sex", "town", "n"], "mwmw", "KKBB", [812, "1.000", 655, 790], comma=";")},
+    ),
+    *(
+        Shell(
+            f"a value that is written in two ways, with {what}",
+            "table t.csv --max-leakage 1",
+            ["a mark of a footnote or the script of a letter alone are counted apart", "'town'"],
+            {"t.csv": csv(["town", "sex"], ["North", "South", twice, "West"] * 30, "mf" * 60)},
+            cautioned=True,
+        )
+        for what, twice in (
+            ("a footnote", "South 1)"),
+            ("a raised number", "South\u00b2"),
+            ("no width", "South\u200b"),
+            ("a Cyrillic letter", "S\u043euth"),
+        )
+    ),
+    *(
+        Shell(
+            f"a value {word!r} beside some of its parts",
+            "table t.csv --counts n --max-leakage 1",
+            [f"The value {word!r} of column 'x' has the words of a {what}"],
+            {"t.csv": csv(["x", "town", "n"], [x for x in (word, "p", "q") for _ in "NSEW"],
+                          [*"NSEW"] * 3, [*size, 31, 42, 53, 61, 75, 83, 91, 87])},
+            cautioned=True,
+        )
+        for word, what, size in (
+            ("Total population", "total", [610, 740, 811, 702]),
+            ("All causes", "total", [610, 740, 811, 702]),
+            ("EU27_2020", "total", [610, 740, 811, 702]),
+            ("Alder i alt", "total", [610, 740, 811, 702]),
+            ("of which long-term", "part", [6, 7, 11, 9]),
+        )
+    ),
+    Shell(
+        "visits of persons whose number is left out",
+        "table t.csv --exclude LopNr --max-leakage 1",
+        ["Column 'LopNr', which is left out, has the name of an identifier"],
+        {"t.csv": csv(["LopNr", "sex"], np.arange(90) // 3, "mfm" * 30)},
+        cautioned=True,
+    ),
+]  # fmt: skip
+
 LARGE_CALLS = [
     Call(
         f"cells above the number that is looked at in full, by {columns}",

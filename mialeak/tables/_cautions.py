@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
+from mialeak._labels import NAMES_OF_MEASURES, NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
 from mialeak._markers import (
     cautions_of_lines,
     cautions_of_spellings,
@@ -26,6 +26,7 @@ from mialeak.tables._structure import common_divisor
 __all__ = [
     "cautions_of",
     "cautions_of_dropped",
+    "cautions_of_measures",
     "cautions_of_panel",
     "cautions_of_persons",
     "cautions_of_sample",
@@ -128,6 +129,7 @@ def _of_households(factors: dict[Any, Factor]) -> list[str]:
         for other in factors.values():
             agree = float(np.square(other.rows_of_level / rows).sum())
             common = bool((other.codes[1:] == other.codes[:-1])[same].all())
+            common = common and not _is_finer(factor, other)
             if common and (rows - groups) * -np.log(agree) > -np.log(LEVEL) and other is not factor:
                 return [
                     f"Rows of one value of column {name!r} stand together, at most {sizes.max()} "
@@ -135,6 +137,17 @@ def _of_households(factors: dict[Any, Factor]) -> list[str]:
                     f"column numbers households or other groups, pass exclude=[{name!r}]."
                 ]
     return []
+
+
+def _is_finer(factor: Factor, other: Factor) -> bool:
+    """Whether each code of a column begins with that of the other column, as 0312 does with 03."""
+    _, first = np.unique(factor.codes, return_index=True)
+    return not other.n_missing and all(
+        str(factor.value(int(factor.codes[row]))).startswith(
+            str(other.value(int(other.codes[row])))
+        )
+        for row in first.tolist()
+    )
 
 
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
@@ -189,6 +202,24 @@ def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table"
                 f"The {table} has rows of different values of column {name!r}, which is left out: "
                 "their persons are added up. If a person may be in several, keep the rows of one "
                 f"value of {name!r}."
+            ]
+    return []
+
+
+def cautions_of_measures(categories: Mapping[Any, Factor]) -> list[str]:
+    """A caution for a column of a table of counts that states what each number counts.
+
+    `categories` are those of the cells.  Populations and employed persons, or persons and
+    thousands of them, are then added up.
+    """
+    for name, factor in categories.items():
+        if str(name).strip().lower().removesuffix(" label") not in NAMES_OF_MEASURES:
+            continue
+        if np.count_nonzero(np.bincount(factor.codes + 1)) > 1:
+            return [
+                f"Column {name!r} has the name of one that states what a number counts, or its "
+                "unit, and has several values. Keep the rows of one of them, which count persons; "
+                "if the values are categories of persons, rename the column."
             ]
     return []
 

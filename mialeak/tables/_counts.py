@@ -95,23 +95,28 @@ def as_cell_counts(
         _refuse_count(name, row, "no value", remedy)
     values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
     bad, taken = np.zeros((2, len(values)), np.bool_)
-    ambiguous = []
+    ambiguous = {}
     for code in np.unique(counts.codes[~totals]).tolist():
         value = counts.value(code)
         count = _whole(value)
         if count:
-            ambiguous.append(_THREE_ZEROS.fullmatch(str(value).strip()))
+            ambiguous[code] = _THREE_ZEROS.fullmatch(str(value).strip()) is not None
         if count is None and suppressed is not None:
             count = _of_mark(value, suppressed)
             taken[code] = count is not None
         bad[code], values[code] = count is None, count or 0
+    if any(ambiguous.values()) and all(
+        with_point or str(counts.value(code)).strip().isdecimal()
+        for code, with_point in ambiguous.items()
+    ):  # one thousand, where others have no decimals
+        bad[list(ambiguous)] |= np.array(list(ambiguous.values())) & (not all(ambiguous.values()))
     wrong = bad[counts.codes] & ~totals
     if wrong.any():
         row = int(np.argmax(wrong))
         value = counts.value(int(counts.codes[row]))
         _refuse_count(name, row, repr(value), _remedy(value, cure))
     cells: IntArray = np.where(totals, 0, values[counts.codes])
-    if ambiguous and all(ambiguous):
+    if ambiguous and all(ambiguous.values()):
         shown = counts.value(int(counts.codes[np.argmax(cells > 0)]))
         notes.append(
             f"All counts end in '.000', such as {shown!r}, which is taken to be {_whole(shown):,}. "

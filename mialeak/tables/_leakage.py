@@ -15,6 +15,7 @@ from mialeak._results import as_confidence
 from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
+    cautions_of_measures,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
@@ -492,6 +493,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
     return [
         *cautions,
         *cautions_of_repeats(all_columns(table, factors, counts)),
+        *cautions_of_measures(factors),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *(cautions_of_stacked(values, cell_counts) or cautions_of_shares(values, cell_counts)),

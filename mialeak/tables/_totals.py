@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -14,6 +13,7 @@ from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor
 from mialeak._fields import is_number
 from mialeak.tables._cells import codes_of, count_cells, summed
+from mialeak.tables._classes import cautions_of_classes
 
 __all__ = ["cautions_of_sums"]
 
@@ -24,23 +24,6 @@ Flags = npt.NDArray[np.bool_]
 _NAMED, _REFUSED = 300.0, 1e6
 #: Odds from which the first or the last level is named.
 _NAMED_AT_END = 30.0
-
-#: A number, or a class with both of its ends.
-_CLASS = re.compile(
-    r"(\d+(?:\.\d+)?)(?: ?(?:-|\u2013|to|bis|\u00e0) ?(\d+(?:\.\d+)?))?(?: years?)?"
-)
-
-#: Classes that are open below, as "<20" or "up to 20 years", and above, as "65+"; and the fewest of
-#: them that are parts of one another.
-_UP_TO = re.compile(
-    r"(?:<=?|\u2264|under|below|up to|until|unter|bis|moins de) ?(\d+)(?: \w+)?"
-    r"|(\d+)(?: \w+)? (?:and|or) (?:under|below|less|younger)"
-)
-_FROM = re.compile(
-    r"(?:>=?|\u2265|over|above|from|at least|ab|\u00fcber) ?(\d+)(?: \w+)?"
-    r"|(\d+)(?: \w+)? ?(?:\+|(?:and|or) (?:over|above|more|older))"
-)
-_FEWEST_CLASSES = 3
 
 #: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
 _NOISE = 3
@@ -68,7 +51,7 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         If that cannot be a coincidence.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
-    cautions = _of_cumulative(categories, counts) + _of_classes(categories)
+    cautions = cautions_of_classes(categories, counts)
     for name, (levels, size) in codes.items():
         others = [pair for key, pair in codes.items() if key != name]
         group = count_cells(others, len(levels)).of_row
@@ -123,7 +106,9 @@ def _total(
     slack = in_group[group] * max(int(np.gcd.reduce(counts)), _NOISE)
     off = np.abs(2 * counts - sums[group])
     half, beside = off <= slack, in_group[group] > 1
-    chance = np.where(off == 0, 1, 2 * slack + 1) / counts
+    # A sum that some cells miss is one with noise in the others too.
+    is_missed = np.bincount(levels[beside & (off != 0)], minlength=size) > 0
+    chance = np.where(is_missed[levels], 2 * slack + 1, 1) / counts
     telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
     telling[~new] = 0.0
     odds = np.bincount(levels, telling, minlength=size)
@@ -314,77 +299,3 @@ def _odds_of_margin(
     sums = summed(cells.of_row, np.where(detail, 0, counts)[places], len(cells.counts))
     shown = sums > 0
     return float(np.log(sums[shown]).sum()) if (parts == sums)[shown].all() else 0.0
-
-
-def _of_classes(categories: Mapping[Any, Factor]) -> list[str]:
-    """A sentence for each column with a class, such as 20-24, that holds several of the others."""
-    cautions = []
-    for name, factor in categories.items():
-        if isinstance(factor.levels, np.ndarray | range) or len(factor.levels) > _MOST_LEVELS:
-            continue
-        shown = np.flatnonzero(factor.rows_of_level > 0).tolist()
-        ends = {}
-        for value in map(factor.value, shown):
-            if match := _CLASS.fullmatch(str(value).strip()):
-                ends[value] = float(match[1]), float(match[2] or match[1])
-        for value, (low, high) in ends.items():
-            inside = [
-                other
-                for other, (least, most) in ends.items()
-                if other != value and low <= least and most <= high and (least, most) != (low, high)
-            ]
-            if len(inside) > 1:
-                cautions.append(
-                    f"The class {value!r} of column {name!r} holds others, such as {inside[0]!r}: "
-                    "its persons are counted twice. Leave out the rows of such classes, or of "
-                    "their parts."
-                )
-                break
-    return cautions
-
-
-def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
-    """A sentence for each column of classes such as "<20", "<30", each a part of the next.
-
-    All values of such a column but one at most are open to the same side, and counts rise with
-    their bounds wherever the other columns agree.  `categories` and `counts` are those of the
-    cells.
-    """
-    cautions = []
-    codes = {name: codes_of(factor) for name, factor in categories.items()}
-    for name, (levels, size) in codes.items():
-        present = np.unique(levels).tolist()
-        if not _FEWEST_CLASSES <= len(present) <= _MOST_LEVELS:
-            continue
-        missing = len(categories[name].levels)
-        classes = {code: _open_bound(categories[name].value(code)) for code in present
-                   if code < missing}  # fmt: skip
-        others = [pair for key, pair in codes.items() if key != name]
-        group = (
-            count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
-        )
-        for sign in (1, -1):
-            bounds = np.full(size, math.nan)
-            for code, each in classes.items():
-                if each and each[0] == sign:
-                    bounds[code] = sign * each[1]
-            if np.isfinite(bounds).sum() < max(_FEWEST_CLASSES, len(present) - 1):
-                continue
-            order = np.lexsort((bounds[levels], group))
-            order = order[np.isfinite(bounds[levels][order])]
-            same = np.diff(group[order]) == 0
-            if same.any() and (np.diff(counts[order])[same] >= 0).all():
-                cautions.append(
-                    f"The classes of column {name!r} are parts of one another, and so are their "
-                    "counts. Pass the count of each class without the others: the differences."
-                )
-    return cautions
-
-
-def _open_bound(value: Any) -> tuple[int, float] | None:
-    """Of a class that is open below (1) or above (-1), the side and the bound."""
-    text = str(value).strip().lower()
-    for sign, pattern in ((1, _UP_TO), (-1, _FROM)):
-        if match := pattern.fullmatch(text):
-            return sign, float(next(filter(None, match.groups())))
-    return None
