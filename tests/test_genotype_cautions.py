@@ -57,7 +57,7 @@ def cohorts():
     """Unrelated people: unlinked and linked sites, populations, mixtures; real people."""
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        people, sites = 100 + 160 * seed, 80 + 520 * seed
+        people, sites = 100 + 160 * seed, 80 + 320 * seed
         p = rng.uniform(0.01, 0.5, sites)
         yield f"independent {seed}", rng.binomial(2, p, (people, sites))
         yield f"linked {seed}", mosaics(people, sites, rng)
