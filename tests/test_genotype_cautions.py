@@ -57,7 +57,7 @@ def cohorts():
     """Unrelated people: unlinked and linked sites, populations, mixtures; real people."""
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        people, sites = 100 + 160 * seed, 80 + 520 * seed
+        people, sites = 100 + 160 * seed, 80 + 320 * seed
         p = rng.uniform(0.01, 0.5, sites)
         yield f"independent {seed}", rng.binomial(2, p, (people, sites))
         yield f"linked {seed}", mosaics(people, sites, rng)
@@ -286,3 +286,11 @@ def test_sites_of_an_array_with_names_of_several_kinds_are_its_sites(tmp_path):
     lines = [f"p{k} p{k} 0 0 0 -9 " + " ".join(map(str, DATA.counts[k, :28])) for k in range(90)]
     (tmp_path / "t.raw").write_text("\n".join([head, *lines]) + "\n")
     assert mean_leakage(tmp_path / "t.raw").cautions == ()
+
+
+def test_numbers_of_genotypes_of_each_probe_set_are_no_persons():
+    rng = np.random.default_rng(8)
+    table = {"probeset_id": [f"AX-{k}" for k in range(60)]}
+    table |= {name: rng.integers(0, 90, 60) for name in ("AA", "AB", "BB")}
+    (caution,) = mean_leakage(table).cautions
+    assert caution.startswith("The rows seem to be genes or probes, by column 'probeset_id'")

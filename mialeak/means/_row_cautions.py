@@ -69,7 +69,8 @@ _ESTIMATES = re.compile(
 #: Names of genes and probes, and of columns of such names and of pairs of persons.
 _GENE = re.compile(r"ENS[A-Z]*[GTP]\d{8,}(\.\d+)?|cg\d{8}|ILMN_\d+|NM_\d+(\.\d+)?")
 _GENES = re.compile(
-    r"(gene|cpg|probe|transcript|protein|feature|taxon|otu|asv)([_. ]?(id|name|symbol))?|ensembl",
+    r"(gene|cpg|probe([_. ]?set)?|transcript|protein|feature|taxon|otu|asv)"
+    r"([_. ]?(id|name|symbol))?|ensembl",
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(f?id|iid|sample|person|individual)[_. ]?([12])", re.IGNORECASE)
