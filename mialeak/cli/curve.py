@@ -315,11 +315,11 @@ def _epochs(options: argparse.Namespace) -> str:
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     from mialeak._arrays import listed
     from mialeak._report.document import Document, Notes, Pairs, Section, Table
-    from mialeak._report.text import number, percent, significant
+    from mialeak._report.text import at_least, number, percent, significant
 
     upper = content["upper_bounds"]
     most = "at most " if "advantage" in upper else ""
-    leakage = number(content["advantage"])
+    leakage = (at_least if most else number)(content["advantage"])
     verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
     if options.compose is not None:
         verb = "leak together"
@@ -361,7 +361,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         rows = []
         for row in content[answered]:
             bound = "at most " if f"--{given} {row[given]:g}" in upper else ""
-            rows.append((f"{row[given]:g}", f"{bound}{significant(row[answered])}"))
+            shown = (at_least if bound else significant)(row[answered])
+            rows.append((f"{row[given]:g}", f"{bound}{shown}"))
         if rows:
             sections.append(Section(title, [Table((head, answered), rows)]))
     return Document(answer, sections)
