@@ -69,9 +69,9 @@ class FarBounds:
         more = delta - self._lost[direction == "in"]
         far = np.full(more.shape, np.inf)
         for added, pairs in self._pairs[direction]:
-            log_rest = np.log(np.where(more > added, more - added, 1.0))
+            log_kept = np.log(np.where(more > added, more - added, 1.0))
             for r, log_a in pairs:
-                epsilon = np.maximum((log_a - log_rest) / r, 0.0)
+                epsilon = np.maximum((log_a - log_kept) / r, 0.0)
                 far = np.where(more > added, np.minimum(far, epsilon), far)
         return np.where(delta >= self.advantage, 0.0, far)
 
