@@ -8,6 +8,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 import mialeak
 from mialeak.cli import main
@@ -198,18 +199,57 @@ def test_errors_are_one_line_on_stderr_and_exit_with_1(capsys, arguments, messag
     assert refused(capsys, *arguments) == message
 
 
-def test_a_point_that_cannot_be_computed_is_one_line(capsys):
+def test_a_point_that_cannot_be_computed_has_an_upper_bound(capsys):
+    """Two steps, by a double integral; and a standard deviation given as the noise multiplier."""
     training = "sigma=2,rate=.001,steps=2"
-    message = refused(capsys, "--dp-sgd", training, "--epsilon", "0.1")
-    assert message.startswith("--epsilon 0.1 has no answer: The composition is not available at")
-    content = answer(capsys, "--dp-sgd", training)
-    assert "--epsilon 0.1" in content["not_computed"]
-    rows = [row for answered in ("power", "delta", "epsilon") for row in content[answered]]
-    assert len(rows) + len(content["not_computed"]) == 7 + 6 + 4
-    assert all(row["epsilon"] > 0.1 for row in content["delta"])
-    assert answer(capsys, "--dp-sgd", "sigma=2,rate=.01,steps=100", "--fpr", "1e-6")["power"]
-    message = refused(capsys, "--dp-sgd", "sigma=0.01,rate=.01,steps=1000")
-    assert message.startswith("The composition is not available at this point: ")
+    y = np.linspace(-30.0, 30.0, 4001)
+    out, shifted = stats.norm.pdf(y), stats.norm.pdf(y - 0.5)
+    inside = 0.999 * out + 0.001 * shifted
+    gain = np.multiply.outer(inside, inside) - np.exp(0.01) * np.multiply.outer(out, out)
+    exact = float(np.maximum(gain, 0.0).sum() * (y[1] - y[0]) ** 2)
+    few = ["--fpr", "0.5", "--delta", "0.5"]
+    content = answer(capsys, "--dp-sgd", training, "--epsilon", "0.01,0.1", *few)
+    assert "--epsilon 0.1" in content["upper_bounds"]
+    assert exact <= 1.001 * content["delta"][0]["delta"] <= 2.0 * exact + 1e-12
+    line = ["--dp-sgd", "sigma=0.01,rate=.01,steps=1000", "--epsilon", "1", *few]
+    content = answer(capsys, *line)
+    assert "advantage" in content["upper_bounds"]
+    assert content["advantage"] == pytest.approx(1.0 - 0.99**1000, rel=1e-9)
+    assert all(row["power"] > 0.9999 for row in content["power"])
+    assert main(["curve", *line]) == 0
+    assert "leaks at most 1. The" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_epsilon_of_a_million_steps_with_a_tiny_rate_is_bounded(capsys):
+    """By the central limit theorem the worlds are mu apart, q sqrt(T (e^(1/sigma^2) - 1))."""
+    line = ["--dp-sgd", "sigma=10,rate=1e-6,steps=1000000", "--delta", "1e-5"]
+    line += ["--epsilon", "1", "--fpr", "0.5"]
+    content = answer(capsys, *line)
+    (row,) = content["epsilon"]
+    mu = 1e-6 * np.sqrt(1e6 * np.expm1(0.01))
+    limit = float(GaussianTradeOff(mu).epsilon(1e-5))
+    assert "--delta 1e-05" in content["upper_bounds"]
+    assert 0.99 * limit < row["epsilon"] < 2.0 * limit
+    assert main(["curve", *line]) == 0
+    assert "1e-05 at most 0.00013" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_fresh_row_is_not_a_replaced_one(capsys, tmp_path):
+    """The same step: the first compares with a row drawn anew, the second any two rows."""
+    fresh = answer(capsys, "--mu", "1", "--rate", "0.01", "--steps", "1000", "--delta", "1e-5")
+    plan = tmp_path / "plan.toml"
+    step = "[[release]]\ngaussian = 1.0\nrate = 0.01\ntimes = 1000\n"
+    plan.write_text(f'worlds = "substitution"\n{step}')
+    replaced = answer(capsys, "--compose", str(plan), "--delta", "1e-5")
+    assert (fresh["worlds"], replaced["worlds"]) == ("fresh row", "substitution")
+    assert fresh["epsilon"][0]["epsilon"] < replaced["epsilon"][0]["epsilon"]
+    assert main(["curve", "--mu", "1", "--rate", "0.01"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Between two given rows (replace-one differential privacy) they are larger" in text
+    assert main(["curve", "--dp-sgd", "sigma=1,rate=0.01,steps=10"]) == 0
+    assert "of one row in place of another (replace-one)" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 PLAN = """

@@ -14,6 +14,7 @@ from scipy import special, stats
 from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
 from mialeak._numerics.loss_grids import _fewer, _Law, least_over_exponents
 from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
+from mialeak.tradeoff._far_bounds import FarBounds
 
 DIRECTIONS = ("in", "out")
 
@@ -284,3 +285,43 @@ def test_the_best_exponent_is_found_without_trying_all(best, last):
     else:
         assert least == np.inf
     assert len(tried) == len(set(tried)) < 15
+
+
+@pytest.mark.parametrize(("sigma", "rate", "steps"), [(0.004, 0.01, 1000), (0.01, 0.2, 3)])
+def test_worlds_one_of_which_has_one_ratio_are_not_equal(sigma, rate, steps):
+    """Out has a constant ratio to the last digit, in does not: the power was the fpr."""
+    curve = compose(GaussianTradeOff(1.0 / sigma).subsample(rate), counts=steps)
+    drawn = 1.0 - (1.0 - rate) ** steps  # a step with the row shows it
+    for fpr in (1e-6, 0.1):
+        with pytest.raises(ArithmeticError, match="not available"):
+            curve.power(fpr)
+        bounds = curve.enclosure(fpr)
+        assert fpr <= bounds.lower <= drawn + (1.0 - drawn) * fpr
+        assert bounds.upper == pytest.approx(drawn + (1.0 - drawn) * fpr, rel=1e-11)
+    with pytest.raises(ArithmeticError):
+        _ = curve.auc
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"), [(1.0, 0.01, 1000), (0.7, 0.001, 5000), (4.0, 0.5, 20), (2.0, 1, 3)]
+)
+def test_bounds_far_from_any_grid_are_above_the_curve(sigma, rate, steps):
+    curve = compose(GaussianTradeOff(1.0 / sigma).subsample(rate), counts=steps)
+    far = FarBounds(curve.curves, curve.counts, curve._losses)
+    assert far.advantage >= curve.advantage
+    assert far.power(np.array(0.01)) >= curve.power(0.01)
+    for side in DIRECTIONS:
+        epsilon = np.array([0.0, 0.3, 1.0, 2.0])
+        assert (far.delta(epsilon, side) >= curve.delta(epsilon, direction=side)).all()
+        delta = np.array([1e-2, 1e-5, 1e-9])
+        exact = curve.epsilon(delta, direction=side)
+        assert (far.epsilon(delta, side) >= exact).all()
+        assert (far.epsilon(delta, side) <= 2.0 * exact + 1.0).all()
+
+
+def test_an_epsilon_of_zero_does_not_contradict_the_advantage():
+    """Three steps with hardly any noise: delta is 0.49 at 0, and the epsilon at 1e-5 was 0."""
+    curve = compose(GaussianTradeOff(20.0).subsample(0.2), counts=3)
+    assert curve.delta(1.0) == pytest.approx(1.0 - 0.8**3, rel=1e-9)
+    with pytest.raises(ArithmeticError):
+        curve.epsilon(1e-5, direction="in")

@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import optimize, special, stats
 
-from mialeak.guarantees import divergence, dp_leakage_bound, epsilon_for_leakage
+from mialeak.guarantees import (
+    divergence,
+    dp_leakage_bound,
+    epsilon_for_leakage,
+    noise_multiplier_for_leakage,
+)
 
 
 def largest_leakage(epsilon, delta, p, gamma):
@@ -227,3 +232,38 @@ class TestPrivacy:
     def test_b7_tanh_of_half_epsilon_is_not_the_supremum(self, epsilon):
         reached = max(largest_leakage(epsilon, 0.0, np.full(k, 1 / k), 1.0) for k in (2, 3, 4))
         assert reached <= np.tanh(epsilon / 4) * (1 + 1e-9) < np.tanh(epsilon / 2) * 0.8
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 1e-3), (2.0, 1e-5)])
+def test_a_row_in_place_of_another_is_two_steps_of_adding_or_removing(epsilon, delta):
+    """Laws on three points, on a grid: none whose middle is private to both leaks more."""
+    bound = dp_leakage_bound(epsilon, delta, neighbours="add or remove")
+    assert bound > dp_leakage_bound(epsilon, delta)
+
+    def reach(p, q):
+        """Whether (epsilon, delta) holds between p and q, in both directions."""
+        gains = (np.maximum(a - np.exp(epsilon) * b, 0.0).sum(-1) for a, b in ((p, q), (q, p)))
+        return np.all([gain <= delta + 1e-12 for gain in gains], axis=0)
+
+    grid = np.arange(0.0, 1.0001, 0.05)
+    laws = np.array([(a, b, 1.0 - a - b) for a in grid for b in grid if a + b <= 1.0 + 1e-9])
+    middle = np.array([0.05, 0.9, 0.05])
+    for centre in (middle, np.array([0.5, 0.0, 0.5]), np.array([0.3, 0.4, 0.3])):
+        near = laws[reach(laws, centre)]
+        leaks = 0.5 * np.abs(near[:, None] - near[None]).sum(-1)
+        assert leaks.max(initial=0.0) <= bound
+    assert dp_leakage_bound(800.0, 1e-5, neighbours="add or remove") == 1.0
+    with pytest.raises(ValueError, match="neighbours must be"):
+        dp_leakage_bound(1.0, neighbours="remove")
+
+
+def test_the_noise_of_sampled_steps_where_grids_refuse():
+    """No noise is needed for more than sampling allows (this search had no end)."""
+    assert noise_multiplier_for_leakage(0.9, steps=1, rate=0.5) == 0.0
+    assert noise_multiplier_for_leakage(0.2, steps=10, rate=0.01) == 0.0
+    assert noise_multiplier_for_leakage(attack=(0.01, 0.9), steps=1, rate=0.5) == 0.0
+    assert noise_multiplier_for_leakage(attack=(0.01, 1.0), steps=1, rate=1.0) == 0.0
+    noise = noise_multiplier_for_leakage(0.01, steps=200, rate=5e-4)
+    # By the central limit theorem for small rates: worlds are mu apart.
+    mu = 5e-4 * np.sqrt(200.0 * 2.0 * np.expm1(4.0 / noise**2))
+    assert 0.2 < (2.0 * stats.norm.cdf(mu / 2.0) - 1.0) / 0.01 < 2.0

@@ -78,6 +78,8 @@ class GridWorlds:
             np.exp(loss.local(float(world))[0]) if self.lost[world] else 1.0 for world in (0, 1)
         ]
         self._finite = float(masses[0]), float(masses[1])
+        # The ratio may be constant in one world, to the last digit, and far from it in the other.
+        self._is_constant = not max(loss.local(0.0)[2], loss.local(1.0)[2]) > 0.0
 
     def finite_delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         """The part of delta that is due to finite l; ArithmeticError where the bounds are wide."""
@@ -223,6 +225,7 @@ class GridWorlds:
         spread = self._loss.local(float(direction == "in"))[2]
         step = (0.25 if start is None else 1e-6) * spread
         start = max(self._chernoff(delta, direction), 0.0) if start is None else start
+        step = max(step, 1e-9 * (1.0 + abs(start)))  # of a constant ratio
         low, high = 0.0, start
         f_high = excess(high)
         while f_high < 0.0:  # the bounds are above the law
@@ -303,7 +306,7 @@ class GridWorlds:
         """Bounds and value of the power, the least ``delta(x) + e^x fpr``."""
         if fpr <= 0.0 or fpr >= self._finite[0]:
             return np.full(3, self.lost[1] if fpr <= 0.0 else 1.0)
-        if not self._loss.spread > 0.0:
+        if self._is_constant:
             return np.clip(self.lost[1] + self._one_ratio(fpr, 0), fpr, 1.0)
 
         def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -321,7 +324,7 @@ class GridWorlds:
         share, most = rate - self.lost[inside], min(rate, self._finite[not inside])
         if share <= 0.0 or rate >= 1.0:
             return np.full(3, self._finite[not inside] if rate >= 1.0 else 0.0)
-        if not self._loss.spread > 0.0:
+        if self._is_constant:
             return np.minimum(self._one_ratio(share, int(inside)), most)
 
         def paid(x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -401,8 +404,11 @@ class GridWorlds:
     def auc(self) -> float:
         """Area under the curve: which of two ratios, one of each world, is larger."""
         grid = self._grid_with(0.5)
-        if not grid.spread > 0.0:
+        if self._is_constant:
             return float(0.5 * self._finite[0] * self._finite[1] + self._auc_lost())
+        if not grid.spread > 0.0:
+            why = "its ratio is constant between the two worlds, to the last digit"
+            unsupported("The area", "of this composition", why, error=ArithmeticError)
         y = grid.node(np.arange(grid.value.size))
         tilts = [
             np.exp(np.clip(grid.log_mass + (t - grid.theta) * y, -745.0, 700.0)) for t in (0, 1)
@@ -476,7 +482,7 @@ class GridWorlds:
     def _make(self, theta: float) -> Grid:
         with np.errstate(over="ignore", invalid="ignore"):
             grid = grid_of(self._loss, theta, self._size)
-        if not np.isfinite(grid.upper).all():
+        if not (np.isfinite(grid.upper).all() and np.isfinite(grid.variance / grid.step)):
             why = f"float64 does not hold its law at theta = {theta:.3g}"
             unsupported("The grid", "of the ratio", why, error=ArithmeticError)
         self._grids = (*self._grids[1 - _KEPT :], grid)

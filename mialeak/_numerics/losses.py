@@ -9,7 +9,7 @@ target makes possible).  The finite part has the moment function ``M(s) = E_out[
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -348,6 +348,21 @@ class ComposedLoss:
             known = float(sums[0]), float(sums[1]), float(np.sqrt(sums[2]))
             self._known[theta] = known
         return known
+
+    def far(self, direction: str, exponents: Iterable[float]) -> list[tuple[float, float]]:
+        """Pairs of r and log a: delta's finite part is at most ``a e^(-r x)`` (Chernoff).
+
+        As far as float64 holds the moments.
+        """
+        pairs = []
+        for r in exponents:
+            # With u = e^(l - x), (u - 1)+ <= c u^(r + 1), and (1 - u)+ <= c u^-r.
+            try:
+                log_moment = self.local(r + 1.0 if direction == "in" else -r)[0]
+            except ArithmeticError:
+                break
+            pairs.append((r, float(r * np.log(r) - (r + 1.0) * np.log1p(r)) + log_moment))
+        return pairs
 
     def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
         """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""

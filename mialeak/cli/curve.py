@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
 
     from mialeak._report.document import Document
@@ -42,7 +45,8 @@ target's leakage score; a release with mu-Gaussian differential privacy has at
 most this curve.  With --rate the release uses a random share of the rows,
 drawn together; with --steps there are that many independent releases.
 Epsilon and delta compare worlds with the same number of rows: the target takes
-the place of a fresh row.
+the place of a fresh row.  With --rate they are smaller than those of one given
+row in place of another, for which --compose takes worlds = "substitution".
 
 --dp-sgd gives the curve of a training: in each step every row is drawn with
 probability rate, and noise of sigma times the clipping norm is added.  Its
@@ -85,7 +89,7 @@ _KINDS = {
     "epsilon": ("delta",),
     "discrete_gaussian": ("shift",),
 }
-_WORLDS = ("substitution", "add or remove")
+_WORLDS, _FRESH = ("substitution", "add or remove"), "fresh row"
 #: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
 _REACH = 40
 #: Largest scale of a discrete Gaussian.
@@ -227,6 +231,9 @@ def run(options: argparse.Namespace) -> int:
     curve: TradeOff = GaussianTradeOff(options.mu)
     if options.rate != 1.0:
         curve = curve.subsample(options.rate)
+        if options.dp_sgd is None:
+            # The fresh row is drawn from the population, whether it is in the batch or not.
+            options.worlds = _FRESH
     if options.steps != 1:
         curve = compose(curve, counts=options.steps)
     return _give(curve, options)
@@ -240,13 +247,31 @@ def _give(curve: TradeOff, options: argparse.Namespace) -> int:
         schema="mialeak.curve/2",
         content=content,
         title=f"What {_name(options).replace('A Gaussian', 'a Gaussian', 1)} leaks",
-        compared=() if options.worlds == _WORLDS[0] else _ADDED,
+        compared=_ADDED if options.worlds == _WORLDS[1] else (),
         panels=_panels(curve, options),
     )
 
 
 def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
-    advantage = float(curve.advantage)
+    import numpy as np
+
+    from mialeak.tradeoff import ComposedTradeOff
+
+    upper: list[str] = []
+    bounded = curve.enclosure if isinstance(curve, ComposedTradeOff) else None
+
+    def answer(exact: Callable[[], Any], name: str, **place: float) -> float:
+        """The number, or an upper bound of it where the curve refuses one."""
+        try:
+            return float(exact())
+        except ArithmeticError:
+            most = np.inf if bounded is None else float(np.asarray(bounded(**place).upper))
+            if most == np.inf:
+                raise
+            upper.append(name)
+            return most
+
+    advantage = answer(lambda: curve.advantage, "advantage", epsilon=0.0)
     content: dict[str, Any] = {
         "mu": options.mu,
         "rate": options.rate,
@@ -255,15 +280,22 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "kind": curve.kind,
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
-        "auc": float(curve.auc),
     }
+    try:
+        content["auc"] = float(curve.auc)
+    except ArithmeticError:
+        # No point of the curve is above the two lines of its advantage.
+        upper.append("area")
+        content["auc"] = 0.5 + advantage - 0.5 * advantage**2
     content["not_computed"] = missing = []
+    content["upper_bounds"] = upper
     for given, answered, _, defaults in _LADDERS:
         content[answered] = rows = []
         values = getattr(options, given)
         for x in values:
             try:
-                rows.append({given: x, answered: float(getattr(curve, answered)(x))})
+                exact = partial(getattr(curve, answered), x)
+                rows.append({given: x, answered: answer(exact, f"--{given} {x:g}", **{given: x})})
             except ArithmeticError as error:
                 if values is not defaults:
                     message = f"--{given} {x:g} has no answer: {error}. {_epochs(options)}"
@@ -283,26 +315,39 @@ def _epochs(options: argparse.Namespace) -> str:
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     from mialeak._arrays import listed
     from mialeak._report.document import Document, Notes, Pairs, Section, Table
-    from mialeak._report.text import number, percent, significant
+    from mialeak._report.text import at_least, number, percent, significant
 
-    leakage = number(content["advantage"])
+    upper = content["upper_bounds"]
+    most = "at most " if "advantage" in upper else ""
+    leakage = (at_least if most else number)(content["advantage"])
     verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
     if options.compose is not None:
         verb = "leak together"
     answer = (
-        f"{_name(options)} {verb} {leakage}. The best attack can decide whether the target is "
-        f"among the rows with {percent(content['accuracy'])} accuracy (guessing: 50%)."
+        f"{_name(options)} {verb} {most}{leakage}. The best attack can decide whether the target "
+        f"is among the rows with {most}{percent(content['accuracy'])} accuracy (guessing: 50%)."
     )
     summary = [
-        (leakage, f"advantage, the largest power - false-positive rate ({content['kind']})"),
+        (
+            leakage,
+            "advantage, the largest power - false-positive rate "
+            f"({'upper bound' if most else content['kind']})",
+        ),
         (number(content["auc"]), "area under the curve of power against it"),
     ]
-    worlds = (
-        "Epsilon and delta compare worlds with the same number of rows (substitution)."
-        if options.worlds == "substitution"
-        else "Epsilon and delta compare worlds that differ by one row, added or removed."
-    )
-    notes = [worlds, *filter(None, [_epochs(options)])]
+    worlds = {
+        "fresh row": "Epsilon and delta compare worlds with the same number of rows: the target "
+        "takes the place of a row drawn anew. Between two given rows (replace-one differential "
+        'privacy) they are larger: pass --compose with worlds = "substitution".',
+        "substitution": "Epsilon and delta compare worlds with the same number of rows "
+        "(substitution, replace-one).",
+        "add or remove": "Epsilon and delta compare worlds that differ by one row, added or "
+        "removed; of one row in place of another (replace-one) they may be more than twice as "
+        "large.",
+    }
+    notes = [worlds[options.worlds], *filter(None, [_epochs(options)])]
+    if upper:
+        notes.append(f"Upper bounds, as no closer number is computed: {listed(upper, show=str)}.")
     if content["not_computed"]:
         missing = listed(content["not_computed"], show=str)
         notes.append(f"Not computed, since the curve is nearly discrete there: {missing}.")
@@ -313,7 +358,11 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         ("Least epsilon, in both directions", "delta", "delta", "epsilon"),
     )
     for title, head, given, answered in tables:
-        rows = [(f"{row[given]:g}", significant(row[answered])) for row in content[answered]]
+        rows = []
+        for row in content[answered]:
+            bound = "at most " if f"--{given} {row[given]:g}" in upper else ""
+            shown = (at_least if bound else significant)(row[answered])
+            rows.append((f"{row[given]:g}", f"{bound}{shown}"))
         if rows:
             sections.append(Section(title, [Table((head, answered), rows)]))
     return Document(answer, sections)

@@ -13,9 +13,9 @@ from mialeak.guarantees._game import divergence, gamma_ratio, max_accuracy
 from mialeak.guarantees._guarantees import (
     dp_leakage_bound,
     epsilon_for_leakage,
-    mutual_information_bound,
     noise_multiplier_for_leakage,
 )
+from mialeak.guarantees._information import mutual_information_bound
 from mialeak.guarantees._overfitting import SecurityBound, overfitting_security_bound
 
 __all__ = [

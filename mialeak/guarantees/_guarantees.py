@@ -1,11 +1,10 @@
-"""From guarantees to leakage and back: differential privacy, noise, mutual information."""
+"""From guarantees to leakage and back: differential privacy and noise."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
 from scipy import optimize, special
 
 from mialeak._arrays import (
@@ -24,23 +23,18 @@ from mialeak._numerics.roots import increasing_root
 from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, compose
 
 __all__ = [
+    "Form",
     "at_least_zero",
     "dp_leakage_bound",
     "epsilon_for_leakage",
-    "mutual_information_bound",
     "noise_multiplier_for_leakage",
     "positive",
 ]
 
 Form = Literal["sharp", "published"]
+Neighbours = Literal["substitution", "add or remove"]
 Target = Literal["given", "random"]
 
-#: Coefficients c_k, k = 1 to 9, of ``1/(e^x - 1) = 1/x - 1/2 + sum c_k x^(2k-1)`` and of
-#: ``log((e^x - 1)/x)/x = 1/2 + sum c_k/(2k) x^(2k-1)``; at |x| = 1 the last is below 1e-14.
-_EVEN = 2.0 * np.arange(1, 10)
-_ODD = _EVEN - 1.0
-_COTH = special.bernoulli(18)[2::2] / special.factorial(_EVEN)
-_HALVED = _COTH / _EVEN
 #: Relative error of a search, and mu between which it looks for the noise of all steps.
 _SOLVED, _LEAST_MU, _MOST_MU = 1e-14, 1e-12, 1e3
 
@@ -52,15 +46,15 @@ def dp_leakage_bound(
     gamma: Any = 1.0,
     target: Target = "given",
     form: Form = "sharp",
+    neighbours: Neighbours = "substitution",
 ) -> float | FloatArray:
     """The largest leakage that (epsilon, delta)-differential privacy allows.
 
     Parameters
     ----------
     epsilon : array_like
-        At least 0; may be inf.  Of substitution: neighbouring data sets differ in the values of one
-        row.  An accountant's epsilon is one of adding or removing a row: pass ``2 * epsilon``, and
-        ``(1 + exp(epsilon)) * delta``.
+        At least 0; may be inf.  **An accountant's epsilon, as Opacus and TensorFlow Privacy state
+        it, is one of adding or removing a row**: see `neighbours`.
     delta : array_like
         In [0, 1].
     gamma : array_like
@@ -73,6 +67,10 @@ def dp_leakage_bound(
         (:func:`mialeak.max_leakage`); smaller, and no promise to anybody.
     form : {"sharp", "published"}
         "published" is [AGP25] equation 9, for comparison; it may exceed 1.
+    neighbours : {"substitution", "add or remove"}
+        Of epsilon and delta: neighbouring data sets differ in the values of one row, or one has a
+        row more.  The leakage compares worlds of the same size, which are two such steps apart:
+        ``(2 epsilon, (1 + exp(epsilon)) delta)`` is taken then.
 
     Returns
     -------
@@ -82,7 +80,7 @@ def dp_leakage_bound(
     ------
     ValueError
         If epsilon is negative, delta outside [0, 1], gamma not positive and finite, anything NaN,
-        or target or form another word.
+        or target, form or neighbours another word.
 
     See Also
     --------
@@ -116,9 +114,18 @@ def dp_leakage_bound(
     '0.462117 0.462123'
     >>> f"{dp_leakage_bound(1.0, target='random'):.6f}"
     '0.244919'
+
+    Of an accountant's epsilon, of adding or removing a row:
+
+    >>> f"{dp_leakage_bound(1.0, 1e-5, neighbours='add or remove'):.6f}"
+    '0.761603'
     """
     eps = at_least_zero(epsilon, "epsilon")
     deltas, gamma = as_probability(delta, "delta")[()], positive(gamma, "gamma")
+    if as_choice(neighbours, "neighbours", get_args(Neighbours)) == "add or remove":
+        with np.errstate(over="ignore", invalid="ignore"):
+            twice = np.where(deltas > 0.0, (1.0 + np.exp(eps)) * deltas, 0.0)
+        eps, deltas = 2.0 * eps, np.minimum(twice, 1.0)
     if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(gamma, 1.0)
         with np.errstate(over="ignore"):
@@ -166,7 +173,9 @@ def epsilon_for_leakage(
     Returns
     -------
     float or ndarray
-        Inverse of :func:`dp_leakage_bound`; inf where the leakage is 1.
+        Inverse of :func:`dp_leakage_bound`; inf where the leakage is 1.  Epsilon is of
+        substitution, one row in place of another: a training of which an accountant states half
+        of it for adding or removing a row keeps to it where delta is 0.
 
     Raises
     ------
@@ -298,7 +307,7 @@ def noise_multiplier_for_leakage(
     -------
     float or ndarray
         Standard deviation of the normal noise on each sum, in units of the clipping norm; inf for
-        a leakage of 0, and 0 for 1.
+        a leakage of 0, and 0 where no noise is needed: for 1, and where sampling alone ensures it.
 
     Raises
     ------
@@ -315,7 +324,8 @@ def noise_multiplier_for_leakage(
     ``2 Phi(mu/2) - 1``.  It is reached if the target's gradient opposes all others; a sum made of a
     random share of the rows leaks less: with `rate`, the steps are composed, each with the curve
     ``GaussianTradeOff(2 / multiplier).subsample(rate, symmetric=True)``.
-    Digits as those of the curve, 1e-14, and 10 us an element; with `rate` 1e-6 and seconds.
+    Digits as those of the curve, 1e-14, and 10 us an element; with `rate` 1e-6 and seconds.  Where
+    the leakage of all steps is known by a bound alone, the noise is enough and may be too large.
 
     Examples
     --------
@@ -363,13 +373,19 @@ def _noise_of_steps(
         if most < fpr:
             invalid("attack", "have a power of at least its false-positive rate", value=most)
     least = 0.0 if attack is None else fpr
-    if most in (least, 1.0):
+    # Without noise, a row in no batch is one of no step.
+    enough = least - float(np.expm1(count * np.log1p(-min(share, 1.0 - 1e-16))))
+    if most == least or most >= min(enough, 1.0):
         return np.inf if most == least else 0.0
 
     def excess(log_multiplier: float, drawn: float = share) -> float:
         step = GaussianTradeOff(2.0 * np.exp(-log_multiplier)).subsample(drawn, symmetric=True)
         curve = compose(step, counts=count)
-        reached = curve.delta(strike) if attack is None else curve.power(fpr)
+        try:
+            reached = curve.delta(strike) if attack is None else curve.power(fpr)
+        except ArithmeticError:  # an upper bound: the noise is enough, and may be more
+            place = {"epsilon": strike} if attack is None else {"fpr": fpr}
+            reached = curve.enclosure(**place).upper
         return float(reached) - most
 
     # With all rows in each step the leakage is larger: mu <= 100 at any strike of use.
@@ -381,97 +397,6 @@ def _noise_of_steps(
     while excess(low) < 0.0:
         low, high = low - 0.5, low
     return float(np.exp(optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-9)))
-
-
-def mutual_information_bound(
-    information: Any, gamma: Any = 1.0, *, form: Form = "sharp"
-) -> float | FloatArray:
-    """The largest leakage that this mutual information between release and target allows.
-
-    Parameters
-    ----------
-    information : array_like
-        In nats, at least 0; may be inf.
-    gamma : array_like
-        Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
-        ``lambda`` the weight of a true positive.
-        Positive and finite.
-    form : {"sharp", "published"}
-        "published" is [AGP25] equation 8, ``max(1, gamma) sqrt(information / 2)``, which may
-        exceed 1.
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        If information is negative, gamma not positive and finite, or form another word.
-
-    Notes
-    -----
-    Information is the Kullback-Leibler divergence of *in* from *out*, leakage their D_gamma.  The
-    sharp form is the largest D_gamma of any two laws with this divergence, reached by two outcomes
-    (for gamma = 1 the sharp inequality of Pinsker; Fedotov, Harremoes and Topsoe, 2003).  By the
-    variational formula of Donsker and Varadhan it is the least value, over theta of the sign of
-    gamma - 1 (positive at 1), of ::
-
-        sign(theta)/min(1, gamma) [ (I + log((e^theta - 1)/(gamma theta)) - 1)/theta
-                                    + gamma/(e^theta - 1) ]
-
-    Every theta gives a bound, so that an error of the search has an
-    effect of second order only.  Relative accuracy 1e-13, and 1e-16 absolute; 5 us an element.  At
-    gamma = 2 and 0.1 nats the published form gives 0.447, this 0.074.
-
-    Examples
-    --------
-    >>> from mialeak.guarantees import mutual_information_bound
-    >>> f"{mutual_information_bound(0.1):.6f} {mutual_information_bound(0.1, 2.0):.6f}"
-    '0.222355 0.073557'
-    """
-    nats, gamma = at_least_zero(information, "information"), positive(gamma, "gamma")
-    if as_choice(form, "form", get_args(Form)) == "published":
-        return plain(np.maximum(gamma, 1.0) * np.sqrt(0.5 * nats))
-    # At less extreme weights the bound is larger, and so is one as well.
-    gamma = np.clip(gamma, 1e-280, 1e280)
-    log_gamma = np.log(gamma)
-    # With more nats the bound is 1 to the last digit.
-    finite = np.minimum(nats, 45.0 + np.maximum(log_gamma, 0.0))
-    sign = np.where(gamma < 1.0, -1.0, 1.0)
-    high = 100.0 + 2.0 * np.abs(log_gamma) + 4.0 * np.exp(finite - log_gamma)
-    x = increasing_root(lambda x: _dual(sign * x, gamma)[1] - finite, 0.0, high)
-    inside = (nats > 0.0) & (x > 0.0)
-    theta = sign * np.where(inside, x, 1.0)
-    bound = sign * (finite / theta + _dual(theta, gamma)[0]) / np.minimum(gamma, 1.0)
-    return plain(np.where(inside, np.clip(bound, 0.0, 1.0), 0.0))
-
-
-def _dual(theta: Any, gamma: Any) -> tuple[Any, Any]:
-    """``f(theta)`` and the information at which ``I / theta + f(theta)`` is stationary."""
-    # For small theta all but Taylor terms cancels: with g = gamma - 1, f = a + gamma b' + rest,
-    # a = log((e^theta - 1)/theta)/theta - 1/2, b' = 1/(e^theta - 1) - 1/theta + 1/2.
-    small = np.where(np.abs(theta) < 1.0, theta, 0.5)
-    square = small * small
-    series = (polyval(square, terms) for terms in (_HALVED, _COTH, _HALVED * _ODD, _COTH * _ODD))
-    a, b, a_slope, b_slope = series
-    curvature = gamma - 1.0 - np.log(gamma)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        f_small = small * (a + gamma * b) + curvature / small - 0.5 * (gamma - 1.0)
-    at_small = square * (a_slope + gamma * b_slope) - curvature
-
-    x = np.maximum(np.abs(theta), 1.0)
-    upward = theta > 0.0
-    complement, fall = -np.expm1(-x), np.exp(-x)
-    odds = gamma * x / complement
-    log_odds = np.log(odds)
-    inverse = np.where(upward, fall, -1.0) / complement  # 1/(e^theta - 1)
-    f_large = np.where(upward, 1.0, 0.0) - (log_odds + 1.0) / np.where(upward, x, -x)
-    f_large = f_large + gamma * inverse
-    is_reached = np.where(upward, odds * fall < 1.0, odds > 1.0)
-    at_large = np.where(is_reached, x * (fall / complement) * (1.0 - odds) + log_odds, -1.0)
-    is_small = np.abs(theta) < 1.0
-    return np.where(is_small, f_small, f_large), np.where(is_small, at_small, at_large)
 
 
 # ---- what the functions of this room take ----

@@ -27,9 +27,9 @@ from mialeak._numerics.losses import AtomLoss, ComposedLoss
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Direction, Kind
 from mialeak.tradeoff._base import TradeOff, weakest
+from mialeak.tradeoff._far_bounds import FarBounds
 from mialeak.tradeoff._gaussian import GaussianTradeOff
-from mialeak.tradeoff._outcomes import MOST_PAIRS
-from mialeak.tradeoff._piecewise import PiecewiseTradeOff
+from mialeak.tradeoff._piecewise import PiecewiseTradeOff, all_outcomes
 from mialeak.tradeoff._subsampled import SubsampledTradeOff
 
 __all__ = ["ComposedTradeOff", "compose"]
@@ -43,8 +43,6 @@ _NEGLIGIBLE = 1e-18
 _MOST_NODES, _FIRST_STEP = 1 << 12, 0.4
 #: Exponents of Chernoff's bounds.
 _EXPONENTS = (1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 23.0, 32.0, 45.0)
-#: Largest number of pairs of outcomes of many parts that are listed.
-_MOST_TRIED = 1 << 16
 #: Rounding error of one operation.
 _EPS = 2.0**-52
 
@@ -189,7 +187,7 @@ class ComposedTradeOff(TradeOff):
             ends = np.max([self._epsilon_bounds(x, side) for side in sides], axis=0)
         else:
             x = as_probability(fpr, "fpr")
-            ends = self._grid.power_bounds(x)
+            ends = self._power_bounds(x)
         return Bounds(plain(ends[0]), plain(ends[1]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -251,7 +249,7 @@ class ComposedTradeOff(TradeOff):
 
     def _first(self, invert: Callable[[], Answer], grid: Callable[[], Answer]) -> Answer:
         """The answer by inversion, or on a grid where the ratio is nearly discrete."""
-        if self.method == "inversion":
+        if self.method == "inversion" and self._losses.spread > 0.0:  # else there is no contour
             with suppress(ArithmeticError):
                 answer = invert()
                 if not np.isnan(np.asarray(answer)).any():
@@ -296,6 +294,9 @@ class ComposedTradeOff(TradeOff):
             ),
             lambda: self._on_grid(sought, direction),
         )
+        least = sought[(reached == 0.0) & (more > 0.0)].min(initial=np.inf)
+        if least < np.inf and self._delta(np.zeros(()), direction) - lost > 1.01 * least:
+            raise ArithmeticError("an epsilon of 0 contradicts the advantage")
         return np.where(more > 0.0, reached, np.where(more < 0.0, np.inf, last))
 
     def _on_grid(
@@ -307,17 +308,35 @@ class ComposedTradeOff(TradeOff):
         ends = [self._grid.epsilon(one, direction, which, first) for one, first in pairs]
         return np.array(ends).reshape(delta.shape)
 
+    @cached_property
+    def _bounds_far(self) -> FarBounds:
+        return FarBounds(self.curves, self.counts, self._losses)
+
     def _delta_bounds(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        lost = self._losses.lost[direction == "in"]
-        low, _, high = self._grid.bounds(epsilon, direction)
-        return np.minimum(np.array([low, high]) + lost, 1.0)
+        most = self._bounds_far.delta(epsilon, direction)
+        low, high = np.zeros(most.shape), np.ones(most.shape)
+        with suppress(ArithmeticError):
+            low, _, high = self._grid.bounds(epsilon, direction)
+        low, high = np.array([low, high]) + self._losses.lost[direction == "in"]
+        return np.array([low, np.maximum(low, np.minimum(high, most))])
+
+    def _power_bounds(self, fpr: FloatArray) -> FloatArray:
+        ends = np.array([fpr, np.ones(fpr.shape)])
+        with suppress(ArithmeticError):
+            ends = self._grid.power_bounds(fpr)
+        is_open = (ends[0] <= fpr) & (ends[1] >= 1.0)
+        return np.where(is_open, [ends[0], self._bounds_far.power(fpr)], ends)
 
     def _epsilon_bounds(self, delta: FloatArray, direction: str) -> FloatArray:
         more = delta - self._losses.lost[direction == "in"]
         sought = np.where(more > 0.0, more, 1.0)
-        value = self._epsilon(delta, direction)
-        start = np.where(more > 0.0, value, 0.0)
-        ends = [self._on_grid(sought, direction, which, start) for which in (0, 2)]
+        try:
+            value = self._epsilon(delta, direction)
+            start = np.where(more > 0.0, value, 0.0)
+            ends = [self._on_grid(sought, direction, which, start) for which in (0, 2)]
+        except ArithmeticError:
+            most = self._bounds_far.epsilon(delta, direction)
+            return np.array([np.zeros(most.shape), most])
         return np.where(more > 0.0, ends, value)
 
     def _delta_down_to(self, least: float, epsilon: FloatArray, direction: str) -> FloatArray:
@@ -326,13 +345,10 @@ class ComposedTradeOff(TradeOff):
         The search for an epsilon looks so far into the tail that the inversion may not resolve it.
         """
         epsilon = np.asarray(epsilon, np.float64)
-        finite, far = np.minimum(epsilon, 1e300), []
-        # With u = e^(l - x), (u - 1)+ <= c u^(r + 1) and, with u = e^(l + x), (1 - u)+ <= c u^-r.
-        for r in _EXPONENTS:
-            log_c = r * np.log(r) - (r + 1.0) * np.log1p(r)
-            log_moment = self._losses.local(r + 1.0 if direction == "in" else -r)[0]
-            far.append(log_c + log_moment - r * finite)
-        bound = np.min(far, axis=0)
+        finite = np.minimum(epsilon, 1e300)
+        if len(pairs := self._losses.far(direction, _EXPONENTS)) < len(_EXPONENTS):
+            raise ArithmeticError("float64 does not hold the moments")
+        bound = np.min([log_a - r * finite for r, log_a in pairs], axis=0)
         near = ~(bound < np.log(least) - 1.0)
         delta = np.array(np.exp(np.minimum(bound, 0.0)))
         if near.any():
@@ -473,28 +489,12 @@ def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:
     if square > 0.0:
         kept.append((GaussianTradeOff(np.sqrt(square), kind=weakest(*kinds)), 1))
     kept = kept or [(GaussianTradeOff(0.0, kind=parts[0][0].kind), 1)]
-    listed = _listed(kept)
+    listed = all_outcomes(kept)
     if listed is not None:
         kept = [(listed, 1)]
     names, counts = zip(*kept, strict=True)
     alone = kept[0][0] if len(kept) == 1 and counts[0] == 1 else None
     return ComposedTradeOff(names, counts, alone)
-
-
-def _listed(parts: list[tuple[TradeOff, int]]) -> PiecewiseTradeOff | None:
-    """All outcomes of discrete curves; None if a curve is not discrete, or they are too many."""
-    discrete = [(curve, m) for curve, m in parts if isinstance(curve, PiecewiseTradeOff)]
-    if len(discrete) < len(parts):
-        return None
-    # If no outcomes merge, each part doubles their number: so many parts are not worth the trial.
-    most = MOST_PAIRS if 1 << len(parts) <= MOST_PAIRS else _MOST_TRIED
-    whole: PiecewiseTradeOff | None = None
-    for curve, count in discrete:
-        listed = curve._power_of(count, most)
-        whole = listed if whole is None or listed is None else whole._product(listed, most)
-        if whole is None:
-            return None
-    return whole
 
 
 TradeOff._composed = compose

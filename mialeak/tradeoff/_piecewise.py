@@ -39,8 +39,10 @@ from mialeak.tradeoff._outcomes import (
     outcomes_of,
 )
 
-__all__ = ["PiecewiseTradeOff", "Vertices"]
+__all__ = ["PiecewiseTradeOff", "Vertices", "all_outcomes"]
 
+#: Largest number of pairs of outcomes of many parts that are listed.
+_MOST_TRIED = 1 << 16
 #: Relative difference of probabilities that is rounding, and least normal number.
 _ROUNDED, _LEAST = 2.0**-46, 2.0**-1022
 
@@ -443,3 +445,19 @@ class PiecewiseTradeOff(TradeOff):
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         return self._sides[direction].epsilon(delta)
+
+
+def all_outcomes(parts: list[tuple[TradeOff, int]]) -> PiecewiseTradeOff | None:
+    """All outcomes of discrete curves; None if a curve is not discrete, or they are too many."""
+    discrete = [(curve, m) for curve, m in parts if isinstance(curve, PiecewiseTradeOff)]
+    if len(discrete) < len(parts):
+        return None
+    # If no outcomes merge, each part doubles their number: so many parts are not worth the trial.
+    most = MOST_PAIRS if 1 << len(parts) <= MOST_PAIRS else _MOST_TRIED
+    whole: PiecewiseTradeOff | None = None
+    for curve, count in discrete:
+        listed = curve._power_of(count, most)
+        whole = listed if whole is None or listed is None else whole._product(listed, most)
+        if whole is None:
+            return None
+    return whole

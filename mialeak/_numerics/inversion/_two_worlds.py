@@ -116,6 +116,8 @@ class TwoWorlds:
     def auc(self) -> float:
         """Area under the curve, 1 - P(l_in - l_out <= 0), by inversion of |M(1/2 + it)|^2."""
         spread = self._law.local(0.5)[2] * np.sqrt(2.0)
+        if not spread > 0.0:
+            raise ArithmeticError("the ratio is constant where the two worlds meet")
         step, end, total = 0.35 / spread, 1, 0.0  # all nodes but that at 0
         reach = 10.0 / spread if self._least is None else self._least(0.5)
         while not self._windows and abs(self._law.wave(0.5, reach, step, 1)[0]) > _NEGLIGIBLE:
