@@ -45,8 +45,9 @@ ROOT = Path(__file__).parents[1]
 SHORT = 0.001
 #: Seconds that the segments of a row take together, and that the turns of a row may take.
 LEAST, PATIENCE = 0.03, 5.0
-#: A call above this many seconds is made once a turn; the first of others touches new pages.
-LONG = 1.0
+#: A call above this many seconds is made once a turn.  Of others the first touches new pages, for
+#: which the process whose turn is first pays most.
+LONG = 3.0
 #: The thresholds of glibc's allocator that hold after a large array was freed: if the rows before
 #: decided, a build that takes less memory would ask the kernel for pages anew in each call.
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}

@@ -52,7 +52,7 @@ MARKERS = frozenset(
 #: Numbers that mark a missing value: below all others, none of which is negative, ...
 _BELOW = frozenset(
     -float(digit * (10**length - 1) // 9) for digit in (6, 7, 8, 9) for length in range(1, 11)
-) | {-97.0, -98.0, -997.0, -998.0, -9997.0, -9998.0, -1.0}
+) | {-97.0, -98.0, -997.0, -998.0, -9997.0, -9998.0, -1.0, -3.0}
 #: ... or above all others by this factor; with one decimal or two beside measures.
 _ABOVE = frozenset(10.0**length - k for length in range(2, 11) for k in (1, 2, 3, 4)) | {
     float(f"{10**length - 1}.{'9' * decimals}") for length in range(2, 6) for decimals in (1, 2)
@@ -333,6 +333,8 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
             codes = [int(np.flatnonzero(values == number)[0]) for number in written]
             return codes + _far_off(others, shown)
     low, high = 0, numbers.size
+    if -3.0 in numbers and np.array_equal(numbers, -numbers[::-1]):
+        return []  # a contrast
     while high - low > 1 and numbers[low] in _BELOW:
         low += 1
     while high - low > 1 and numbers[high - 1] in _ABOVE:

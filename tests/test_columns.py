@@ -19,6 +19,7 @@ from mialeak._columns import (
     choose_columns,
     factor_from_arrow,
     factor_from_values,
+    frame_factors,
 )
 
 DAY = datetime.date(2024, 2, 29)
@@ -244,3 +245,15 @@ def test_wrong_columns_are_refused_and_the_near_ones_named(names, columns, messa
     with pytest.raises(ValueError, match=r"^(columns|table) must") as caught:
         choose_columns(names, columns)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "u1", "i8", "u8", "f4", "f8", ">i8", "bool"])
+def test_a_numeric_column_of_pandas_is_that_of_a_dict(kind):
+    """Numbers are taken from pandas as they are: by values, not by the type of the column."""
+    values = np.array([100, 3, -7 if kind[0] == "i" else 7, 3, 0, 100]).astype(kind)
+    if kind[0] == "f":
+        values[4] = np.nan
+    taken = frame_factors(pd.DataFrame({"a": values, "b": list("xyzxyz")}), ["a"])["a"]
+    plain = factor_from_values(values, "a")
+    assert [taken.value(k) for k in taken.codes] == [plain.value(k) for k in plain.codes]
+    assert taken.n_missing == plain.n_missing == (kind[0] == "f")

@@ -12,7 +12,7 @@ import pytest
 from scipy import special, stats
 
 from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
-from mialeak._numerics.loss_grids import _fewer, _Law
+from mialeak._numerics.loss_grids import _fewer, _Law, least_over_exponents
 from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
 
 DIRECTIONS = ("in", "out")
@@ -261,3 +261,26 @@ def test_laws_of_one_length_that_are_used_several_times_are_convolved():
     (made,) = _fewer(laws, 1e-15)
     assert (made.first, made.centre, made.times) == (first, centre, 1)
     np.testing.assert_allclose(made.masses, [whole, whole], rtol=1e-13)
+
+
+@pytest.mark.parametrize("best", [-4.0, -1.0, 0.3, 1.0, 2.5, 4.0, 7.0])
+@pytest.mark.parametrize("last", [np.inf, 30.0, 1.0, 0.02, 1e-3])
+def test_the_best_exponent_is_found_without_trying_all(best, last):
+    """Convex functions divided by the exponent, known up to the exponent `last`."""
+    tried = []
+
+    def bound(rate):
+        tried.append(rate)
+        if rate > last:
+            raise ArithmeticError
+        return (np.exp(best) * rate * rate + 1.0) / rate
+
+    rates = np.geomspace(0.01, 200.0, 18) / 3.0
+    known = [(bound(rate), rate) for rate in rates if rate <= last]
+    tried.clear()
+    least, rate = least_over_exponents(bound, 3.0)
+    if known:
+        assert (least, rate) == pytest.approx(min(known), rel=1e-12)
+    else:
+        assert least == np.inf
+    assert len(tried) == len(set(tried)) < 15

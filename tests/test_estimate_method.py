@@ -12,7 +12,7 @@ from populations import draw, two_sizes, zipf
 from scipy import stats
 from scipy.optimize import linprog
 
-from mialeak.tables import _interior_point
+from mialeak.tables import _interior_point, _interval, estimate_max_leakage
 from mialeak.tables._interval import _baseline, _Scores
 from mialeak.tables._sampling import LARGEST_NODE, binomial_pmf, complete, leakage_at
 
@@ -192,3 +192,15 @@ def test_means_of_scores_are_the_same_in_blocks_and_at_once():
     np.testing.assert_allclose(scores.all.mean(law.nodes), scores.fitted_mean, rtol=0, atol=1e-12)
     assert scores.all.grid[0] == 0
     assert scores.all.grid[-1] * 400 == LARGEST_NODE
+
+
+def test_samples_of_one_size_share_nothing_that_depends_on_their_counts():
+    samples = [draw(zipf(a, 500), 2_000, seed=3) for a in (0.5, 1.5)]
+    first = [estimate_max_leakage(sample, 1_000) for sample in samples]
+    others = [estimate_max_leakage(samples[0], 1_000, gamma=2.0), estimate_max_leakage(samples[0])]
+    again = [estimate_max_leakage(sample, 1_000) for sample in samples[::-1]][::-1]
+    _interval._all_scores.cache_clear()
+    afresh = [estimate_max_leakage(sample, 1_000) for sample in samples]
+    assert [each.high for each in first] == [each.high for each in again]
+    assert [each.low for each in first] == [each.low for each in afresh]
+    assert len({each.high for each in [*first, *others]}) == 4

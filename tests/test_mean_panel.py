@@ -384,6 +384,32 @@ def test_alleles_in_small_letters_are_the_same(tmp_path):
         mean_leakage(table, panel=swapped)
 
 
+def test_chromosomes_by_refseq_names_are_the_same(tmp_path):
+    panel = write_afreq(tmp_path / "p.afreq", OUT)
+    plain = [line.split("\t") for line in panel.read_text().splitlines()]
+    plain[0].insert(1, "POS")
+    for k, line in enumerate(plain[1:]):
+        line[0] = f"NC_{int(line[0]):06d}.11"
+        line.insert(1, str(DATA.positions[k]))
+        line[2] = "."
+    panel.write_text("".join("\t".join(line) + "\n" for line in plain))
+    lines = ["##fileformat=VCFv4.2", '##FORMAT=<ID=GT,Number=1,Type=String,Description="x">']
+    lines += [f"##contig=<ID={k}>" for k in range(1, 23)]
+    fixed = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
+    lines.append("\t".join([*fixed, *NAMES[IN]]))
+    for k, (alt, ref) in enumerate(ALLELES):
+        calls = np.array(["0/0", "0/1", "1/1"])[COUNTS[IN, k]]
+        place = [str(DATA.chromosomes[k]), str(DATA.positions[k]), ".", ref, alt, *"...", "GT"]
+        lines.append("\t".join([*place, *calls]))
+    (tmp_path / "t.vcf").write_text("\n".join(lines) + "\n")
+    pytest.importorskip("cyvcf2")
+    report = mean_leakage(tmp_path / "t.vcf", panel=panel)
+    truth = mean_leakage(
+        write_raw(tmp_path / "t.raw", IN), panel=write_afreq(tmp_path / "q.afreq", OUT)
+    )
+    np.testing.assert_allclose(report.scores, truth.scores, rtol=1e-12)
+
+
 def test_columns_left_out_beside_a_panel_are_a_caution_above_a_tenth(tmp_path):
     table = write_raw(tmp_path / "table.raw", IN, other=True)
     for count, is_large in ((3, False), (4, True)):

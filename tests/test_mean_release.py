@@ -240,7 +240,7 @@ def test_an_error_names_three_of_many_columns():
     message = (
         r"table must have no missing values; there are 1 in column 'site1', 1 in column 'site3', "
         r"1 in column 'site5' and 997 more\. Pass na='drop' to leave such rows out, or "
-        r"exclude such columns$"
+        r"exclude such columns; 1 of 3 rows miss a value$"
     )
     with pytest.raises(ValueError, match=message):
         release_of(frame, None)

@@ -21,10 +21,10 @@ from scipy import special
 
 from mialeak._arrays import FloatArray, unsupported
 from mialeak._numerics.loss_grids import (
-    EXPONENTS,
     Grid,
     grid_of,
     interpolation_weights,
+    least_over_exponents,
     paid_beyond,
     sums_beyond,
 )
@@ -259,16 +259,14 @@ class GridWorlds:
 
     def _chernoff(self, delta: float, direction: str) -> float:
         """An epsilon of which delta's finite part is at most this."""
-        best, spread = np.inf, self._loss.spread
-        for r in EXPONENTS / max(spread, 1e-300):
+
+        def bound(r: float) -> float:
             # With u = e^(l - x), (u - 1)+ <= c u^(r + 1), and (1 - u)+ <= c u^-r.
-            try:
-                log_moment = self._loss.local(r + 1.0 if direction == "in" else -r)[0]
-            except ArithmeticError:
-                break
+            log_moment = self._loss.local(r + 1.0 if direction == "in" else -r)[0]
             log_c = r * np.log(r) - (r + 1.0) * np.log1p(r)
-            best = min(best, (log_c + log_moment - np.log(delta)) / r)
-        return float(best)
+            return float((log_c + log_moment - np.log(delta)) / r)
+
+        return least_over_exponents(bound, max(self._loss.spread, 1e-300))[0]
 
     # ---- tests ----
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,10 +25,10 @@ from mialeak._numerics.lattice import lattice_steps
 from mialeak._numerics.losses import ComposedLoss, Points
 
 __all__ = [
-    "EXPONENTS",
     "Grid",
     "grid_of",
     "interpolation_weights",
+    "least_over_exponents",
     "paid_beyond",
     "sums_beyond",
 ]
@@ -40,7 +41,9 @@ _DEEP = 46.0
 _ON_NODE = 1e-9
 #: Exponents, in units of one over the standard deviation, of Chernoff's bounds on the range; small
 #: ones are for tails that are heavier than exponential ones.
-EXPONENTS = np.geomspace(0.01, 200.0, 18)
+_EXPONENTS = np.geomspace(0.01, 200.0, 18)
+#: Which of them is usually the best: near sqrt(2 _DEEP).
+_USUAL = 12
 #: Lattices of atoms with at most so many different ratios are aligned with the grid.
 _MOST_RATIOS = 64
 #: Laws of at most so many nodes are convolved directly, and up to the second in pairs: several for
@@ -188,20 +191,48 @@ def _range(
     """Interval that holds all but e^-_DEEP of the tilted law, and the exponents that show it."""
     away, rates = np.full(2, np.inf), np.ones(2) / spread
     for side, sign in ((0, -1.0), (1, 1.0)):
-        for rate in EXPONENTS / spread:
-            try:
-                grown = loss.local(theta + sign * rate)[0] - log_mass
-            except ArithmeticError:
-                break
-            reach = (grown + _DEEP) / rate - sign * mean
-            if reach < away[side]:
-                away[side], rates[side] = reach, rate
+
+        def reach(rate: float, sign: float = sign) -> float:
+            grown = loss.local(theta + sign * rate)[0] - log_mass
+            return (grown + _DEEP) / rate - sign * mean
+
+        least, rate = least_over_exponents(reach, spread)
+        if np.isfinite(least):
+            away[side], rates[side] = least, rate
     low, high = loss.support
     ends = np.array([max(mean - away[0], low), min(mean + away[1], high)])
     if not np.isfinite(ends).all():
         why = "no moment of float64 shows how far it reaches"
         unsupported("The grid", "of the ratio", why, error=ArithmeticError)
     return ends, rates
+
+
+def least_over_exponents(bound: Callable[[float], float], spread: float) -> tuple[float, float]:
+    """The least of Chernoff's bounds, and its exponent; inf where no moment is known.
+
+    A bound is a convex function of the exponent divided by it: it falls up to the least, and rises.
+    """
+    rates = (_EXPONENTS / spread).tolist()
+
+    def at(place: int) -> float:
+        if not 0 <= place < len(rates):
+            return np.inf
+        try:
+            return bound(rates[place])
+        except ArithmeticError:
+            return np.inf
+
+    place, least = _USUAL, at(_USUAL)
+    while place > 0 and least == np.inf:
+        place -= 1
+        least = at(place)
+    for step in (-1, 1) if place == _USUAL else (-1,):
+        start = place
+        while (after := at(place + step)) < least or (step < 0 and after == least < np.inf):
+            place, least = place + step, after
+        if place != start:
+            break
+    return least, rates[place]
 
 
 def _aligned(loss: ComposedLoss, step: float) -> float:
@@ -318,13 +349,10 @@ def _log_moments(
 
 def interpolation_weights(u: FloatArray) -> FloatArray:
     """Weights of the values at -1, 0, 1, 2 for that at u."""
-    return np.array(
-        [
-            -u * (u - 1.0) * (u - 2.0) / 6.0,
-            (u + 1.0) * (u - 1.0) * (u - 2.0) / 2.0,
-            -(u + 1.0) * u * (u - 2.0) / 2.0,
-            (u + 1.0) * u * (u - 1.0) / 6.0,
-        ]
+    more, less, far = u + 1.0, u - 1.0, u - 2.0
+    both = more * u
+    return np.stack(
+        [-u * less * far / 6.0, more * less * far / 2.0, -both * far / 2.0, both * less / 6.0]
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -162,8 +163,13 @@ class AtomLoss(Loss):
             tables.append((table, 1))
         return tables
 
+    @cached_property
+    def _p(self) -> FloatArray:
+        return np.asarray(np.exp(self._log_p))
+
     def local(self, theta: float) -> Local:
-        log_mass, mean, moved = _tilted(self._log_p, self._ratio, theta, self._ruled_out)
+        known = self._ruled_out, self._p
+        log_mass, mean, moved = _tilted(self._log_p, self._ratio, theta, *known)
         spread = np.sum(moved * (self._ratio - mean[:, None]) ** 2, axis=1)
         return summed(self._times, log_mass, mean, spread)
 
@@ -359,6 +365,8 @@ class ComposedLoss:
 
 def sampled(ratio: FloatArray, rate: float) -> FloatArray:
     """``log(1 - rate + rate e^ratio)``."""
+    if np.max(ratio, initial=0.0) <= 500.0 and rate < 1.0:
+        return np.asarray(np.log1p(rate * np.expm1(ratio)))
     with np.errstate(over="ignore", divide="ignore"):
         near = np.log1p(rate * np.expm1(np.minimum(ratio, 500.0)))
     return np.asarray(np.where(ratio > 500.0, ratio + np.log(rate), near))
@@ -415,7 +423,11 @@ def _local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:
 
 
 def _tilted(
-    log_p: FloatArray, ratio: FloatArray, theta: float, lost: FloatArray
+    log_p: FloatArray,
+    ratio: FloatArray,
+    theta: float,
+    lost: FloatArray,
+    p: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """K, K' and the weights of the tilted law of each row; K is relatively accurate if small."""
     exponent = log_p + theta * ratio
@@ -426,11 +438,12 @@ def _tilted(
     log_mass = most + np.log(total)
     small = np.abs(log_mass) < _SMALL_K
     if small.any():
-        p, tilt = np.exp(log_p[small]), theta * ratio[small]
+        p, tilt = np.exp(log_p[small]) if p is None else p[small], theta * ratio[small]
         gentle = np.abs(tilt) < 1.0
-        with np.errstate(over="ignore"):
-            steep = np.exp(np.where(gentle, 0.0, exponent[small])) - p
-        gain = np.where(gentle, p * np.expm1(np.where(gentle, tilt, 0.0)), steep)
+        gain = p * np.expm1(np.where(gentle, tilt, 0.0))
+        if not gentle.all():
+            with np.errstate(over="ignore"):
+                gain[~gentle] = np.exp(exponent[small][~gentle]) - p[~gentle]
         log_mass[small] = np.log1p(gain.sum(axis=1) - lost[small])
     return log_mass, np.sum(moved * ratio, axis=1), moved
 

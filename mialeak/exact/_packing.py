@@ -24,6 +24,8 @@ DEVIATIONS = 8.8
 _ALIAS = 8.6
 #: Rows of tiles computed at once: their dozen arrays stay in the second-level cache.
 _ROWS = 1 << 12
+# All outcomes stay in memory, 400 bytes a column.  A curve of a million columns is 31 sums and
+# waves over them: outcomes made anew for each, 2.6 s, would take ten times the 9 s of the curve.
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ _FREQUENCIES = re.compile(
 _PERSON = re.compile(
     r"(person|patient|subject|participant|respondent|individual|member|customer|employee|"
     r"household|hh|user|client|p|s|resp)[_. ]?(id|nr|no|number)|id|pid|ssn|person|patient|subject|"
-    r"participant|respondent|individual|household|customer|employee",
+    r"participant|respondent|individual|household|customer|employee|#?[efi]id|sample([_. ]?id)?",
     re.IGNORECASE,
 )
 _PERSONS = re.compile(
@@ -152,7 +152,8 @@ def cautions_of(
     known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        if name not in known and _VALUES <= values < rows < _ROWS_PER_VALUE * values:
+        shared = rows < _ROWS_PER_VALUE * values or _PERSON.fullmatch(str(name).strip())
+        if name not in known and _VALUES <= values < rows and shared:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
                 "is published. The report is about rows: if rows share a person, add these up "

@@ -35,6 +35,8 @@ _COMMON, _FEWEST, _COLUMNS = 0.05, 50, 1024
 #: Two rows are of one person if they agree in this share of the sites, and of the pairs met half as
 #: many at most in a share between the other two: of different people, far more do.
 _AGREE, _BETWEEN = 0.96, (0.85, 0.94)
+#: Of fewer independent sites, such as those of one gene, different people have the same genotypes.
+_UNLINKED = 30.0
 #: Pairs are met that agree in one of so many draws of so many sites: those of one person nearly
 #: always, those between in one of four.  So many pairs are compared at once.
 _DRAWS, _DRAWN, _BLOCK = 8, 32, 1024
@@ -65,12 +67,15 @@ class Kin(NamedTuple):
         Pairs of parents and children or siblings among the first rows, with the same limit.
     rows, sites : int
         How many were looked at for `near`: rows from the first on, sites with two common alleles.
+    is_linked : bool
+        Whether there are 50 sites, so closely linked that different people have the same genotypes.
     """
 
     same: int
     near: int
     rows: int
     sites: int
+    is_linked: bool
 
 
 def kin_of(matrix: Numbers) -> Kin:
@@ -78,7 +83,7 @@ def kin_of(matrix: Numbers) -> Kin:
     sites = _common_sites(matrix)
     rows = min(len(matrix), _ROWS)
     if sites.size < _FEWEST or rows < 2 * _PAIRS:
-        return Kin(0, 0, rows, sites.size)
+        return Kin(0, 0, rows, sites.size, is_linked=False)
     zero, one, two = ((matrix[:rows, sites] == k).astype(np.float32) for k in range(3))
     alike = one @ one.T - 2.0 * (zero @ two.T + two @ zero.T)
     heterozygous = one.sum(axis=1)
@@ -89,13 +94,17 @@ def kin_of(matrix: Numbers) -> Kin:
     least = max(_NEAR, middle + _DEVIATIONS * (high - middle) / _UPPER)
     near = int(np.count_nonzero((pairs > least) & (pairs < _SAME)))
     near *= near >= max(_PAIRS, _SHARE * rows)
-    return Kin(_same_rows(matrix, matrix, sites), near, rows, sites.size)
+    is_linked = _independent(matrix, sites) < _UNLINKED
+    same = 0 if is_linked else _same_rows(matrix, matrix, sites)
+    return Kin(same, near, rows, sites.size, is_linked)
 
 
 def same_rows(matrix: Numbers, other: Numbers) -> int:
     """How many rows of genotypes are of a person of another matrix."""
     sites = _common_sites(matrix)
-    return _same_rows(matrix, other, sites) if sites.size >= _FEWEST else 0
+    if sites.size < _FEWEST or _independent(matrix, sites) < _UNLINKED:
+        return 0
+    return _same_rows(matrix, other, sites)
 
 
 def _common_sites(matrix: Numbers) -> npt.NDArray[np.intp]:
@@ -143,19 +152,24 @@ def are_too_near(distances: FloatArray, share: FloatArray, genotypes: Numbers) -
         Of the other, for the correlations of the columns.
     """
     common = np.flatnonzero(np.minimum(share, 1.0 - share) > _COMMON)
-    if common.size < _FEWEST:
+    free = _independent(genotypes, common[:_COLUMNS])
+    if not free:
         return False
-    part = genotypes[:_ROWS, common[:_COLUMNS]]
+    return bool(special.chdtr(free, free * distances[common].mean()) < _CHANCE)
+
+
+def _independent(genotypes: Numbers, sites: npt.NDArray[np.intp]) -> float:
+    """How many independent sites have the same sum of squared correlations, for their number."""
+    part = genotypes[:_ROWS, sites]
     std = part.std(axis=0)
     part, std = part[:, std > 0.0], std[std > 0.0]
     rows, columns = part.shape
     if rows < _FEWEST or columns < _FEWEST:
-        return False
+        return 0.0
     standard = ((part - part.mean(axis=0)) / std).astype(np.float32)
     squares = float(np.square(standard @ standard.T, dtype=np.float64).sum()) / rows**2
-    squares = max(squares - columns * (columns - 1.0) / (rows - 1.0), columns)
-    free = columns**2 / squares  # independent columns with the same variance of the mean distance
-    return bool(special.chdtr(free, free * distances[common].mean()) < _CHANCE)
+    by_chance = columns * (columns - 1.0) / (rows - 1.0)
+    return float(columns**2 / max(squares - by_chance, columns))
 
 
 def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
@@ -169,9 +183,10 @@ def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
         like_most = np.max([np.count_nonzero(part == k, axis=0) for k in range(3)], axis=0)
         sites += int(np.count_nonzero(like_most == rows - 1))
     return [
-        f"Of {rows:,} rows {alone:,} have an allele that no other row has, at {sites:,} sites, and "
-        "are judged as if nobody else had it: they leak 1. By the frequency of the allele in the "
-        "population they leak less: pass a panel of other people, or exclude such sites."
+        f"Rows with an allele that no other of {rows:,} rows has: {alone:,}, at {sites:,} of the "
+        "sites. They are judged as if nobody else had it, and leak 1. By the frequency of the "
+        "allele in the population they leak less: pass a panel of other people, or exclude such "
+        "sites."
     ]
 
 

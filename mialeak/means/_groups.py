@@ -283,6 +283,7 @@ class GroupedMeanReport(Report):
             f"can tell with {percent((1 + self.highest) / 2)} accuracy whether that row is among "
             "them (guessing: 50%)."
         )
+        answer = " ".join([answer, *self.reports[self.riskiest]._lone_alleles])
         header = ("rows", "average", "riskiest row", f"noise needed for {leakage:g}", "group")
         body = [
             (

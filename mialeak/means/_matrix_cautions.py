@@ -58,7 +58,7 @@ def cautions_of_matrix(
             "correlations, relationships or distances. Take the table of which it was computed, "
             "with a row for each person."
         ]
-    copies = _of_copies(matrix, categories) or same_persons(kin)
+    copies = _of_copies(matrix, categories, kin) or same_persons(kin)
     cautions = _of_summaries(matrix) + copies
     if columns >= _HOMOZYGOUS and matrix.max() == 2.0 and _hold(matrix, (0.0, 2.0)).all():
         cautions.append(
@@ -93,7 +93,9 @@ def cautions_of_matrix(
     ]
 
 
-def _of_copies(matrix: Numbers, categories: Sequence[npt.NDArray[Any]]) -> list[str]:
+def _of_copies(
+    matrix: Numbers, categories: Sequence[npt.NDArray[Any]], kin: Kin | None
+) -> list[str]:
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
     weights = _weights(columns)
@@ -109,7 +111,7 @@ def _of_copies(matrix: Numbers, categories: Sequence[npt.NDArray[Any]]) -> list[
             f"itself, take each row once: {rows // copies:,} rows leak more than {rows:,}."
         ]
     extra = rows - times.size
-    if rows < 2 * _SIDE:
+    if rows < 2 * _SIDE or (kin is not None and kin.is_linked):
         return []
     if not max(_COPIES, _COPIED * rows) <= extra <= rows / 2 or columns < 2:
         return []

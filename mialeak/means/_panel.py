@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -43,6 +44,8 @@ _SAME = 1e-4
 _SWAPPED, _FITS = 50.0, 10.0
 #: Share of the columns from which on those left out are a caution.
 _LARGE = 0.1
+#: How RefSeq names an autosome, before its number and a version.
+_REFSEQ = re.compile(r"nc_0+(?=\d+\.)")
 #: Alleles that the two strands of a site share.
 _BOTH_STRANDS = ({"A", "T"}, {"C", "G"})
 
@@ -126,7 +129,7 @@ class ReferencePanel:
 
     def _copies(self, table: Release) -> list[str]:
         """A caution where people of the panel have the values of people of the table."""
-        if self.release is None:
+        if self.release is None or (table.kin is not None and table.kin.is_linked):
             return []
         count, which = common_rows(table.numbers, self.release.numbers), "all"
         if not count and are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
@@ -399,8 +402,9 @@ def _names(panel: Any) -> set[Any]:
 
 
 def _bare(site: Site) -> str:
-    """The chromosome, with or without "chr" the same."""
-    return site.chromosome.lower().removeprefix("chr")
+    """The chromosome, with or without "chr" and by RefSeq's name the same."""
+    bare = site.chromosome.lower().removeprefix("chr")
+    return _REFSEQ.sub("", bare).partition(".")[0] if _REFSEQ.match(bare) else bare
 
 
 def _identifier(site: Site) -> str:

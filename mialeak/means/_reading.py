@@ -24,6 +24,9 @@ _MOST, _LEAST = 1e150, 1e-150
 #: The largest number of int8, in size.
 _SMALL = 127
 
+#: Share of the rows from which on those left out for a missing value are a caution.
+_MOST_DROPPED = 0.1
+
 #: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
 _SHORT = 128
 
@@ -67,7 +70,8 @@ def release_of(
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid(argument, "have at least one row without a missing value", remedy=remedy)
     levels = {name: part.numbers for name, part in parts.items()}
-    cautions = cautions_of(factors, levels, chosen=columns is not None)
+    chosen = columns is not None or bool(getattr(table, "sites", ()))
+    cautions = cautions_of(factors, levels, chosen=chosen)
     del factors, levels
     published: list[Column] = []
     unique = []
@@ -101,6 +105,7 @@ def release_of(
         for name, factor in described.items()
     }
     dropped = missing.size - places.size
+    cautions += _of_dropped(dropped, missing.size)
     cautions += getattr(table, "cautions", ())
     notes = getattr(table, "notes", ())
     return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
@@ -178,8 +183,23 @@ def _require_squares(values: Numbers, name: str) -> None:
 def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]], argument: str) -> None:
     counts = [(name, int(each.sum())) for name, each in gaps.items()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
-    remedy = "Pass na='drop' to leave such rows out, or exclude such columns"
+    rows = np.logical_or.reduce(list(gaps.values()))
+    remedy = (
+        "Pass na='drop' to leave such rows out, or exclude such columns; "
+        f"{np.count_nonzero(rows):,} of {rows.size:,} rows miss a value"
+    )
     invalid(argument, f"have no missing values; there are {where}", remedy=remedy)
+
+
+def _of_dropped(dropped: int, rows: int) -> list[str]:
+    """A caution where so many rows are left out that the answer is that of another release."""
+    if dropped <= _MOST_DROPPED * rows:
+        return []
+    return [
+        f"{dropped:,} of {rows:,} rows are left out, since they have a missing value: the answer "
+        f"is that of means over the other {rows - dropped:,}. Means over all rows that have a "
+        "value in a column leak less: exclude the columns that miss values, or fill these in."
+    ]
 
 
 def _is_name(column: Column, rows: int) -> bool:

@@ -32,7 +32,11 @@ ROWS_PER_COLUMN = 5
 _ROWS_PER_LEVEL = 4
 
 #: Names of columns that number the rows or the persons.
-_IDENTIFIERS = re.compile(r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0", re.IGNORECASE)
+_IDENTIFIERS = re.compile(
+    r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0|(.*[_ .-])?[efips]id|"
+    r"(sample|person|patient|participant|subject|study|individual|family)(id)?|barcode|mrn|guid",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, eq=False)

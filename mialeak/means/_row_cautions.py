@@ -114,8 +114,11 @@ def _of_other_rows(
             f"The rows seem to be pairs of persons, by column {listed(factors, most=2)}. {take}"
         ]
     keys = [name for name in factors if name not in held or _are_whole(held[name][0])]
-    others = held.keys() - set(keys)
-    if len(keys) < 2 or not others:
+    if not held.keys() - set(
+        keys
+    ):  # such as counts of alleles, with a row for each person and site
+        keys = [name for name in factors if name not in held]
+    if len(keys) < 2 or not held.keys() - set(keys):
         return []
     levels = [np.unique(factors[name].codes).size for name in keys]
     if min(levels) < 2 or math.prod(levels) != rows:

@@ -58,6 +58,8 @@ _THRESHOLDS, _FEWEST_NEAR, _FEWEST_CROWDED, _SPREAD = range(3, 21), 8, 12, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
+#: Cells in which one looks first for one of a joint table.
+_FIRST_CELLS = 256
 #: Fewest groups whose sums are those of shares.
 _FEWEST_GROUPS = 3
 #: How unlike the sums of rounded counts may be.
@@ -111,24 +113,37 @@ def _of_margins(
     have it in the same columns are one table.  Rounded counts have such sums nearly; then no row
     may be a cell by all columns.
     """
-    for tables, slack in product(range(2, _MOST_TABLES + 1), (0.0, _ROUNDED)):
-        persons = float(counts.sum()) / tables
+    of_tables = np.arange(2, _MOST_TABLES + 1)[:, None]
+    of_persons = float(counts.sum()) / of_tables
+    away = {}  # how far the sum of each level is from those of some of the tables
+    for name, (levels, size) in codes.items():
+        rows = np.bincount(levels, minlength=size)
+        if np.count_nonzero(rows) >= _FEWEST_VALUES:
+            parts = summed(levels, counts, size) / of_persons
+            whole = np.rint(parts)
+            off = np.where((whole > 0) & (whole < of_tables), np.abs(parts - whole), np.inf)
+            away[name] = off, off.min(axis=1).tolist(), rows
+    for place, slack in product(range(len(of_tables)), (0.0, _ROUNDED)):
+        tables, persons = int(of_tables[place, 0]), float(of_persons[place, 0])
         if persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
             continue
+        near = [name for name, (_, least, _) in away.items() if least[place] <= slack]
         words = {}
-        for name, (levels, size) in codes.items():
-            parts = summed(levels, counts, size) / persons
-            whole = np.rint(parts)
-            met = np.flatnonzero((np.abs(parts - whole) <= slack) & (whole > 0) & (whole < tables))
-            rows = np.bincount(levels, minlength=size)
-            if slack and met.size:
+        for name in near if len(near) > 1 else ():
+            off, _, rows = away[name]
+            met = np.flatnonzero(off[place] <= slack)
+            if slack:
                 met = met[[np.argmax(rows[met])]]
-            if met.size == 1 and np.count_nonzero(rows) >= _FEWEST_VALUES:
+            if met.size == 1:
                 words[name] = int(met[0])
         if len(words) < 2:
             continue
-        by = np.array([codes[name][0] != word for name, word in words.items()])
-        if slack and by.all(axis=0).any():  # a cell of a joint table
+        known = [(codes[name][0], word) for name, word in words.items()]
+        first = np.array([levels[:_FIRST_CELLS] != word for levels, word in known])
+        if slack and first.all(axis=0).any():  # a cell of a joint table, as most of these are
+            continue
+        by = np.array([levels != word for levels, word in known])
+        if slack and by.all(axis=0).any():
             continue
         cells = count_cells([(each.astype(np.int64), 2) for each in by], len(counts))
         of_table = summed(cells.of_row, counts, len(cells.counts))
