@@ -69,8 +69,8 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
             if len(inside) > 1:
                 of = [None if k == missing else categories[name].value(k) for k in inside]
                 cautions.append(
-                    f"The counts of {listed(of, show=repr)} in column {name!r} sum to 1/{tables} of "
-                    f"those of all values, as where {tables} questions to the same persons "
+                    f"The counts of {listed(of, show=repr)} in column {name!r} sum to 1/{tables} "
+                    f"of those of all values, as where {tables} questions to the same persons "
                     "share a column. Keep the values of one of them."
                 )
             continue
