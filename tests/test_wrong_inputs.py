@@ -295,6 +295,8 @@ def test_designs_and_years_of_other_people_are_taken():
     laws = {"age": (60, None), "sex": (2, [0.5, 0.5]), "town": (4, [0.4, 0.3, 0.2, 0.1])}
     years = pd.DataFrame({key: rng.choice(k, 4000, p=law) for key, (k, law) in laws.items()})
     designs += [years.assign(year=2018 + rng.integers(0, k, 4000)) for k in (2, 5)]
+    sites = [(site, arm) for site in range(9) for arm in "ABCD" for _ in range(40 + site)]
+    designs += [pd.DataFrame(sites, columns=["site", "arm"])]
     designs += [years.assign(wave=np.repeat(np.arange(4), 1000))]
     for frame in designs:
         words = table_leakage(frame).cautions
@@ -302,7 +304,7 @@ def test_designs_and_years_of_other_people_are_taken():
             frame.groupby(list(frame)).size().reset_index(name="n").sample(frac=1.0, random_state=1)
         )
         words += table_leakage(counted, counts="n").cautions
-        for word in ("sums of others", "too alike", "tables of"):
+        for word in ("sums of others", "too alike", "tables of", "those of all values"):
             assert not any(word in each for each in words), (word, words)
 
 

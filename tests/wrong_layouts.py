@@ -326,6 +326,18 @@ LAYOUTS += [
         )
     ),
     Shell(
+        "two questions to the same persons in one column",
+        "table t.csv --counts n --max-leakage 1",
+        ["in column 'x' sum to 1/2 of those of all values", "Keep the values of one"],
+        {"t.csv": csv(["x", "town", "n"], [x for x in ("job", "idle", "smokes", "never") for _ in
+                                           range(8)], [*"NSEWABCD"] * 4,
+                      [k for share in (0.6, 0.25) for part in (
+                          [int(share * (500 + 37 * t)) for t in range(8)],
+                          [500 + 37 * t - int(share * (500 + 37 * t)) for t in range(8)])
+                       for k in part])},
+        cautioned=True,
+    ),
+    Shell(
         "visits of persons whose number is left out",
         "table t.csv --exclude LopNr --max-leakage 1",
         ["Column 'LopNr', which is left out, has the name of an identifier"],

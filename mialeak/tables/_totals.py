@@ -63,9 +63,17 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
             _of_codes(categories[name], levels, size, group, counts, new),
             key=lambda pair: pair[1],
         )
-        if odds < math.log(_NAMED):
-            continue
         missing = len(categories[name].levels)
+        if odds < math.log(_NAMED):
+            inside, tables = _shared_out(levels, size, group, counts)
+            if len(inside) > 1:
+                of = [None if k == missing else categories[name].value(k) for k in inside]
+                cautions.append(
+                    f"The counts of {listed(of, show=repr)} in column {name!r} sum to 1/{tables} "
+                    f"of those of all values, as where {tables} questions to the same persons "
+                    "share a column. Keep the values of one of them."
+                )
+            continue
         values = [None if level == missing else categories[name].value(level) for level in sums]
         met = listed(values, show=repr)
         if odds >= math.log(_REFUSED):
@@ -121,6 +129,31 @@ def _total(
     odds[np.bincount(levels[beside & ~half], minlength=size) > 0] = 0.0
     level = int(np.argmax(odds))
     return [level], float(odds[level])
+
+
+def _shared_out(
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray
+) -> tuple[list[int], int]:
+    """Levels whose counts sum to a part 1/m of each group, and m: m ways to divide one group.
+
+    The counts of such levels are compared by sums with random weights, modulo 2**64.  By chance a
+    sum meets a part of a group of n with probability of at most about 1 / sqrt(n).
+    """
+    present = np.unique(levels)
+    sums = summed(group, counts, int(group.max()) + 1)
+    odds = 0.5 * float(np.log(sums).sum()) - present.size * math.log(2.0)
+    if not 4 <= present.size <= _MOST_FOR_ALL or odds < math.log(_REFUSED):
+        return [], 0
+    keys = _keys(levels, size, group, counts)[present]
+    if np.unique(keys).size < keys.size:  # by design, as the arms of a trial
+        return [], 0
+    parts = np.zeros(1, np.int64)
+    for key in keys:
+        parts = np.concatenate((parts, parts + key))
+    for tables in range(2, present.size // 2 + 1):
+        for part in np.flatnonzero(parts * np.int64(tables) == parts[-1])[:1].tolist():
+            return [level for k, level in enumerate(present.tolist()) if part >> k & 1], tables
+    return [], 0
 
 
 def _subtotals(
