@@ -78,6 +78,7 @@ OUTPUTS = {
         "mean CSV --population 1000",
         "mean SAMPLE --population CSV",
         "mean CSV --panel 100",
+        "mean --example genotypes --target 0.001 --top 0",
         "mean NPZ --columns flag,when",
         "mean --example genotypes --top 1 --show-rows",
         "mean --example genotypes --top 2 --exact --max-leakage 0.5",

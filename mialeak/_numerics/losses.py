@@ -350,10 +350,7 @@ class ComposedLoss:
         return known
 
     def far(self, direction: str, exponents: Iterable[float]) -> list[tuple[float, float]]:
-        """Pairs of r and log a: delta's finite part is at most ``a e^(-r x)`` (Chernoff).
-
-        As far as float64 holds the moments.
-        """
+        """Pairs of r and log a: delta's finite part is at most ``a e^(-r x)``, by Chernoff."""
         pairs = []
         for r in exponents:
             # With u = e^(l - x), (u - 1)+ <= c u^(r + 1), and (1 - u)+ <= c u^-r.

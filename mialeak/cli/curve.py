@@ -260,7 +260,7 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     upper: list[str] = []
     bounded = curve.enclosure if isinstance(curve, ComposedTradeOff) else None
 
-    def answer(exact: Callable[[], Any], name: str, **place: float) -> float:
+    def answer(exact: Callable[[], Any], name: str, **place: Any) -> float:
         """The number, or an upper bound of it where the curve refuses one."""
         try:
             return float(exact())
