@@ -236,7 +236,7 @@ def test_a_marker_is_cautioned_until_it_is_declared(column):
         (["NA", "0", "1", "1", "5"], "NA"),
         (["n/a", "x", "y", "y", "x"], "n/a"),
         (np.array([2**40, 0, 1, 1, 5, 9999]) % 99991, None),
-        ([-9, -3, 1, 1, 5], None),  # other numbers below 0
+        ([-9, -4, 1, 1, 5], None),  # other numbers below 0
         ([-9, 7, 7, 7, 7], None),  # a code of two
         ([999, 0, 1, 1, 700], None),  # near another
         ([99, 98, 97, 97, 96], None),  # an age
