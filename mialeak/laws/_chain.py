@@ -16,8 +16,8 @@ from mialeak._counts import (
     require_possible_target,
     require_probability,
 )
-from mialeak._kernels import chains as kernels, scores as sums
-from mialeak._labels import labels_of
+from mialeak._kernels import chains as kernels
+from mialeak._labels import labels_of, require_same_columns
 from mialeak.laws._base import Marginal, as_parameter, as_rows
 from mialeak.laws._chain_fit import (
     LAGS,
@@ -27,7 +27,8 @@ from mialeak.laws._chain_fit import (
     pairs_of_genotypes,
     require_values,
 )
-from mialeak.laws._counts import moments_of_draws
+from mialeak.laws._counts import log_sums, moments_of_draws
+from mialeak.laws._ranges import MOST_HAPLOTYPES, range_ratios
 
 __all__ = ["Chain"]
 
@@ -298,6 +299,60 @@ class Chain(Marginal):
         product = np.prod([r[i : r.size - lag + 1 + i] for i in range(lag)], axis=0)
         return float(np.mean(product**2))
 
+    def log_likelihood_ratio(
+        self, releases: Any, target: Any, n: int, *, until: Any = None
+    ) -> FloatArray:
+        """Log likelihood ratio of each column given those before, in against out.
+
+        Parameters
+        ----------
+        releases : array_like, shape (T, d) or (d,)
+            Means of n rows.
+        target : array_like, shape (d,)
+            The row that is among them in the world *in*.
+        n : int
+            Rows of the release, the target included; at least 2.
+        until : array_like, shape of `releases`, optional
+            Where a release states ranges of means alone, their upper ends; `releases` are the lower
+            ones, both included.  Of a frequency rounded to 0.01 they are 0.005 less and more, of an
+            answer that an allele is present 1/n and the ploidy, that it is absent 0 and 0.
+
+        Returns
+        -------
+        ndarray, shape (T, d) or (d,)
+            Exact; -inf where the release is impossible with the target.  Their sum is the score.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not match, a target or a release is impossible, or `until` is passed for
+            more than 10,000 haplotypes; ArithmeticError, if ranges have next to no probability.
+
+        Notes
+        -----
+        **Cost** with `until`, of 500 haplotypes: 5 ms for an answer, 0.2 ms for a rounded mean.
+
+        Examples
+        --------
+        A beacon of three people:
+
+        >>> import numpy as np
+        >>> from mialeak.laws import Chain
+        >>> law = Chain(0.3, [0.1, 0.2], [0.8, 0.7])
+        >>> answers = np.array([1, 1, 0])
+        >>> ratio = law.log_likelihood_ratio(answers / 3, [1, 1, 0], 3, until=answers)
+        >>> np.round(ratio, 4)
+        array([0.4201, 0.1272, 1.0591])
+        """
+        if until is None:
+            return super().log_likelihood_ratio(releases, target, n)
+        require_same_columns(law=self, target=target, releases=releases, until=until)
+        n = as_count(n, "n", least=2, most=MOST_HAPLOTYPES // self.ploidy)
+        row = as_floats(target, "target", finite=True)
+        if row.shape != (self.size,):
+            invalid("target", f"have {self.size} entries; its shape is {row.shape}")
+        return range_ratios(self, releases, until, self._possible(row, n), n)
+
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         ratios = self._ratios(self._counts(releases, n), self._possible(target, n)[None], n)[:, 0]
         with np.errstate(divide="ignore"):
@@ -309,13 +364,13 @@ class Chain(Marginal):
             self._possible(target, n)
         counts, out = self._counts(releases, n), np.empty((len(releases.rows), len(targets)))
         if len(targets) == 1:
-            out[:, 0] = _log_sums(self._ratios(counts, targets, n)[:, 0])
+            out[:, 0] = log_sums(self._ratios(counts, targets, n)[:, 0])
             return out
         step = max(1, _TARGETS // self.size)
         for row, count in enumerate(counts):
             for first in range(0, len(targets), step):
                 place = slice(first, first + step)
-                out[row, place] = _log_sums(self._ratios(count[None], targets[place], n)[0])
+                out[row, place] = log_sums(self._ratios(count[None], targets[place], n)[0])
         return out
 
     def _ratios(self, counts: FloatArray, targets: FloatArray, n: int) -> FloatArray:
@@ -355,7 +410,7 @@ class Chain(Marginal):
         slack = count_tolerance(releases.rows.dtype, n)
         good = (np.abs(counts - given) <= slack) & (counts >= 0.0) & (counts <= size)
         values = "0 or 1" if self.ploidy == 1 else "0, 1 or 2"
-        remedy = "Means that were rounded are not supported for linked columns"
+        remedy = "Means that were rounded take their ranges: pass until="
         releases.require(good, f"be the mean of {n} rows of {values}", remedy)
         here, there = counts[:, :-1], counts[:, 1:]
         zero, one = self.after_zero, self.after_one
@@ -443,17 +498,3 @@ class Chain(Marginal):
             counts[j + 1] = rng.binomial(counts[j], one)
             counts[j + 1] += rng.binomial(size - counts[j], zero)
         return counts
-
-
-def _log_sums(ratios: FloatArray) -> FloatArray:
-    """Sums of the logarithms of rows of ratios, with the same bits on every machine.
-
-    The kernel takes numbers up to 1: those of a column are divided by a power of two.
-    """
-    columns, out = ratios.shape[1], np.empty(len(ratios))
-    scale = np.exp2(np.clip(np.frexp(ratios.max(axis=0, initial=0.0))[1], 0, 1000))
-    table = np.zeros((3, sums.padded_columns(columns)))
-    table[0], table[2] = 1.0, 1.0
-    table[0, :columns], table[1, :columns], table[2, :columns] = 0.0, 1.0, scale
-    sums.log_linear_sums(ratios / scale, table, out)
-    return out

@@ -23,6 +23,7 @@ from mialeak._counts import (
     require_possible_target,
     require_probability,
 )
+from mialeak._kernels import scores as sums
 from mialeak._numerics.draws import binomial_draw, draw_means
 from mialeak.laws._base import Marginal, as_parameter, as_rows, with_labels
 from mialeak.special import binom_logpmf
@@ -370,3 +371,17 @@ def _draw_ratio(k: FloatArray, target: FloatArray, p: FloatArray, draws: float) 
     first = np.where(target > 0.0, k, draws - k) / (draws * np.where(target > 0.0, p, 1.0 - p))
     second = np.where(target == 2.0, k - 1.0, np.where(target == 1.0, draws - k, draws - k - 1.0))
     return np.asarray(first * (second / ((draws - 1.0) * np.where(target > 1.0, p, 1.0 - p))))
+
+
+def log_sums(ratios: FloatArray) -> FloatArray:
+    """Sums of the logarithms of rows of ratios, with the same bits on every machine.
+
+    The kernel takes numbers up to 1: those of a column are divided by a power of two.
+    """
+    columns, out = ratios.shape[1], np.empty(len(ratios))
+    scale = np.exp2(np.clip(np.frexp(ratios.max(axis=0, initial=0.0))[1], 0, 1000))
+    table = np.zeros((3, sums.padded_columns(columns)))
+    table[0], table[2] = 1.0, 1.0
+    table[0, :columns], table[1, :columns], table[2, :columns] = 0.0, 1.0, scale
+    sums.log_linear_sums(ratios / scale, table, out)
+    return out

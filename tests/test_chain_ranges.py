@@ -1,0 +1,134 @@
+"""Linked columns whose release states ranges: rounded frequencies, and alleles that are present.
+
+Truth: the law of the counts of all rows, by convolution of exact fractions.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import log
+
+import numpy as np
+import pytest
+
+from mialeak.laws import Bernoulli, Chain
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+START, ZERO, ONE = Fraction(3, 8), [THIRD, Fraction(1, 8)], [Fraction(3, 4), HALF]
+
+
+def law_of(ploidy, start=START, zero=ZERO, one=ONE):
+    """The probability of each row."""
+    bits = {}
+    for row in product((0, 1), repeat=len(zero) + 1):
+        chance = start if row[0] else 1 - start
+        for before, now, a, b in zip(row, row[1:], zero, one, strict=False):
+            p = b if before else a
+            chance *= p if now else 1 - p
+        bits[row] = chance
+    return bits if ploidy == 1 else added(bits, bits)
+
+
+def added(one, other):
+    total = {}
+    for a, p in one.items():
+        for b, q in other.items():
+            key = tuple(x + y for x, y in zip(a, b, strict=True))
+            total[key] = total.get(key, 0) + p * q
+    return total
+
+
+def counts_of(ploidy, n, target=None, **chain):
+    row = law_of(ploidy, **chain)
+    total = {(0,) * len(next(iter(row))): Fraction(1)} if target is None else {tuple(target): 1}
+    for _ in range(n if target is None else n - 1):
+        total = added(total, row)
+    return total
+
+
+def log_chances(counts, low, high):
+    """Of the ranges of the first column, the first two, ..."""
+    sums = [
+        sum(p for c, p in counts.items() if all(low[i] <= c[i] <= high[i] for i in range(j + 1)))
+        for j in range(len(low))
+    ]
+    return [log(each) if each else -np.inf for each in sums]
+
+
+@pytest.mark.parametrize("ploidy", [1, 2])
+def test_ratios_of_ranges_are_those_of_enumeration(ploidy):
+    n = 4 if ploidy == 1 else 3
+    law = Chain(float(START), [float(x) for x in ZERO], [float(x) for x in ONE], ploidy)
+    size, out = ploidy * n, counts_of(ploidy, n)
+    ranges = [
+        ([1, 1, 1], [size] * 3),  # present
+        ([0, 1, 0], [0, size, 0]),  # absent, present, absent
+        ([0, 1, 2], [size - 1, 2, 3]),
+        ([2, 0, 1], [3, size, 1]),
+    ]
+    for target in product(range(ploidy + 1), repeat=3):
+        inside = counts_of(ploidy, n, target)
+        for low, high in ranges:
+            ratio = law.log_likelihood_ratio(
+                np.array(low) / n, np.array(target), n, until=np.array(high) / n
+            )
+            expected = np.subtract(log_chances(inside, low, high), log_chances(out, low, high))
+            np.testing.assert_allclose(ratio.cumsum(), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_ranges_of_one_count_are_counts():
+    law = Chain.from_correlation(np.linspace(0.2, 0.6, 8), 0.4, ploidy=2)
+    rng = np.random.default_rng(1)
+    target, means = law.draw(1, rng=rng)[0], law.draw(50, rng=rng).mean(axis=0)
+    ratio = law.log_likelihood_ratio(means, target, 50, until=means)
+    np.testing.assert_allclose(ratio, law.log_likelihood_ratio(means, target, 50), atol=1e-11)
+
+
+def test_unlinked_ranges_are_those_of_each_column():
+    """With correlation 0 each term is that of a binomial count alone."""
+    p, n = np.array([0.1, 0.02, 0.3]), 40
+    law = Chain.from_correlation(p, 0.0)
+    answers, target = np.array([1.0, 0.0, 1.0]), np.array([1, 0, 0])
+    ratio = law.log_likelihood_ratio(answers / n, target, n, until=answers)
+    expected = [
+        -np.log1p(-(0.9**n)),  # the target's allele is there for sure
+        -np.log(0.98),
+        np.log1p(-(0.7 ** (n - 1))) - np.log1p(-(0.7**n)),
+    ]
+    np.testing.assert_allclose(ratio, expected, rtol=1e-12, atol=1e-14)
+    assert Bernoulli(p).log_likelihood_ratio(answers, target, n).shape == ratio.shape
+
+
+def test_the_mean_ratio_in_the_world_out_is_one():
+    """Over rounded frequencies of 60 linked bits, by simulation; several releases at once."""
+    law, rng, n = Chain.from_correlation(np.full(60, 0.3), 0.9), np.random.default_rng(6), 200
+    target = law.draw(1, rng=rng)[0]
+    means = np.stack([law.draw(n, rng=rng).mean(axis=0) for _ in range(60)]).round(2)
+    ratio = law.log_likelihood_ratio(means - 0.005, target, n, until=means + 0.005).sum(axis=1)
+    ratio = np.exp(ratio)
+    assert abs(ratio.mean() - 1.0) < 4.0 * ratio.std() / np.sqrt(len(ratio))
+    assert ratio.std() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("releases", "until", "message"),
+    [
+        ([0.5, 0.5, 0.5], [0.5, 0.25, 0.5], "until must be at least releases"),
+        ([0.3, 0.5, 0.5], [0.4, 0.5, 0.5], "with a mean of 4 rows between them"),
+        ([1.5, 0.5, 0.5], [1.5, 0.5, 0.5], "until must be at least releases"),
+        ([0.5, 0.5, 0.5], [0.5, 0.5], "the shape of until"),
+    ],
+)
+def test_ranges_without_a_mean_are_refused(releases, until, message):
+    law = Chain(0.3, [0.1, 0.2], [0.8, 0.7])
+    with pytest.raises(ValueError, match=message):
+        law.log_likelihood_ratio(releases, [0, 1, 1], 4, until=until)
+
+
+def test_ranges_that_no_row_can_have_are_refused():
+    law = Chain(0.3, [0.0, 0.2], [1.0, 0.7])
+    with pytest.raises(ArithmeticError, match="probability is 0"):
+        law.log_likelihood_ratio([0.5, 0.0, 0.0], [0, 0, 1], 4, until=[0.5, 0.25, 1.0])
+    with pytest.raises(ValueError, match="n must be between 2 and 10000"):
+        law.log_likelihood_ratio([0.5, 0.0, 0.0], [0, 0, 1], 10_001, until=[0.5, 0.25, 1.0])
