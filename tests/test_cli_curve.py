@@ -214,6 +214,8 @@ def test_a_point_that_cannot_be_computed_has_an_upper_bound(capsys):
     line = ["--dp-sgd", "sigma=0.01,rate=.01,steps=1000", "--epsilon", "1", *few]
     content = answer(capsys, *line)
     assert "advantage" in content["upper_bounds"]
+    assert content["auc"] is None
+    assert content["not_computed"] == ["auc"]
     assert content["advantage"] == pytest.approx(1.0 - 0.99**1000, rel=1e-9)
     assert all(row["power"] > 0.9999 for row in content["power"])
     assert main(["curve", *line]) == 0

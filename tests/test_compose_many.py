@@ -12,7 +12,8 @@ import pytest
 from scipy import special, stats
 
 from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
-from mialeak._numerics.loss_grids import _fewer, _Law, least_over_exponents
+from mialeak._numerics.chernoff import least_over_exponents
+from mialeak._numerics.loss_grids import _fewer, _Law
 from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
 from mialeak.tradeoff._far_bounds import FarBounds
 

@@ -88,6 +88,7 @@ OUTPUTS = {
         "curve --mu 1.5",
         "curve --dp-sgd sigma=2,rate=0.05,steps=500 --delta 0,1e-6",
         "curve --mu 0.1 --rate 0.5 --steps 12",
+        "curve --dp-sgd sigma=0.01,rate=0.01,steps=1000 --epsilon 1 --delta 0.5 --fpr 0.5",
         "curve --mu 0 --rate 0.1",
         "curve --mu inf --epsilon 0,inf --delta 0,0.5,1 --fpr 0,1",
         "curve --mu 40 --delta 0",

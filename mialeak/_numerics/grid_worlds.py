@@ -20,11 +20,11 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, unsupported
+from mialeak._numerics.chernoff import least_over_exponents
 from mialeak._numerics.loss_grids import (
     Grid,
     grid_of,
     interpolation_weights,
-    least_over_exponents,
     paid_beyond,
     sums_beyond,
 )
@@ -264,10 +264,7 @@ class GridWorlds:
         """An epsilon of which delta's finite part is at most this."""
 
         def bound(r: float) -> float:
-            # With u = e^(l - x), (u - 1)+ <= c u^(r + 1), and (1 - u)+ <= c u^-r.
-            log_moment = self._loss.local(r + 1.0 if direction == "in" else -r)[0]
-            log_c = r * np.log(r) - (r + 1.0) * np.log1p(r)
-            return float((log_c + log_moment - np.log(delta)) / r)
+            return float((self._loss.log_far(direction, r) - np.log(delta)) / r)
 
         return least_over_exponents(bound, max(self._loss.spread, 1e-300))[0]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from scipy import fft as scipy_fft, signal
 
 from mialeak._arrays import FloatArray, unsupported
+from mialeak._numerics.chernoff import least_over_exponents
 from mialeak._numerics.lattice import lattice_steps
 from mialeak._numerics.losses import ComposedLoss, Points
 
@@ -28,7 +28,6 @@ __all__ = [
     "Grid",
     "grid_of",
     "interpolation_weights",
-    "least_over_exponents",
     "paid_beyond",
     "sums_beyond",
 ]
@@ -39,11 +38,6 @@ IndexArray = npt.NDArray[np.int64]
 _DEEP = 46.0
 #: A point so near to a node, in steps, is moved to it: below the rounding of its ratio.
 _ON_NODE = 1e-9
-#: Exponents, in units of one over the standard deviation, of Chernoff's bounds on the range; small
-#: ones are for tails that are heavier than exponential ones.
-_EXPONENTS = np.geomspace(0.01, 200.0, 18)
-#: Which of them is usually the best: near sqrt(2 _DEEP).
-_USUAL = 12
 #: Lattices of atoms with at most so many different ratios are aligned with the grid.
 _MOST_RATIOS = 64
 #: Laws of at most so many nodes are convolved directly, and up to the second in pairs: several for
@@ -205,34 +199,6 @@ def _range(
         why = "no moment of float64 shows how far it reaches"
         unsupported("The grid", "of the ratio", why, error=ArithmeticError)
     return ends, rates
-
-
-def least_over_exponents(bound: Callable[[float], float], spread: float) -> tuple[float, float]:
-    """The least of Chernoff's bounds, and its exponent; inf where no moment is known.
-
-    A bound is a convex function of the exponent divided by it: it falls up to the least, and rises.
-    """
-    rates = (_EXPONENTS / spread).tolist()
-
-    def at(place: int) -> float:
-        if not 0 <= place < len(rates):
-            return np.inf
-        try:
-            return bound(rates[place])
-        except ArithmeticError:
-            return np.inf
-
-    place, least = _USUAL, at(_USUAL)
-    while place > 0 and least == np.inf:
-        place -= 1
-        least = at(place)
-    for step in (-1, 1) if place == _USUAL else (-1,):
-        start = place
-        while (after := at(place + step)) < least or (step < 0 and after == least < np.inf):
-            place, least = place + step, after
-        if place != start:
-            break
-    return least, rates[place]
 
 
 def _aligned(loss: ComposedLoss, step: float) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, unsupported
+from mialeak._numerics.chernoff import log_chernoff
 
 __all__ = [
     "DEEP",
@@ -50,8 +51,7 @@ Points = tuple[FloatArray, FloatArray]
 _BLOCK = 1 << 20
 #: Phases below this have the series of sin(y) - y.
 _SMALL_PHASE = 0.1
-#: A mean of waves whose real part is further below 1 is computed from its modulus, not the distance
-#: of its square from 1: that has the rounding error of 1.
+#: A mean of waves with a real part further below 1 has its log from its modulus: no cancellation.
 _NEAR_ONE = -0.5
 #: K below this is computed as log1p of a sum of small terms.
 _SMALL_K = 0.5
@@ -353,13 +353,15 @@ class ComposedLoss:
         """Pairs of r and log a: delta's finite part is at most ``a e^(-r x)``, by Chernoff."""
         pairs = []
         for r in exponents:
-            # With u = e^(l - x), (u - 1)+ <= c u^(r + 1), and (1 - u)+ <= c u^-r.
             try:
-                log_moment = self.local(r + 1.0 if direction == "in" else -r)[0]
+                pairs.append((r, self.log_far(direction, r)))
             except ArithmeticError:
                 break
-            pairs.append((r, float(r * np.log(r) - (r + 1.0) * np.log1p(r)) + log_moment))
         return pairs
+
+    def log_far(self, direction: str, r: float) -> float:
+        """As ``far``, the log a of one r."""
+        return log_chernoff(r) + self.local(r + 1.0 if direction == "in" else -r)[0]
 
     def wave(self, theta: float, start: float, step: float, count: int) -> ComplexArray:
         """``e^(K(s) - K(theta) - i t K'(theta))``, s = theta + it, t = start, start + step, ..."""

@@ -281,14 +281,13 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
     }
+    content["not_computed"] = missing = []
+    content["upper_bounds"] = upper
     try:
         content["auc"] = float(curve.auc)
     except ArithmeticError:
-        # No point of the curve is above the two lines of its advantage.
-        upper.append("area")
-        content["auc"] = 0.5 + advantage - 0.5 * advantage**2
-    content["not_computed"] = missing = []
-    content["upper_bounds"] = upper
+        content["auc"] = None
+        missing.append("auc")
     for given, answered, _, defaults in _LADDERS:
         content[answered] = rows = []
         values = getattr(options, given)
@@ -333,8 +332,9 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
             "advantage, the largest power - false-positive rate "
             f"({'upper bound' if most else content['kind']})",
         ),
-        (number(content["auc"]), "area under the curve of power against it"),
     ]
+    if content["auc"] is not None:
+        summary.append((number(content["auc"]), "area under the curve of power against it"))
     worlds = {
         "fresh row": "Epsilon and delta compare worlds with the same number of rows: the target "
         "takes the place of a row drawn anew. Between two given rows (replace-one differential "

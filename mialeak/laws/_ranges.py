@@ -14,12 +14,12 @@ from mialeak.special import binom_logpmf
 if TYPE_CHECKING:
     from mialeak.laws._chain import Chain
 
-__all__ = ["MOST_HAPLOTYPES", "range_ratios"]
+__all__ = ["MOST_IN_RANGES", "range_ratios"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: A column takes as many steps of so many numbers each.
-MOST_HAPLOTYPES = 10_000
+MOST_IN_RANGES = 10_000
 
 
 def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: int) -> FloatArray:

@@ -348,7 +348,7 @@ class MeanReport(Report):
     @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        return warnings_of(self, self._release, self._known)
+        return [*self._lone_alleles, *warnings_of(self, self._release, self._known)]
 
     @cached_property
     def caveats(self) -> list[str]:

@@ -213,7 +213,7 @@ def warnings_of(report: MeanReport, release: Release, known: Release) -> list[st
     """What the names, the identifiers and the covariance make of the answer; `known` are the rows
     that stand for the population.
     """
-    warnings = [*report._lone_alleles, *release.notes, *relatives(release.kin)]
+    warnings = [*release.notes, *relatives(release.kin)]
     if report.names:
         plural = len(report.names) > 1
         warnings.append(

@@ -98,7 +98,7 @@ def _of_words(
     counts: IntArray,
 ) -> list[str]:
     """A sentence for a part by its words, or a whole by its words that is nowhere below another."""
-    group = count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
+    group = _groups(others, len(levels))
     most = np.zeros(int(group.max()) + 1, np.int64)
     np.maximum.at(most, group, counts)
     for code, word in words.items():
@@ -192,7 +192,7 @@ def _of_prefixes(
     numbered = sum(any(map(str.isdigit, end)) for end in ends)
     if len(parts) < _FEWEST_WHOLES or len(ends) < _FEWEST_PARTS or 2 * numbered < len(ends):
         return []
-    group = count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
+    group = _groups(others, len(levels))
     size = int(group.max()) + 1
     for whole, each in parts.items():
         of_whole = levels == places[whole]
@@ -225,9 +225,7 @@ def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[s
         classes = {code: _open_bound(categories[name].value(code)) for code in present
                    if code < missing}  # fmt: skip
         others = [pair for key, pair in codes.items() if key != name]
-        group = (
-            count_cells(others, len(levels)).of_row if others else np.zeros(len(levels), np.int64)
-        )
+        group = _groups(others, len(levels))
         for sign in (1, -1):
             bounds = np.full(size, math.nan)
             for code, each in classes.items():
@@ -244,6 +242,11 @@ def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[s
                     "counts. Pass the count of each class without the others: the differences."
                 )
     return cautions
+
+
+def _groups(others: list[tuple[npt.NDArray[Any], int]], rows: int) -> IntArray:
+    """The number of each row's cell by the other columns."""
+    return count_cells(others, rows).of_row if others else np.zeros(rows, np.int64)
 
 
 def _falls(word: str) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mialeak._arrays import FloatArray
+from mialeak._numerics.chernoff import log_chernoff
 from mialeak._numerics.losses import ComposedLoss
 from mialeak.tradeoff._base import TradeOff
 
@@ -100,5 +101,5 @@ def _without_tail(
                 log_moment += m * float(np.log1p(weight @ np.expm1(r * ratio) - missing))
             else:
                 log_moment += m * (most + float(np.log(weight @ np.exp(r * ratio - most))))
-        pairs.append((r, float(r * np.log(r) - (r + 1.0) * np.log1p(r)) + log_moment))
+        pairs.append((r, log_chernoff(r) + log_moment))
     return omitted, pairs
