@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, invalid, unsupported
+from mialeak._arrays import MAX_COUNT, invalid, listed, unsupported
 from mialeak._files.states import write_whole
 from mialeak._results import Kind, Result
 from mialeak._version import __version__
@@ -44,6 +44,21 @@ _ENDS = ("value", "low", "high")
 #: A certificate is read whole; one of a million distinct counts is smaller.
 _MOST_BYTES, _MOST_CELLS = 2**26, 10**8
 _CHUNK = 2**20
+#: What a certificate holds; nothing else is computed again, and nothing else is accepted.
+_NAMES = frozenset(
+    [
+        "schema",
+        "mialeak",
+        "kernels",
+        "question",
+        "assumptions",
+        "counts",
+        "numbers",
+        "salt",
+        "inputs",
+        "digest",
+    ]
+)
 
 _ENDLESS = "endless"
 _PEOPLE = "people of whom the number is known"
@@ -312,7 +327,11 @@ def certify(report: TableReport, *, inputs: Iterable[str | os.PathLike[str]] = (
     register = report.population
     sizes = report.cell_counts if register is None else register.register_cells
     salt = secrets.token_hex(16)
-    hashes = {Path(path).name: salted_hash(path, salt) for path in inputs}
+    hashes: dict[str, str] = {}
+    for path in inputs:
+        name = Path(path).name
+        others = sum(other == name or other.startswith(f"{name} (") for other in hashes)
+        hashes[f"{name} ({others + 1})" if others else name] = salted_hash(path, salt)
     return Certificate(_content(question, np.asarray(sizes, np.int64), salt, hashes))
 
 
@@ -444,6 +463,12 @@ def _question_of(content: Mapping[str, Any]) -> dict[str, Any]:
         invalid("certificate", "have a salt of 32 hexadecimal digits")
     if not isinstance(content.get("inputs"), dict):
         invalid("certificate", "have inputs, a hash by name")
+    columns = question["columns"]
+    if not (isinstance(columns, list) and all(isinstance(each, str) for each in columns)):
+        invalid("certificate", "have columns, a list of names", value=columns)
+    more = sorted(set(content) - _NAMES)
+    if more:
+        invalid("certificate", f"have {listed(sorted(_NAMES), most=9)} alone", value=more[0])
     return question
 
 
