@@ -16,7 +16,13 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions, rows_of_column
+from mialeak._markers import (
+    MARKERS,
+    MARKING_NUMBERS,
+    cautions_of_names,
+    marker_cautions,
+    rows_of_column,
+)
 from mialeak.means._allele_cautions import allele_cautions, allele_number_cautions
 from mialeak.means._row_cautions import row_cautions
 
@@ -119,7 +125,7 @@ def cautions_of(
     `numbers` are the levels of each column of numbers, and None for a category; `chosen` is
     whether the columns were named one by one.
     """
-    cautions = marker_cautions(dict(factors))
+    cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(words)]
     bases = [name for name, words in texts.items() if _are_bases(words)]
