@@ -384,3 +384,34 @@ def test_a_column_of_one_value_that_is_left_out_holds_no_totals():
     table = {"age": ["18-39", "40-64", "65+"], "sex": ["Total"] * 3, "n": [812, 655, 90]}
     assert table_leakage(table, ["age"], counts="n").cautions == ()
     assert table_leakage(table, counts="n", exclude=["sex"]).rows == 1557
+
+
+@pytest.mark.parametrize(
+    ("half", "others"),
+    [
+        ([284, 313, 287, 312], [303, 316, 299, 295]),
+        ([224, 214, 237, 214, 240], [216, 223, 237, 212, 220]),
+        ([568, 552, 539], [553, 547, 550]),
+    ],
+)
+def test_a_value_that_half_of_the_persons_have_is_no_total_with_noise(half, others):
+    """Draws of a value of probability 1/2 in each group: they miss a half by their own spread."""
+    rows = [
+        (group, level, count)
+        for group, (one, rest) in enumerate(zip(half, others, strict=True))
+        for level, count in enumerate([one, *(len(part) for part in np.array_split([0] * rest, 7))])
+    ]
+    table = dict(zip(("town", "job", "n"), zip(*rows, strict=True), strict=True))
+    table = {name: list(column) for name, column in table.items()}
+    assert not [x for x in table_leakage(table, counts="n").cautions if "sums of others" in x]
+
+
+@pytest.mark.parametrize(("cells", "times"), [(12, 100), (24, 50), (10, 250)])
+def test_as_many_rows_in_every_cell_are_a_quota_sample(cells, times):
+    said = "as if every row were there"
+    quota = {"group": np.repeat(np.arange(cells), times)}
+    assert not any(said in each for each in table_leakage(quota).cautions)
+    copied = {"group": np.append(quota["group"], [0] * times)}
+    assert any(said in each for each in table_leakage(copied).cautions)
+    few = {"group": np.repeat(np.arange(60), 5)}
+    assert any(said in each for each in table_leakage(few).cautions)

@@ -116,10 +116,10 @@ def _total(
     half, beside = off <= slack, in_group[group] > 1
     # A sum that some cells miss is one with noise in the others too.
     is_missed = np.bincount(levels[beside & (off != 0)], minlength=size) > 0
-    chance = np.where(is_missed[levels], 2 * slack + 1, 1) / counts
-    telling = np.where(half & (in_group[group] > 2), -np.log(np.minimum(chance, 1.0)), 0.0)
-    telling[~new] = 0.0
+    counted = half & new & (in_group[group] > 2)
+    telling = np.where(counted, np.log(counts), 0.0)
     odds = np.bincount(levels, telling, minlength=size)
+    odds[is_missed] = _odds_of_noise(levels, size, counted, off, counts)[is_missed]
     everywhere = np.bincount(levels[half], minlength=size) == len(in_group)
     # Where a level is not in all groups, it is the sum in each that has others, and to the last.
     half = np.where(everywhere[levels], half, off == 0)
@@ -129,6 +129,25 @@ def _total(
     odds[np.bincount(levels[beside & ~half], minlength=size) > 0] = 0.0
     level = int(np.argmax(odds))
     return [level], float(odds[level])
+
+
+def _odds_of_noise(
+    levels: npt.NDArray[Any], size: int, counted: Flags, off: IntArray, counts: IntArray
+) -> npt.NDArray[np.float64]:
+    """The logarithm of the odds for each level that its counts are half of groups but for noise.
+
+    That it is about half of all persons counts once; a value that half of the persons have is near
+    half of each group by a normal law of the variance of a binomial one.  `off` is how far twice a
+    count is from all of its group, and the largest of these is what chance would have to keep to.
+    """
+    largest = np.zeros(size)
+    np.maximum.at(largest, levels[counted], off[counted])
+    largest = largest[levels]
+    everyone = np.maximum(np.log(counts / (2.0 * largest + 1.0)), 0.0)
+    again = np.maximum(0.5 * np.log(4.0 * np.pi * counts) - np.log(2.0 * largest + 2.0), 0.0)
+    once = np.zeros(size)
+    np.maximum.at(once, levels[counted], (everyone - again)[counted])
+    return np.bincount(levels, np.where(counted, again, 0.0), minlength=size) + once
 
 
 def _shared_out(
