@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["COPIED", "LEVEL", "common_copies", "log_chance_of_all_cells", "shares_differ"]
+__all__ = [
+    "COPIED",
+    "LEVEL",
+    "common_copies",
+    "differ_together",
+    "log_chance_of_all_cells",
+    "shares_differ",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -51,6 +58,26 @@ def shares_differ(rows: IntArray, people: IntArray) -> bool:
     distance = float(np.sum((seen - expected) ** 2 / expected))
     distance *= (whole.sum() - 1.0) / (whole.sum() - seen.sum())  # drawn without replacement
     return bool(chdtrc(len(whole) - 1, distance) < LEVEL)
+
+
+def differ_together(
+    strata: IntArray, values: tuple[IntArray, int], people: IntArray, rows: IntArray
+) -> bool:
+    """Whether the rows of each value are too many or too few for samples of all strata together.
+
+    `strata` and `values` (the codes, and their number) are those of the cells.  By Bernstein's
+    inequality, which holds for rows drawn without replacement, with p < 1e-9.
+    """
+    codes, size = values
+    drawn, whole = (np.bincount(strata, each) for each in (rows, people))
+    inside = np.zeros((whole.size, size))
+    np.add.at(inside, (strata, codes), people)
+    share = inside / np.maximum(whole, 1.0)[:, None]
+    expected = drawn @ share
+    variance = drawn @ (share * (1.0 - share))
+    off = np.abs(np.bincount(codes, rows, minlength=size) - expected)
+    exponent = off**2 / np.maximum(2.0 * (variance + off / 3.0), 1e-300)
+    return bool((exponent > np.log(2.0 * size / LEVEL)).any())
 
 
 def log_chance_of_all_cells(people: IntArray, n: int) -> float:

@@ -364,3 +364,19 @@ def test_a_sample_is_judged_by_the_exact_law_of_its_empty_cells():
         full = sum({cells[row] for row in rows} == {0, 1, 2, 3} for rows in drawn)
         bound = np.exp(log_chance_of_all_cells(np.bincount(cells), n))
         assert full / len(drawn) <= bound * (1 + 1e-12) <= 1 + 1e-12
+
+
+def test_the_shell_takes_a_counted_register_beside_chosen_columns(tmp_path, capsys):
+    counted = Counter(cells_of(REGISTER))
+    lines = [f"{age},{sex},{n}\n" for (age, sex), n in counted.items()]
+    (tmp_path / "r.csv").write_text("age,sex,n\n" + "".join(lines))
+    rows = [f"{age},{sex}\n" for age, sex in cells_of(SAMPLE)]
+    (tmp_path / "s.csv").write_text("age,sex\n" + "".join(rows))
+    line = ["table", str(tmp_path / "s.csv"), "--population", str(tmp_path / "r.csv"), "--json"]
+    answers = []
+    for columns in ([], ["--columns", "age,sex"]):
+        assert main([*line, "--counts", "n", *columns]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["population"]["leakage"])
+    assert answers[0] == answers[1]
+    assert main([*line, "--counts", "N", "--columns", "age,sex"]) == 1
+    assert "got 'N'" in capsys.readouterr().err

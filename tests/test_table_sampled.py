@@ -77,6 +77,21 @@ def test_a_sample_out_of_proportion_within_a_stratum_is_cautioned():
     assert "differ in column 'age' in stratum 1 (chi-squared test, p < 1e-09)" in caution
 
 
+def test_strata_by_another_column_than_the_sample_was_drawn_by_are_cautioned():
+    """In each of 50 strata by age alone the shares of the sexes may be chance."""
+    rng = np.random.default_rng(3)
+    people = {"age": rng.integers(50, size=5000), "sex": rng.integers(2, size=5000)}
+    women, men = (rng.permutation(np.flatnonzero(people["sex"] == sex)) for sex in (1, 0))
+    drawn = at(people, np.concatenate([women[:450], men[:150]]))
+    (caution,) = table_leakage(drawn, population=people, strata="age").cautions
+    assert "differ in column 'sex' in all strata together (Bernstein's inequality" in caution
+    assert table_leakage(drawn, population=people, strata="sex").cautions == ()
+    with pytest.raises(
+        TypeError, match=r"^strata must be the name of one column, not list\. Make one"
+    ):
+        table_leakage(drawn, population=people, strata=["age", "sex"])
+
+
 def test_strata_are_not_merged_by_a_recoding():
     """A sample of some strata is no random sample of these strata together."""
     message = "recode must leave the column of the strata as it is"

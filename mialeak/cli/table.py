@@ -407,6 +407,9 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
             if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
             or (whole and name and not name.startswith("__index_level_"))
         ]
-        return list(dict.fromkeys([*wanted, *heeded]))
+        # The register, or the panel, may be counted alone.
+        beside = options.population is not None or options.panel is not None
+        absent = {options.counts} - set(names) if beside else set()
+        return [name for name in dict.fromkeys([*wanted, *heeded]) if name not in absent]
 
     return columns

@@ -150,8 +150,8 @@ def cautions_of(
         cautions += _of_carriers({name: held[name] for name in counts})
     cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)
-    values = {**texts, **{k: values for k, (values, _) in held.items()}}
-    cautions += allele_cautions(factors, values) + cautions_of_loci(values)
+    every = {**texts, **{k: values for k, (values, _) in held.items()}}
+    cautions += allele_cautions(factors, every) + cautions_of_loci(every)
     cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]

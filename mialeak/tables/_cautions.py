@@ -19,7 +19,7 @@ from mialeak._markers import (
     lone_markers,
     marker_cautions,
 )
-from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
+from mialeak._samples import LEVEL, differ_together, log_chance_of_all_cells, shares_differ
 from mialeak.tables._cells import all_differ, codes_of, summed
 from mialeak.tables._structure import common_divisor
 
@@ -342,11 +342,21 @@ def cautions_of_strata(
                 missing = stratum == len(categories[strata].levels)
                 value = None if missing else categories[strata].value(stratum)
                 differing.setdefault(name, []).append(repr(value))
+    for name, factor in categories.items():
+        is_new = name not in (*differing, strata)
+        if is_new and differ_together(codes, codes_of(factor), people, rows):
+            differing[name] = []
+    places = {
+        name: f"stratum {listed(values, show=str)} (chi-squared test, p < {LEVEL:g})"
+        for name, values in differing.items()
+        if values
+    }
+    together = f"all strata together (Bernstein's inequality, p < {LEVEL:g})"
     return [
         f"Within strata the table is no random sample of the register: its shares differ in column "
-        f"{name!r} in stratum {listed(values, show=str)} (chi-squared test, p < {LEVEL:g}). The "
-        "answer is for samples in which everyone of a stratum is equally likely."
-        for name, values in differing.items()
+        f"{name!r} in {places.get(name, together)}. The answer is for samples in which everyone of "
+        "a stratum is equally likely."
+        for name in differing
     ]
 
 

@@ -194,8 +194,8 @@ def _of_cells(moved: Pram, values: Mapping[Any, Factor], counts: IntArray, regis
     by = moved.by
     names = [str(name) for name in values]
     if moved.columns is not None and len(names) > 1 and set(moved.columns) == set(names):
-        order = [moved.columns.index(name) for name in names]
-        by = [tuple(each[k] for k in order) for each in by]
+        columns = [moved.columns.index(name) for name in names]
+        by = [tuple(each[k] for k in columns) for each in by]
     place = {_words(each): k for k, each in enumerate(by)}
     for cell, count in zip(cells, counts.tolist(), strict=True):
         shown = cell[0] if len(cell) == 1 else cell

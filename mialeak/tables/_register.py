@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -244,6 +245,10 @@ def panel_report(
 
 
 def _check_strata(strata: Any, names: list[Any], n: int | None, recoding: Recoding | None) -> None:
+    if not isinstance(strata, Hashable):
+        remedy = "Make one column of several, in the table and in the register, and pass its name"
+        rule = f"be the name of one column, not {type(strata).__name__}"
+        invalid("strata", rule, remedy=remedy, error=TypeError)
     if strata not in names:
         rule = "name one of the columns that are counted"
         remedy = (
