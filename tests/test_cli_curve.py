@@ -308,6 +308,18 @@ def test_the_releases_of_a_plan_are_composed(tmp_path, capsys):
             "worlds of release 1 of plan.toml must be 'substitution'; got",
         ),
         (
+            'worlds = "substitution"\n[[release]]\ngaussian = 1\ntimes = "10"',
+            "times of release 1 of plan.toml must be a number, without quotes; got",
+        ),
+        (
+            'worlds = "substitution"\n[[release]]\nepsilon = true',
+            "epsilon of release 1 of plan.toml must be a number, without quotes; got",
+        ),
+        (
+            'worlds = "substitution"\n[[release]]\nepsilon = 1e-5\ndelta = 0.5',
+            "release 1 of plan.toml must have a delta below 0.1 where epsilon is 1e-05; got",
+        ),
+        (
             'worlds = "substitution"\n[[release]]\ndiscrete_gaussian = 0',
             "discrete_gaussian of release 1 of plan.toml must be above 0 and at most 10000",
         ),

@@ -92,6 +92,8 @@ _KINDS = {
 _WORLDS, _FRESH = ("substitution", "add or remove"), "fresh row"
 #: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
 _REACH = 40
+#: An epsilon this small at a delta this large is an exchange of the two.
+_SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 #: Largest scale of a discrete Gaussian.
 _MOST_SCALE = 1e4
 
@@ -193,8 +195,14 @@ def _release(content: dict[str, Any], where: str, worlds: str) -> TradeOff:
     if unknown:
         known = listed([kind, *_KINDS[kind], "times"], show=str)
         invalid(where, f"have only {known}", value=unknown[0])
+    for name, given in content.items():
+        if isinstance(given, bool) or not isinstance(given, (int, float)):
+            invalid(f"{name} of {where}", "be a number, without quotes", value=given)
     value, rate = content[kind], content.get("rate", 1.0)
     if kind == "epsilon":
+        if 0.0 < value <= _SMALL_EPSILON and content.get("delta", 0.0) >= _LARGE_DELTA:
+            rule = f"have a delta below {_LARGE_DELTA:g} where epsilon is {value:g}"
+            invalid(where, rule, value=content["delta"], remedy="They seem to be exchanged")
         return PiecewiseTradeOff.from_epsilon(value, content.get("delta", 0.0))
     if kind == "discrete_gaussian":
         if not isinstance(value, (int, float)) or not 0.0 < value <= _MOST_SCALE:
