@@ -17,8 +17,10 @@ __all__ = [
     "is_count_name",
     "is_weight",
     "labels_of",
+    "require_consecutive",
     "require_same_columns",
     "require_same_rows",
+    "require_same_values",
 ]
 
 _ARRAY = np.ndarray
@@ -155,6 +157,62 @@ def require_same_rows(**arguments: Any) -> None:
                 value=index[place],
                 remedy=f"Rows go by their place: pass {name}.loc[{first}.index], or arrays",
             )
+
+
+def require_same_values(what: str, /, **arguments: Any) -> None:
+    """Refuse pandas Series of the same length whose indices list other `what`, or in another order.
+
+    What was made of a Series may keep its index as ``_index``.  Indices of different numbers are
+    taken for numbers of rows, unless both have names, as those of ``value_counts`` and ``groupby``
+    have.
+    """
+    indices = [(name, _index_of(each)) for name, each in arguments.items()]
+    named = [(name, index) for name, index in indices if index is not None]
+    for name, index in named[1:]:
+        first, expected = named[0]
+        if index.size != expected.size or index.equals(expected):
+            continue
+        places = (k for k in range(index.size) if index[k] != expected[k])
+        place = next(places, 0)
+        is_same = index.is_unique and index.isin(expected).all()
+        are_numbers = all(each.dtype.kind in "iuf" for each in (index, expected))
+        if not is_same and are_numbers and None in (index.name, expected.name):
+            continue
+        invalid(
+            name,
+            f"have the {what} of {first} in their order, where {expected[place]!r} is at {place}",
+            index=place,
+            value=index[place],
+            remedy=f"They go by their place: reindex {name}, with 0 where it lacks one of them",
+        )
+
+
+def _index_of(values: Any) -> Any:
+    if type(values) is _ARRAY:
+        return None
+    is_series = hasattr(values, "iloc") and values.ndim == 1
+    return values.index if is_series else getattr(values, "_index", None)
+
+
+def require_consecutive(what: str, values: Any, name: str, *, step: bool = True) -> None:
+    """Refuse a pandas Series whose index has numbers in another order, as ``value_counts`` has.
+
+    With `step`, an index with a name must have consecutive integers.
+    """
+    if type(values) is _ARRAY or not hasattr(values, "iloc") or values.ndim != 1:
+        return
+    index = values.index
+    if index.dtype.kind not in "iuf" or index.size < 2:
+        return
+    steps = np.diff(np.asarray(index, np.float64))
+    bad = (steps <= 0.0) | ((steps != 1.0) if step and index.name is not None else False)
+    if bad.any():
+        place = int(np.argmax(bad)) + 1
+        rule = f"list {what} in their order; index {index[place]!s} follows {index[place - 1]!s}"
+        remedy = f"They go by their place: pass {name}.sort_index()"
+        if step:
+            remedy += f".reindex(range({int(index.min())}, {int(index.max()) + 1}), fill_value=0)"
+        invalid(name, rule, remedy=remedy)
 
 
 def _require_same(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = [
     "MARKERS",
     "MARKING_NUMBERS",
     "cautions_of_lines",
+    "cautions_of_names",
     "cautions_of_spellings",
     "lone_markers",
     "marker_cautions",
@@ -83,6 +85,8 @@ _OFTEN = 3
 #: Most rows at the start that are looked at for lines of a header, less one, and rows of a table in
 #: which text in two of them is no coincidence.
 _MOST_HEADERS, _FEWEST_LINES = 4, 20
+#: The largest share of the rows that repeat the names of the columns, one for each file.
+_REPEATED_NAMES = 0.25
 #: What begins a line of remarks in the languages of statistical offices.
 _SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
@@ -134,6 +138,7 @@ def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) ->
         for name, factor in factors.items()
         if _has_merged_cells(factor)
     ]
+    cautions += cautions_of_names(factors) if of_persons else []
     headers = _header_lines(factors) if of_persons else 0
     if headers:
         cautions.append(
@@ -148,6 +153,29 @@ def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) ->
             "take it out of the file."
         )
     return cautions
+
+
+def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for rows that repeat the names of the columns, as where files were joined."""
+    rows = None
+    for name, factor in sorted(factors.items(), key=lambda each: len(each[1].levels)):
+        if isinstance(factor.levels, range) or np.count_nonzero(factor.rows_of_level) < 2:
+            return []
+        if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+            return []
+        codes = (code for code in range(len(factor.levels)) if factor.value(code) == str(name))
+        held = factor.codes == next(codes, len(factor.levels))
+        if not held.any() or (rows is not None and (held != rows).any()):
+            return []
+        rows = held
+    # A value of one column may have its name.
+    if rows is None or len(factors) < 2 or np.count_nonzero(rows) > _REPEATED_NAMES * rows.size:
+        return []
+    places = [f"{row:,}" for row in np.flatnonzero(rows).tolist()]
+    return [
+        f"Row {listed(places, show=str)} repeats the names of the columns, as where files were "
+        "joined, and is counted as a person. Take it out, and see that nobody is in two files."
+    ]
 
 
 def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:

@@ -223,6 +223,8 @@ class Certificate:
         """
         content = self.content
         again = _content(_question_of(content), _counts_of(content), content["salt"], {})
+        if more := sorted(set(content) - set(again)):
+            invalid("certificate", "have nothing that is not computed again", value=more[0])
         checks = [_same("bytes", _digest(content), content.get("digest"), "digest of the content")]
         kernels = "answers of the kernels to a fixed list of questions"
         checks.append(_same("kernels", again["kernels"], content.get("kernels"), kernels))
@@ -294,11 +296,12 @@ def certify(report: TableReport, *, inputs: Iterable[str | os.PathLike[str]] = (
     if not isinstance(report, TableReport):
         rule = "be what table_leakage returns"
         invalid("report", rule, value=type(report).__name__, error=TypeError)
-    for name in ("margins", "panel", "persons"):
-        if getattr(report, name) is not None:
-            _refuse(f"with {name}")
-    if report.population is not None and report.population.strata:
-        _refuse("with strata")
+    register = report.population
+    others = [name for name in ("margins", "panel", "persons") if getattr(report, name) is not None]
+    if others or (register is not None and register.strata):
+        why = "what they leak follows from more than the sizes of cells"
+        case = f"with {[*others, 'strata'][0]}"
+        unsupported("report", case, why, "Certify the report on the joint counts")
     rules = map(str, report.recoding.rules if report.recoding else ())
     coarser = {name: f"{name} (recoded)" for name in rules}
     question = {
@@ -306,25 +309,21 @@ def certify(report: TableReport, *, inputs: Iterable[str | os.PathLike[str]] = (
         "population": _population_of(report),
         "people": report.people,
         "rows": report.rows,
-        "n": report.n if report.population is None else report.population.n,
-        "confidence": report.estimate.confidence if report.population is None else None,
+        "n": report.n if register is None else register.n,
+        "confidence": report.estimate.confidence if register is None else None,
     }
-    register = report.population
     sizes = report.cell_counts if register is None else register.register_cells
     salt = secrets.token_hex(16)
-    hashes = {Path(path).name: salted_hash(path, salt) for path in inputs}
+    hashes: dict[str, str] = {}
+    for path in map(Path, inputs):
+        name = path.name if path.name not in hashes else f"{path.name} ({len(hashes) + 1})"
+        hashes[name] = salted_hash(path, salt)
     return Certificate(_content(question, np.asarray(sizes, np.int64), salt, hashes))
 
 
 def _population_of(report: TableReport) -> str:
-    if report.population is not None:
-        return _REGISTER
-    return _ENDLESS if report.people is None else _PEOPLE
-
-
-def _refuse(case: str) -> None:
-    why = "what they leak follows from more than the sizes of cells"
-    unsupported("report", case, why, "Certify the report on the joint counts")
+    known = _ENDLESS if report.people is None else _PEOPLE
+    return known if report.population is None else _REGISTER
 
 
 def salted_hash(path: str | os.PathLike[str], salt: str) -> str:
@@ -444,6 +443,8 @@ def _question_of(content: Mapping[str, Any]) -> dict[str, Any]:
         invalid("certificate", "have a salt of 32 hexadecimal digits")
     if not isinstance(content.get("inputs"), dict):
         invalid("certificate", "have inputs, a hash by name")
+    if not (isinstance(question["columns"], list) and {*map(type, question["columns"])} <= {str}):
+        invalid("certificate", "have columns, a list of names", value=question["columns"])
     return question
 
 

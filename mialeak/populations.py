@@ -29,6 +29,7 @@ from mialeak._arrays import (
     refuse_masked,
     require,
 )
+from mialeak._labels import require_same_values
 
 __all__ = ["Panel", "Register", "Stratified"]
 
@@ -130,8 +131,9 @@ class Register(_Population):
     0.4375
     """
 
-    __slots__ = ("cell_sizes", "cells_per_size", "counts", "n_cells", "people", "rate")
+    __slots__ = ("_index", "cell_sizes", "cells_per_size", "counts", "n_cells", "people", "rate")
 
+    _index: Any
     counts: IntArray | None
     rate: float | None
     people: int
@@ -143,6 +145,8 @@ class Register(_Population):
         self.rate = None if rate is None else as_float(rate, "rate")
         if self.rate is not None and not _LEAST_RATE <= self.rate < 1.0:
             invalid("rate", "be at least 2**-53 and below 1", value=self.rate)
+        is_series = hasattr(counts, "iloc") and getattr(counts, "ndim", 0) == 1
+        self._index = counts.index if is_series else None
         blocks: Iterator[Any]
         if hasattr(counts, "__next__"):
             self.counts, blocks = None, counts
@@ -172,7 +176,8 @@ class Stratified(_Population):
     ----------
     registers : sequence of Register or of array_like
         The people of each stratum by cell.  With ``published=False`` all strata list the
-        same cells in the same order; otherwise their cells need not correspond.
+        same cells in the same order (pandas Series: the same index); otherwise their cells need
+        not correspond.
     n : sequence of int, optional
         People drawn from each stratum, without replacement: from 1 to one less than its people;
         None for a register with a rate.  Left out if all registers have a rate.
@@ -271,6 +276,8 @@ class Stratified(_Population):
         if any(each.counts is None for each in self.registers):
             remedy = "Pass the counts as arrays or memory maps"
             invalid("registers", "hold their cells where strata are pooled", remedy=remedy)
+        named = {f"registers[{place}]": each for place, each in enumerate(self.registers)}
+        require_same_values("cells", **named)
 
     def __repr__(self) -> str:
         strata = len(self.registers)
@@ -363,6 +370,7 @@ class Panel(_Population):
 
     def __init__(self, counts: Any, *, prior: Any = 0.5) -> None:
         refuse_masked(counts, "counts")
+        require_same_values("cells", counts=counts, prior=prior)
         self.counts = _as_cells(as_counts(counts, "counts"))
         self.n_cells = self.counts.size
         if not self.n_cells:

@@ -82,7 +82,6 @@ def test_the_answer_is_that_of_the_shell(port, tmp_path, capsys, monkeypatch):
     fields = {"band-0": "5", "round": "5", "limit": "0.05", "secret": "job"}
     status, page = answered(port, sent(port), ["age", "sex", "job"], **fields)
     line = "--columns age,sex,job --bin age:5 --protect round:5 --secret job --max-leakage 0.05"
-    line += " --target 0.05"
     main(["table", "people.csv", *line.split()])
     assert status == 200
     for sentence in capsys.readouterr().out.replace("\n", " ").split(". ")[:2]:
@@ -138,6 +137,7 @@ def test_the_example_is_marked_as_the_shell_counts_it(port):
         (COUNTED, ["age", "sex", "n"], {}, "--counts n"),
         (PEOPLE, [], {}, "Mark at least one column"),
         (PEOPLE, ["age"], {"limit": "2"}, "--max-leakage"),
+        (PEOPLE, ["age"], {"limit": "5%"}, "--max-leakage must be a number"),
         (PEOPLE, ["age"], {"plan": "1"}, "State the largest leakage"),
         (PEOPLE, ["sex"], {"band-1": "5"}, "hold numbers in column 'sex'"),
         (PEOPLE, ["sex"], {"people": "size"}, "State the number of people"),
@@ -154,6 +154,23 @@ def test_what_the_shell_refuses_is_refused_in_its_words(port, content, columns, 
     assert status == 400
     assert says in page
     assert "leaks 0" not in page
+
+
+def test_cautions_are_accepted_of_one_question_alone(port):
+    """A box that stays ticked would accept the cautions of the next question unseen."""
+    marked = "age,job\n" + "".join(f"{20 + k * k % 37 % 11},{'ab?'[k % 3]}\n" for k in range(400))
+    path, columns = sent(port, content=marked), ["age", "job"]
+    _, _, form = asked(port, "GET", path)
+    assert 'name="accept"' not in form
+    fields = {"columns": "job", "limit": "0.9"}
+    page = asked(port, "GET", f"{path}?{urlencode({'ask': 1, **fields})}")[2]
+    stamp = re.search(r'name="accept" value="(\w+)">', page)[1]
+    _, page = answered(port, path, ["job"], limit="0.9", accept=stamp)
+    assert "--accept-cautions" in page
+    assert "This is undecided" not in page
+    for accept, others in ((stamp, columns), (stamp, ["age"]), ("1", ["job"])):
+        _, page = answered(port, path, others, limit="0.9", accept=accept)
+        assert ("This is undecided" in page) == ("job" in others)
 
 
 def test_a_register_makes_the_answer_exact(port):

@@ -197,6 +197,8 @@ NONSENSE = {
     "another population": lambda c: c["question"].update(population="the moon"),
     "confidence of 1": lambda c: c["question"].update(confidence=1.0),
     "no salt": lambda c: c.update(salt=None),
+    "a statement more": lambda c: c.update(statement="It leaks nothing."),
+    "a sentence for the columns": lambda c: c["question"].update(columns="It leaks nothing."),
     "no inputs": lambda c: c.update(inputs=[]),
     "another schema": lambda c: c.update(schema="mialeak.certificate/9"),
 }
@@ -225,6 +227,17 @@ def test_inputs_are_compared_by_their_salted_hashes(tmp_path):
     assert first.verify([file]).holds
     assert not first.verify([other]).holds
     assert not first.verify([file, other]).holds
+
+
+def test_two_inputs_of_one_name_are_two_inputs(tmp_path):
+    files = [tmp_path / folder / "people.csv" for folder in ("sample", "register", "other")]
+    for place, file in enumerate(files):
+        file.parent.mkdir()
+        file.write_text("sex\n" + "f\nm\n" * (600 + place))
+    certificate = certify(table_leakage(str(files[0])), inputs=files[:2])
+    assert list(certificate.content["inputs"]) == ["people.csv", "people.csv (2)"]
+    assert certificate.verify(files[:2]).holds
+    assert not certificate.verify(files[1:]).holds
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,17 @@ def cohorts():
     yield "all", DATA.counts[::3]
 
 
+def test_sites_of_one_digit_are_sites_as_others_are():
+    """rs0 to rs9 were named as strangers beside rs10 and more."""
+    rng = np.random.default_rng(11)
+    counts = rng.binomial(2, rng.uniform(0.1, 0.5, 40), (300, 40))
+    table = {f"rs{k}": column for k, column in enumerate(counts.T)}
+    assert mean_leakage(table).cautions == ()
+    strangers = mean_leakage({**table, "sex": rng.integers(2, size=300)}).cautions
+    assert len(strangers) == 1
+    assert "beside 40 columns of genotypes: column 'sex'." in strangers[0]
+
+
 def test_unrelated_people_are_not_alike():
     """Neither in a table, nor between a half and a panel of the other half."""
     for name, counts in cohorts():

@@ -245,6 +245,11 @@ def test_moved_rows_of_unknown_probabilities_are_refused(table, options, message
         table_leakage(table, **options)
 
 
+def split(lines):
+    """The values of the two columns of a cell, and its probabilities, of each line."""
+    return [line.split(",", 2) for line in lines]
+
+
 def test_the_shell_reads_a_matrix(tmp_path, capsys):
     path = tmp_path / "t.csv"
     rows = "".join(f"{sex},{town}\n" for sex, town in zip(*TOWNS.values(), strict=True))
@@ -257,7 +262,12 @@ def test_the_shell_reads_a_matrix(tmp_path, capsys):
     raw, moved = json.loads(capsys.readouterr().out)["protections"]
     expected = table_leakage(TOWNS, protect=Pram(MOVED, by=BY)).protections[1]
     assert moved["value"] == expected.value < raw["value"]
+    other = ["town,sex,fa,ma,fb,mb", *(",".join([b, a, rest]) for a, b, rest in split(lines))]
+    matrix.write_text("\n".join(other) + "\n")
+    assert main(["table", str(path), "--protect", f"pram:{matrix}", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["protections"][1]["value"] == expected.value
     for text, message in (
+        ("sex,f,m\nm,0.9,0.1\nf,0.1,0.9\n", "the columns of its line 1, where 'f' is at 0"),
         ("a,p,q\nx,0.5,0.5\ny,0.5\n", "Line 3 has 2 fields, for 2 cells"),
         ("a,p\nx,one\n", "hold numbers as probabilities"),
         ("a,p,q\nx,0.5,0.5\nx,0.5,0.5\n", "by must list each cell once"),

@@ -9,14 +9,18 @@ from wrong_inputs import Call
 
 from mialeak import (
     EmpiricalTradeOff,
+    PiecewiseTradeOff,
+    Register,
     audit,
     estimate_max_leakage,
     exact_mean_tradeoff,
     gaussian_mean_tradeoff,
     leakage_score,
     max_leakage,
+    max_leakage_bounds,
     mean_leakage,
     mean_tradeoff,
+    mechanism_leakage,
     min_samples,
     noise_for_leakage,
     one_run_audit,
@@ -24,10 +28,12 @@ from mialeak import (
 from mialeak.covariance import StreamingCovariance
 from mialeak.estimators import least_squares_influence
 from mialeak.games import FixedTargetGame
+from mialeak.guarantees import divergence
 from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
 from mialeak.means import gaussian_release_tradeoff, margin_leakage_scores
-from mialeak.mechanisms import coarsen
+from mialeak.mechanisms import CellKey, Pram, coarsen
 from mialeak.plotting import TradeOffDisplay
+from mialeak.populations import Panel, Stratified
 from mialeak.scores import (
     bernoulli_score,
     covariance_score,
@@ -92,7 +98,117 @@ ORDERS = {
     ),
 }
 
+#: Cells of two strata, and outcomes in two worlds, as ``value_counts`` lists them: by frequency.
+NORTH = pd.Series({"a": 60, "b": 30, "c": 10})
+SOUTH = pd.Series({"c": 40, "a": 25, "b": 5})
+BEFORE, AFTER = (pd.Series(each).value_counts(normalize=True) for each in ("aaabbc", "bbbaac"))
+SHOWN = pd.Series([3, 3, 3, 4, 4, 9], name="age").value_counts(normalize=True)
+NOISE = pd.Series([0, 0, 0, 0, 1, 1, 1, -1, -1], name="noise").value_counts(normalize=True)
+#: Probabilities with which a value becomes another, in two orders.
+MOVES = pd.DataFrame([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.1, 0.2, 0.7]], [*"abc"], [*"abc"])
+CELLS = pd.Series({"a": 0.2, "b": 0.5, "c": 0.3})
+#: The noise of counts by key, and by count.
+KEYS = {"1": [0, 1, 1, -1], "2": [-1, 1, 0, 2]}
+SHIFTS = {"i": [0, 1, 1], "v": [0, 1, -1], "p": [1.0, 0.3, 0.7], "j": [0, 0, 2]}
+
 CALLS = [
+    *(
+        Call(
+            f"the cells of strata that are added up, in two orders, {title}",
+            lambda ask=ask, strata=strata, drawn=drawn: ask(
+                Stratified(strata, published=False, **drawn)
+            ),
+            ["registers[1] must have the cells of registers[0] in their order", "reindex"],
+        )
+        for title, ask, strata, drawn in (
+            ("with rates", max_leakage, [Register(NORTH, rate=0.1), Register(SOUTH, rate=0.4)], {}),
+            ("of fixed sizes", max_leakage_bounds, [NORTH, SOUTH], {"n": [9, 9]}),
+            (
+                "of which one lacks a cell",
+                max_leakage_bounds,
+                [NORTH, SOUTH.rename({"c": "d"})],
+                {"n": [9, 9]},
+            ),
+        )
+    ),
+    Call(
+        "a prior in another order than the panel",
+        lambda: max_leakage(Panel(NORTH, prior=SOUTH / 10), 50),
+        ["prior must have the cells of counts in their order, where 'a' is at 0"],
+    ),
+    *(
+        Call(
+            f"{title}, by frequency in each world",
+            lambda call=call, laws=laws: call(*laws),
+            ["p_in must have the outcomes of p_out in their order", "0 where it lacks one"],
+        )
+        for title, call, laws in (
+            ("outcomes of a divergence", divergence, (BEFORE, AFTER)),
+            ("outcomes of a curve", PiecewiseTradeOff.from_laws, (BEFORE, AFTER)),
+            ("others in each world", divergence, (SHOWN, SHOWN.rename({9: 5}))),
+        )
+    ),
+    Call(
+        "noise by its frequency",
+        lambda: PiecewiseTradeOff.from_noise(NOISE),
+        ["p must list consecutive integers in their order; index -1 follows 1", "sort_index()"],
+    ),
+    Call(
+        "noise that skips a number",
+        lambda: PiecewiseTradeOff.from_noise(NOISE.drop(0).sort_index() / NOISE.drop(0).sum()),
+        ["index 1 follows -1", "reindex(range(-1, 2), fill_value=0)"],
+    ),
+    Call(
+        "ages by their frequency, of which neighbours are merged",
+        lambda: coarsen(
+            pd.Series([30, 30, 30, 20, 20, 25]).value_counts(normalize=True), 9, 0.2, ordered=True
+        ),
+        ["p must list atoms in their order; index 20 follows 30", "p.sort_index()"],
+    ),
+    *(
+        Call(
+            f"a matrix of post-randomisation {title}",
+            call,
+            says,
+        )
+        for title, call, says in (
+            (
+                "with its columns in another order",
+                lambda: mechanism_leakage(Pram(MOVES[[*"bac"]]), CELLS, 10),
+                ["matrix must have rows in the order of its columns"],
+            ),
+            (
+                "in another order than the law",
+                lambda: mechanism_leakage(Pram(MOVES), CELLS[[*"cab"]], 10),
+                ["p must have the cells of mechanism in their order, where 'a' is at 0"],
+            ),
+            (
+                "in another order than the law, for each cell",
+                lambda: Pram(MOVES).atom_leakage(CELLS[[*"cab"]], 10),
+                ["p must have the cells of matrix in their order, where 'a' is at 0"],
+            ),
+            (
+                "in another order than the names of its cells",
+                lambda: Pram(MOVES, by=[*"cab"]),
+                ["by must have the order of the columns of matrix, where 'a' is at 0"],
+            ),
+        )
+    ),
+    *(
+        Call(f"a ptable {title}", lambda ptable=ptable: CellKey(ptable), says)
+        for title, ptable, says in (
+            (
+                "of which pandas numbered the columns",
+                pd.DataFrame(np.column_stack([*KEYS.values()])),
+                ["columns named by the counts, from 1 on; that named 0 has noise below 0"],
+            ),
+            (
+                "with noise of the other sign than the counts shown",
+                SHIFTS,
+                ["ptable['v'] must hold the noise, shown count less count, which is -1 here"],
+            ),
+        )
+    ),
     Call(
         "counts in place of probabilities",
         lambda: max_leakage([30, 20, 50], 100),

@@ -63,7 +63,26 @@ INCOMES = [20_000 + k * k * 37 % 40_000 for k in range(120)]
 PERSONS = [1000 + k // 3 for k in range(120)]
 FILLED = ["9.969209968386869e36"] * 2
 
+#: The repeats that 40 persons have at six loci, and their alleles of three genes.
+LOCI = ["D8S1179", "D21S11", "vWA", "TH01", "FGA", "Penta D"]
+REPEATS = [[8 + (k * k + j) % 7 for k in range(40)] for j in range(12)]
+TYPES = [[f"{gene}*{1 + (k * j) % 9:02}" for k in range(40)] for j, gene in enumerate("AABBCC", 2)]
+
 MEANS = [
+    *(
+        Shell(
+            f"both alleles of a person at each of some loci, {title}",
+            "mean t.csv --max-leakage 0.99",
+            [f"Column '{names[0]}'", "of a microsatellite or of an HLA gene", "not allele freq"],
+            {"t.csv": csv(names, *columns)},
+            cautioned=True,
+        )
+        for title, names, columns in (
+            ("in two columns of repeats", [f"{x}_{k}" for x in LOCI for k in (1, 2)], REPEATS),
+            ("as text", LOCI, [[f"{a}/{a + 1}" for a in x] for x in REPEATS[:6]]),
+            ("of HLA", [f"HLA-{x}_{k}" for x in "ABC" for k in (1, 2)], TYPES),
+        )
+    ),
     *(
         Shell(
             f"a cross-tabulation of shares of {of}",

@@ -98,7 +98,20 @@ def cells_of_large(columns):
     return table_leakage(table, columns)
 
 
+#: A file of 3,600 persons, three times.
+JOINED = 3 * csv([*PEOPLE], *(each.tolist() * 4 for each in PEOPLE.values()))
+
 LAYOUTS = [
+    *(
+        Shell(
+            f"files that were joined with their lines of names, for {command}",
+            f"{command} t.csv --max-leakage 0.99",
+            ["Row 3,600, 7,201 repeats the names of the columns", "nobody is in two files"],
+            {"t.csv": JOINED},
+            cautioned=True,
+        )
+        for command in ("table", "mean")
+    ),
     Shell(
         "sums of parts of the others, in random order",
         "table t.csv --counts stk",

@@ -83,7 +83,6 @@ def _options(question: Question) -> Iterator[tuple[str, str]]:
         yield "--secret", get("secret")
     if get("limit"):
         yield "--max-leakage", get("limit")
-        yield "--target", get("limit")
     if get("plan"):
         if not get("limit"):
             raise ValueError("State the largest leakage that the recoding may leave.")

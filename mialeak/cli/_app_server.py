@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import io
 import re
 import secrets
@@ -215,6 +216,7 @@ class _Pages:
             "asked": asked,
             "choices": CHOICES,
             "protections": PROTECTIONS,
+            "stamp": _stamp(asked),
             "error": error,
         }
 
@@ -241,9 +243,20 @@ class _Pages:
 
 
 def _question(held: _Held, asked: QueryParams, names: list[str]) -> Question:
+    accepted = {"accept": "1" if asked.get("accept") == _stamp(asked) else ""}
     return Question(
-        lambda name: (asked.get(name) or "").strip(), asked.getlist("columns"), names, held.register
+        lambda name: accepted.get(name, (asked.get(name) or "").strip()),
+        asked.getlist("columns"),
+        names,
+        held.register,
     )
+
+
+def _stamp(asked: QueryParams) -> str:
+    """What accepts the cautions of the answer to this question, and of no other."""
+    fields = sorted((name, value) for name, value in asked.multi_items() if value)
+    words = [pair for pair in fields if pair[0] != "accept"]
+    return hashlib.sha256(repr(words).encode()).hexdigest()[:16]
 
 
 def _kept(form: FormData, field: str, folder: Path) -> str:

@@ -15,6 +15,7 @@ from mialeak._arrays import (
     plain,
     require,
 )
+from mialeak._labels import require_same_values
 from mialeak.guarantees._guarantees import positive
 
 __all__ = ["divergence", "gamma_ratio", "max_accuracy"]
@@ -104,7 +105,8 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     Parameters
     ----------
     p_out, p_in : (..., K) array_like
-        Probability of each of K outcomes in the two worlds; leading axes broadcast.
+        Probability of each of K outcomes in the two worlds; leading axes broadcast.  Two pandas
+        Series must have the same index.
     gamma : array_like
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
         ``lambda`` the weight of a true positive.
@@ -139,6 +141,7 @@ def divergence(p_out: Any, p_in: Any, gamma: Any = 1.0) -> float | FloatArray:
     >>> f"{divergence([0.5, 0.5], [0.6, 0.4]):g} {divergence([0.5, 0.5], [0.6, 0.4], 2.0):g}"
     '0.1 0'
     """
+    require_same_values("outcomes", p_out=p_out, p_in=p_in)
     out, inside = as_probabilities(p_out, "p_out"), as_probabilities(p_in, "p_in")
     if out.shape[-1] != inside.shape[-1]:
         sizes = f"its last axis has {inside.shape[-1]} and that of p_out {out.shape[-1]}"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
 
-__all__ = ["allele_cautions", "allele_number_cautions"]
+__all__ = ["allele_cautions", "allele_number_cautions", "cautions_of_loci"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -25,6 +25,14 @@ _BASES, _NO_ALLELE = set("ACGT"), {"N", "0", 0.0}
 _ALLELE_OF = re.compile(
     r"(.+?)[_.:/ -]?((?:a|h|hap|allele)?[12]|(?<=[_.:/ -])(?:[ab]|mat|pat))", re.IGNORECASE
 )
+#: Names of columns of microsatellites and of HLA genes, with the number of the allele or without.
+_LOCUS = re.compile(
+    r"((d(\d{1,2}|x|y)s\d{2,5}|dys\d{3}|vwa|th0?1|tpox|csf1po|fga|se33|penta[_ -]?[de])(marker)?|"
+    r"hla[-_ ]?(a|b|c|d[rqp][ab]\d?)|d[rqp][ab]1)([_.:/ -]?(a|h|allele[_ ]?)?[12ab])?",
+    re.IGNORECASE,
+)
+#: So many of them, of so many values each, are no coincidence and no copies of one allele.
+_LOCI = 4
 #: Numbers that name two alleles.
 _TWO_ALLELES = [10.0 * first + second for first in range(1, 5) for second in range(1, 5)]
 #: Shares of the two columns of a person's alleles differ by so many squared errors at most, on
@@ -62,6 +70,23 @@ def allele_number_cautions(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> l
     return [
         f"0 is counted as a value like 1, 2 and 3, {missed:,} times in {len(coded):,} columns. If "
         "it marks a missing genotype, pass missing=['0']."
+    ]
+
+
+def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
+    """A caution for sites of many alleles, by their names, in columns that hold no copies."""
+    sites = [
+        name
+        for name, each in values.items()
+        if _LOCUS.fullmatch(str(name)) and len(set(each)) >= _LOCI
+    ]
+    if len(sites) < _LOCI:
+        return []
+    return [
+        f"Column {listed(sites)} seems to hold alleles of a microsatellite or of an HLA gene. The "
+        "mean of a column of numbers and the share of each value of others are taken here, not "
+        "allele frequencies. Of these write a column for each allele, with the copies of a person, "
+        "0, 1 or 2."
     ]
 
 

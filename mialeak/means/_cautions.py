@@ -16,8 +16,18 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions, rows_of_column
-from mialeak.means._allele_cautions import allele_cautions, allele_number_cautions
+from mialeak._markers import (
+    MARKERS,
+    MARKING_NUMBERS,
+    cautions_of_names,
+    marker_cautions,
+    rows_of_column,
+)
+from mialeak.means._allele_cautions import (
+    allele_cautions,
+    allele_number_cautions,
+    cautions_of_loci,
+)
 from mialeak.means._row_cautions import row_cautions
 
 __all__ = ["cautions_of", "noise_cautions", "refuse_sites", "size_cautions"]
@@ -26,9 +36,7 @@ Numbers = npt.NDArray[Any] | None
 IntArray = npt.NDArray[np.int64]
 
 #: Names of variants: rs numbers, or a chromosome and a position.
-_VARIANT = re.compile(
-    r"(rs|ss)\d{2,}([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE
-)
+_VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE)
 #: Pairs of columns that a list of variants has, in small letters.
 _OF_VARIANTS = [
     (
@@ -119,7 +127,7 @@ def cautions_of(
     `numbers` are the levels of each column of numbers, and None for a category; `chosen` is
     whether the columns were named one by one.
     """
-    cautions = marker_cautions(dict(factors))
+    cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(words)]
     bases = [name for name, words in texts.items() if _are_bases(words)]
@@ -142,9 +150,8 @@ def cautions_of(
         cautions += _of_carriers({name: held[name] for name in counts})
     cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)
-    cautions += allele_cautions(
-        factors, {**texts, **{k: values for k, (values, _) in held.items()}}
-    )
+    values = {**texts, **{k: values for k, (values, _) in held.items()}}
+    cautions += allele_cautions(factors, values) + cautions_of_loci(values)
     cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -62,11 +62,12 @@ class CellKey(CellMechanism):
         In one of three forms, a CSV file (fields separated by a semicolon, a comma or a tab, the
         first line the names) or a dict of columns or data frame with the same names:
 
-        * columns ``i`` (count), ``v`` (noise; or ``j``, the count shown) and ``p`` (probability),
+        * columns ``i`` (count), ``v`` (noise, or ``j``, the count shown; both if they agree) and
+          ``p`` (probability),
           as ``pt_export`` of the R package ptable writes it for tau-ARGUS and SAS (destatis);
         * columns ``pcv`` (count), ``ckey`` (cell key) and ``pvalue`` (noise): the ONS;
-        * a column a count, from 1 on, and a row a cell key, with the noise: the ABS.  An array of
-          integers is taken for this one.
+        * a column a count, named 1, 2, ... or V1, V2, ..., and a row a cell key, with the noise:
+          the ABS.  An array of integers is taken for this one, from the count 1 on.
 
         A count of 0 that is not listed stays 0.
     repeat : int, optional
@@ -84,8 +85,8 @@ class CellKey(CellMechanism):
     ------
     ValueError
         If counts are missing between 0 and the largest, probabilities are negative or do not sum to
-        1, a shown count would be negative, the ptable is one for magnitudes, or `repeat` is out of
-        range.
+        1, a shown count would be negative, noise and shown counts disagree, the ptable is one for
+        magnitudes, or `repeat` is out of range.
     TypeError
         If `ptable` is none of these.
 
@@ -177,7 +178,7 @@ def _read(ptable: Any) -> tuple[IntArray, IntArray, FloatArray, int]:
             rule = f"be one for counts; its types are {', '.join(sorted(map(str, kinds)))}"
             invalid("ptable", rule, remedy="A ptable for magnitudes has no leakage of counts")
         counts = _whole(given["i"], "i")
-        noise = _whole(given["v"], "v") if "v" in given else _whole(given["j"], "j") - counts
+        noise = _noise_of(counts, given)
         return counts, noise, as_floats(given["p"], "ptable['p']", ndim=1, finite=True), 1
     if {"pcv", "ckey", "pvalue"} <= set(given):
         counts, noise = _whole(given["pcv"], "pcv"), _whole(given["pvalue"], "pvalue")
@@ -192,7 +193,20 @@ def _read(ptable: Any) -> tuple[IntArray, IntArray, FloatArray, int]:
                 "from 1 on (V1, V2, ...)"
             )
             invalid("ptable", rule, value=name)
-    return *_of_keys(np.column_stack([_whole(x, name) for name, x in by_count.items()])), 1
+    noise = np.column_stack([_whole(x, name) for name, x in by_count.items()])
+    return *_of_keys(noise, [int(name.lstrip("Vv")) for name in by_count]), 1
+
+
+def _noise_of(counts: IntArray, given: Mapping[str, Any]) -> IntArray:
+    """The noise, from the counts shown if these are given."""
+    if "j" not in given:
+        return _whole(given["v"], "v")
+    noise = _whole(given["j"], "j") - counts
+    if "v" in given and (wrong := _whole(given["v"], "v") != noise).any():
+        at = int(np.argmax(wrong))
+        rule = f"hold the noise, shown count less count, which is {noise[at]} here"
+        invalid("ptable['v']", rule, index=at, value=int(given["v"][at]), remedy="Leave v or j out")
+    return noise
 
 
 def _columns_of(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -231,13 +245,18 @@ def _whole(values: Any, name: str) -> IntArray:
     return numbers.astype(np.int64)
 
 
-def _of_keys(noise: npt.NDArray[Any]) -> tuple[IntArray, IntArray, FloatArray]:
-    """An array of noise, a row a cell key and a column a count from 1 on."""
+def _of_keys(
+    noise: npt.NDArray[Any], names: Sequence[int] | None = None
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """An array of noise, a row a cell key and a column a count of `names`, or from 1 on."""
     if noise.ndim != 2 or noise.dtype.kind not in "iu" or not noise.size:
         rule = "hold whole numbers, a row for each cell key and a column for each count from 1 on"
         invalid("ptable", f"{rule}; it is {noise.dtype} of shape {noise.shape}")
     keys, counts = noise.shape
-    every = np.tile(np.arange(1, counts + 1), keys)
+    if names is not None and 0 in names and (noise[:, list(names).index(0)] < 0).any():
+        rule = "have columns named by the counts, from 1 on; that named 0 has noise below 0"
+        invalid("ptable", rule)
+    every = np.tile(np.arange(1, counts + 1) if names is None else np.array(names), keys)
     return every, noise.astype(np.int64).ravel(), np.full(noise.size, 1.0 / keys)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, invalid
+from mialeak._labels import require_consecutive
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage, shannon_entropy
 from mialeak.mechanisms._leakage import as_law
@@ -155,9 +156,11 @@ def coarsen(p: Any, n: int, leakage: float, *, ordered: bool = False) -> Coarsen
     >>> found.labels.tolist(), round(found.leakage, 4), found.optimal
     ([0, 1, 2, 2, 2, 3, 4, 5], 0.0198, True)
     """
+    ordered = as_flag(ordered, "ordered")
+    if ordered:
+        require_consecutive("atoms", p, "p", step=False)
     law = as_law(p)
     rows, budget = as_count(n, "n", least=1), as_float(leakage, "leakage")
-    ordered = as_flag(ordered, "ordered")
     if not 0 <= budget <= 1:
         invalid("leakage", "be between 0 and 1", value=budget)
     atoms, budget = len(law), budget * (1.0 + _TIE)

@@ -20,6 +20,7 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._blocks import resolve_workers
+from mialeak._labels import require_same_values
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import CellMechanism, Histogram, IntArray
@@ -312,6 +313,7 @@ def mechanism_leakage(
         return MechanismLeakage(lower, upper, _KINDS[lower == upper], sampling, how, error)
     if isinstance(p, (Stratified, Panel)):
         _refuse_population(p)
+    require_same_values("cells", mechanism=mechanism, p=p)
     law = as_law(p)
     size, weight = as_count(n, "n", least=1), as_gamma(gamma)
     poisson = as_choice(rows, "rows", _ROWS) == "poisson"

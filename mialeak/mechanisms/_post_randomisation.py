@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -29,6 +29,7 @@ from mialeak._arrays import (
     require_within,
 )
 from mialeak._blocks import as_rng
+from mialeak._labels import labels_of, require_same_columns, require_same_values
 from mialeak._results import Bounds
 from mialeak.mechanisms._cellwise import (
     leaked,
@@ -72,7 +73,8 @@ class Pram:
     Parameters
     ----------
     matrix : array_like, shape (K, K), or path
-        Row k holds the probabilities with which a row of cell k is counted in each cell.  A path is
+        Row k holds the probabilities with which a row of cell k is counted in each cell.  Rows and
+        columns of a data frame have one order, and a law that is a Series has it too.  A path is
         that of a CSV file: a line of names, and a line for each cell, with its values and then the
         K probabilities.
     by : sequence, optional
@@ -80,11 +82,17 @@ class Pram:
         of several columns.  :func:`mialeak.table_leakage` needs it, to know which cell is which; a
         file states it.
 
+    Attributes
+    ----------
+    columns : tuple of str or None
+        Names of the columns whose values make the cells, which a file states.
+
     Raises
     ------
     ValueError
         If it is not square, a probability is outside [0, 1], or a row does not sum to 1; if `by`
-        lists a cell twice, or not one for each row.
+        lists a cell twice, or not one for each row; if names of its rows are those of its columns,
+        or of `by`, in another order.
     OSError
         If the file cannot be opened.
 
@@ -109,14 +117,20 @@ class Pram:
 
     matrix: Any
     by: Sequence[Any] | None = None
+    columns: tuple[str, ...] | None = field(init=False, default=None, repr=False)
+    _index: Any = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         given: Any = self.matrix
         if isinstance(given, (str, PathLike)):
             if self.by is not None:
                 invalid("by", "be left out with a file, which states it", value=self.by)
-            given, by = _read(given)
+            given, by, columns = _read(given)
             object.__setattr__(self, "by", by)
+            object.__setattr__(self, "columns", columns)
+        require_same_columns(matrix=given)
+        if hasattr(given, "iloc"):
+            object.__setattr__(self, "_index", given.index)
         matrix = as_floats(given, "matrix", ndim=2)
         if matrix.shape[0] != matrix.shape[1] or not matrix.size:
             invalid("matrix", f"be square; its shape is {matrix.shape}")
@@ -128,7 +142,9 @@ class Pram:
             invalid("matrix", f"{rule}; the sum is {mass[at]!s}", index=at)
         object.__setattr__(self, "matrix", matrix / mass[:, None])
         if self.by is not None:
-            object.__setattr__(self, "by", _as_cells(self.by, len(matrix)))
+            cells = _as_cells(self.by, len(matrix))
+            _require_order("by", "matrix", cells, labels_of(given))
+            object.__setattr__(self, "by", cells)
 
     def __repr__(self) -> str:
         return f"Pram({len(self.matrix)} x {len(self.matrix)} probabilities)"
@@ -174,6 +190,7 @@ class Pram:
         >>> Pram([[0.9, 0.1], [0.1, 0.9]]).atom_leakage([0.9, 0.1], 50).lower.round(4)
         array([0.0116, 0.1047])
         """
+        require_same_values("cells", matrix=self, p=p)
         law = as_probabilities(p, "p")
         rows = as_count(n, "n", least=1)
         lower, upper, _ = pram_target_leakage(self, law, rows, 1.0, poisson=False)
@@ -211,10 +228,19 @@ def _as_cells(by: Any, cells: int) -> tuple[Any, ...]:
     return named
 
 
-def _read(path: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The matrix of a CSV file, and the values of its cells."""
+def _require_order(name: str, other: str, cells: Sequence[Any], labels: Any) -> None:
+    """Refuse cells that are the columns of the matrix in another order."""
+    if labels is None or list(labels) == list(cells) or set(labels) != set(cells):
+        return
+    place = next(k for k, pair in enumerate(zip(labels, cells, strict=True)) if pair[0] != pair[1])
+    rule = f"have the order of the columns of {other}, where {labels[place]!r} is at {place}"
+    invalid(name, rule, index=place, value=cells[place], remedy="Reorder one of the two")
+
+
+def _read(path: Any) -> tuple[Any, tuple[Any, ...], tuple[str, ...]]:
+    """The matrix of a CSV file, the values of its cells, and the names of their columns."""
     with open(path, newline="", encoding="utf-8-sig") as file:
-        _, *lines = [line for line in csv.reader(file) if line] or [[]]
+        names, *lines = [line for line in csv.reader(file) if line] or [[]]
     width = len(lines[0]) - len(lines) if lines else 0
     for place, line in enumerate(lines):
         if width < 1 or len(line) != len(lines) + width:
@@ -226,7 +252,12 @@ def _read(path: Any) -> tuple[Any, tuple[Any, ...]]:
     except ValueError as error:
         invalid(str(path), f"hold numbers as probabilities ({error})")
     cells = [tuple(line[:width]) for line in lines]
-    return matrix, tuple(cell[0] if width == 1 else cell for cell in cells)
+    by = tuple(cell[0] if width == 1 else cell for cell in cells)
+    names = [name.strip() for name in names]
+    if width == 1 and len(set(by)) == len(names) - 1:
+        cells_of = [str(each).strip() for each in by]
+        _require_order(f"lines of {path}", "its line 1", cells_of, names[1:])
+    return matrix, by, tuple(names[:width])
 
 
 def pram_leakage(

@@ -191,7 +191,12 @@ def _of_cells(moved: Pram, values: Mapping[Any, Factor], counts: IntArray, regis
     cells = list(
         zip(*(map(each.value, each.codes.tolist()) for each in values.values()), strict=True)
     )
-    place = {_words(each): k for k, each in enumerate(moved.by)}
+    by = moved.by
+    names = [str(name) for name in values]
+    if moved.columns is not None and len(names) > 1 and set(moved.columns) == set(names):
+        order = [moved.columns.index(name) for name in names]
+        by = [tuple(each[k] for k in order) for each in by]
+    place = {_words(each): k for k, each in enumerate(by)}
     for cell, count in zip(cells, counts.tolist(), strict=True):
         shown = cell[0] if len(cell) == 1 else cell
         if _words(cell) not in place:
@@ -206,7 +211,7 @@ def _of_cells(moved: Pram, values: Mapping[Any, Factor], counts: IntArray, regis
             )
             _refuse_moved("Pram", rule)
     if len(place) != len(cells):
-        extra = next(each for each in moved.by if _words(each) not in set(map(_words, cells)))
+        extra = next(each for each in by if _words(each) not in set(map(_words, cells)))
         rule = f"hold a Pram of the cells of the table; {extra!r} has no row"
         _refuse_moved("Pram", rule)
     order = np.array([place[_words(cell)] for cell in cells])

@@ -38,7 +38,7 @@ Codes = tuple[npt.NDArray[Any], int]
 
 #: Odds against a common divisor of all counts by chance, and the fewest counts of cells that were
 #: published, or made from rows, to look for one.
-_DIVISIBLE, _FEWEST_ROUNDED, _FEWEST_DOUBLED = 1e4, 4, 10
+_DIVISIBLE, _FEWEST_ROUNDED, _FEWEST_DOUBLED, _QUOTA = 1e4, 4, 10, 50
 
 #: Pairs of rows that are expected to agree before it is remarkable that none does, and columns up
 #: to which one looks.
@@ -353,12 +353,13 @@ def _is_code(factor: Factor, keys: Sequence[tuple[npt.NDArray[Any], int]], rows:
 
 def cautions_of_rows(factors: Mapping[Any, Factor], cell_counts: IntArray) -> list[str]:
     """A sentence if the rows, passed as persons, are cells, or each is there twice."""
-    cautions = []
     # Rows that agree in all columns agree in some of them.
-    if cell_counts.max() == 1:
-        cautions += [_of_cells(*split) for split in _cells_as_rows(factors)]
+    alone = cell_counts.max() == 1
+    cautions = [_of_cells(*split) for split in _cells_as_rows(factors)] if alone else []
     divisor = common_divisor(cell_counts, _FEWEST_DOUBLED)
-    if divisor > 1:
+    # As many rows in every cell, and more than there are cells, are a quota sample.
+    is_quota = max(cell_counts.size + 1, _QUOTA) <= divisor == cell_counts.max()
+    if divisor > 1 and not is_quota:
         cautions.append(
             f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "
             f"every row were there {divisor:,} times. Pass each person once."

@@ -21,6 +21,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._labels import require_consecutive, require_same_values
 from mialeak._numerics.corners import (
     Corners,
     Side,
@@ -129,7 +130,8 @@ class PiecewiseTradeOff(TradeOff):
         Parameters
         ----------
         p_out, p_in : (K,) array_like
-            Probability of each outcome in the two worlds.
+            Probability of each outcome in the two worlds.  Two pandas Series must have the same
+            index.
         kind : {"exact", "bound", "asymptotic", "estimate"}, keyword-only
             As for the class.
 
@@ -149,6 +151,7 @@ class PiecewiseTradeOff(TradeOff):
         >>> f"{curve.power(0.0):.2f} {curve.advantage:.2f}"
         '0.10 0.20'
         """
+        require_same_values("outcomes", p_out=p_out, p_in=p_in)
         p_out, p_in = (
             as_probabilities(p_out, "p_out", ndim=1),
             as_probabilities(p_in, "p_in", ndim=1),
@@ -233,6 +236,7 @@ class PiecewiseTradeOff(TradeOff):
         >>> f"{curve.delta(0.5):.6f} {GaussianTradeOff(1 / 3).delta(0.5):.6f}"
         '0.011916 0.012418'
         """
+        require_consecutive("consecutive integers", p, "p")
         p = as_probabilities(p, "p", ndim=1)
         shift = as_count(shift, "shift", least=1)
         nothing = np.zeros(shift)
