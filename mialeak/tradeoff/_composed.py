@@ -262,7 +262,7 @@ class ComposedTradeOff(TradeOff):
         """The value of a grid within its bounds, or these where they are nearly one number."""
         low, high = ends
         try:
-            return np.clip(value(), low, high)
+            return np.asarray(np.clip(value(), low, high))
         except ArithmeticError:
             if np.any(high - low > _CLOSE * high):
                 raise
@@ -303,7 +303,7 @@ class ComposedTradeOff(TradeOff):
                 self._delta_bounds(epsilon, direction),
             ),
         )
-        return np.minimum(delta, 1.0)
+        return np.asarray(np.minimum(delta, 1.0))
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:

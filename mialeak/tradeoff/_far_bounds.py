@@ -82,13 +82,13 @@ class FarBounds:
         hit, missed = self._attack(direction)
         with np.errstate(over="ignore"):
             each = hit - np.exp(epsilon[..., None]) * missed
-        return np.maximum(each.max(axis=-1), 0.0)
+        return np.asarray(np.maximum(each.max(axis=-1), 0.0))
 
     def least_epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         """Epsilon of the attack, at the best of its rates."""
         hit, missed = self._attack(direction)
         more = np.maximum(hit - delta[..., None], missed)
-        return np.max(np.log(more) - np.log(missed), axis=-1)
+        return np.asarray(np.max(np.log(more) - np.log(missed), axis=-1))
 
     def _attack(self, direction: str) -> tuple[FloatArray, FloatArray]:
         """Probability of an event in the world of the direction, at least, and in the other."""
