@@ -40,8 +40,9 @@ _NEGLIGIBLE = 1e-18
 _MOST_NODES, _FIRST_STEP = 1 << 12, 0.4
 #: Exponents of Chernoff's bounds.
 _EXPONENTS = (1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 23.0, 32.0, 45.0)
-#: Bounds whose distance is a smaller share of the upper one are an answer.
-_CLOSE = 1e-9
+#: Bounds whose distance is a smaller share of the upper one are an answer; grids with a smaller
+#: error need no others.
+_CLOSE, _NARROW = 1e-9, 1e-7
 #: Rounding error of one operation.
 _EPS = 2.0**-52
 
@@ -258,23 +259,27 @@ class ComposedTradeOff(TradeOff):
                     return answer
         return grid()
 
-    def _enclosed(self, value: Callable[[], FloatArray], ends: FloatArray) -> FloatArray:
-        """The value of a grid within its bounds, or these where they are nearly one number."""
-        low, high = ends
+    def _enclosed(
+        self, value: Callable[[], FloatArray], ends: Callable[[], FloatArray]
+    ) -> FloatArray:
+        """The value of a grid, if that is wide within closer bounds; or bounds that nearly meet."""
         try:
-            return np.asarray(np.clip(value(), low, high))
+            answer = value()
+            is_close = self._grid.error <= _NARROW
+            return answer if is_close else np.asarray(np.clip(answer, *ends()))
         except ArithmeticError:
+            low, high = ends()
             if np.any(high - low > _CLOSE * high):
                 raise
             self._bounds_far.error = _CLOSE
-            return high
+            return np.asarray(high)
 
     def _power(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._power(fpr)
         return self._first(
             lambda: self._worlds.at_fpr(fpr)[1],
-            lambda: self._enclosed(lambda: self._grid.power(fpr), self._power_bounds(fpr)),
+            lambda: self._enclosed(lambda: self._grid.power(fpr), lambda: self._power_bounds(fpr)),
         )
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
@@ -283,7 +288,7 @@ class ComposedTradeOff(TradeOff):
         return self._first(
             lambda: self._worlds.at_fpr(fpr)[2],
             lambda: self._enclosed(
-                lambda: self._grid.fnr(fpr), 1.0 - self._power_bounds(fpr)[::-1]
+                lambda: self._grid.fnr(fpr), lambda: 1.0 - self._power_bounds(fpr)[::-1]
             ),
         )
 
@@ -300,7 +305,7 @@ class ComposedTradeOff(TradeOff):
             lambda: self._worlds.finite_delta(epsilon, direction) + lost,
             lambda: self._enclosed(
                 lambda: self._grid.finite_delta(epsilon, direction) + lost,
-                self._delta_bounds(epsilon, direction),
+                lambda: self._delta_bounds(epsilon, direction),
             ),
         )
         return np.asarray(np.minimum(delta, 1.0))

@@ -52,20 +52,10 @@ class FarBounds:
             equal = np.asarray(counts, np.float64) @ np.log1p(-apart)
         #: The largest advantage.
         self.advantage = float(min(-np.expm1(equal) * _ROUNDED, 1.0))
-        self._lost, self._support = losses.lost, losses.support
+        self._losses, self._lost = losses, losses.lost
         #: Relative distance of bounds that were an answer.
         self.error = 0.0
         self._releases = list(zip(curves, counts, strict=True))
-        #: By direction: what is added to delta, and exponents with the logarithms of their factors.
-        self._pairs: dict[str, list[tuple[float, list[tuple[float, float]]]]]
-        self._pairs = {"in": [], "out": []}
-        with suppress(ArithmeticError):  # float64 does not hold the moments
-            spreads = [losses.local(theta)[2] for theta in (0.0, 0.5, 1.0)]
-            scaled = [_SCALED / spread for spread in spreads if spread > 0.0]
-            exponents = np.unique(np.concatenate([_PLAIN, *scaled])).tolist()
-            for side, pairs in self._pairs.items():
-                pairs.append((0.0, losses.far(side, exponents)))
-            self._pairs["in"] += [_without_tail(losses, exponents, deep) for deep in _DEEP]
 
     def power(self, fpr: FloatArray) -> FloatArray:
         """Largest power at a false-positive rate."""
@@ -135,9 +125,24 @@ class FarBounds:
                 far = np.where(more > added, np.minimum(far, epsilon), far)
         return np.where((delta >= self.advantage) | (far < 0.0), 0.0, far)
 
+    @cached_property
+    def _pairs(self) -> dict[str, list[tuple[float, list[tuple[float, float]]]]]:
+        """By direction: what is added to delta, and exponents with the logs of their factors."""
+        losses = self._losses
+        made: dict[str, list[tuple[float, list[tuple[float, float]]]]] = {"in": [], "out": []}
+        with suppress(ArithmeticError):  # float64 does not hold the moments
+            spreads = [losses.local(theta)[2] for theta in (0.0, 0.5, 1.0)]
+            scaled = [_SCALED / spread for spread in spreads if spread > 0.0]
+            exponents = np.unique(np.concatenate([_PLAIN, *scaled])).tolist()
+            for side, pairs in made.items():
+                pairs.append((0.0, losses.far(side, exponents)))
+            made["in"] += [_without_tail(losses, exponents, deep) for deep in _DEEP]
+        return made
+
     def _reach(self, direction: str) -> float:
         """The largest finite ratio of the world of the direction to the other, its logarithm."""
-        return (self._support[1] if direction == "in" else -self._support[0]) * _ROUNDED
+        low, high = self._losses.support
+        return (high if direction == "in" else -low) * _ROUNDED
 
 
 def _without_tail(
