@@ -213,13 +213,17 @@ def test_a_point_that_cannot_be_computed_has_an_upper_bound(capsys):
     assert exact <= 1.001 * content["delta"][0]["delta"] <= 2.0 * exact + 1e-12
     line = ["--dp-sgd", "sigma=0.01,rate=.01,steps=1000", "--epsilon", "1", *few]
     content = answer(capsys, *line)
-    assert "advantage" in content["upper_bounds"]
-    assert content["auc"] is None
+    assert content["upper_bounds"] == ["--delta 0.5"]
     assert content["not_computed"] == ["auc"]
+    assert content["auc"] is None
     assert content["advantage"] == pytest.approx(1.0 - 0.99**1000, rel=1e-9)
     assert all(row["power"] > 0.9999 for row in content["power"])
     assert main(["curve", *line]) == 0
-    assert "leaks at most 1. The" in " ".join(capsys.readouterr().out.split())
+    assert "leaks >0.999. The" in " ".join(capsys.readouterr().out.split())
+    line = ["--dp-sgd", "sigma=0.001,rate=.01,steps=1000", "--epsilon", "1", "--fpr", "0.5"]
+    content = answer(capsys, *line)
+    assert content["delta"][0]["delta"] == pytest.approx(1.0 - 0.99**1000, rel=1e-9)
+    assert content["not_computed"][:2] == ["auc", "--delta 1e-09"]
 
 
 def test_an_epsilon_of_a_million_steps_with_a_tiny_rate_is_bounded(capsys):

@@ -166,12 +166,6 @@ def test_what_a_grid_does_not_resolve_is_refused_with_its_bounds():
     assert curve.enclosure(epsilon=0.1).upper < 1e-17
 
 
-def test_a_ratio_of_too_wide_a_range_is_refused():
-    noiseless = compose(GaussianTradeOff(100.0).subsample(0.01), counts=1000)
-    with pytest.raises(ArithmeticError, match=r"of a wide range: a grid of .* State its enclosure"):
-        _ = noiseless.advantage
-
-
 def test_discrete_laws_of_any_ratios_lie_in_the_bounds():
     rng = np.random.default_rng(4)
     laws = [rng.dirichlet(np.ones(30), 2) for _ in range(3)]

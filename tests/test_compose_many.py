@@ -288,17 +288,31 @@ def test_the_best_exponent_is_found_without_trying_all(best, last):
     assert len(tried) == len(set(tried)) < 15
 
 
-@pytest.mark.parametrize(("sigma", "rate", "steps"), [(0.004, 0.01, 1000), (0.01, 0.2, 3)])
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"), [(0.001, 0.01, 1000), (0.004, 0.01, 1000), (0.01, 0.2, 3)]
+)
 def test_worlds_one_of_which_has_one_ratio_are_not_equal(sigma, rate, steps):
-    """Out has a constant ratio to the last digit, in does not: the power was the fpr."""
+    """Out has a constant ratio to the last digit, in does not: the power was the fpr.
+
+    A single step with the row decides all but epsilon and the area.
+    """
     curve = compose(GaussianTradeOff(1.0 / sigma).subsample(rate), counts=steps)
     drawn = 1.0 - (1.0 - rate) ** steps  # a step with the row shows it
     for fpr in (1e-6, 0.1):
-        with pytest.raises(ArithmeticError, match="not available"):
-            curve.power(fpr)
+        assert curve.power(fpr) == pytest.approx(drawn + (1.0 - drawn) * fpr, rel=1e-9)
         bounds = curve.enclosure(fpr)
-        assert fpr <= bounds.lower <= drawn + (1.0 - drawn) * fpr
-        assert bounds.upper == pytest.approx(drawn + (1.0 - drawn) * fpr, rel=1e-11)
+        assert bounds.lower - 1e-15 <= drawn + (1.0 - drawn) * fpr <= bounds.upper + 1e-15
+        assert bounds.width < 1e-11
+    for epsilon in (0.0, 1.0, 1000.0):  # nothing of the row is left in other steps
+        bounds = curve.enclosure(epsilon=epsilon, direction="in")
+        assert bounds.lower - 1e-15 <= drawn <= bounds.upper + 1e-15
+        assert bounds.width < (1e-11 if epsilon < 600.0 else 1.0)
+    bounds = curve.enclosure(epsilon=1.0, direction="out")
+    truth = max(1.0 - np.e * (1.0 - drawn), 0.0)  # rounded
+    assert bounds.lower - 1e-15 <= truth <= bounds.upper + 1e-15
+    assert bounds.width < 1e-11
+    assert curve.advantage == pytest.approx(drawn, rel=1e-9)
+    assert 1e-9 <= curve.error < 1e-7
     with pytest.raises(ArithmeticError):
         _ = curve.auc
 
@@ -306,18 +320,34 @@ def test_worlds_one_of_which_has_one_ratio_are_not_equal(sigma, rate, steps):
 @pytest.mark.parametrize(
     ("sigma", "rate", "steps"), [(1.0, 0.01, 1000), (0.7, 0.001, 5000), (4.0, 0.5, 20), (2.0, 1, 3)]
 )
-def test_bounds_far_from_any_grid_are_above_the_curve(sigma, rate, steps):
+def test_bounds_far_from_any_grid_enclose_the_curve(sigma, rate, steps):
     curve = compose(GaussianTradeOff(1.0 / sigma).subsample(rate), counts=steps)
     far = FarBounds(curve.curves, curve.counts, curve._losses)
     assert far.advantage >= curve.advantage
-    assert far.power(np.array(0.01)) >= curve.power(0.01)
+    assert far.least_power(np.array(0.01)) <= curve.power(0.01) <= far.power(np.array(0.01))
     for side in DIRECTIONS:
         epsilon = np.array([0.0, 0.3, 1.0, 2.0])
         assert (far.delta(epsilon, side) >= curve.delta(epsilon, direction=side)).all()
+        assert (far.least_delta(epsilon, side) <= curve.delta(epsilon, direction=side)).all()
+        assert far.least_delta(np.zeros(1), side)[0] > 0.1 * curve.delta(0.0, direction=side)
         delta = np.array([1e-2, 1e-5, 1e-9])
         exact = curve.epsilon(delta, direction=side)
+        assert (far.least_epsilon(delta, side) <= exact).all()
         assert (far.epsilon(delta, side) >= exact).all()
         assert (far.epsilon(delta, side) <= 2.0 * exact + 1.0).all()
+
+
+def test_a_bound_far_from_any_grid_is_above_the_power_of_ten_discrete_releases():
+    """Worlds that are equal in part do not share the likelihood of one of them there."""
+    p_out, p_in = [0.00203678, 0.99796322, 0.0], [0.00609228, 0.2307959, 0.76311182]
+    curve = ComposedTradeOff((PiecewiseTradeOff.from_laws(p_out, p_in),), (10,))
+    far = FarBounds(curve.curves, curve.counts, curve._losses)
+    for fpr in (1e-9, 7.6e-4, 0.0154, 0.3):
+        exact = float(exact_power(p_out, p_in, 10, fpr))
+        bound = float(far.power(np.array(fpr)))
+        assert float(far.least_power(np.array(fpr))) <= exact + 1e-15
+        assert exact <= bound + 1e-15
+        assert 1.0 - bound >= 0.5 * (1.0 - exact) - 1e-15
 
 
 def test_an_epsilon_of_zero_does_not_contradict_the_advantage():

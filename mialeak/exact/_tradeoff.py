@@ -132,7 +132,8 @@ def exact_mean_tradeoff(
         two halves of the columns, at most 2**13 and 2**20 (2**18 and 2**20 if the inversion has an
         error above 1e-6); the inversion of the moment function.  "halves" takes up to 2**18 and
         2**21 atoms, 30 ms a threshold; the sizes of "auto" take 2 ms.  "sample" is an estimate:
-        the curve of the exact log likelihood ratios of `draws` drawn releases, of any size.
+        the curve of the exact log likelihood ratios of `draws` drawn releases, of any size.  Chains
+        of second order take "sample" alone.
     workers : int, optional
         Number of threads, or -1 for all CPUs, that this function and the methods of the curve use;
         of use from some 100,000 columns on, and for chains.  The result is the same for any number.
@@ -162,7 +163,7 @@ def exact_mean_tradeoff(
     Warns
     -----
     UserWarning
-        If a chain was fitted to fewer than 200 haplotypes, or to columns that are no chain of first
+        If a chain was fitted to fewer than 200 haplotypes, or to columns that are no chain of its
         order, such as unsorted ones: ``fitted.warnings``.
 
     See Also
@@ -189,8 +190,9 @@ def exact_mean_tradeoff(
 
     Columns are independent, except those of a chain: its counts are a Markov chain, and M(s) is a
     product of matrices with the entries ``P(e | c) e^(s l(c, e))``, c and e the counts of two
-    neighbours.  For other dependent columns the curve is that of another law; a population of mixed
-    ancestry is an example, see the gallery.
+    neighbours.  The counts of a chain of second order are no Markov chain: its curve is estimated.
+    For other dependent columns the curve is that of another law; a population of mixed ancestry is
+    an example, see the gallery.
 
     **Accuracy.**  The result states its `error`: a bound for atoms and halves, an estimate for the
     inversion.  The curve prints it if it is above 1e-6.  Against exact rational enumeration 1e-14,
@@ -242,6 +244,10 @@ def exact_mean_tradeoff(
     if method == "sample":
         number = as_count(100_000 if draws is None else draws, "draws", least=100)
         return _sampled(row, law, rows, number, rng, workers, rows / n)
+    if any(isinstance(part, Chain) and part.order == 2 for part in _parts(law)):
+        why = "their released counts are no Markov chain"
+        remedy = 'method="sample" estimates the curve from drawn releases'
+        unsupported("The exact curve", "for chains of second order", why, remedy)
     if draws is not None or rng is not None:
         invalid("draws" if draws is not None else "rng", 'be None unless method="sample"')
     chains, others, other_row = _linked(law, row)

@@ -212,7 +212,7 @@ class _Normal:
 
 
 class _Linked:
-    """Columns of a chain: counts are drawn column by column, given those of the column before."""
+    """Columns of a chain: counts are drawn column by column, given those of the columns before."""
 
     quick = False
 
@@ -220,7 +220,7 @@ class _Linked:
         self.size, self._law, self._rows = law.size, law, rows
 
     def possible(self, target: FloatArray) -> npt.NDArray[np.bool_]:
-        """Whether each entry of a target is possible after the one before."""
+        """Whether each entry of a target is possible after those before."""
         chances = np.zeros(self.size)
         if np.isin(target, np.arange(self._law.ploidy + 1.0)).all():
             chances = self._law._chances(target)
@@ -229,7 +229,7 @@ class _Linked:
     def values(self, column: int) -> str:
         """The values of a chain, as text for an error."""
         values = "0, 1" if self._law.ploidy == 1 else "0, 1, 2"
-        return f"{values}, if possible after the value of the column before"
+        return f"{values}, if possible after the values before"
 
     def play(self, rng: np.random.Generator, block: Block, target: FloatArray | None) -> None:
         """Draw the sums of all rows but one, and add the target or a fresh row."""

@@ -5,7 +5,8 @@ in both directions.
 """
 
 from mialeak.tradeoff._base import TradeOff
-from mialeak.tradeoff._composed import ComposedTradeOff, compose
+from mialeak.tradeoff._compose import compose
+from mialeak.tradeoff._composed import ComposedTradeOff
 from mialeak.tradeoff._empirical import EmpiricalTradeOff
 from mialeak.tradeoff._gaussian import GaussianTradeOff
 from mialeak.tradeoff._laplace import LaplaceTradeOff

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,6 @@ import numpy as np
 from mialeak._arrays import (
     FloatArray,
     as_choice,
-    as_counts,
     as_floats,
     as_probability,
     invalid,
@@ -28,11 +27,9 @@ from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Direction, Kind
 from mialeak.tradeoff._base import TradeOff, weakest
 from mialeak.tradeoff._far_bounds import FarBounds
-from mialeak.tradeoff._gaussian import GaussianTradeOff
-from mialeak.tradeoff._piecewise import PiecewiseTradeOff, all_outcomes
-from mialeak.tradeoff._subsampled import SubsampledTradeOff
+from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
-__all__ = ["ComposedTradeOff", "compose"]
+__all__ = ["ComposedTradeOff"]
 
 Method = Literal["closed form", "atoms", "inversion", "grid"]
 Answer = TypeVar("Answer")
@@ -43,6 +40,9 @@ _NEGLIGIBLE = 1e-18
 _MOST_NODES, _FIRST_STEP = 1 << 12, 0.4
 #: Exponents of Chernoff's bounds.
 _EXPONENTS = (1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 23.0, 32.0, 45.0)
+#: Bounds whose distance is a smaller share of the upper one are an answer; grids with a smaller
+#: error need no others.
+_CLOSE, _NARROW = 1e-9, 1e-7
 #: Rounding error of one operation.
 _EPS = 2.0**-52
 
@@ -109,12 +109,14 @@ class ComposedTradeOff(TradeOff):
         if self._whole is not None:
             return float(64.0 * _EPS * np.sqrt(releases))
         error = 64.0 * _EPS * np.sqrt(len(self.counts))
-        if "_grid" in self.__dict__:
-            error += self._grid.error
-        if self.method == "inversion":
-            loss = self._losses
-            off = abs(loss.local(1.0)[0] - float(np.log1p(-loss.lost[1])))
-            error += self._worlds.inversion.error + off
+        for bounds in ("_grid", "_bounds_far"):
+            if bounds in self.__dict__:
+                error += getattr(self, bounds).error
+        with suppress(ArithmeticError):  # the inversion had no part in it
+            if self.method == "inversion":
+                loss = self._losses
+                off = abs(loss.local(1.0)[0] - float(np.log1p(-loss.lost[1])))
+                error += self._worlds.inversion.error + off
         return float(error)
 
     @property
@@ -161,7 +163,8 @@ class ComposedTradeOff(TradeOff):
         laws, whose curve is nowhere below the true one; what the rounding adds is bounded by
         Hoeffding's inequality.  For m releases and a grid of step h the width of delta is about m
         h^2 times the density of the ratio at epsilon; h is the range of the ratio divided by 2^18.
-        0.1 s for each of a dozen tilts.
+        Where these bounds are wide, closer ones are Chernoff's, those by the least ratio, and an
+        attack that tests each release alone.  0.1 s for each of a dozen tilts.
 
         Examples
         --------
@@ -249,22 +252,45 @@ class ComposedTradeOff(TradeOff):
 
     def _first(self, invert: Callable[[], Answer], grid: Callable[[], Answer]) -> Answer:
         """The answer by inversion, or on a grid where the ratio is nearly discrete."""
-        if self.method == "inversion" and self._losses.spread > 0.0:  # else there is no contour
-            with suppress(ArithmeticError):
+        with suppress(ArithmeticError):
+            if self.method == "inversion" and self._losses.spread > 0.0:  # else there is no contour
                 answer = invert()
                 if not np.isnan(np.asarray(answer)).any():
                     return answer
         return grid()
 
+    def _enclosed(
+        self, value: Callable[[], FloatArray], ends: Callable[[], FloatArray]
+    ) -> FloatArray:
+        """The value of a grid, if that is wide within closer bounds; or bounds that nearly meet."""
+        try:
+            answer = value()
+            is_close = self._grid.error <= _NARROW
+            return answer if is_close else np.asarray(np.clip(answer, *ends()))
+        except ArithmeticError:
+            low, high = ends()
+            if np.any(high - low > _CLOSE * high):
+                raise
+            self._bounds_far.error = _CLOSE
+            return np.asarray(high)
+
     def _power(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._power(fpr)
-        return self._first(lambda: self._worlds.at_fpr(fpr)[1], lambda: self._grid.power(fpr))
+        return self._first(
+            lambda: self._worlds.at_fpr(fpr)[1],
+            lambda: self._enclosed(lambda: self._grid.power(fpr), lambda: self._power_bounds(fpr)),
+        )
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         if self._whole is not None:
             return self._whole._fnr(fpr)
-        return self._first(lambda: self._worlds.at_fpr(fpr)[2], lambda: self._grid.fnr(fpr))
+        return self._first(
+            lambda: self._worlds.at_fpr(fpr)[2],
+            lambda: self._enclosed(
+                lambda: self._grid.fnr(fpr), lambda: 1.0 - self._power_bounds(fpr)[::-1]
+            ),
+        )
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         if self._whole is not None:
@@ -274,11 +300,15 @@ class ComposedTradeOff(TradeOff):
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
             return self._whole._delta(epsilon, direction)
-        finite = self._first(
-            lambda: self._worlds.finite_delta(epsilon, direction),
-            lambda: self._grid.finite_delta(epsilon, direction),
+        lost = self._losses.lost[direction == "in"]
+        delta = self._first(
+            lambda: self._worlds.finite_delta(epsilon, direction) + lost,
+            lambda: self._enclosed(
+                lambda: self._grid.finite_delta(epsilon, direction) + lost,
+                lambda: self._delta_bounds(epsilon, direction),
+            ),
         )
-        return np.minimum(finite + self._losses.lost[direction == "in"], 1.0)
+        return np.asarray(np.minimum(delta, 1.0))
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self._whole is not None:
@@ -313,19 +343,20 @@ class ComposedTradeOff(TradeOff):
         return FarBounds(self.curves, self.counts, self._losses)
 
     def _delta_bounds(self, epsilon: FloatArray, direction: str) -> FloatArray:
-        most = self._bounds_far.delta(epsilon, direction)
-        low, high = np.zeros(most.shape), np.ones(most.shape)
+        far = self._bounds_far
+        low, high = far.least_delta(epsilon, direction), far.delta(epsilon, direction)
         with suppress(ArithmeticError):
-            low, _, high = self._grid.bounds(epsilon, direction)
-        low, high = np.array([low, high]) + self._losses.lost[direction == "in"]
-        return np.array([low, np.maximum(low, np.minimum(high, most))])
+            least, _, most = self._grid.bounds(epsilon, direction)
+            lost = self._losses.lost[direction == "in"]
+            low, high = np.maximum(low, least + lost), np.minimum(high, most + lost)
+        return np.array([low, np.maximum(low, high)])
 
     def _power_bounds(self, fpr: FloatArray) -> FloatArray:
-        ends = np.array([fpr, np.ones(fpr.shape)])
+        low, high = self._bounds_far.least_power(fpr), self._bounds_far.power(fpr)
         with suppress(ArithmeticError):
-            ends = self._grid.power_bounds(fpr)
-        is_open = (ends[0] <= fpr) & (ends[1] >= 1.0)
-        return np.where(is_open, [ends[0], self._bounds_far.power(fpr)], ends)
+            least, most = self._grid.power_bounds(fpr)
+            low, high = np.maximum(low, least), np.minimum(high, most)
+        return np.array([low, np.maximum(low, high)])
 
     def _epsilon_bounds(self, delta: FloatArray, direction: str) -> FloatArray:
         more = delta - self._losses.lost[direction == "in"]
@@ -335,8 +366,8 @@ class ComposedTradeOff(TradeOff):
             start = np.where(more > 0.0, value, 0.0)
             ends = [self._on_grid(sought, direction, which, start) for which in (0, 2)]
         except ArithmeticError:
-            most = self._bounds_far.epsilon(delta, direction)
-            return np.array([np.zeros(most.shape), most])
+            low = self._bounds_far.least_epsilon(delta, direction)
+            return np.array([low, np.maximum(low, self._bounds_far.epsilon(delta, direction))])
         return np.where(more > 0.0, ends, value)
 
     def _delta_down_to(self, least: float, epsilon: FloatArray, direction: str) -> FloatArray:
@@ -356,145 +387,3 @@ class ComposedTradeOff(TradeOff):
         if np.isnan(delta).any():
             raise ArithmeticError("the inversion does not resolve the ratio")
         return delta
-
-
-def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
-    """The trade-off of several independent releases about the same target.
-
-    Parameters
-    ----------
-    *curves : TradeOff
-        One for each kind of release: Gaussian, Laplace, either of a sample of the rows (one step of
-        DP-SGD), piecewise linear (discrete laws), exact means, or themselves composed.  Their
-        parameters are scalars.
-    counts : int or array_like of int, optional
-        How often each curve is used, at least 1; one for all, or one for each.  The default is once
-        each.
-
-    Returns
-    -------
-    ComposedTradeOff
-
-    Raises
-    ------
-    TypeError
-        If a curve is no TradeOff, or a kind whose likelihood ratio is not known: a measured curve
-        is an estimate of one power at a time; that of a sample of a composition is not computed.
-    ValueError
-        If there is no curve; if counts have another length or one is below 1; if parameters are
-        arrays; if samples with and without ``symmetric=True`` are mixed, whose worlds differ.
-    ArithmeticError
-        Of the methods of the result: where neither the inversion nor a grid resolves the ratio.
-
-    See Also
-    --------
-    TradeOff.compose : two curves.
-    SubsampledTradeOff : one step of a training with sampled batches.
-
-    Notes
-    -----
-    The log likelihood ratio of independent releases is the sum of theirs, so that the moment
-    function is a product, ``M(s) = prod_j M_j(s)^m_j``.  With a contour s = c + it, c > 1, through
-    the saddle point, ::
-
-        delta(eps), "in" = (1/pi) Re int_0^oo M(s) e^(-(s - 1) eps) / (s (s - 1)) dt
-
-    and likewise the tails in both worlds, hence power and fpr.  What holds with probability 1 in
-    one world and 0 in the other is kept apart.  Gaussian curves merge (the squares of mu add);
-    piecewise linear curves are composed outcome by outcome while their number allows.  Where no
-    contour is enough (Laplace noise, batches of a fixed size, discrete laws only, a small number of
-    steps with a small rate) the ratios are put on a grid, with bounds; see
-    :meth:`~mialeak.tradeoff.ComposedTradeOff.enclosure`.  That a
-    composition is a sum of privacy losses, and that its curve is the product of Dong, Roth and Su
-    (Journal of the Royal Statistical Society B, 2022), holds in both directions; the moment
-    function on a vertical line is that of Zhu, Dong and Wang (AISTATS 2022), here with a line
-    through the saddle point.
-
-    The releases must be independent given the data.  An attacker who chooses the next release by
-    the former ones is covered if each curve holds whatever came before, as it does for noise of a
-    fixed size and for batches drawn anew; a curve of one fixed pair of data sets is not enough.
-
-    For batches in which each row is drawn with probability q and noise of sigma times the clipping
-    norm, a step is ``GaussianTradeOff(1 / sigma).subsample(q)``.  Direction "in" is then that of a
-    row removed, "out" that of a row added, and epsilon is for adding or removing a row.
-
-    **Accuracy.**  Relative, of delta and of power, 1e-13 for deltas down to 1e-128 against sums in
-    50 digits, and 1e-12 down to 1e-300; the number of releases multiplies the rounding of one log
-    moment, 1e-17.  On a grid 1e-8 and often 1e-12, between bounds that `error` and `enclosure`
-    state.
-
-    **Cost.**  10 to 40 ms for 10,000 steps of DP-SGD and any number of epsilons, 0.5 s for 1,000
-    different ones by inversion.  A grid takes 0.1 s, of 1,000 different releases 0.7 s (Laplace) to
-    minutes (sampled normal noise of small rates); an epsilon takes one to three.
-
-    Examples
-    --------
-    A year of monthly tables by randomised response, and one Gaussian release:
-
-    >>> from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
-    >>> monthly, mean = PiecewiseTradeOff([0.45], [0.55]), GaussianTradeOff(0.5)
-    >>> curve = compose(monthly, mean, counts=[12, 1])
-    >>> f"{curve.advantage:.6f} {curve.epsilon(1e-6):.6f}"
-    '0.332240 3.804708'
-    """
-    if not curves:
-        invalid("curves", "have at least one TradeOff")
-    for index, curve in enumerate(curves):
-        if not isinstance(curve, TradeOff):
-            invalid(
-                "curves", f"be TradeOffs, not {type(curve).__name__}", index=index, error=TypeError
-            )
-    repeated = as_counts([1] if counts is None else counts, "counts", least=1)
-    if repeated.ndim > 1:
-        invalid("counts", f"be one number or a list of numbers; its shape is {repeated.shape}")
-    if repeated.size not in (1, len(curves)):
-        rule = f"have one element for each of the {len(curves)} curves; it has {repeated.size}"
-        invalid("counts", rule)
-    times = np.broadcast_to(repeated, len(curves)).tolist()
-    parts = list(_flat(curves, times))
-    if len({one.symmetric for one, _ in parts if isinstance(one, SubsampledTradeOff)}) > 1:
-        rule = (
-            "be samples with symmetric=True (one row replaces another), or without (a row is added)"
-        )
-        invalid("curves", rule, remedy="Worlds of different neighbours do not compose: restate one")
-    return _merged(parts)
-
-
-def _flat(curves: Sequence[TradeOff], counts: Sequence[int]) -> Any:
-    for curve, count in zip(curves, counts, strict=True):
-        if isinstance(curve, ComposedTradeOff):
-            yield from _flat(curve.curves, [count * m for m in curve.counts])
-        else:
-            yield curve._composable(), count
-
-
-def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:
-    """Equal and Gaussian curves become one; discrete ones, if all outcomes can be listed."""
-    counted: dict[Any, tuple[TradeOff, int]] = {}
-    square, kinds = 0.0, []
-    for curve, count in parts:
-        if isinstance(curve, PiecewiseTradeOff) and curve._reveals_all:
-            kind = weakest(*(each.kind for each, _ in parts))
-            whole = PiecewiseTradeOff([0.0], [1.0], kind=kind)
-            return ComposedTradeOff((whole,), (1,), whole)
-        if curve.advantage == 0.0:
-            continue
-        if isinstance(curve, GaussianTradeOff):
-            square += float(curve.mu) ** 2 * count
-            kinds.append(curve.kind)
-        else:
-            first, before = counted.get(curve._identity, (curve, 0))
-            counted[curve._identity] = first, before + count
-    kept = list(counted.values())
-    if square > 0.0:
-        kept.append((GaussianTradeOff(np.sqrt(square), kind=weakest(*kinds)), 1))
-    kept = kept or [(GaussianTradeOff(0.0, kind=parts[0][0].kind), 1)]
-    listed = all_outcomes(kept)
-    if listed is not None:
-        kept = [(listed, 1)]
-    names, counts = zip(*kept, strict=True)
-    alone = kept[0][0] if len(kept) == 1 and counts[0] == 1 else None
-    return ComposedTradeOff(names, counts, alone)
-
-
-TradeOff._composed = compose
