@@ -69,6 +69,26 @@ REPEATS = [[8 + (k * k + j) % 7 for k in range(40)] for j in range(12)]
 TYPES = [[f"{gene}*{1 + (k * j) % 9:02}" for k in range(40)] for j, gene in enumerate("AABBCC", 2)]
 
 MEANS = [
+    Shell(
+        "a last line with the sum of the incomes and the mean of the ages",
+        "mean t.csv",
+        ["The last row is the sum (in some columns) of the others, not a person. Take it out."],
+        {
+            "t.csv": csv(
+                ["income", "age"],
+                [*INCOMES, sum(INCOMES)],
+                [*AGES, round(sum(AGES) / len(AGES), 1)],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "durations, which are counted as categories",
+        "mean t.csv --max-leakage 0.99",
+        ["Numbers like '1 days, 2:00:00' in column 'stay' are taken for names of categories"],
+        {"t.csv": csv(["age", "stay"], AGES, ['"1 days, 2:00:00"', "0:45:00", "21:00:00"] * 40)},
+        cautioned=True,
+    ),
     *(
         Shell(
             f"both alleles of a person at each of some loci, {title}",

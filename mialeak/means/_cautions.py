@@ -79,6 +79,8 @@ _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, commas between thousands, or a sign of per cent.
 _FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
+#: A duration, as pandas and Arrow have it.
+_DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: Share of the values that a code of a missing genotype has at most on average: of 3, which may be
 #: an answer like 0, 1 and 2, and of other codes, or beside names of variants.
 _RARE, _MISSING = 0.05, 0.3
@@ -446,7 +448,9 @@ def _are_bases(words: list[str]) -> bool:
 
 
 def _are_foreign_numbers(words: list[str]) -> bool:
-    return not all(map(is_number, words)) and all(map(_FOREIGN_NUMBER.fullmatch, words))
+    if all(map(is_number, words)):
+        return False
+    return any(all(map(each.fullmatch, words)) for each in (_FOREIGN_NUMBER, _DURATION))
 
 
 def _are_counts(levels: Any) -> bool:

@@ -265,7 +265,7 @@ def _of_summaries(matrix: Numbers) -> list[str]:
 
 
 def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:
-    """What a row is of the others, in all columns: the sum, the mean, or half of it."""
+    """What a row is of the others: the sum, the mean, or half of it; the sum in some columns."""
     scaled = np.multiply.outer(10.0 ** np.arange(_DECIMALS), row)
     whole = np.abs(scaled - np.rint(scaled)) <= np.maximum(_ROUNDED, 1e-9 * np.abs(scaled))
     decimals = np.flatnonzero(whole.all(axis=1))
@@ -288,7 +288,13 @@ def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:
         by_chance = np.minimum(np.maximum(near.mean(axis=0), 0.8 * allowed / std), 1.0)
         if np.where(outside, 0.0, by_chance).prod() < _CHANCE:
             return name
-    return None
+    summary = len(others) * mean
+    allowed = np.maximum(unit * (1.0 + 1e-9), 1e-12 * np.abs(summary))
+    summed = (np.abs(row - summary) <= allowed) & (summary > others.max(axis=0))
+    summed &= others.min(axis=0) >= 0.0
+    by_chance = np.where(summed, 2.0 * len(row) * allowed / np.maximum(summary, 1e-300), 1.0)
+    # Amounts are summed up where ages have a mean, or nothing.
+    return "the sum (in some columns)" if summed.any() and by_chance.prod() < _CHANCE else None
 
 
 def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
