@@ -166,8 +166,9 @@ def checked(people, outputs):
     """
     truth = [float(value) for value in exact_leakage(people, outputs)]
     follows = determined(people, outputs)
-    for most in (_enumeration._MOST_POPULATIONS, 0):
-        with mock.patch.object(_enumeration, "_MOST_POPULATIONS", most):
+    for most in (_enumeration._MOST_POPULATIONS, 0):  # the second time without exact laws
+        limits = {"_MOST_POPULATIONS": most, "_MOST_FACTORS": most}
+        with mock.patch.multiple(_enumeration, **limits):
             report = release_of(people, outputs).leakage(attacks=100)
         exact = report.exact[report.row_cells]
         low, high = report.row_leakage.lower, report.row_leakage.upper

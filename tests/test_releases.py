@@ -34,8 +34,8 @@ CITIES = {
 
 
 def bounds_only():
-    """Without the enumeration of populations."""
-    return mock.patch.object(_enumeration, "_MOST_POPULATIONS", 0)
+    """Without the enumeration of populations, and without the law of independent columns."""
+    return mock.patch.multiple(_enumeration, _MOST_POPULATIONS=0, _MOST_FACTORS=0)
 
 
 # --- random releases against fractions ------------------------------------------------------------
