@@ -183,7 +183,10 @@ def _of_cells(moved: Pram, values: Mapping[Any, Factor], counts: IntArray, regis
     known where each cell has so many rows that its share is taken for its probability.
     """
     if register is not None:
-        rule = "leave Pram out with a register: moved rows of its samples have no known law"
+        rule = (
+            "leave Pram out with a register: mechanism_leakage(Pram(...), Register(counts), n), "
+            "the cells in the order of the matrix, is exact for a few people and encloses for many"
+        )
         _refuse_moved("Pram", rule)
     if moved.by is None:
         remedy = "Pass Pram(matrix, by=[...]), with the value or the tuple of values of each cell"
