@@ -361,7 +361,7 @@ class _Binomials:
     of : (rows,) int64
         The law of each row.
     least : (laws,) int64
-        The first count of each law that is tabulated; it may be negative, without mass.
+        The first count of each law that is tabulated.
     mass : (laws, width) float64
     below, mean : (laws, width + 1) float64
         Probability of less than each count, and the mean below it.
