@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_float, invalid
 from mialeak._blocks import as_rng
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._cellwise import leaked, total
@@ -261,7 +261,7 @@ def _all_moves(
 ) -> float:
     """Over all samples of the people of each cell, and all tables that each can become."""
     whole = int(people.sum())
-    inside = float(n) if rate is None else whole * rate
+    inside = float(as_count(n, "n", least=1)) if rate is None else whole * rate
     sums: dict[Table, FloatArray] = {}
     for counts in product(*(range(size + 1) for size in people.tolist())):
         drawn = sum(counts)
@@ -274,8 +274,11 @@ def _all_moves(
             chance = samples * rate**drawn * (1.0 - rate) ** (whole - drawn)
         taken = np.array(counts)
         score = chance * (taken / inside - gamma * (people - taken) / (whole - inside))
-        moved = _swapped if isinstance(mechanism, Swap) else _spread
-        for shown, part in moved(mechanism, counts):
+        if isinstance(mechanism, Swap):
+            tables = _swapped(mechanism, counts)
+        else:
+            tables = _spread(mechanism, counts)
+        for shown, part in tables:
             sums[shown] = sums.get(shown, 0.0) + part * score
     return total(leaked(np.array(list(sums.values())), gamma))
 

@@ -248,9 +248,9 @@ def decomposable_leakage(
         if len(number) > len(laws):
             laws.append(((kinds[:, None] & bits) > 0, chances, shares))
     budget, leakage = _MOST_SUMS, np.empty(len(laws))
-    for k, law in enumerate(laws):
+    for k, (members, chances, shares) in enumerate(laws):
         most = min(budget, _UNEVEN * budget // (len(laws) - k))
-        sums, value = _tree_leakage(tree, bases, sets, *law, n, most)
+        sums, value = _tree_leakage(tree, bases, sets, members, chances, shares, n, most)
         budget -= sums
         if value is None:
             return None
