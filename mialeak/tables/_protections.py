@@ -130,7 +130,8 @@ def as_protections(
     if margins is not None and (protect is not None or coarsen is not None):
         name = "protect" if protect is not None else "coarsen"
         rule = "be None with margins: protections are compared for all joint counts"
-        invalid(name, rule, remedy="Leave one of the two out")
+        remedy = "Leave one of the two out; Release takes several tables, each with its protection"
+        invalid(name, rule, remedy=remedy)
     if coarsen is not None:
         coarsen = as_share(coarsen, "coarsen")
     named = _named(protect)
