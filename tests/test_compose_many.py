@@ -407,6 +407,17 @@ def test_a_bound_far_from_any_grid_is_above_the_power_of_ten_discrete_releases()
         assert 1.0 - bound >= 0.5 * (1.0 - exact) - 1e-15
 
 
+def test_a_bound_by_the_least_ratio_is_above_the_power_where_that_ratio_is_above_one():
+    """It was rounded the wrong way there: 3e-12 below."""
+    p_out, p_in = [1 / 8192, 8059 / 8192, 132 / 8192], [646 / 8192, 0.0, 7546 / 8192]
+    curve = ComposedTradeOff((PiecewiseTradeOff.from_laws(p_out, p_in),), (2,))
+    far = FarBounds(curve.curves, curve.counts, curve._losses)
+    for fpr in (1e-6, 1e-4, 2e-4):
+        bound = Fraction(float(far.power(np.array(fpr))))
+        assert 0 <= bound - exact_power(p_out, p_in, 2, fpr)
+    assert bound - exact_power(p_out, p_in, 2, fpr) < 1e-10
+
+
 def test_an_epsilon_of_zero_does_not_contradict_the_advantage():
     """Three steps with hardly any noise: delta is 0.49 at 0, and the epsilon at 1e-5 was 0."""
     curve = compose(GaussianTradeOff(20.0).subsample(0.2), counts=3)
