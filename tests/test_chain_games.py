@@ -130,3 +130,22 @@ def test_no_trained_attack_beats_the_optimum_in_stored_games():
         assert row["optimum"] == pytest.approx(optimum, rel=1e-8)
         assert row["trained"] <= optimum + stored["reach"]
         assert abs(row["ratio"] - optimum) <= stored["reach"]
+
+
+def test_no_trained_attack_beats_the_optimum_of_second_order_in_stored_games():
+    """Sums modulo 2 of two sites: pairs show nothing, and the ratio has what an attack can gain."""
+    folder = Path(__file__).parents[1] / "docs" / "gallery"
+    whole = json.loads((folder / "linked_attack.json").read_text())
+    stored, reach = whole["second_order"], whole["reach"]
+    flips = np.full((stored["sites"] - 1, 2), [stored["noise"], 1.0 - stored["noise"]])
+    flips[0] = 0.5
+    law = Chain(0.5, flips, 1.0 - flips)
+    targets = law.draw(len(stored["targets"]), rng=1)
+    for target, row in zip(targets, stored["targets"], strict=True):
+        low, high = row["interval"]
+        assert row["trained"] <= high + reach
+        assert low - reach <= row["ratio"] <= high + reach
+        again = exact_mean_tradeoff(
+            target, law, stored["haplotypes"], method="sample", draws=1000, rng=2
+        ).advantage_interval(1.0 - 1e-6)
+        assert again.lower <= row["optimum"] <= again.upper
