@@ -320,6 +320,7 @@ class MeanReport(Report):
                 }
                 for k in furthest
             ],
+            "log_likelihood_ratio": None,
         }
 
     def exact_rows(self, top: int = 20) -> ExactRows:
@@ -467,6 +468,7 @@ class MeanReport(Report):
             "highest": self.highest,
             "distribution": self.distribution(),
             "power": power_of(self, release),
+            "published": None,
             "yardsticks": self.yardsticks(),
             "noise_effect": self.noise_effect,
             "noise_needed": self.noise_needed(leakage),

@@ -102,7 +102,7 @@ def power_of(report: MeanReport, release: Release) -> dict[str, float | None]:
     power = report.power(_FPR)
     known = None
     if is_of_genotypes(release) and not report.noise_std:
-        shift = np.sqrt(release.free / report.rows_used)
+        shift = np.sqrt(report.free_columns / report.rows_used)
         known = float(GaussianTradeOff(shift).power(_FPR))
     return {
         "fpr": _FPR,
@@ -238,7 +238,12 @@ def warnings_of(report: MeanReport, release: Release, known: Release) -> list[st
             f"{listed(release.identifiers)}: whole numbers, different in every row. Exclude "
             "what is a number of the row or of the person."
         )
-    if report.covariance == "diagonal" and known.free > 1:
+    if report.has_reference and known is release and known.free > 1:
+        warnings.append(
+            "Columns are taken as uncorrelated: frequencies have no correlations. Those of a panel "
+            "of people can be taken into account."
+        )
+    elif report.covariance == "diagonal" and known.free > 1:
         why = "as asked"
         if not known.has_rows_for_full:
             why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"

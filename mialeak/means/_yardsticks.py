@@ -46,7 +46,8 @@ def homer_scores(report: MeanReport, release: Release) -> FloatArray:
     shift = distance * (n / (n - 1.0))
     variance *= n / (n - 2.0)
     with np.errstate(divide="ignore"):
-        return np.divide(shift**2, variance, out=np.zeros_like(shift), where=shift > 0.0)
+        scores = np.divide(shift**2, variance, out=np.zeros_like(shift), where=shift > 0.0)
+    return np.asarray(scores)
 
 
 def _sums(
@@ -77,8 +78,8 @@ def yardsticks(report: MeanReport, release: Release, fpr: float) -> dict[str, An
         taken over all rows without noise, rows are judged by the others, and their covariance is
         full or diagonal.
     """
-    limited = report.people is not None or report.panel is not None or report.rate < 1.0
-    if limited or report.noise_std or report.covariance == "shrunk":
+    others = report.has_reference or report.panel is not None or report.people is not None
+    if others or report.rate < 1.0 or report.noise_std or report.covariance == "shrunk":
         return None
     if not is_of_genotypes(release):
         return None
