@@ -48,6 +48,20 @@ QUESTIONS: tuple[tuple[str, float, tuple[tuple[Any, ...], ...]], ...] = (
         1e-5,
         tuple(("gaussian", 1.0 + 0.002 * k, 0.005 + 1.5e-5 * k, 1) for k in range(1000)),
     ),
+    (
+        "1,000 different: sampled and whole Gaussians, Laplace, responses",
+        1e-5,
+        tuple(
+            release
+            for k in range(250)
+            for release in (
+                ("gaussian", 1.0 + 0.008 * k, 0.005 + 6e-5 * k, 1),
+                ("gaussian", 10.0 + 0.36 * k, 1.0, 1),
+                ("laplace", 0.01 + 3.6e-4 * k, 1.0, 1),
+                ("response", 0.01 + 3.6e-4 * k, 1.0, 1),
+            )
+        ),
+    ),
 )
 #: Grids, ours and theirs, are asked about at most so many different releases: 0.1 s each.
 MOST_RELEASES = 100

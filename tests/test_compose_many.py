@@ -7,13 +7,16 @@ import math
 import time
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special, stats
 
 from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
+from mialeak._arrays import FloatArray
 from mialeak._numerics.chernoff import least_over_exponents
 from mialeak._numerics.loss_grids import _fewer, _Law
+from mialeak._numerics.losses import LaplaceLoss
 from mialeak.tradeoff import ComposedTradeOff, LaplaceTradeOff
 from mialeak.tradeoff._far_bounds import FarBounds
 
@@ -235,9 +238,8 @@ def test_a_thousand_different_laplace_releases_are_an_integral_and_take_a_second
     """Delta along a contour, with the moment function of Laplace noise in closed form: 3.9 s."""
     distances = np.linspace(0.005, 0.05, 1000)
     t = np.arange(0.0, 12.0, 0.01)
-    s, a = 4.0 + 1j * t, distances[:, None]
-    inside = np.exp(-0.5 * a) * np.sinh((s - 0.5) * a) / (2.0 * (s - 0.5))
-    log_moment = np.log(0.5 * (np.exp(-s * a) + np.exp((s - 1.0) * a)) + inside).sum(axis=0)
+    s = 4.0 + 1j * t
+    log_moment = log_moment_of_laplace(s, distances[:, None]).sum(axis=0)
     weight = np.where(t > 0.0, 0.01, 0.005) / np.pi
     before = time.process_time()
     curve = compose(*map(LaplaceTradeOff, distances))
@@ -249,6 +251,61 @@ def test_a_thousand_different_laplace_releases_are_an_integral_and_take_a_second
     truth = float(weight @ (np.exp(log_moment - (s - 1.0) * 2.0) / (s * (s - 1.0))).real)
     assert bounds.lower <= truth <= bounds.upper < truth * (1.0 + 1e-3)
     assert curve.delta(2.0) == pytest.approx(truth, rel=1e-10)
+
+
+def log_moment_of_laplace(s: FloatArray, distance: FloatArray) -> FloatArray:
+    """Log E_out[e^(s l)], of which the multiples of 2 pi i are left out."""
+    inside = np.exp(-0.5 * distance) * np.sinh((s - 0.5) * distance) / (2.0 * (s - 0.5))
+    ends = np.exp(-s * distance) + np.exp((s - 1.0) * distance)
+    return np.log(0.5 * ends + inside)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("distance", [1e-6, 0.02, 1.0, 30.0, 900.0])
+def test_waves_of_laplace_ratios_against_sixty_digits(distance, direction):
+    def moment(s):
+        half = s - mpmath.mpf(0.5)
+        inside = mpmath.exp(-d / 2) * (mpmath.sinh(half * d) / half if half else d) / 2
+        return (mpmath.exp(-s * d) + mpmath.exp((s - 1) * d)) / 2 + inside
+
+    loss = LaplaceLoss(distance, 3.0)
+    with mpmath.workdps(60):
+        d = mpmath.mpf(distance)
+        for theta in (-1.5, 0.5, 0.5 + 1e-9, 1.0, 7.25):
+            theta = theta if direction == "in" else 1.0 - theta
+            mean = mpmath.diff(lambda s: mpmath.log(moment(s)), theta)
+            phases = np.array([1e-9, 1e-3, 0.3, 0.99, 1.01, 3.0, 40.0])
+            for t, wave in zip(
+                phases / distance, loss.log_wave(theta, phases / distance), strict=True
+            ):
+                ratio = moment(theta + 1j * mpmath.mpf(t)) / moment(mpmath.mpf(theta))
+                truth = 3 * mpmath.log(ratio * mpmath.expj(-t * mean))
+                away = complex(mpmath.exp(wave - truth) - 1)
+                # A ratio of 900 has an error of 900 roundings, whatever its law's width.
+                allowed = 1e-13 * max(1.0, distance, t * distance)
+                assert abs(away) <= allowed * min(1.0, abs(truth))
+                assert float(abs(ratio)) ** 3 <= loss.ceiling(theta, t) * (1.0 + 1e-13)
+
+
+def test_a_thousand_mixed_releases_are_an_integral_and_take_a_second():
+    shift = np.linspace(0.01, 0.1, 300)
+    t = np.arange(0.0, 12.0, 0.01)
+    s = 6.0 + 1j * t
+    log_moment = log_moment_of_laplace(s, shift[:, None]).sum(axis=0)
+    # Randomised responses of these epsilons, and 400 normal noises.
+    answers = np.exp((s - 1.0) * shift[:, None]) + np.exp(-s * shift[:, None])
+    log_moment += np.log(answers / (1.0 + np.exp(-shift[:, None]))).sum(axis=0)
+    mu = np.linspace(0.01, 0.1, 400)
+    log_moment += 0.5 * s * (s - 1.0) * (mu @ mu)
+    before = time.process_time()
+    curves = [*map(LaplaceTradeOff, shift), *map(GaussianTradeOff, mu)]
+    curve = compose(*curves, *map(PiecewiseTradeOff.from_epsilon, shift))
+    assert curve.method == "inversion"
+    epsilon = curve.epsilon(1e-5)
+    assert time.process_time() - before < 2.5  # 0.3 s
+    weight = np.where(t > 0.0, 0.01, 0.005) / np.pi
+    truth = float(weight @ (np.exp(log_moment - (s - 1.0) * epsilon) / (s * (s - 1.0))).real)
+    assert truth == pytest.approx(1e-5, rel=1e-11)
 
 
 def test_laws_of_one_length_that_are_used_several_times_are_convolved():
@@ -348,6 +405,17 @@ def test_a_bound_far_from_any_grid_is_above_the_power_of_ten_discrete_releases()
         assert float(far.least_power(np.array(fpr))) <= exact + 1e-15
         assert exact <= bound + 1e-15
         assert 1.0 - bound >= 0.5 * (1.0 - exact) - 1e-15
+
+
+def test_a_bound_by_the_least_ratio_is_above_the_power_where_that_ratio_is_above_one():
+    """It was rounded the wrong way there: 3e-12 below."""
+    p_out, p_in = [1 / 8192, 8059 / 8192, 132 / 8192], [646 / 8192, 0.0, 7546 / 8192]
+    curve = ComposedTradeOff((PiecewiseTradeOff.from_laws(p_out, p_in),), (2,))
+    far = FarBounds(curve.curves, curve.counts, curve._losses)
+    for fpr in (1e-6, 1e-4, 2e-4):
+        bound = Fraction(float(far.power(np.array(fpr))))
+        assert 0 <= bound - exact_power(p_out, p_in, 2, fpr)
+    assert bound - exact_power(p_out, p_in, 2, fpr) < 1e-10
 
 
 def test_an_epsilon_of_zero_does_not_contradict_the_advantage():

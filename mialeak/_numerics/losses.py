@@ -49,6 +49,8 @@ Points = tuple[FloatArray, FloatArray]
 
 #: Frequencies times outcomes evaluated at once.
 _BLOCK = 1 << 20
+#: Largest phase, over the scale of a Laplace ratio, of waves that are summed up by a quadrature.
+_SLOW = 1.0
 #: Phases below this have the series of sin(y) - y.
 _SMALL_PHASE = 0.1
 #: A mean of waves with a real part further below 1 has its log from its modulus: no cancellation.
@@ -92,8 +94,10 @@ class Loss(ABC):
     recurrences: Recurrences | None = None
     #: Values of positive probability.
     atoms: FloatArray = np.zeros(0)
-    #: Whether |M| falls off, or is known on a lattice, so that an inversion is possible.
+    #: Whether |M| is known along a contour, so that an inversion is possible.
     inverts: bool = True
+    #: Whether |M| falls off along it, or returns only in known windows: not beside atoms.
+    falls: bool = True
 
     @classmethod
     def together(cls, parts: list[tuple[Loss, int]]) -> list[tuple[Loss, int]]:
@@ -130,6 +134,8 @@ class AtomLoss(Loss):
 
     Laws of several releases are the rows of a table, whose ratios are added.
     """
+
+    falls = False
 
     def __init__(self, p_out: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
         self._log_p, self._ratio = np.log(p_out)[None], log_ratio[None]
@@ -187,10 +193,11 @@ class LaplaceLoss(Loss):
     """The ratio of two Laplace laws of scale 1 at a distance of epsilon.
 
     Half of the mass *out* is at -epsilon, and e^-epsilon / 2 at epsilon; in between the density of
-    l is ``e^(-(l + epsilon)/2) / 4``.
+    l is ``e^(-(l + epsilon)/2) / 4``.  So M(1/2 + z) is in proportion to ``2 cosh(z epsilon) +
+    sinh(z epsilon) / z``.  Laws of several releases are one table, whose ratios are added.
     """
 
-    inverts = False
+    falls = False
 
     def __init__(self, epsilon: float, times: float = 1.0):
         self.epsilon, self.support = epsilon, (-epsilon, epsilon)
@@ -207,6 +214,45 @@ class LaplaceLoss(Loss):
         return [(table, 1)]
 
     def local(self, theta: float) -> Local:
+        log_mass, mean, moved, ratio = self._quadrature(theta)
+        spread = np.sum(moved * (ratio - mean[:, None]) ** 2, axis=1)
+        return summed(self._times, log_mass, mean, spread)
+
+    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
+        _, mean, moved, ratio = self._quadrature(theta)
+        fall, turn = abs(theta - 0.5), t[:, None] * np.copysign(1.0, theta - 0.5)
+        wave = self._scaled(fall, turn) / self._scaled(fall, np.zeros(()))
+        wave *= np.exp(-1j * np.multiply.outer(t, mean))
+        parts = np.array([wave.real - 1.0, wave.imag])
+        # On the scale of the tilted laws; relatively accurate, as the sum of waves less one.
+        scales = np.minimum(self._epsilons, 1.0 / max(fall, 1e-300))
+        slow = np.abs(t) * scales.min() < _SLOW
+        if slow.any():
+            near = np.multiply.outer(np.abs(t[slow]), scales) < _SLOW
+            sums = waves_less_one(moved, ratio - mean[:, None], t[slow])
+            parts[:, slow] = np.where(near, sums, parts[:, slow])
+        return np.asarray(log_of_waves(*parts) @ self._times)
+
+    def ceiling(self, theta: float, t: float) -> float:
+        fall = abs(theta - 0.5)
+        least = self._scaled(fall, np.zeros(())).real
+        most = (1.0 + np.exp(-2.0 * fall * self._epsilons)) * (1.0 + 0.5 / np.hypot(fall, t))
+        return float(np.exp(self._times @ np.log(np.minimum(most / least, 1.0))))
+
+    def _scaled(self, fall: float, t: FloatArray) -> ComplexArray:
+        """``(2 cosh(z epsilon) + sinh(z epsilon) / z) e^(-fall epsilon)`` at z = fall + it."""
+        twice = 2.0 * fall * self._epsilons
+        turned = np.exp(1j * t * self._epsilons)
+        back = np.exp(-twice) * turned.conj()
+        z = fall + 1j * t
+        with np.errstate(invalid="ignore"):
+            # e^x - e^-x of a small x by its parts: no cancellation.
+            odd = 1j * (1.0 + np.exp(-twice)) * turned.imag - np.expm1(-twice) * turned.real
+            even = np.where(z == 0.0, self._epsilons, odd / (2.0 * z))
+        return np.asarray(turned + back + even)
+
+    def _quadrature(self, theta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """K and K' of each release, and the weights and ratios of the tilted laws."""
         # The weights fall as e^((theta - 1/2) l) from one end: pieces of two such lengths.
         fall = theta - 0.5
         widths = 2.0 * self._epsilons
@@ -223,8 +269,7 @@ class LaplaceLoss(Loss):
         ratio = np.hstack([ratio, -ends, ends])
         log_p = np.hstack([log_p, np.full(ends.shape, np.log(0.5)), np.log(0.5) - ends])
         log_mass, mean, moved = _tilted(log_p, ratio, theta, np.zeros(ends.size))
-        spread = np.sum(moved * (ratio - mean[:, None]) ** 2, axis=1)
-        return summed(self._times, log_mass, mean, spread)
+        return log_mass, mean, moved, ratio
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         return self.within(theta, abs(theta), cuts)
@@ -331,8 +376,8 @@ class ComposedLoss:
 
     @property
     def has_atoms(self) -> bool:
-        """Whether a part is discrete, so that its moment function does not fall off."""
-        return any(isinstance(part, AtomLoss) for part, _ in self.parts)
+        """Whether a part has atoms, so that its moment function does not fall off."""
+        return not all(part.falls for part, _ in self.parts)
 
     def local(self, theta: float) -> Local:
         """``K(theta)``, ``K'(theta)`` and ``sqrt K''(theta)``."""

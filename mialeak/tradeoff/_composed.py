@@ -22,7 +22,7 @@ from mialeak._arrays import (
 )
 from mialeak._numerics.grid_worlds import GridWorlds
 from mialeak._numerics.inversion import TwoWorlds
-from mialeak._numerics.losses import AtomLoss, ComposedLoss
+from mialeak._numerics.losses import ComposedLoss
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Direction, Kind
 from mialeak.tradeoff._base import TradeOff, weakest
@@ -94,8 +94,8 @@ class ComposedTradeOff(TradeOff):
         if self._whole is not None:
             return "atoms" if isinstance(self._whole, PiecewiseTradeOff) else "closed form"
         parts = [part for part, _ in self._losses.parts]
-        listed = all(isinstance(part, AtomLoss) for part in parts)
-        return "inversion" if all(part.inverts for part in parts) and not listed else "grid"
+        inverts = all(part.inverts for part in parts) and any(part.falls for part in parts)
+        return "inversion" if inverts else "grid"
 
     @property
     def error(self) -> float:

@@ -29,7 +29,7 @@ __all__ = ["FarBounds"]
 #: Exponents, and such in units of one over the standard deviation of the ratio.
 _PLAIN, _SCALED = np.geomspace(0.5, 50.0, 20), np.geomspace(1e-3, 30.0, 60)
 #: For rounding.
-_ROUNDED = 1.0 + 1e-12
+_EPS, _ROUNDED = 2.0**-52, 1.0 + 1e-12
 #: False-positive rates of the attack.
 _RATES = np.geomspace(1e-300, 0.5, 150)
 #: Weights below e^-this of the largest are those of a tail.
@@ -59,7 +59,9 @@ class FarBounds:
 
     def power(self, fpr: FloatArray) -> FloatArray:
         """Largest power at a false-positive rate."""
-        missed = np.exp(-self._reach("out")) * np.maximum(1.0 - fpr - self._lost[0], 0.0)
+        # A difference from 1, of which each has an error.
+        left = np.maximum(1.0 - fpr - self._lost[0] - 4.0 * _EPS, 0.0)
+        missed = np.exp(-self._reach("out")) * left
         most = np.minimum(self.advantage + fpr, 1.0 - missed)
         return np.asarray(np.minimum(most * _ROUNDED, 1.0))
 
@@ -142,7 +144,8 @@ class FarBounds:
     def _reach(self, direction: str) -> float:
         """The largest finite ratio of the world of the direction to the other, its logarithm."""
         low, high = self._losses.support
-        return (high if direction == "in" else -low) * _ROUNDED
+        reach = high if direction == "in" else -low
+        return reach + (_ROUNDED - 1.0) * abs(reach)
 
 
 def _without_tail(
