@@ -11,7 +11,8 @@ import pytest
 from test_chain import CHAINS, law_of, worlds
 
 from mialeak import compose, exact_mean_tradeoff
-from mialeak.exact import SampledTradeOff
+from mialeak.exact import SampledTradeOff, _chains
+from mialeak.exact._chains import chain_atoms
 from mialeak.games import AverageTargetGame, FixedTargetGame
 from mialeak.laws import Chain, Genotype
 from mialeak.scores import likelihood_ratio_score
@@ -149,3 +150,28 @@ def test_no_trained_attack_beats_the_optimum_of_second_order_in_stored_games():
             target, law, stored["haplotypes"], method="sample", draws=1000, rng=2
         ).advantage_interval(1.0 - 1e-6)
         assert again.lower <= row["optimum"] <= again.upper
+
+
+def test_atoms_that_would_be_too_many_are_not_made(monkeypatch):
+    """Where none are made, there are too many; of fewer rows, or two columns, they are made."""
+    law = Chain.from_correlation([0.3, 0.35, 0.3], 0.7)
+    made = []
+
+    def counted(*arguments):
+        made.append(arguments)
+        return step(*arguments)
+
+    step = _chains._step
+    monkeypatch.setattr(_chains, "_step", counted)
+    z = np.array([1, 0, 1])
+    assert chain_atoms(law, z, 600) is None
+    assert not made
+    with monkeypatch.context() as patch:
+        patch.setattr(_chains, "_EQUAL", 1e9)
+        assert chain_atoms(law, z, 600) is None
+    assert made
+    made.clear()
+    assert chain_atoms(law, z, 40) is not None
+    assert len(made) == 2
+    copies = Chain(0.3, [0.0] * 4, [1.0] * 4)
+    assert chain_atoms(copies, np.ones(5), 900)[0].ratio.size > 800
