@@ -11,7 +11,8 @@ import pytest
 from test_chain import CHAINS, law_of, worlds
 
 from mialeak import compose, exact_mean_tradeoff
-from mialeak.exact import SampledTradeOff
+from mialeak.exact import SampledTradeOff, _chains
+from mialeak.exact._chains import chain_atoms
 from mialeak.games import AverageTargetGame, FixedTargetGame
 from mialeak.laws import Chain, Genotype
 from mialeak.scores import likelihood_ratio_score
@@ -130,3 +131,47 @@ def test_no_trained_attack_beats_the_optimum_in_stored_games():
         assert row["optimum"] == pytest.approx(optimum, rel=1e-8)
         assert row["trained"] <= optimum + stored["reach"]
         assert abs(row["ratio"] - optimum) <= stored["reach"]
+
+
+def test_no_trained_attack_beats_the_optimum_of_second_order_in_stored_games():
+    """Sums modulo 2 of two sites: pairs show nothing, and the ratio has what an attack can gain."""
+    folder = Path(__file__).parents[1] / "docs" / "gallery"
+    whole = json.loads((folder / "linked_attack.json").read_text())
+    stored, reach = whole["second_order"], whole["reach"]
+    flips = np.full((stored["sites"] - 1, 2), [stored["noise"], 1.0 - stored["noise"]])
+    flips[0] = 0.5
+    law = Chain(0.5, flips, 1.0 - flips)
+    targets = law.draw(len(stored["targets"]), rng=1)
+    for target, row in zip(targets, stored["targets"], strict=True):
+        low, high = row["interval"]
+        assert row["trained"] <= high + reach
+        assert low - reach <= row["ratio"] <= high + reach
+        again = exact_mean_tradeoff(
+            target, law, stored["haplotypes"], method="sample", draws=1000, rng=2
+        ).advantage_interval(1.0 - 1e-6)
+        assert again.lower <= row["optimum"] <= again.upper
+
+
+def test_atoms_that_would_be_too_many_are_not_made(monkeypatch):
+    """Where none are made, there are too many; of fewer rows, or two columns, they are made."""
+    law = Chain.from_correlation([0.3, 0.35, 0.3], 0.7)
+    made = []
+
+    def counted(*arguments):
+        made.append(arguments)
+        return step(*arguments)
+
+    step = _chains._step
+    monkeypatch.setattr(_chains, "_step", counted)
+    z = np.array([1, 0, 1])
+    assert chain_atoms(law, z, 600) is None
+    assert not made
+    with monkeypatch.context() as patch:
+        patch.setattr(_chains, "_EQUAL", 1e9)
+        assert chain_atoms(law, z, 600) is None
+    assert made
+    made.clear()
+    assert chain_atoms(law, z, 40) is not None
+    assert len(made) == 2
+    copies = Chain(0.3, [0.0] * 4, [1.0] * 4)
+    assert chain_atoms(copies, np.ones(5), 900)[0].ratio.size > 800

@@ -385,8 +385,8 @@ class TestFit:
         (lambda: Chain.fit([[0, 1, 1], [1, 1, 0]], order=2), "rows must have at least 3 rows"),
         (lambda: Chain.fit([[0, 1, 1], [1, 1, 0]], order=3), "order must be between 1 and 2"),
         (
-            lambda: law_of(CHAINS[0], 3).log_likelihood_ratio([0] * 3, [0] * 3, 9, until=[1] * 3),
-            "until is not available for chains of second order",
+            lambda: law_of(CHAINS[0], 3).log_likelihood_ratio([0] * 3, [0] * 3, 251, until=[1] * 3),
+            "n must be between 2 and 250",
         ),
         (
             lambda: exact_mean_tradeoff([0, 0, 0], law_of(CHAINS[0], 3), 9),

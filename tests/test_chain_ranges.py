@@ -11,6 +11,7 @@ from math import log
 
 import numpy as np
 import pytest
+import test_chain_order as second_order
 
 from mialeak.laws import Bernoulli, Chain
 
@@ -75,6 +76,44 @@ def test_ratios_of_ranges_are_those_of_enumeration(ploidy):
             )
             expected = np.subtract(log_chances(inside, low, high), log_chances(out, low, high))
             np.testing.assert_allclose(ratio.cumsum(), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("chain", second_order.CHAINS)
+@pytest.mark.parametrize(("columns", "ploidy", "n"), [(4, 1, 4), (3, 1, 5), (3, 2, 3)])
+def test_ratios_of_ranges_of_second_order_are_those_of_enumeration(chain, columns, ploidy, n):
+    """For all targets: presence, absence, wide and narrow ranges, and single counts."""
+    law = second_order.law_of(chain, columns, ploidy)
+    out, inside = second_order.worlds(chain, columns, ploidy, n)
+    size = ploidy * n
+    ranges = [
+        ([1] * columns, [size] * columns),
+        ([0, 1] * columns, [0, size] * columns),
+        ([1, 0, 2, 1], [size - 1, 2, 3, size]),
+        ([0, size, 0, 1], [size, size, 1, 2]),
+        ([1] * columns, [1] * columns),
+    ]
+    some = 0
+    for low, high in ((a[:columns], b[:columns]) for a, b in ranges):
+        expected_out = log_chances(out, low, high)
+        for target, counts in inside.items():
+            arguments = np.array(low) / n, np.array(target), n
+            if not np.isfinite(expected_out).all():
+                with pytest.raises(ArithmeticError, match="probability is 0"):
+                    law.log_likelihood_ratio(*arguments, until=np.array(high) / n)
+                continue
+            ratio = law.log_likelihood_ratio(*arguments, until=np.array(high) / n)
+            expected = np.subtract(log_chances(counts, low, high), expected_out)
+            np.testing.assert_allclose(ratio.cumsum(), expected, rtol=1e-12, atol=1e-13)
+            some += 1
+    assert some > 2 * len(inside)
+
+
+def test_ranges_of_one_count_are_counts_of_second_order():
+    for ploidy in (1, 2):
+        law = second_order.law_of(second_order.PARITY, 9, ploidy)
+        target, means = law.draw(1, rng=3)[0], law.draw(30, rng=4).mean(axis=0)
+        ratio = law.log_likelihood_ratio(means, target, 30, until=means)
+        np.testing.assert_allclose(ratio, law.log_likelihood_ratio(means, target, 30), atol=1e-12)
 
 
 def test_ranges_of_one_count_are_counts():

@@ -18,6 +18,9 @@ from mialeak.auditing import AuditStream, shadow_audit
 from mialeak.certificates import certify
 from mialeak.discrete import atom_leakage
 from mialeak.exact import _chains
+from mialeak.laws._ranges import MOST_IN_RANGES
+from mialeak.laws._second_order import SecondOrder
+from mialeak.means import _published
 from mialeak.mechanisms import Synthetic
 from mialeak.releases import _design
 from mialeak.special import binom_excess, binom_sf
@@ -93,9 +96,12 @@ def names() -> dict[str, Any]:
     sizes = sizes_of_adult()
     return {
         "AuditStream": AuditStream,
+        "DIGITS": _published._DIGITS,
         "GaussianTradeOff": GaussianTradeOff,
         "Release": Release,
+        "SecondOrder": SecondOrder,
         "Synthetic": Synthetic,
+        "MOST_IN_RANGES": MOST_IN_RANGES,
         "MOST_PAIRS": _outcomes.MOST_PAIRS,
         "MOST_ROWS": _design.MOST_ROWS,
         "MOST_ENTRIES": _chains._MOST_ENTRIES,

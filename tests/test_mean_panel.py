@@ -149,7 +149,7 @@ def test_frequencies_of_a_panel_are_one_without_correlations(tmp_path, table):
     assert any("Hardy-Weinberg" in warning for warning in report.warnings)
     with pytest.raises(ValueError, match="frequencies have no correlations"):
         mean_leakage(table, panel=panel, structure="shrunk")
-    with pytest.raises(ValueError, match=r"it holds frequencies of sites\. Pass it as panel"):
+    with pytest.raises(ValueError, match=r"it holds frequencies of sites\. Pass it beside"):
         mean_leakage(panel)
     with pytest.raises(ValueError, match="for a table that states no alleles"):
         mean_leakage(dict(zip(DATA.snps[:SNPS], COUNTS[IN].T, strict=True)), panel=panel)
@@ -266,7 +266,7 @@ def test_bad_frequencies_are_refused_with_the_place_named(tmp_path, table, line,
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("cohort.afreq", ["it holds frequencies of sites", "mean_tradeoff(target, mean=2*p"]),
+        ("cohort.afreq", ["it holds frequencies of sites", "or as --published, if these"]),
         ("cohort.frq", ["Convert it first: take the genotypes", ".afreq) are taken as panel"]),
         ("cohort.gcount", ["Convert it first: take the genotypes"]),
         ("cohort.pgen", ["plink2 --pfile NAME --make-bed"]),

@@ -14,6 +14,7 @@ from scipy import stats
 
 import mialeak
 from mialeak.means import MeanReport, mean_leakage
+from mialeak.means._yardsticks import homer_scores
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +255,78 @@ def test_the_power_at_few_false_alarms_is_that_of_a_normal_shift(tmp_path):
         assert mean_leakage(table, noise_std=noise).to_dict()["power"]["yardstick"] is None
     with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
         report.power(1.0)
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_yardsticks_are_attacks_on_the_same_frequencies(structure):
+    """Homer's statistic by its definition for each row, without the row; never above the best."""
+    rng = np.random.default_rng(6)
+    linked = np.sort(rng.integers(0, 3, (90, 12)), axis=0)[rng.permutation(90)]
+    counts = np.concatenate(
+        [rng.binomial(2, rng.uniform(0.05, 0.5, 12), (90, 12)), linked[:, :3]], 1
+    )
+    counts[:, 3] = counts[:, 2]
+    counts[:9, 3] = 1
+    counts[:, 4] = 0
+    report = mean_leakage({f"rs{j}": c for j, c in enumerate(counts.T)}, structure=structure)
+    shifts = []
+    for row in range(90):
+        others = np.delete(counts, row, axis=0).astype(float)
+        gap = counts[row] - others.mean(axis=0)
+        signs, cov = np.sign(gap), np.cov(others.T)
+        cov = cov if structure == "full" else np.diag(np.diag(cov))
+        shifts.append(np.abs(gap).sum() / np.sqrt(90 * signs @ cov @ signs))
+    known, best = report.yardsticks(0.01), report.power(0.01)
+    leakage = 2.0 * stats.norm.cdf(np.array(shifts) / 2.0) - 1.0
+    power = stats.norm.sf(stats.norm.isf(0.01) - shifts)
+    assert known["homer"]["average"] == pytest.approx(leakage.mean(), rel=1e-10)
+    assert known["homer"]["riskiest"] == pytest.approx(leakage.max(), rel=1e-10)
+    assert known["homer"]["power_average"] == pytest.approx(power.mean(), rel=1e-10)
+    assert known["homer"]["power_riskiest"] == pytest.approx(power.max(), rel=1e-10)
+    assert (leakage <= report.leakage * (1.0 + 1e-9)).all()
+    assert (power <= best * (1.0 + 1e-9)).all()
+    bound = 2.0 * stats.norm.cdf(0.5 * np.sqrt(14 / 90)) - 1.0  # one of 15 sites does not vary
+    assert known["sankararaman"]["average"] == pytest.approx(bound, rel=1e-10)
+    assert known["sankararaman"]["riskiest"] == known["sankararaman"]["average"]
+
+
+def test_the_statistic_of_homer_gains_what_its_yardstick_states():
+    """The statistic itself, |y - p| - |y - m| summed, in simulated releases of both worlds."""
+    rng, people, sites, rounds = np.random.default_rng(1), 200, 60, 40_000
+    p = rng.uniform(0.1, 0.45, sites)
+    counts = rng.binomial(2, p, (people, sites))
+    table = {f"rs{j}": c for j, c in enumerate(counts.T)}
+    shares = counts.mean(axis=0) / 2.0
+    report = mean_leakage(table, structure="diagonal")
+    shifts = np.sqrt(homer_scores(report, report._release))
+    row = int(np.argmax(shifts))
+    y = counts[row] / 2.0
+    others = (people * shares - y) / (people - 1.0)
+    drawn = [rng.binomial(2 * k, others, (rounds, sites)) / (2.0 * people) for k in (200, 199)]
+    drawn[1] += y / people
+    out, inside = (np.abs(y - others).sum() - np.abs(y - m).sum(axis=1) for m in drawn)
+    fpr, power = (np.mean(each > 0.5 * np.abs(y - others).sum() / people) for each in (out, inside))
+    stated = 2.0 * stats.norm.cdf(shifts[row] / 2.0) - 1.0
+    assert stated > 0.2
+    assert abs(power - fpr - stated) < 0.012  # five standard errors
+
+
+def test_other_tables_have_no_yardsticks():
+    rng = np.random.default_rng(2)
+    counts = {f"rs{j}": rng.binomial(2, 0.3, 60) for j in range(8)}
+    assert mean_leakage(counts).yardsticks() is not None
+    halves = {name: 0.5 * column for name, column in counts.items()}
+    assert mean_leakage(halves).yardsticks() is None
+    for options in (
+        {"noise_std": 0.1},
+        {"sampling_rate": 0.5},
+        {"structure": "shrunk"},
+        {"population": 100},
+        {"panel": 100},
+    ):
+        assert mean_leakage(counts, **options).yardsticks() is None
+    with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
+        mean_leakage(counts).yardsticks(0.0)
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])

@@ -83,6 +83,8 @@ OUTPUTS = {
         "mean --example genotypes --top 1 --show-rows",
         "mean --example genotypes --top 2 --exact --max-leakage 0.5",
         "mean NPZ --columns flag --exact --rate 0.5 --top 2",
+        "mean TARGETS --published FREQUENCIES --top 1",
+        "mean TARGETS --published FREQUENCIES --panel FREQUENCIES --show-rows",
     ],
     "curve-2": [
         "curve --mu 1.5",
@@ -188,8 +190,13 @@ def tables(tmp_path_factory):
     coins = np.random.default_rng(0).random((20, 30)) < 0.5
     np.save(folder / "many.npy", np.random.default_rng(1).normal(size=coins.shape))
     np.save(folder / "coins.npy", coins)
+    head = "FID IID PAT MAT SEX PHENOTYPE rs1_C(/A) rs2_G(/T)\n"
+    (folder / "targets.raw").write_text(head + "f a 0 0 0 -9 0 1\nf b 0 0 0 -9 2 1\n")
+    sites = "1\trs1\tA\tC\t0.3\t20\n2\trs2\tT\tG\t0.45\t20\n"
+    (folder / "r.afreq").write_text("#CHROM\tID\tREF\tALT\tALT_FREQS\tOBS_CT\n" + sites)
     files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
     files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
+    files |= {"TARGETS": "targets.raw", "FREQUENCIES": "r.afreq"}
     files |= {"PEOPLE": "people.csv", "SOME": "some.csv", "VISITS": "visits.csv"}
     files |= {
         word: f"{word.lower()}.npy" for word in ("IN", "OUT", "SCORES", "FLAGS", "MANY", "COINS")

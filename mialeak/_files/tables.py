@@ -151,9 +151,9 @@ def read_table(
     elif file.format == "afreq":
         rule = f"{path} must hold people; it holds frequencies of sites"
         cure = (
-            "Pass it as panel, beside a table of genotypes. If these frequencies p are the release "
-            "of n = OBS_CT/2 persons, call mialeak.mean_tradeoff(target, mean=2*p, "
-            "cov=2*p*(1-p), n=n), with the genotypes 0, 1 or 2 of a person as target"
+            "Pass it beside a table of genotypes: as panel, if it describes the population, or as "
+            "published, if these frequencies are the release and the people of the table its "
+            "targets"
         )
         raise ValueError(f"{rule}. {cure}")
     elif file.format in ("vcf", "bed", "raw"):

@@ -321,6 +321,8 @@ _ADVICE = {
     "pass higher_is_member=True": "leave out --lower-is-member",
     "pass independent=False": "leave out --independent",
     "pass it as population=.": "pass it as --population.",
+    "as panel, if it describes": "as --panel, if it describes",
+    "or as published, if": "or as --published, if",
     "pass strata=,": "pass --strata,",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",

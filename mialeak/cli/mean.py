@@ -43,7 +43,7 @@ Examples:
   mialeak mean --example genotypes --exact --top 5
   mialeak mean microdata.csv --columns age,income,region --max-leakage 0.05
   mialeak mean --example genotypes --by superpopulation
-  mialeak mean cohort.parquet --noise-std 0.05 --html report.html
+  mialeak mean targets.vcf.gz --published cohort.afreq --html report.html
 """
 
 
@@ -102,6 +102,12 @@ def _add_release(add: Any) -> None:
         metavar="TABLE",
         help='a table whose column "sample" has the people of FILE, and which has the column --by',
     )
+    add(
+        "--published",
+        metavar="FILE.afreq",
+        help="the frequencies that were published; the people of FILE are targets, who may be "
+        "among those of the release or not (see also --panel)",
+    )
     _options.add_rate(add)
     add(
         "--noise-std",
@@ -157,13 +163,16 @@ def run(options: argparse.Namespace) -> int:
     content = report.to_dict(**shown)
     content["limit"] = None if limit is None else {"max_leakage": limit, "over": over}
     text = report.document(**shown)
+    title = f"What publishing means of {options.example or inputs[0].name} leaks"
+    if options.published is not None:
+        title = f"What published frequencies leak about the people of {inputs[0].name}"
     return _output.give(
         options,
         text,
         schema="mialeak.mean/2",
         content=content,
         panels=report.panels(leakage=options.target),
-        title=f"What publishing means of {options.example or inputs[0].name} leaks",
+        title=title,
         inputs=inputs,
         verdict=verdict,
         over=over,
@@ -221,6 +230,7 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
         "exclude": "--exclude",
         "panel": "--panel",
         "population": "--population",
+        "published": "--published",
         "samples": "--samples",
         "sampling_rate": "--rate",
         "structure": "--covariance",
@@ -245,6 +255,9 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
             frame = described | dict(zip(example.snps.tolist(), example.counts.T, strict=True))
     population, inputs = _options.read_population(options, options.population, whole=True)
     panel, beside = _options.read_population(options, options.panel, whole=True, frequencies=True)
+    published, released = _options.read_population(
+        options, options.published, is_size=False, whole=True, frequencies=True
+    )
     settings = {
         "columns": columns,
         "exclude": _options.names(options.exclude or "", "--exclude"),
@@ -254,10 +267,11 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
         "population": population,
         "panel": panel,
         "unmatched": options.unmatched,
+        "published": published,
         "noise_std": options.noise_std,
         "sampling_rate": options.rate,
         "exact": options.exact,
         "na": options.na,
     }
     samples = [] if options.samples is None else [Path(options.samples)]
-    return frame, settings, [file, *inputs, *beside, *samples], origin
+    return frame, settings, [file, *inputs, *beside, *released, *samples], origin

@@ -51,6 +51,8 @@ _MOST_ENTRIES = 5e7
 #: Atoms from which on their growth in the last step shows that there will be too many, and the log
 #: of the factor by which they then grow.
 _SOON, _LOG_MOST = 1 << 12, float(np.log(MOST_ATOMS))
+#: With so many times too many atoms ahead, none are made: fewer of them are equal.
+_EQUAL = 16
 #: Log ratios of one count that differ by less than this, relative to the largest, are equal.
 _SAME = 4e-14
 
@@ -316,28 +318,26 @@ def _tilted_weight(weight: FloatArray, ratio: FloatArray, theta: float) -> tuple
 def _links(chain: Chain, target: FloatArray, rows: int, most_theta: float) -> Links:
     """The tables of a chain, equal steps shared."""
     k, size = chain.ploidy, chain.ploidy * rows
-    z = target.astype(int)
+    z = target.astype(int).tolist()
     chances = chain._chances(target)
     ranges, total = [], 0.0
     for p, x in zip(chain.p, z, strict=True):
-        ranges.append(_likely(size, float(p), k, int(x), most_theta))
+        ranges.append(_likely(size, float(p), k, x, most_theta))
     low, high = ranges[0]
     counts = np.arange(low, high + 1)
-    out, inside = _first_laws(counts, size, chain.start, k, int(z[0]))
+    out, inside = _first_laws(counts, size, chain.start, k, z[0])
     possible = (inside > 0.0) & (out > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(possible, np.log(inside / out), 0.0)
     lost = float(out[~possible].sum())
     made: dict[tuple[float, ...], Step] = {}
     steps = []
-    for j, (a, b) in enumerate(zip(chain.after_zero, chain.after_one, strict=True)):
+    for j, (a, b) in enumerate(np.transpose([chain.after_zero, chain.after_one]).tolist()):
         share = max(float(chances[j + 1]) * float(_marginal(chain.p[j], z[j], k)), 1e-300)
         depth = _DEPTH + min(_MOVED * most_theta / np.sqrt(size * share), _MOST_DEPTH)
-        key = (float(a), float(b), z[j], z[j + 1], *ranges[j], *ranges[j + 1], depth)
+        key = (a, b, z[j], z[j + 1], *ranges[j], *ranges[j + 1], depth)
         if key not in made:
-            made[key] = _step(
-                float(a), float(b), size, k, (z[j], z[j + 1]), ranges[j : j + 2], depth
-            )
+            made[key] = _step(a, b, size, k, z[j : j + 2], ranges[j : j + 2], depth)
             total += made[key].weight.size
         if total > _MOST_ENTRIES:
             remedy = 'method="sample" estimates the curve from drawn releases'
@@ -349,9 +349,7 @@ def _links(chain: Chain, target: FloatArray, rows: int, most_theta: float) -> Li
 
 def _marginal(p: float, z: int, k: int) -> float:
     """Probability of one entry of a row."""
-    if k == 1:
-        return p if z else 1.0 - p
-    return (2.0 * p * (1.0 - p), p * p, (1.0 - p) ** 2)[(z + 2) % 3] if z else (1.0 - p) ** 2
+    return (2.0 if 0 < z < k else 1.0) * p**z * (1.0 - p) ** (k - z)
 
 
 def _likely(size: int, p: float, k: int, z: int, most_theta: float) -> tuple[int, int]:
@@ -410,13 +408,13 @@ def _step(
     b: float,
     size: int,
     k: int,
-    target: tuple[int, int],
+    target: Sequence[int],
     ranges: Sequence[tuple[int, int]],
     depth: float,
 ) -> Step:
     """The table of one step."""
     (low, high), (next_low, next_high) = ranges
-    z, w = (int(value) for value in target)
+    z, w = target
     counts, tables = np.arange(low, high + 1), []
     for ones, zeros, moved in (
         (counts, size - counts, 0),
@@ -458,11 +456,11 @@ def _step(
 def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, float] | None:
     """All atoms of the log ratio, and P(l = -inf) out; None if they are too many."""
     k, size = chain.ploidy, chain.ploidy * rows
-    z = target.astype(int)
+    z = target.astype(int).tolist()
     counts = np.arange(size + 1)
     if size >= MOST_ATOMS:
         return None
-    out, inside = _first_laws(counts, size, chain.start, k, int(z[0]))
+    out, inside = _first_laws(counts, size, chain.start, k, z[0])
     good = (out > 0.0) & (inside > 0.0)
     lost = float(out[~good].sum())
     c, mass = counts[good], out[good]
@@ -470,11 +468,15 @@ def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, flo
     for j, (a, b) in enumerate(zip(chain.after_zero, chain.after_one, strict=True)):
         steps = chain.size - 1 - j
         hopeless = c.size > _SOON and growth > 1.0 and np.log(growth) * steps > _LOG_MOST
-        if hopeless or c.size * (size + 1) > 4 * MOST_ATOMS:
+        ahead = c.size * (size + 1.0)
+        if steps > 1:  # also of the next step: counts e^-700 below the likeliest are omitted
+            variance = size * max(chain.p[j] * b * (1.0 - b), (1.0 - chain.p[j]) * a * (1.0 - a))
+            ahead *= max(min(np.sqrt(1400.0 * variance), size + 1.0) / _EQUAL, 1.0)
+        if hopeless or ahead > 4 * MOST_ATOMS:
             return None
         before = c.size
         whole = [(0, size)] * 2
-        table = _step(float(a), float(b), size, k, (z[j], z[j + 1]), whole, _ALL)
+        table = _step(float(a), float(b), size, k, z[j : j + 2], whole, _ALL)
         lost += float(mass @ table.lost[c])
         weight = mass[:, None] * table.weight[c]
         here, there = np.nonzero(weight)
@@ -482,9 +484,7 @@ def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, flo
         c, ratio, mass = _merged(table.first[c[here]] + there, ratio, weight[here, there])
         growth = c.size / before
     _, ratio, mass = _merged(np.zeros(c.size, np.int64), ratio, mass)
-    if ratio.size > MOST_ATOMS:
-        return None
-    return Atoms(ratio, mass, mass * np.exp(ratio)), lost
+    return None if ratio.size > MOST_ATOMS else (Atoms(ratio, mass, mass * np.exp(ratio)), lost)
 
 
 def _merged(

@@ -18,16 +18,19 @@ __all__ = ["MOST_IN_RANGES", "range_ratios"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: A column takes as many steps of so many numbers each.
-MOST_IN_RANGES = 10_000
+#: Most haplotypes, by the order of a chain: a column takes as many steps of so many numbers each,
+#: and of second order the fourth power of operations and the third of memory (130 MB).
+MOST_IN_RANGES = {1: 10_000, 2: 250}
 
 
 def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: int) -> FloatArray:
     """Log likelihood ratios of columns given those before, for means within ranges.
 
     The counts are a Markov chain in both worlds, of ``ploidy n`` haplotypes and of those of the
-    other rows, so that the probability of the ranges is a sum over hidden counts, column by column.
+    other rows, so that the probability of the ranges is a sum over hidden counts, column by column;
+    of second order the counts of two neighbours with that of ones in both.
     """
+    log_chances = _log_chances if law.order == 1 else _pair_log_chances
     first, last = (
         as_floats(releases, "releases", finite=True),
         as_floats(until, "until", finite=True),
@@ -43,12 +46,12 @@ def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: i
     shift = target.astype(np.int64)
     ratios = np.empty(first.shape)
     for place in np.ndindex(first.shape[:-1]):
-        out = _log_chances(law, size, low[place], high[place])
+        out = log_chances(law, size, low[place], high[place])
         if not np.isfinite(out).all():
             why = "its probability is 0, or below what float64 holds"
             unsupported("The likelihood ratio", "of this release", why, error=ArithmeticError)
         others = size - law.ploidy, low[place] - shift, high[place] - shift
-        ratios[place] = _log_chances(law, *others) - out
+        ratios[place] = log_chances(law, *others) - out
     return ratios
 
 
@@ -89,11 +92,61 @@ def _step(before: FloatArray, after_zero: float, after_one: float) -> FloatArray
     return np.convolve(common, total)
 
 
+def _pair_log_chances(law: Chain, size: int, low: IntArray, high: IntArray) -> FloatArray:
+    """`_log_chances` of a chain of second order.
+
+    The state is a matrix for each count e of a column, by the haplotypes with ones in the column
+    before it alone (rows) and in both (columns).  Of the former and those without a one, `rises`
+    have a one in the next column; of the latter and the others with a one `stays`.
+    """
+    zero, one = law.after_zero, law.after_one
+    steps = np.stack([zero[:, 0], one[:, 0], zero[:, 1], one[:, 1]], axis=1)
+    steps = np.concatenate([[[law.start] * 4], steps])  # as if two columns of zeros came before
+    chances = np.zeros(len(low))
+    least, before = 0, [np.eye(size + 1, 1)]
+    for j, (first, last) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        most = least + len(before) - 1
+        rises = _sums(size - least, steps[j, 0], steps[j, 2])
+        stays = _sums(most, steps[j, 1], steps[j, 3])
+        moved = np.zeros((len(before), size + 1, most + 1))  # by e, rises and stays
+        for e, state in enumerate(before, least):
+            moved[e - least, : size - e + 1, : e + 1] = rises[size - e].T @ state @ stays[e]
+        least, before = max(first, 0), []
+        for count in range(least, min(last, size) + 1):
+            alone, both = np.ogrid[: size - count + 1, : count + 1]
+            place = alone + both - (most + 1 - len(moved))
+            good = (place >= 0) & (place < len(moved))
+            shown = moved[
+                np.where(good, place, 0), count - both, np.minimum(both, moved.shape[2] - 1)
+            ]
+            before.append(np.where(good, shown, 0.0))
+        total = sum(float(state.sum()) for state in before)
+        if total == 0.0:
+            chances[j:] = -np.inf
+            return chances
+        chances[j] = np.log(total)
+        before = [state / total for state in before]
+    return chances
+
+
+def _sums(most: int, common: float, other: float) -> list[FloatArray]:
+    """Laws of the ones among 0, 1, ..., `most` bits; the row is the number of those of chance
+    `other`, the remaining bits have the chance `common`.
+    """
+    laws = [np.ones((1, 1))]
+    for size in range(1, most + 1):
+        law = np.empty((size + 1, size + 1))
+        law[:-1] = _times(laws[-1], common)
+        law[-1] = _times(laws[-1][-1], other)
+        laws.append(law)
+    return laws
+
+
 def _times(law: FloatArray, chance: float) -> FloatArray:
-    """The law of a count and one more bit."""
-    longer = np.zeros(len(law) + 1)
-    longer[:-1] = (1.0 - chance) * law
-    longer[1:] += chance * law
+    """The law of a count and one more bit, along the last axis."""
+    longer = np.zeros((*law.shape[:-1], law.shape[-1] + 1))
+    longer[..., :-1] = (1.0 - chance) * law
+    longer[..., 1:] += chance * law
     return longer
 
 

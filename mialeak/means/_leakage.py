@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, NoReturn, get_args, overload
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
+from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.tables import read_table
 from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
+from mialeak.means._published import PublishedFrequencies, PublishedReport, published_frequencies
 from mialeak.means._reading import release_of
 from mialeak.means._register import in_register
 from mialeak.means._release import Release
@@ -48,6 +50,7 @@ def mean_leakage(
     population: Any = None,
     panel: Any = None,
     unmatched: Unmatched = "error",
+    published: Any = None,
     noise_std: float = 0.0,
     sampling_rate: float = 1.0,
     exact: bool = False,
@@ -69,6 +72,7 @@ def mean_leakage(
     population: Any = None,
     panel: Any = None,
     unmatched: Unmatched = "error",
+    published: Any = None,
     noise_std: float = 0.0,
     sampling_rate: float = 1.0,
     exact: bool = False,
@@ -89,6 +93,7 @@ def mean_leakage(
     population: Any = None,
     panel: Any = None,
     unmatched: Unmatched = "error",
+    published: Any = None,
     noise_std: float = 0.0,
     sampling_rate: float = 1.0,
     exact: bool = False,
@@ -134,6 +139,12 @@ def mean_leakage(
         What to do with columns that a panel of people or frequencies lacks, has other alleles for
         or has without variation, and with sites of which it counts the other allele: refuse them,
         or leave out the former, and count the latter as the table does.  The report names both.
+    published : path, optional
+        The frequencies that were published, an .afreq file of PLINK: `table` then has the genotypes
+        of targets, with their alleles (VCF, .bed, .raw), who may or may not be among the people of
+        the release.  With a `panel` of people or frequencies the report states for each target the
+        exact log likelihood ratio of the release, in against out, of independent sites in
+        Hardy-Weinberg proportions.
     noise_std : float, optional
         Standard deviation of normal noise on each mean, in standard deviations of its column.
     sampling_rate : float, optional
@@ -154,7 +165,8 @@ def mean_leakage(
     -------
     MeanReport
         The leakage of every row, its distribution, the effect of noise, the noise needed for a
-        target leakage, rows at risk.  ``print`` shows it.
+        target leakage, rows at risk.  ``print`` shows it.  With `published` also
+        ``log_likelihood_ratios``, None without a panel at hand.
     GroupedMeanReport
         With `by`: such a report on each group.
 
@@ -167,7 +179,9 @@ def mean_leakage(
         are fewer than 3 rows, `population` has not more people than the table has rows, has fewer
         people like a row than the table, or comes with `panel`, `panel` shares people with the
         table or does not match its columns and ``unmatched="error"``,
-        or one of them with `exact`, values are missing and ``na="error"``, numbers are infinite, an
+        `published` comes with `exact`, `by`, `population`, a sampling rate or a structure other
+        than "auto" and "diagonal" or holds no frequencies, `population` or `panel` come with
+        `exact`, values are missing and ``na="error"``, numbers are infinite, an
         option is out of range, `by` makes a group of fewer than 3 rows, leaves a row without a
         group or comes with `exact`, `population` or `panel`, `structure` is "full" with too few
         rows for it, or `exact` is asked for columns without an exact law.
@@ -236,6 +250,9 @@ noise_std=0, rate=1)
         as_choice(choice, name, get_args(choices))
     exact, noise_std = as_flag(exact, "exact"), _as_noise(noise_std)
     table = _read(table)
+    if published is not None:
+        _require_plain(by, samples, structure, population, sampling_rate, exact)
+        labels = _with_people(_as_names(labels), table)
     if by is not None or samples is not None:
         named = {"columns": columns, "exclude": exclude, "categories": categories, "labels": labels}
         settings = {name: _as_names(names) for name, names in named.items()}
@@ -250,22 +267,19 @@ noise_std=0, rate=1)
         labels=_as_names(labels),
         drop=na == "drop",
     )
-    if release.rows < 3:
+    if release.rows < 3 and published is None:
         invalid("table", f"have at least 3 rows; it has {release.rows}")
     register = everyone = None
     if population is not None and not isinstance(population, (int, float, np.number)):
         everyone = _everyone(population, release, na == "drop")
         population = everyone.rows
-    rows = sampled_rows(sampling_rate, release.rows)
+    rows = release.rows if published is not None else sampled_rows(sampling_rate, release.rows)
     unsampled_share(population, release.rows, rows, "population")
     if everyone is not None:
         register = in_register(release, everyone)
-    reference = None
-    if is_panel(panel):
-        options = {"drop": na == "drop", "omit": unmatched == "omit"}
-        reference, release = reference_panel(read_panel(panel), table, release, **options)
-        panel = reference.size
-    panel = None if panel is None else as_count(panel, "panel", least=1)
+    omit = unmatched == "omit"
+    reference, release = _known(published, panel, table, release, drop=na == "drop", omit=omit)
+    panel = _size(panel, reference)
     known = everyone or (reference.release if reference is not None else None) or release
     covariance = _covariance(structure, known, reference)
     if population is not None and panel is not None:
@@ -276,7 +290,7 @@ noise_std=0, rate=1)
 
         refuse_without_exact_law(release, noise_std, population, panel)
     known.require_rows(covariance)
-    return MeanReport(
+    return (MeanReport if published is None else PublishedReport)(
         covariance,
         noise_std,
         float(sampling_rate),
@@ -287,6 +301,56 @@ noise_std=0, rate=1)
         _register=register,
         _reference=reference,
     )
+
+
+def _known(
+    published: Any, panel: Any, table: Any, release: Release, *, drop: bool, omit: bool
+) -> tuple[ReferencePanel | None, Release]:
+    """What a panel or published frequencies state, and the columns that they judge."""
+    if published is not None:
+        return published_frequencies(published, panel, table, release, drop=drop, omit=omit)
+    if is_panel(panel):
+        return reference_panel(read_panel(panel), table, release, drop=drop, omit=omit)
+    return None, release
+
+
+def _size(panel: Any, reference: ReferencePanel | None) -> int | None:
+    """People of the panel."""
+    if reference is not None and is_panel(panel):
+        return reference.size
+    return None if panel is None else as_count(panel, "panel", least=1)
+
+
+def _require_plain(
+    by: Any, samples: Any, structure: str, population: Any, rate: Any, exact: bool
+) -> None:
+    """Refuse what published frequencies have no answer for."""
+    if by is not None or samples is not None:
+        _refuse_published("with by", "the release has no groups", "Leave out by and samples")
+    if structure not in ("auto", "diagonal"):
+        why = "frequencies have no correlations"
+        _refuse_published(f"with structure={structure!r}", why, "Leave out structure")
+    if population is not None:
+        why = "the release is one of an endless population"
+        _refuse_published("with population", why, "Leave out population")
+    if rate != 1.0:
+        why = "the release states over how many people its frequencies are taken"
+        _refuse_published("with sampling_rate", why, "Leave out sampling_rate")
+    if exact:
+        why = "the leakage is asymptotic; the likelihood ratio of each target is exact"
+        remedy = "Leave out exact, or call exact_mean_tradeoff with laws.Genotype for a target"
+        _refuse_published("with exact", why, remedy)
+
+
+def _with_people(labels: Any, table: Any) -> list[Any]:
+    """The labels, with the column of the people of a file of genotypes."""
+    labels = list(labels)
+    known = isinstance(table, GenotypeTable) and "sample" in table and "sample" not in labels
+    return [*labels, "sample"] if known else labels
+
+
+def _refuse_published(case: str, why: str, remedy: str) -> NoReturn:
+    unsupported("published", case, why, remedy)
 
 
 def _everyone(population: Any, release: Release, drop: bool) -> Release:
@@ -302,6 +366,8 @@ def _everyone(population: Any, release: Release, drop: bool) -> Release:
 
 def _covariance(structure: str, known: Release, reference: ReferencePanel | None) -> str:
     """The covariance by which rows are judged."""
+    if isinstance(reference, PublishedFrequencies):
+        return "diagonal"
     if reference is not None and reference.release is None:
         if structure not in ("auto", "diagonal"):
             why = "frequencies have no correlations"

@@ -24,11 +24,13 @@ from mialeak.means._tradeoff import leakage_score
 
 __all__ = ["ReferencePanel", "is_panel", "read_panel", "reference_panel"]
 
-#: How a report names a column that the panel cannot judge.
-_ABSENT = "absent in the panel"
-_OTHER = "with other alleles in the panel"
-_CONSTANT = "without variation in the panel"
-_STRAND = "swapped in the panel, with alleles A and T or C and G, whose strand is unknown"
+#: How a report names a column that the panel, or what is published, cannot judge.
+_ABSENT = "absent in the {}"
+_OTHER = "with other alleles in the {}"
+_CONSTANT = "without variation in the {}"
+_STRAND = "swapped in the {}, with alleles A and T or C and G, whose strand is unknown"
+#: What the arguments are called in a report.
+_NOUNS = {"panel": "panel", "published": "release"}
 #: What a report states of a panel of frequencies.
 _HARDY_WEINBERG = (
     "Variances of the panel's genotypes are those of Hardy-Weinberg proportions; in a panel of "
@@ -201,7 +203,14 @@ def read_panel(panel: Any) -> Any:
 
 
 def reference_panel(
-    panel: Any, table: Any, release: Release, *, drop: bool, omit: bool
+    panel: Any,
+    table: Any,
+    release: Release,
+    *,
+    drop: bool,
+    omit: bool,
+    argument: str = "panel",
+    constant: bool = False,
 ) -> tuple[ReferencePanel, Release]:
     """The panel's moments of the columns of a release, and the release without other columns.
 
@@ -220,6 +229,10 @@ def reference_panel(
     omit : bool
         Whether columns that the panel cannot judge are left out, and swapped alleles counted as in
         the table; else both are refused.
+    argument : {"panel", "published"}
+        What errors and notes name.
+    constant : bool
+        Whether columns without variation are kept.
 
     Raises
     ------
@@ -239,7 +252,7 @@ def reference_panel(
             rule = f"hold other people than the table; it shares {len(both):,}, {listed(both)}"
             remedy = "Leave them out of the panel: what it states of the population includes them"
             invalid("panel", rule, remedy=remedy)
-    matched, swapped, problems = _matched(columns, table, panel)
+    matched, swapped, problems = _matched(columns, table, panel, argument)
     kept = [name for name in columns if name in matched]
     if isinstance(panel, Frequencies):
         at = np.array([matched[name] for name in kept], np.intp)
@@ -251,27 +264,28 @@ def reference_panel(
         made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, drop)
     else:
         made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), None)
-    varied = made.variance > 0.0
-    constant = [name for name, varies in zip(kept, varied, strict=True) if not varies]
+    varied = (made.variance > 0.0) | constant
     moving = {c.name for c in release.columns if release.stds[c.place] > 0.0}
-    if constant:
-        problems[_CONSTANT] = constant
-    _require_judged(problems, swapped, omit, bool(varied.any()))
+    if not varied.all():
+        problems[_CONSTANT] = [name for name, good in zip(kept, varied, strict=True) if not good]
+    problems = {kind.format(_NOUNS[argument]): names for kind, names in problems.items()}
+    _require_judged(problems, swapped, omit, bool(varied.any()), argument)
     without = set(chain.from_iterable(problems.values()))
     names = [name for name in kept if name not in without]
     swapped &= set(names)
-    omitted, is_large = _omitted_columns(problems, len(names), moving)
+    omitted, is_large = _omitted_columns(problems, len(names), moving, argument)
     notes = [] if is_large else omitted
     if swapped:
         notes.append(
-            f"Swapped alleles: {len(swapped):,} sites of the panel, counted as in the table: "
-            f"{listed(sorted(map(str, swapped)))}."
+            f"Swapped alleles: {len(swapped):,} sites of the {_NOUNS[argument]}, counted as in the "
+            f"table: {listed(sorted(map(str, swapped)))}."
         )
     made = _subset(made, varied)
-    if made.release is None:
+    if made.release is None and argument == "panel":
         notes.append(_HARDY_WEINBERG)
     release = _without(release, names, notes, omitted if is_large else ())
-    made.require_same_alleles(release)
+    if argument == "panel":
+        made.require_same_alleles(release)
     return made, release
 
 
@@ -337,12 +351,15 @@ def _without(
 
 
 def _matched(
-    columns: Sequence[Any], table: Any, panel: Any
+    columns: Sequence[Any], table: Any, panel: Any, argument: str
 ) -> tuple[dict[Any, Any], set[Any], dict[str, list[Any]]]:
     """For each column its place or name in the panel, the swapped ones, and what has no place."""
     if isinstance(panel, Frequencies) and not _sites(table):
         remedy = "Pass the genotypes as VCF, .bed or .raw"
-        invalid("panel", "hold people, for a table that states no alleles", remedy=remedy)
+        rule = "come with genotypes whose alleles are known"
+        if argument == "panel":
+            rule = "hold people, for a table that states no alleles"
+        invalid(argument, rule, remedy=remedy)
     sites = _sites(table)
     if isinstance(panel, Frequencies):
         described: Mapping[Any, Site] = dict(enumerate(panel.sites))
@@ -432,7 +449,11 @@ def _same_alleles(one: Site, other: Site) -> bool | None:
 
 
 def _require_judged(
-    problems: Mapping[str, list[Any]], swapped: set[Any], omit: bool, varied: bool
+    problems: Mapping[str, list[Any]],
+    swapped: set[Any],
+    omit: bool,
+    varied: bool,
+    argument: str,
 ) -> None:
     """Refuse columns that the panel cannot judge, unless they may be omitted."""
     parts = [f"{len(names):,} {kind} ({listed(names)})" for kind, names in problems.items()]
@@ -448,14 +469,14 @@ def _require_judged(
             rule = (
                 f"have each column of the table, with its alleles and variation; {'; '.join(parts)}"
             )
-            invalid("panel", rule, remedy=remedy)
+            invalid(argument, rule, remedy=remedy)
     elif not varied:
         rule = f"have a column of the table that varies; {'; '.join(parts)}"
-        invalid("panel", rule)
+        invalid(argument, rule)
 
 
 def _omitted_columns(
-    problems: Mapping[str, list[Any]], used: int, moving: set[Any]
+    problems: Mapping[str, list[Any]], used: int, moving: set[Any], argument: str
 ) -> tuple[list[str], bool]:
     """What a report states about columns left out, and whether they are a large share."""
     if not problems:

@@ -21,6 +21,7 @@ from mialeak.means._register import InRegister
 from mialeak.means._release import Release
 from mialeak.means._report_document import column_of, document, panels, power_of, warnings_of
 from mialeak.means._sites import sites_within
+from mialeak.means._yardsticks import yardsticks
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -274,6 +275,20 @@ class MeanReport(Report):
         """
         return sites_within(self, self._release, as_share(leakage, "leakage"))
 
+    def yardsticks(self, fpr: float = 0.001) -> dict[str, dict[str, float]] | None:
+        """Leakage and power of earlier attacks on frequencies of sites, beside the best one.
+
+        Returns
+        -------
+        dict or None
+            Of `homer`, the statistic of Homer et al. (2008), and `sankararaman`, the bound of
+            Sankararaman et al. (2009) that SecureGenome computes: the leakage on `average` and
+            about the `riskiest` row, and the power at `fpr`, `power_average` and `power_riskiest`;
+            asymptotic.  None unless all columns are genotypes and their means are taken over all
+            rows without noise, and for a shrunk covariance, a population or a panel.
+        """
+        return yardsticks(self, self._release, as_share(fpr, "fpr"))
+
     def distribution(self) -> list[dict[str, float]]:
         """Shares of the rows and the leakage that these reach at least."""
         falling = np.sort(self.leakage)[::-1]
@@ -305,6 +320,7 @@ class MeanReport(Report):
                 }
                 for k in furthest
             ],
+            "log_likelihood_ratio": None,
         }
 
     def exact_rows(self, top: int = 20) -> ExactRows:
@@ -452,6 +468,8 @@ class MeanReport(Report):
             "highest": self.highest,
             "distribution": self.distribution(),
             "power": power_of(self, release),
+            "published": None,
+            "yardsticks": self.yardsticks(),
             "noise_effect": self.noise_effect,
             "noise_needed": self.noise_needed(leakage),
             "sites_within": self.sites_within(leakage),

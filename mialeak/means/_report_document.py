@@ -13,6 +13,7 @@ from mialeak._report.report import Panel, entitle
 from mialeak._report.text import at_least, number, percent, printable, significant
 from mialeak.means._genotype_cautions import relatives
 from mialeak.means._sites import is_of_genotypes
+from mialeak.means._yardsticks import yardsticks_section
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -35,9 +36,14 @@ def document(
     report: MeanReport, release: Release, *, leakage: float, top: int, show_rows: bool
 ) -> Document:
     """The answer, the rows' leakage, the table, noise, rows at risk."""
-    sections = [
-        _rows(report),
-        _power(power_of(report, release)),
+    power, known = power_of(report, release), report.yardsticks()
+    sections = [_rows(report)]
+    if known is None:
+        sections.append(_power(power))
+    else:
+        sections.append(_power(power | {"yardstick": None}))
+        sections.append(yardsticks_section(report, release, power, known))
+    sections += [
         _table(report, release),
         _noise(report),
         _needed(report.noise_needed(leakage)),
@@ -90,12 +96,13 @@ def power_of(report: MeanReport, release: Release) -> dict[str, float | None]:
     """The power at a small false-positive rate: an average hides whom an attack recognises surely.
 
     Of genotypes also the yardstick of Sankararaman et al. (2009), ``sqrt(sites/people)`` as the
-    shift of a normal law: the limit for many independent sites that nobody's genotypes enter.
+    shift of a normal law: the limit for many independent sites that vary, which nobody's genotypes
+    enter.
     """
     power = report.power(_FPR)
     known = None
     if is_of_genotypes(release) and not report.noise_std:
-        shift = np.sqrt(len(release.columns) / report.rows_used)
+        shift = np.sqrt(report.free_columns / report.rows_used)
         known = float(GaussianTradeOff(shift).power(_FPR))
     return {
         "fpr": _FPR,
@@ -231,7 +238,12 @@ def warnings_of(report: MeanReport, release: Release, known: Release) -> list[st
             f"{listed(release.identifiers)}: whole numbers, different in every row. Exclude "
             "what is a number of the row or of the person."
         )
-    if report.covariance == "diagonal" and known.free > 1:
+    if report.has_reference and known is release and known.free > 1:
+        warnings.append(
+            "Columns are taken as uncorrelated: frequencies have no correlations. Those of a panel "
+            "of people can be taken into account."
+        )
+    elif report.covariance == "diagonal" and known.free > 1:
         why = "as asked"
         if not known.has_rows_for_full:
             why = f"{known.rows:,} rows are at most 5 for each of {known.free:,} columns"

@@ -1,0 +1,227 @@
+"""Published frequencies beside targets: likelihood ratios, leakage, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from mialeak import mean_leakage, mean_tradeoff
+from mialeak.cli import main
+from mialeak.means._published import _log_terms
+
+SITES = 40
+
+
+def write_raw(path, counts, *, first=0):
+    """Genotypes as PLINK's --export A with include-alt writes them: C counted, the other A."""
+    names = " ".join(f"rs{j}_C(/A)" for j in range(counts.shape[1]))
+    lines = [f"FID IID PAT MAT SEX PHENOTYPE {names}"]
+    for k, row in enumerate(counts.tolist(), first):
+        lines.append(f"f p{k} 0 0 0 -9 " + " ".join("NA" if x < 0 else str(x) for x in row))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_afreq(path, copies, alleles, *, swap=()):
+    """Frequencies as plink2 --freq writes them, of the allele C unless swapped."""
+    lines = ["#CHROM\tID\tREF\tALT\tALT_FREQS\tOBS_CT"]
+    for j, (c, m) in enumerate(zip(copies.tolist(), alleles.tolist(), strict=True)):
+        ref, alt, share = ("C", "A", 1 - c / m) if j in swap else ("A", "C", c / m)
+        lines.append(f"{1 + j % 22}\trs{j}\t{ref}\t{alt}\t{share:.6g}\t{m}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A release of 60 people, at some sites fewer; a panel of 25 others; 5 members and 5 not."""
+    folder, rng = tmp_path_factory.mktemp("published"), np.random.default_rng(3)
+    p = rng.uniform(0.1, 0.9, SITES)
+    cohort, panel, outside = (rng.binomial(2, p, (k, SITES)) for k in (60, 25, 5))
+    people = np.where(np.arange(SITES) % 3, 60, 57)
+    copies = np.array([cohort[:k, j].sum() for j, k in enumerate(people)])
+    targets = np.concatenate([cohort[:5], outside])
+    write_raw(folder / "targets.raw", targets)
+    write_raw(folder / "panel.raw", panel, first=100)
+    swap = (0, 7)
+    return {
+        "folder": folder,
+        "targets": targets,
+        "release": (copies, 2 * people),
+        "panel": (panel.sum(axis=0), np.full(SITES, 50)),
+        "table": folder / "targets.raw",
+        "published": write_afreq(folder / "r.afreq", copies, 2 * people),
+        "swapped": write_afreq(folder / "s.afreq", copies, 2 * people, swap=swap),
+        "others": write_afreq(folder / "p.afreq", panel.sum(axis=0), np.full(SITES, 50)),
+    }
+
+
+def binomial(k, n, p):
+    return math.comb(n, k) * p**k * (1 - p) ** (n - k) if 0 <= k <= n else Fraction(0)
+
+
+def ratio(x, c, m, b, others, p):
+    """Of c copies in the release given c + b in both: in the release x of them are the target's."""
+
+    def given(moved, alleles):
+        chances = [
+            binomial(k - moved, alleles, p) * binomial(c + b - k, others, p)
+            for k in range(c + b + 1)
+        ]
+        return chances[c] / sum(chances)
+
+    return given(x, m - 2) / given(0, m)
+
+
+def test_log_likelihood_ratios_are_those_of_enumerated_copies(files):
+    """In fractions, for two frequencies of the population: the ratio does not depend on it."""
+    report = mean_leakage(files["table"], published=files["published"], panel=files["others"])
+    assert report.rows_used == 60
+    (copies, alleles), (b, others) = files["release"], files["panel"]
+    for row, target in enumerate(files["targets"].tolist()):
+        truth = 0.0
+        for j, x in enumerate(target):
+            arguments = x, int(copies[j]), int(alleles[j]), int(b[j]), int(others[j])
+            exact = ratio(*arguments, Fraction(1, 3))
+            if row == 0:
+                assert ratio(*arguments, Fraction(3, 5)) == exact
+            truth += math.log(exact)
+        assert report.log_likelihood_ratios[row] == pytest.approx(truth, abs=1e-11)
+    table = report.to_frame()
+    np.testing.assert_array_equal(table["log_likelihood_ratio"], report.log_likelihood_ratios)
+    for other in (
+        mean_leakage(
+            files["table"], published=files["published"], panel=files["folder"] / "panel.raw"
+        ),
+        mean_leakage(
+            files["table"], published=files["swapped"], panel=files["others"], unmatched="omit"
+        ),
+    ):
+        np.testing.assert_allclose(
+            other.log_likelihood_ratios, report.log_likelihood_ratios, atol=1e-11
+        )
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_few_others_reach_a_ratio(size):
+    """Of people who are not in it at most e^-x reach x, for a small panel too; members do."""
+    rng, rounds, people, sites = np.random.default_rng(size), 20_000, 30, 60
+    p = rng.uniform(0.05, 0.5, sites)
+    out = rng.binomial(2 * people, p, (rounds, sites))
+    others = rng.binomial(2 * size, p, (rounds, sites))
+    target = rng.binomial(2, p, (rounds, sites))
+    inside = rng.binomial(2 * people - 2, p, (rounds, sites)) + target
+    scores = []
+    for copies in (out, inside):
+        terms = _log_terms(copies, 2.0 * people, others, 2.0 * size)
+        scores.append(np.choose(target, terms).sum(axis=1))
+    for x in (1.0, 2.0, 3.0):
+        share = np.mean(scores[0] >= x)
+        assert share <= math.exp(-x) + 5.0 * math.sqrt(math.exp(-x) / rounds)
+        assert np.mean(scores[1] >= x) >= 2.0 * share
+    assert np.mean(np.exp(scores[0])) == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("panel", [None, 30, "others"])
+def test_leakage_is_that_of_the_moments_of_the_population(files, panel):
+    copies, alleles = files["release"]
+    b, others = files["panel"] if panel == "others" else (copies, alleles)
+    p, people = b / others, alleles / 2.0
+    report = mean_leakage(
+        files["table"], published=files["published"], panel=files.get(panel, panel)
+    )
+    known = 30.0 if panel == 30 else np.inf if panel is None else others / 2.0
+    # As a release of 60 people of other variances at the sites with fewer.
+    factor = 60.0 / people * (1.0 + people / known) * (people / 60.0) ** 2
+    for row, target in enumerate(files["targets"]):
+        curve = mean_tradeoff(
+            2 * p + (target - 2 * p) / np.sqrt(factor), 2 * p, 2 * p * (1 - p), 60
+        )
+        assert report.leakage[row] == pytest.approx(curve.advantage, rel=1e-4)
+    assert (report.panel, report.people) == ({None: None, 30: 30, "others": 25}[panel], None)
+    assert report.yardsticks() is None
+    assert report.sites_within(0.1) is None
+
+
+def test_the_report_states_whom_the_release_points_at(files, capsys):
+    options = ["--published", str(files["published"]), "--panel", str(files["others"])]
+    assert main(["mean", str(files["table"]), *options, "--top", "3"]) == 0
+    text = capsys.readouterr().out
+    assert "The published frequencies of these 40 sites over 60 people leak" in " ".join(
+        text.split()
+    )
+    assert "Evidence that a target is among the people of the release" in text
+    assert main(["mean", str(files["table"]), *options, "--top", "3", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    report = mean_leakage(files["table"], published=files["published"], panel=files["others"])
+    above = int((report.log_likelihood_ratios > 0).sum())
+    assert content["published"] == {"people": 60, "sites": 40, "above_zero": above}
+    row = content["riskiest"][0]
+    assert row["log_likelihood_ratio"] == report.log_likelihood_ratios[row["row"]]
+    copies, alleles = files["release"]
+    means = [column["mean"] for column in content["columns"]]
+    np.testing.assert_allclose(means, 2 * copies / alleles, rtol=1e-5)
+    assert main(["mean", str(files["table"]), *options[:2]]) == 0
+    assert "Not computed: it compares" in capsys.readouterr().out
+
+
+def test_one_target_is_enough_and_an_impossible_one_is_named(files, tmp_path):
+    alone = write_raw(tmp_path / "t.raw", files["targets"][:1])
+    report = mean_leakage(alone, published=files["published"], panel=files["others"])
+    whole = mean_leakage(files["table"], published=files["published"], panel=files["others"])
+    assert report.leakage[0] == pytest.approx(whole.leakage[0], rel=1e-13)
+    assert not report.cautions
+    copies, alleles = files["release"]
+    absent = np.where(np.arange(SITES) == 5, 0, copies)
+    release = write_afreq(tmp_path / "a.afreq", absent, alleles)
+    carriers = np.array(files["targets"])
+    carriers[:, 5] = [1, 2, 0, 0, 0, 0, 0, 0, 0, 0]
+    table = write_raw(tmp_path / "c.raw", carriers)
+    report = mean_leakage(table, published=release, panel=files["others"])
+    np.testing.assert_array_equal(np.isneginf(report.log_likelihood_ratios), carriers[:, 5] > 0)
+    assert "Certainly not among them, by genotypes that the release excludes: 2" in str(report)
+
+
+def test_another_population_or_the_release_as_panel_is_a_caution(files, tmp_path):
+    copies, alleles = files["release"]
+    (caution,) = mean_leakage(
+        files["table"], published=files["published"], panel=files["published"]
+    ).cautions
+    assert "The panel seems to be the release itself" in caution
+    far = write_afreq(tmp_path / "f.afreq", np.roll(copies // 2, 1), alleles)
+    (caution,) = mean_leakage(files["table"], published=files["published"], panel=far).cautions
+    assert "The panel seems to be of another population than the release" in caution
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"exact": True}, "published is not available with exact"),
+        ({"sampling_rate": 0.5}, "published is not available with sampling_rate"),
+        ({"population": 100}, "published is not available with population"),
+        ({"structure": "full"}, "published is not available with structure='full'"),
+        ({"by": "sample"}, "published is not available with by"),
+        ({"published": "table"}, "published must be the frequencies of sites, an .afreq file"),
+        ({"published": "swapped"}, "published must have each column .* 2 with swapped alleles"),
+        ({"published": "dosages", "panel": "others"}, "published must be shares of whole alleles"),
+        (
+            {"published": "haploid", "panel": "others"},
+            r"published must be over two alleles of each",
+        ),
+        ({"table": {"rs1": [0, 1, 2, 1]}}, "published must come with genotypes whose alleles"),
+    ],
+)
+def test_what_has_no_answer_is_refused(files, tmp_path, options, words):
+    copies, alleles = files["release"]
+    at = files | {
+        "dosages": write_afreq(tmp_path / "d.afreq", copies + 0.3, alleles),
+        "haploid": write_afreq(tmp_path / "h.afreq", copies, alleles - 1),
+    }
+    given = {"table": "table", "published": "published"} | options
+    given = {k: at[v] if isinstance(v, str) and v in at else v for k, v in given.items()}
+    with pytest.raises(ValueError, match=f"(?s){words}"):
+        mean_leakage(given.pop("table"), **given)
