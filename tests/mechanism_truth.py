@@ -1,18 +1,47 @@
-"""Leakage of mechanisms by enumeration in exact rationals: lemma 5.2 of [AGP23], literally."""
+"""Leakage of mechanisms by enumeration in exact rationals: lemma 5.2 of [AGP23], literally.
+
+And protections beside their laws: what a count, or a table whose rows move, becomes.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import permutations, product
+
+import mpmath
+
+from mialeak.mechanisms import (
+    CellKey,
+    DiscreteGaussian,
+    Pipeline,
+    Pram,
+    RandomRound,
+    Round,
+    Suppress,
+    Swap,
+)
 
 __all__ = [
+    "BY",
+    "CELLWISE",
+    "FLOATS",
+    "FOUR",
+    "GAMMAS",
+    "LAW",
+    "MOVING",
     "NOISE",
     "PTABLE",
     "count_vectors",
     "enumerated",
     "geometric",
+    "hidden",
+    "moved",
+    "one",
+    "one_after_the_other",
     "random_round",
+    "rounded",
     "separately",
 ]
 
@@ -113,3 +142,156 @@ def geometric(alpha: Fraction, low: int, high: int) -> Callable[[int], Law]:
         return law  # type: ignore[return-value]
 
     return of_cell
+
+
+# --- protections, each with its law ---
+
+LAW = [Fraction(1, 2), Fraction(5, 16), Fraction(3, 16)]
+FLOATS = [float(x) for x in LAW]
+GAMMAS = [Fraction(1, 2), Fraction(1), Fraction(3)]
+
+SIGMA = 0.75
+
+
+def key_law(count):
+    return {count + v: p for v, p in NOISE[min(count, 3)].items()}
+
+
+def one(function):
+    """The law of a step that is no matter of chance."""
+    return lambda count: {function(count): Fraction(1)}
+
+
+def rounded(base):
+    return one(lambda x: (x + base // 2) // base * base)
+
+
+def hidden(below, *, zeros=False):
+    return one(lambda x: x if x >= below or (zeros and x == 0) else None)
+
+
+def one_after_the_other(*steps):
+    """The law of the last step's outcome; None, a hidden count, stays."""
+
+    def law(count):
+        outcomes = {count: Fraction(1)}
+        for step in steps:
+            after = {}
+            for value, chance in outcomes.items():
+                for shown, p in ({None: Fraction(1)} if value is None else step(value)).items():
+                    after[shown] = after.get(shown, 0) + chance * p
+            outcomes = after
+        return outcomes
+
+    return law
+
+
+def gaussian(count):
+    """Discrete Gaussian noise to 40 digits; beyond 12 its mass is below 1e-50."""
+    with mpmath.workdps(40):
+        mass = [mpmath.exp(-mpmath.mpf(z * z) / (2 * Fraction(SIGMA) ** 2)) for z in range(-12, 13)]
+        whole = mpmath.fsum(mass)
+        return {count + z - 12: Fraction(str(m / whole)) for z, m in enumerate(mass)}
+
+
+CELLWISE = {
+    "cell key": (CellKey(PTABLE), key_law),
+    "discrete Gaussian": (DiscreteGaussian(SIGMA), gaussian),
+    "one step": (Pipeline(Round(3)), rounded(3)),
+    "suppress, round": (
+        Pipeline(Suppress(3), Round(2)),
+        one_after_the_other(hidden(3), rounded(2)),
+    ),
+    "round, suppress": (
+        Pipeline(Round(2), Suppress(3)),
+        one_after_the_other(rounded(2), hidden(3)),
+    ),
+    "zeros shown": (
+        Pipeline(Suppress(2, zeros_shown=True), Round(3)),
+        one_after_the_other(hidden(2, zeros=True), rounded(3)),
+    ),
+    "random, suppress": (
+        Pipeline(RandomRound(3), Suppress(2)),
+        one_after_the_other(random_round(3), hidden(2)),
+    ),
+    "key, suppress, round": (
+        Pipeline(CellKey(PTABLE), Suppress(2), Round(3)),
+        one_after_the_other(key_law, hidden(2), rounded(3)),
+    ),
+    "key, random": (
+        Pipeline(CellKey(PTABLE), RandomRound(2)),
+        one_after_the_other(key_law, random_round(2)),
+    ),
+    "Gaussian, suppress": (
+        Pipeline(DiscreteGaussian(SIGMA), Suppress(1)),
+        one_after_the_other(gaussian, hidden(1)),
+    ),
+}
+
+
+# --- rows that move ---
+
+MATRIX = [
+    [Fraction(3, 4), Fraction(1, 4), Fraction(0)],
+    [Fraction(1, 8), Fraction(3, 4), Fraction(1, 8)],
+    [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)],
+]
+FOUR = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 8)]
+BY = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+
+
+def moved(matrix):
+    """The law of the counts after each row moved, row by row."""
+
+    def mechanism(counts):
+        law = {(0,) * len(counts): Fraction(1)}
+        for k, c in enumerate(counts):
+            for _ in range(c):
+                after = {}
+                for shown, chance in law.items():
+                    for j, p in enumerate(matrix[k]):
+                        if p:
+                            key = (*shown[:j], shown[j] + 1, *shown[j + 1 :])
+                            after[key] = after.get(key, 0) + chance * p
+                law = after
+        return law
+
+    return mechanism
+
+
+def exchanged(by, rate):
+    """The law of the counts after chosen rows of a group exchanged values, row by row."""
+    triples = [cell if len(cell) == 3 else (None, *cell) for cell in by]
+
+    def mechanism(counts):
+        rows = [triples[k] for k, c in enumerate(counts) for _ in range(c)]
+        law = {}
+        for chosen in product((False, True), repeat=len(rows)):
+            chance = math.prod((rate if each else 1 - rate for each in chosen), start=Fraction(1))
+            dealt = [list(rows)]
+            for group in {row[0] for row in rows}:
+                places = [i for i, row in enumerate(rows) if chosen[i] and row[0] == group]
+                dealt = [
+                    [
+                        (*row[:2], rows[order[places.index(i)]][2]) if i in places else row
+                        for i, row in enumerate(table)
+                    ]
+                    for table in dealt
+                    for order in permutations(places)
+                ]
+            for table in dealt:
+                shown = tuple(table.count(cell) for cell in triples)
+                law[shown] = law.get(shown, 0) + chance / len(dealt)
+        return law
+
+    return mechanism
+
+
+GROUPED = [("x", *BY[0]), ("x", *BY[1]), ("y", "a", 1), ("y", "a", 2)]
+MOVING = {
+    "pram": (Pram([[float(x) for x in row] for row in MATRIX]), moved(MATRIX), LAW),
+    "swap": (Swap(0.25, BY), exchanged(BY, Fraction(1, 4)), FOUR),
+    "swap all": (Swap(1.0, BY), exchanged(BY, Fraction(1)), FOUR),
+    "swap none": (Swap(0.0, BY), exchanged(BY, Fraction(0)), FOUR),
+    "within groups": (Swap(0.5, GROUPED), exchanged(GROUPED, Fraction(1, 2)), FOUR),
+}

@@ -35,20 +35,26 @@ __all__ = [
 TOLERANCE = 1e-12
 
 
-def drawn(rng, *, protected=False):
-    """People, and outputs as pairs of columns and condition (or None), with protections."""
-    columns = int(rng.integers(1, 4))
+def drawn(rng, *, protected=False, margins=False):
+    """People, and outputs as pairs of columns and condition (or None), with protections.
+
+    With `margins` outputs are by one of several columns, which leaves many cells open; few designs
+    of so few people do.
+    """
+    columns = int(rng.integers(2 if margins else 1, 4))
     levels = [2, 2, 2] if columns == 3 else [int(rng.integers(2, 4)) for _ in range(columns)]
-    rows = int(rng.integers(2, 7))
+    rows = int(rng.integers(5 if margins else 2, 7))
     names = "abc"[:columns]
     people = {
         name: rng.integers(0, k, rows).tolist() for name, k in zip(names, levels, strict=True)
     }
     outputs = []
-    for _ in range(int(rng.integers(1, 4))):
+    for _ in range(int(rng.integers(2 if margins else 1, 4))):
         by = [name for name in names if rng.random() < 0.5] or [names[0]]
+        if margins:
+            by = [names[int(rng.integers(columns))]]
         where = None
-        if rng.random() < 0.5:
+        if rng.random() < (0.1 if margins else 0.5):
             name = names[int(rng.integers(columns))]
             where = {name: people[name][int(rng.integers(rows))]}
             if rng.random() < 0.3:
@@ -166,8 +172,9 @@ def checked(people, outputs):
     """
     truth = [float(value) for value in exact_leakage(people, outputs)]
     follows = determined(people, outputs)
-    for most in (_enumeration._MOST_POPULATIONS, 0):
-        with mock.patch.object(_enumeration, "_MOST_POPULATIONS", most):
+    for most in (_enumeration._MOST_POPULATIONS, 0):  # the second time without exact laws
+        limits = {"_MOST_POPULATIONS": most, "_MOST_FACTORS": most}
+        with mock.patch.multiple(_enumeration, **limits):
             report = release_of(people, outputs).leakage(attacks=100)
         exact = report.exact[report.row_cells]
         low, high = report.row_leakage.lower, report.row_leakage.upper
@@ -189,5 +196,5 @@ if __name__ == "__main__":
     generator = np.random.default_rng(20260102)
     total = np.zeros(2, int)
     for case in range(cases):
-        total += checked(*drawn(generator, protected=case % 2 == 1))
+        total += checked(*drawn(generator, protected=case % 3 == 1, margins=case % 3 == 2))
     print(f"{cases:,} releases agree; {total[1]:,} of {total[0]:,} rows are determined")

@@ -99,6 +99,18 @@ def test_csv_and_parquet_hold_scores_too(capsys, files, tmp_path):
     assert capsys.readouterr().out == first
 
 
+@pytest.mark.parametrize("kind", [[], ["--shadow"]])
+def test_a_format_that_no_suffix_states_is_named_by_its_option(capsys, shadow, tmp_path, kind):
+    paths = [str(tmp_path / f"{name}.txt") for name in ("scores", "members")]
+    tables = shadow[2:] if kind else (np.linspace(1, 3, 90), np.linspace(-2, 2, 80))
+    for path, table in zip(paths, tables, strict=True):
+        heads = ",".join(f"s{k}" for k in range(table[0].size))
+        np.savetxt(path, table, delimiter=",", header=heads, comments="")
+    assert refused(capsys, *kind, *paths).endswith("or name its format with --format")
+    assert main(["audit", *kind, *paths, "--format", "csv"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_score_that_is_missing_is_counted(capsys, files, tmp_path):
     parquet = str(tmp_path / "in.parquet")
     pq.write_table(pa.table({"score": [0.5, None, 1.5, None]}), parquet)

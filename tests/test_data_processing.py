@@ -74,12 +74,20 @@ MATRICES = st.lists(st.floats(0.01, 1.0), min_size=18, max_size=18).map(
 )
 
 
-@settings(max_examples=40, deadline=None)
-@given(MATRICES, st.integers(1, 6), st.floats(0.2, 4.0), st.sampled_from(["fixed", "poisson"]))
-def test_rows_that_move_again_never_leak_more(matrices, n, gamma, rows):
-    law, (once, again) = [0.5, 0.3, 0.2], matrices
+@pytest.mark.parametrize("rows", ["fixed", "poisson", "register", "bernoulli"])
+@settings(max_examples=15, deadline=None)
+@given(MATRICES, st.integers(1, 5), st.floats(0.2, 4.0))
+def test_rows_that_move_again_never_leak_more(rows, matrices, n, gamma):
+    once, again = matrices
     ways = mechanisms.Histogram(), mechanisms.Pram(once), mechanisms.Pram(once @ again)
-    raw, one, two = (mechanism_leakage(way, law, n, gamma=gamma, rows=rows) for way in ways)
+    arguments = {
+        "fixed": ([0.5, 0.3, 0.2], n),
+        "poisson": ([0.5, 0.3, 0.2], n, "poisson"),
+        "register": (Register([3, 2, 1]), n),
+        "bernoulli": (Register([3, 2, 1], rate=n / 6), None),
+    }[rows]
+    names = dict(zip(("p", "n", "rows"), arguments, strict=False))
+    raw, one, two = (mechanism_leakage(way, gamma=gamma, **names) for way in ways)
     assert one.kind == two.kind == "exact"
     assert float(two) <= float(one) + 1e-13
     assert float(one) <= float(raw) + 1e-13

@@ -4,111 +4,28 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction as F
-from itertools import permutations, product
 
 import mpmath
 import numpy as np
 import pytest
-from mechanism_truth import NOISE, PTABLE, count_vectors, enumerated, random_round, separately
-
-from mialeak import Register, atom_leakage, max_leakage, mechanism_leakage
-from mialeak.mechanisms import (
-    CellKey,
-    DiscreteGaussian,
-    Geometric,
-    Histogram,
-    Mean,
-    Pipeline,
-    Pram,
-    RandomRound,
-    Round,
-    Suppress,
-    Swap,
-    Synthetic,
+from mechanism_truth import (
+    CELLWISE,
+    FLOATS,
+    FOUR,
+    GAMMAS,
+    LAW,
+    MOVING,
+    count_vectors,
+    enumerated,
+    hidden,
+    moved,
+    one_after_the_other,
+    rounded,
+    separately,
 )
 
-LAW = [F(1, 2), F(5, 16), F(3, 16)]
-FLOATS = [float(x) for x in LAW]
-GAMMAS = [F(1, 2), F(1), F(3)]
-
-SIGMA = 0.75
-
-
-def key_law(count):
-    return {count + v: p for v, p in NOISE[min(count, 3)].items()}
-
-
-def one(function):
-    """The law of a step that is no matter of chance."""
-    return lambda count: {function(count): F(1)}
-
-
-def rounded(base):
-    return one(lambda x: (x + base // 2) // base * base)
-
-
-def hidden(below, *, zeros=False):
-    return one(lambda x: x if x >= below or (zeros and x == 0) else None)
-
-
-def one_after_the_other(*steps):
-    """The law of the last step's outcome; None, a hidden count, stays."""
-
-    def law(count):
-        outcomes = {count: F(1)}
-        for step in steps:
-            after = {}
-            for value, chance in outcomes.items():
-                for shown, p in ({None: F(1)} if value is None else step(value)).items():
-                    after[shown] = after.get(shown, 0) + chance * p
-            outcomes = after
-        return outcomes
-
-    return law
-
-
-def gaussian(count):
-    """Discrete Gaussian noise to 40 digits; beyond 12 its mass is below 1e-50."""
-    with mpmath.workdps(40):
-        mass = [mpmath.exp(-mpmath.mpf(z * z) / (2 * F(SIGMA) ** 2)) for z in range(-12, 13)]
-        whole = mpmath.fsum(mass)
-        return {count + z - 12: F(str(m / whole)) for z, m in enumerate(mass)}
-
-
-CELLWISE = {
-    "cell key": (CellKey(PTABLE), key_law),
-    "discrete Gaussian": (DiscreteGaussian(SIGMA), gaussian),
-    "one step": (Pipeline(Round(3)), rounded(3)),
-    "suppress, round": (
-        Pipeline(Suppress(3), Round(2)),
-        one_after_the_other(hidden(3), rounded(2)),
-    ),
-    "round, suppress": (
-        Pipeline(Round(2), Suppress(3)),
-        one_after_the_other(rounded(2), hidden(3)),
-    ),
-    "zeros shown": (
-        Pipeline(Suppress(2, zeros_shown=True), Round(3)),
-        one_after_the_other(hidden(2, zeros=True), rounded(3)),
-    ),
-    "random, suppress": (
-        Pipeline(RandomRound(3), Suppress(2)),
-        one_after_the_other(random_round(3), hidden(2)),
-    ),
-    "key, suppress, round": (
-        Pipeline(CellKey(PTABLE), Suppress(2), Round(3)),
-        one_after_the_other(key_law, hidden(2), rounded(3)),
-    ),
-    "key, random": (
-        Pipeline(CellKey(PTABLE), RandomRound(2)),
-        one_after_the_other(key_law, random_round(2)),
-    ),
-    "Gaussian, suppress": (
-        Pipeline(DiscreteGaussian(SIGMA), Suppress(1)),
-        one_after_the_other(gaussian, hidden(1)),
-    ),
-}
-
+from mialeak import atom_leakage, max_leakage, mechanism_leakage
+from mialeak.mechanisms import Histogram, Pipeline, Pram, Round, Suppress, Swap, Synthetic
 
 # --- independent rows ------------------------------------------------------------------------
 
@@ -241,71 +158,6 @@ def test_all_synthetic_counts_together_leak_what_enumeration_states():
 
 # --- rows that move --------------------------------------------------------------------------
 
-MATRIX = [
-    [F(3, 4), F(1, 4), F(0)],
-    [F(1, 8), F(3, 4), F(1, 8)],
-    [F(1, 4), F(1, 4), F(1, 2)],
-]
-FOUR = [F(1, 2), F(1, 4), F(1, 8), F(1, 8)]
-BY = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-
-
-def moved(matrix):
-    """The law of the counts after each row moved, row by row."""
-
-    def mechanism(counts):
-        law = {(0,) * len(counts): F(1)}
-        for k, c in enumerate(counts):
-            for _ in range(c):
-                after = {}
-                for shown, chance in law.items():
-                    for j, p in enumerate(matrix[k]):
-                        if p:
-                            key = (*shown[:j], shown[j] + 1, *shown[j + 1 :])
-                            after[key] = after.get(key, 0) + chance * p
-                law = after
-        return law
-
-    return mechanism
-
-
-def exchanged(by, rate):
-    """The law of the counts after chosen rows of a group exchanged values, row by row."""
-    triples = [cell if len(cell) == 3 else (None, *cell) for cell in by]
-
-    def mechanism(counts):
-        rows = [triples[k] for k, c in enumerate(counts) for _ in range(c)]
-        law = {}
-        for chosen in product((False, True), repeat=len(rows)):
-            chance = math.prod((rate if each else 1 - rate for each in chosen), start=F(1))
-            dealt = [list(rows)]
-            for group in {row[0] for row in rows}:
-                places = [i for i, row in enumerate(rows) if chosen[i] and row[0] == group]
-                dealt = [
-                    [
-                        (*row[:2], rows[order[places.index(i)]][2]) if i in places else row
-                        for i, row in enumerate(table)
-                    ]
-                    for table in dealt
-                    for order in permutations(places)
-                ]
-            for table in dealt:
-                shown = tuple(table.count(cell) for cell in triples)
-                law[shown] = law.get(shown, 0) + chance / len(dealt)
-        return law
-
-    return mechanism
-
-
-GROUPED = [("x", *BY[0]), ("x", *BY[1]), ("y", "a", 1), ("y", "a", 2)]
-MOVING = {
-    "pram": (Pram([[float(x) for x in row] for row in MATRIX]), moved(MATRIX), LAW),
-    "swap": (Swap(0.25, BY), exchanged(BY, F(1, 4)), FOUR),
-    "swap all": (Swap(1.0, BY), exchanged(BY, F(1)), FOUR),
-    "swap none": (Swap(0.0, BY), exchanged(BY, F(0)), FOUR),
-    "within groups": (Swap(0.5, GROUPED), exchanged(GROUPED, F(1, 2)), FOUR),
-}
-
 
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("n", [1, 4])
@@ -382,91 +234,3 @@ def test_rows_replaced_by_others_of_their_law_leak_with_those_that_stay(
         expected = 0.7 * atom_leakage(law, n)
         assert (ends.lower <= expected * (1 + 1e-12)).all()
         assert ends.upper == pytest.approx(expected, rel=1e-3)
-
-
-# --- people of a register --------------------------------------------------------------------
-
-PEOPLE = [4, 2, 1]
-
-
-def sampled(people, n, rate):
-    """Probability of each vector of counts of a sample."""
-    for counts in product(*(range(size + 1) for size in people)):
-        if n is not None and sum(counts) != n:
-            continue
-        ways = math.prod(math.comb(size, c) for size, c in zip(people, counts, strict=True))
-        if n is not None:
-            yield counts, F(ways, math.comb(sum(people), n))
-        else:
-            drawn = sum(counts)
-            yield counts, ways * rate**drawn * (1 - rate) ** (sum(people) - drawn)
-
-
-def register_truth(law, people, gamma, n=None, rate=None):
-    """Both worlds, person by person: samples of the others, with the target and without."""
-    whole, leakage = sum(people), F(0)
-    for k, size in enumerate(people):
-        others = [x - (j == k) for j, x in enumerate(people)]
-        gap = {}
-        for sign, with_target in ((F(1), 1), (-gamma, 0)):
-            for counts, chance in sampled(others, None if n is None else n - with_target, rate):
-                shown = tuple(c + with_target * (j == k) for j, c in enumerate(counts))
-                for outcome, p in separately(law)(shown).items():
-                    gap[outcome] = gap.get(outcome, 0) + sign * chance * p
-        if gamma >= 1:
-            part = sum(max(x, 0) for x in gap.values())
-        else:
-            part = sum(max(-x, 0) for x in gap.values()) / gamma
-        leakage += F(size, whole) * part
-    return float(leakage)
-
-
-REGISTER = {name: CELLWISE[name] for name in CELLWISE if "Gaussian" not in name}
-REGISTER["round"] = Round(3), rounded(3)
-REGISTER["suppress"] = Suppress(2), hidden(2)
-REGISTER["random"] = RandomRound(2), random_round(2)
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize("name", REGISTER)
-def test_a_sample_of_a_register_leaks_what_enumeration_in_rationals_states(name, gamma):
-    ours, law = REGISTER[name]
-    for n in (1, 3, 6):
-        found = mechanism_leakage(ours, Register(PEOPLE), n, gamma=float(gamma))
-        assert found.kind == "exact"
-        truth = register_truth(law, PEOPLE, gamma, n)
-        assert float(found) == pytest.approx(truth, abs=1e-14)
-
-
-@pytest.mark.parametrize("gamma", GAMMAS)
-@pytest.mark.parametrize("name", REGISTER)
-def test_people_drawn_with_a_rate_leak_what_enumeration_in_rationals_states(name, gamma):
-    ours, law = REGISTER[name]
-    found = mechanism_leakage(ours, Register(PEOPLE, rate=0.375), gamma=float(gamma))
-    assert (found.kind, found.rows) == ("exact", "bernoulli")
-    truth = register_truth(law, PEOPLE, gamma, rate=F(3, 8))
-    assert float(found) == pytest.approx(truth, abs=1e-14)
-
-
-def test_raw_counts_of_a_register_leak_its_largest_leakage_and_bound_the_others():
-    register = Register([50, 20, 20, 9, 4, 1, 1, 1, 1, 1, 1, 1, 1])
-    for gamma in (0.5, 1.0, 2.0):
-        raw = mechanism_leakage(Histogram(), register, 40, gamma=gamma)
-        assert float(raw) == max_leakage(register, 40, gamma=gamma)
-        nothing_hidden = mechanism_leakage(Geometric(80.0), register, 40, gamma=gamma)
-        assert nothing_hidden.lower == pytest.approx(float(raw), abs=1e-13)
-        for way in (Round(3), Suppress(2), Geometric(1.0), Pipeline(Suppress(3), Round(5))):
-            found = mechanism_leakage(way, register, 40, gamma=gamma)
-            assert found.kind == "bound"
-            assert 0 < found.lower < found.upper == float(raw)
-
-
-def test_what_has_no_answer_for_a_register_states_what_has():
-    with pytest.raises(TypeError, match=r"Mean.* is not available for a Register.* Histogram\(\)"):
-        mechanism_leakage(Mean([0, 1, 2]), Register(PEOPLE), 3)
-    with pytest.raises(ValueError, match=r"for a Register.* Leave rows, method"):
-        mechanism_leakage(Round(3), Register(PEOPLE), 3, rows="poisson")
-    with pytest.raises(ValueError, match="n must be left out"):
-        mechanism_leakage(Round(3), Register(PEOPLE, rate=0.5), 3)
-    with pytest.raises(TypeError, match="n must be"):
-        mechanism_leakage(Round(3), [0.5, 0.5])

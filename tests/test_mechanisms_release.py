@@ -177,16 +177,6 @@ def test_tables_without_cells_have_no_loss_and_empty_tables_no_change():
             TypeError,
             "a Stratified holds people",
         ),
-        (
-            lambda: mechanism_leakage(Pram([[1.0]]), Register([5]), 3),
-            TypeError,
-            "is not available for a Register",
-        ),
-        (
-            lambda: mechanism_leakage(Swap(0.5, [("a", 1)]), Register([5]), 3),
-            TypeError,
-            "is not available for a Register",
-        ),
         (lambda: optimal_ptable(Register([5, 3]), 3, noise=2), TypeError, "a Register holds peop"),
         (
             lambda: calibrate(Round, lambda _: 0.01, 5, leakage=0.1),

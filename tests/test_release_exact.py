@@ -6,11 +6,12 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from release_truth import compositions, drawn, exact_leakage, release_of
-from scipy import fft, sparse
+from scipy import fft, sparse, stats
 
 from mialeak import Release
 from mialeak.datasets import load_adult
@@ -123,6 +124,56 @@ def test_people_whose_frequencies_are_independent_have_an_exact_leakage():
     for other in "bcd":
         release.add_table(["a", other])
     assert release.leakage().kind == "bound"
+
+
+@pytest.mark.parametrize(("rows", "others"), [(60, "bcd"), (600, "bc")])
+def test_tables_that_share_one_column_agree_with_the_direct_sum(rows, others, monkeypatch):
+    """Each count is a binomial of the shared one; each vector of counts has its probability."""
+    rng = np.random.default_rng(rows)
+    people = {"a": rng.integers(0, 2, rows).tolist()}
+    people |= {x: rng.choice(3, rows, p=[0.6, 0.3, 0.1]).tolist() for x in others}
+    release = Release(people, "independent")
+    for other in others:
+        release.add_table(["a", other])
+    report = release.leakage()
+    assert report.kind == "exact"
+    shared = np.array(people["a"])
+    for row in range(3):
+        here = shared == shared[row]
+        rates = [np.mean(np.array(people[x])[here] == people[x][row]) for x in others]
+        truth = 0.0
+        for count in range(rows + 1):
+            weight, ratio = stats.binom.pmf(count, rows, here.mean()), np.zeros((1,) * len(others))
+            if weight < 1e-19:
+                continue
+            if count:
+                ratio = ratio + count / (rows * here.mean())
+            chance: Any = weight
+            for axis, rate in enumerate(rates):
+                part = np.expand_dims(np.arange(count + 1), list({*range(len(rates))} - {axis}))
+                chance = chance * stats.binom.pmf(part, count, rate)
+                ratio = ratio * part / max(count * rate, 1e-300)
+            truth += float((chance * np.maximum(1.0 - ratio, 0.0)).sum())
+        assert report.low[report.row_cells[row]] == pytest.approx(truth, rel=1e-11)
+    monkeypatch.setattr(_enumeration, "_AT_A_TIME", 1)
+    assert np.allclose(release.leakage().low, report.low, rtol=1e-13)
+
+
+def test_an_exact_leakage_of_many_people_nears_its_limit():
+    """20,000 people.  The limit's score is the sum of 1/p of cliques, less that of separators."""
+    rng = np.random.default_rng(1)
+    people = {x: rng.integers(0, k, 20_000).tolist() for x, k in (("a", 2), ("b", 3), ("c", 2))}
+    release = Release(people, "independent")
+    release.add_table(["a", "b"])
+    release.add_table(["a", "c"])
+    report = release.leakage()
+    assert report.kind == "exact"
+    for row in range(20):
+        same = {x: np.array(v) == v[row] for x, v in people.items()}
+        tables = [same["a"] & same["b"], same["a"] & same["c"]]
+        score = sum(1 / each.mean() for each in tables) - 1 / same["a"].mean() - 1
+        limit = math.erf(math.sqrt(score / 20_000 / 8))
+        assert report.low[report.row_cells[row]] == pytest.approx(limit, rel=1e-4)
 
 
 def test_a_count_that_is_all_of_its_clique_needs_no_thinning():

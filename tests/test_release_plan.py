@@ -224,6 +224,7 @@ def test_a_plan_with_a_register_and_published_counts(folder):
         ("outputs = []\n[limits]\ndetermined = -1", HEAD, "a whole number of at least 0"),
         ("outputs = []", HEAD + "threshold = 0\n", "a whole number of at least 2"),
         ("outputs = []", HEAD + "na = 'drop'\n", 'na must be "error" or "category"'),
+        ("[[outputs]]\ntable = ['city']", HEAD + "missing = ['Oslo']\n", 'na = "category" in it'),
         ("outputs = []", HEAD, "outputs must hold at least one"),
     ],
 )

@@ -34,20 +34,20 @@ CITIES = {
 
 
 def bounds_only():
-    """Without the enumeration of populations."""
-    return mock.patch.object(_enumeration, "_MOST_POPULATIONS", 0)
+    """Without the enumeration of populations, and without the law of independent columns."""
+    return mock.patch.multiple(_enumeration, _MOST_POPULATIONS=0, _MOST_FACTORS=0)
 
 
 # --- random releases against fractions ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("protected", [False, True])
-def test_random_releases_agree_with_all_populations_in_fractions(protected):
+@pytest.mark.parametrize("kind", ["", "protected", "margins"])
+def test_random_releases_agree_with_all_populations_in_fractions(kind):
     """tests/release_truth.py does the same for 10,000."""
-    rng = np.random.default_rng(int(protected))
+    rng = np.random.default_rng(len(kind))
     total = np.zeros(2, int)
-    for _ in range(120):
-        total += checked(*drawn(rng, protected=protected))
+    for _ in range(80):
+        total += checked(*drawn(rng, **({kind: True} if kind else {})))
     assert 0 < total[1] < total[0]
 
 

@@ -107,6 +107,19 @@ def test_a_picture_has_the_panels_of_the_report(reports, name):
     assert all(ax.has_data() for ax in figure.axes)
 
 
+def test_the_pictures_of_a_release_are_titled_with_their_finding(reports):
+    drawn = [ax.get_title() for ax in reports["release"].plot().axes]
+    average = reports["release"].average
+    assert drawn[0] == "No small group follows"
+    assert drawn[1] == f"Together they leak {average.low:.3f} to {average.high:.3f} on average"
+    outputs = Release({"a": [0] * 9 + [1] * 30, "b": [0, 1] * 18 + [2] * 3})
+    outputs.add_table(["b"])
+    outputs.add_table(["b"], where={"a": 1})
+    few = outputs.leakage()
+    title = few.plot().axes[0].get_title()
+    assert title == f"{few.n_determined} small groups follow (outputs in red)"
+
+
 def test_a_frame_of_a_table_lists_its_cells(reports):
     pandas = pytest.importorskip("pandas")
     report = reports["table"]

@@ -211,7 +211,7 @@ def table_file(path: str | Path, format: str | None = None) -> TableFile:
     if known is None:
         raise ValueError(
             f"{where} must end in {_listed()}, or in one of these with .gz or .zst, which states "
-            "its format; or name its format with format"
+            "its format; rename it, or name its format with format"
         )
     return TableFile(where, known, packed, format is not None, b"")
 

@@ -21,22 +21,23 @@ from mialeak._numerics.chernoff import log_chernoff
 
 __all__ = [
     "DEEP",
+    "WIDEST",
     "AtomLoss",
     "ComplexArray",
     "ComposedLoss",
     "Cuts",
-    "LaplaceLoss",
     "Local",
     "Loss",
     "MirroredLoss",
     "Points",
     "Recurrences",
-    "SampledLoss",
     "cuts_below",
+    "local_of",
     "log_of_waves",
     "quadrature",
     "sampled",
     "summed",
+    "tilted",
     "waves_less_one",
 ]
 
@@ -49,8 +50,6 @@ Points = tuple[FloatArray, FloatArray]
 
 #: Frequencies times outcomes evaluated at once.
 _BLOCK = 1 << 20
-#: Largest phase, over the scale of a Laplace ratio, of waves that are summed up by a quadrature.
-_SLOW = 1.0
 #: Phases below this have the series of sin(y) - y.
 _SMALL_PHASE = 0.1
 #: A mean of waves with a real part further below 1 has its log from its modulus: no cancellation.
@@ -61,8 +60,7 @@ _SMALL_K = 0.5
 DEEP = 46.0
 #: Longest piece of a quadrature in units of the scale on which the integrand varies, and numbers of
 #: nodes with the least piece, as a share of the longest, that needs them: errors below 1e-15.
-_WIDEST = 0.25
-_FINE = np.polynomial.legendre.leggauss(20)
+WIDEST = 0.25
 _RULES = [
     (np.polynomial.legendre.leggauss(n), most) for n, most in ((6, 0.1), (3, 0.004), (2, -1.0))
 ]
@@ -175,141 +173,18 @@ class AtomLoss(Loss):
 
     def local(self, theta: float) -> Local:
         known = self._ruled_out, self._p
-        log_mass, mean, moved = _tilted(self._log_p, self._ratio, theta, *known)
+        log_mass, mean, moved = tilted(self._log_p, self._ratio, theta, *known)
         spread = np.sum(moved * (self._ratio - mean[:, None]) ** 2, axis=1)
         return summed(self._times, log_mass, mean, spread)
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
-        _, mean, moved = _tilted(self._log_p, self._ratio, theta, self._ruled_out)
+        _, mean, moved = tilted(self._log_p, self._ratio, theta, self._ruled_out)
         # The phases average 0, but for rounding.
         waves = waves_less_one(moved, self._ratio - mean[:, None], t)
         return np.asarray(log_of_waves(*waves) @ self._times)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         return self._log_p[0], self._ratio[0]
-
-
-class LaplaceLoss(Loss):
-    """The ratio of two Laplace laws of scale 1 at a distance of epsilon.
-
-    Half of the mass *out* is at -epsilon, and e^-epsilon / 2 at epsilon; in between the density of
-    l is ``e^(-(l + epsilon)/2) / 4``.  So M(1/2 + z) is in proportion to ``2 cosh(z epsilon) +
-    sinh(z epsilon) / z``.  Laws of several releases are one table, whose ratios are added.
-    """
-
-    falls = False
-
-    def __init__(self, epsilon: float, times: float = 1.0):
-        self.epsilon, self.support = epsilon, (-epsilon, epsilon)
-        self.atoms = np.array([-epsilon, epsilon])
-        self._epsilons, self._times = np.array([epsilon]), np.array([times])
-
-    @classmethod
-    def together(cls, parts: list[tuple[Loss, int]]) -> list[tuple[Loss, int]]:
-        if len(parts) < 2:
-            return parts
-        table = cls(0.0)
-        laws = [(part.epsilon, m) for part, m in parts if isinstance(part, LaplaceLoss)]
-        table._epsilons, table._times = np.array(laws, np.float64).T
-        return [(table, 1)]
-
-    def local(self, theta: float) -> Local:
-        log_mass, mean, moved, ratio = self._quadrature(theta)
-        spread = np.sum(moved * (ratio - mean[:, None]) ** 2, axis=1)
-        return summed(self._times, log_mass, mean, spread)
-
-    def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
-        _, mean, moved, ratio = self._quadrature(theta)
-        fall, turn = abs(theta - 0.5), t[:, None] * np.copysign(1.0, theta - 0.5)
-        wave = self._scaled(fall, turn) / self._scaled(fall, np.zeros(()))
-        wave *= np.exp(-1j * np.multiply.outer(t, mean))
-        parts = np.array([wave.real - 1.0, wave.imag])
-        # On the scale of the tilted laws; relatively accurate, as the sum of waves less one.
-        scales = np.minimum(self._epsilons, 1.0 / max(fall, 1e-300))
-        slow = np.abs(t) * scales.min() < _SLOW
-        if slow.any():
-            near = np.multiply.outer(np.abs(t[slow]), scales) < _SLOW
-            sums = waves_less_one(moved, ratio - mean[:, None], t[slow])
-            parts[:, slow] = np.where(near, sums, parts[:, slow])
-        return np.asarray(log_of_waves(*parts) @ self._times)
-
-    def ceiling(self, theta: float, t: float) -> float:
-        fall = abs(theta - 0.5)
-        least = self._scaled(fall, np.zeros(())).real
-        most = (1.0 + np.exp(-2.0 * fall * self._epsilons)) * (1.0 + 0.5 / np.hypot(fall, t))
-        return float(np.exp(self._times @ np.log(np.minimum(most / least, 1.0))))
-
-    def _scaled(self, fall: float, t: FloatArray) -> ComplexArray:
-        """``(2 cosh(z epsilon) + sinh(z epsilon) / z) e^(-fall epsilon)`` at z = fall + it."""
-        twice = 2.0 * fall * self._epsilons
-        turned = np.exp(1j * t * self._epsilons)
-        back = np.exp(-twice) * turned.conj()
-        z = fall + 1j * t
-        with np.errstate(invalid="ignore"):
-            # e^x - e^-x of a small x by its parts: no cancellation.
-            odd = 1j * (1.0 + np.exp(-twice)) * turned.imag - np.expm1(-twice) * turned.real
-            even = np.where(z == 0.0, self._epsilons, odd / (2.0 * z))
-        return np.asarray(turned + back + even)
-
-    def _quadrature(self, theta: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """K and K' of each release, and the weights and ratios of the tilted laws."""
-        # The weights fall as e^((theta - 1/2) l) from one end: pieces of two such lengths.
-        fall = theta - 0.5
-        widths = 2.0 * self._epsilons
-        if fall:
-            widths = np.minimum(widths, DEEP / abs(fall))
-        pieces = int(np.ceil(max(float(widths.max()) * abs(fall) / 2.0, 1.0)))
-        nodes, weights = _FINE
-        unit = np.add.outer(np.arange(pieces), 0.5 * (nodes + 1.0)).ravel() / pieces
-        place = np.multiply.outer(widths, unit)
-        ends = self._epsilons[:, None]
-        ratio = ends - place if fall > 0.0 else place - ends
-        share = np.multiply.outer(widths, np.tile(0.5 * weights, pieces) / pieces)
-        log_p = np.log(0.25 * share) - 0.5 * (ratio + ends)
-        ratio = np.hstack([ratio, -ends, ends])
-        log_p = np.hstack([log_p, np.full(ends.shape, np.log(0.5)), np.log(0.5) - ends])
-        log_mass, mean, moved = _tilted(log_p, ratio, theta, np.zeros(ends.size))
-        return log_mass, mean, moved, ratio
-
-    def points(self, theta: float, cuts: Cuts) -> Points:
-        return self.within(theta, abs(theta), cuts)
-
-    def within(self, theta: float, fastest: float, cuts: Cuts) -> Points:
-        """Points for weights that change at least as e^(theta l), and at most as e^(fastest l)."""
-        epsilon, fall = self.epsilon, theta - 0.5
-        reach = DEEP / abs(fall) if fall else np.inf
-        low = max(-epsilon, epsilon - reach) if fall > 0.0 else -epsilon
-        high = min(epsilon, -epsilon + reach) if fall < 0.0 else epsilon
-        breaks = np.concatenate([[low], cuts(low, high), [high]])
-        ratio, weight = quadrature(breaks, _WIDEST / max(1.0, fastest))
-        log_p = np.log(0.25 * weight) - 0.5 * (ratio + epsilon)
-        ends = np.log(0.5) - np.array([0.0, epsilon])
-        return np.append(log_p, ends), np.append(ratio, self.atoms)
-
-
-class SampledLoss(Loss):
-    """The ratio of a mixture, a share `rate` of the law *in* of another release, to its *out*."""
-
-    inverts = False
-
-    def __init__(self, base: LaplaceLoss, rate: float):
-        self.base, self.rate = base, rate
-        self.lost = base.lost[0], rate * base.lost[1]
-        low, high = (float(sampled(np.array(end), rate)) for end in base.support)
-        self.support = low, high
-        self.atoms = sampled(base.atoms, rate)
-        self._known: dict[float, Local] = {}
-
-    def local(self, theta: float) -> Local:
-        return _local_of(self, theta, self._known)
-
-    def points(self, theta: float, cuts: Cuts) -> Points:
-        # The slope of the sampled ratio grows with the ratio of the whole release.
-        growth = self.rate * np.exp(np.array(self.base.support))
-        least, most = (growth / (1.0 - self.rate + growth)).tolist()
-        below = cuts_below(cuts, self.rate)
-        log_p, ratio = self.base.within(theta * least, abs(theta) * most, below)
-        return log_p, sampled(ratio, self.rate)
 
 
 class MirroredLoss(Loss):
@@ -329,7 +204,7 @@ class MirroredLoss(Loss):
         self._known: dict[float, Local] = {}
 
     def local(self, theta: float) -> Local:
-        return _local_of(self, theta, self._known)
+        return local_of(self, theta, self._known)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         def with_zero(low: float, high: float) -> FloatArray:
@@ -471,17 +346,17 @@ def summed(times: FloatArray, log_mass: FloatArray, mean: FloatArray, spread: Fl
     return float(times @ log_mass), float(times @ mean), float(times @ spread)
 
 
-def _local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:
+def local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:
     """K, K' and K'' from points of the ratio."""
     if theta not in known:
         log_p, ratio = loss.points(theta, lambda low, high: np.zeros(0))
         ruled_out = np.array([loss.lost[0]])
-        log_mass, mean, moved = _tilted(log_p[None], ratio[None], theta, ruled_out)
+        log_mass, mean, moved = tilted(log_p[None], ratio[None], theta, ruled_out)
         known[theta] = float(log_mass[0]), float(mean[0]), float(moved[0] @ (ratio - mean) ** 2)
     return known[theta]
 
 
-def _tilted(
+def tilted(
     log_p: FloatArray,
     ratio: FloatArray,
     theta: float,

@@ -15,6 +15,7 @@ import numpy as np
 from mialeak._arrays import FloatArray, unsupported
 from mialeak._numerics.losses import (
     DEEP,
+    WIDEST,
     ComplexArray,
     Cuts,
     Local,
@@ -46,8 +47,6 @@ _LOWEST = -70.0
 _MOST_POINTS, _MOST_WITHOUT_WAVES, _GRIDS = 1 << 14, 1 << 19, 8
 #: Releases with noises within this factor share a grid, and so many of them at most.
 _ALIKE, _MOST_ALIKE = 2.0, 1 << 10
-#: Longest piece of a quadrature, as in :mod:`mialeak._numerics.losses`.
-_WIDEST = 0.25
 #: K below this is computed as log1p of a sum of small terms, for each l apart where the part of
 #: the missed rows is above the second.
 _SMALL_K, _STEEP = 0.5, 1.0
@@ -228,5 +227,5 @@ def _normal_points(mu: float, low: float, high: float, cuts: Cuts) -> Points:
     inside = cuts(mu * (low - 0.5 * mu), mu * (high - 0.5 * mu))
     breaks = np.concatenate([[low], inside / mu + 0.5 * mu, [high]])
     # A share of it, when sampled, bends on the scale of 1/mu.
-    z, weight = quadrature(np.clip(breaks, low, high), _WIDEST / max(1.0, mu))
+    z, weight = quadrature(np.clip(breaks, low, high), WIDEST / max(1.0, mu))
     return np.log(weight / np.sqrt(2.0 * np.pi)) - 0.5 * z * z, mu * (z - 0.5 * mu)

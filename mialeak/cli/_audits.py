@@ -31,8 +31,7 @@ def run_shadow(options: argparse.Namespace) -> int:
     from mialeak.auditing import shadow_audit
 
     _refuse_delta(options, "--shadow")
-    separator = _options.delimiter(options)
-    tables = [_matrix(path, separator) for path in (options.inside, options.outside)]
+    tables = [_matrix(path, options) for path in (options.inside, options.outside)]
     result, cautions = cautioned(
         shadow_audit,
         *tables,
@@ -196,7 +195,7 @@ def _refuse_delta(options: argparse.Namespace, name: str) -> None:
         raise ValueError(f"--plot draws the scores of separate runs; leave out {name}")
 
 
-def _matrix(path: str, separator: str | None) -> FloatArray:
+def _matrix(path: str, options: argparse.Namespace) -> FloatArray:
     """The numbers of a file, a model a row."""
     import numpy as np
 
@@ -208,7 +207,7 @@ def _matrix(path: str, separator: str | None) -> FloatArray:
         if len(blocks) != 1:
             raise ValueError(f"{path} must hold one array; it holds {len(blocks)}")
         return as_floats(np.asarray(blocks[0]), path, ndim=2)
-    table = read_table(path, delimiter=separator)
+    table = read_table(path, format=options.format, delimiter=_options.delimiter(options))
     names = list(table) if isinstance(table, dict) else list(table.column_names)
     return np.ascontiguousarray(np.stack([numbers(path, table[name]) for name in names], axis=1))
 

@@ -122,13 +122,7 @@ def add_table_options(first: Any, add: Any, examples: Any) -> None:
         "files, .arrow, .feather, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, each also .gz or .zst; "
         ".vcf, .vcf.gz, PLINK .bed or .raw; - is standard input",
     )
-    add(
-        "--format",
-        metavar="F",
-        help="format of FILE, in place of its suffix: csv, tsv, parquet, arrow, npy, npz, dta, "
-        "sav, sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix; csv "
-        "for -)",
-    )
+    add_format(add, "FILE", "; csv for -")
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add_delimiter(add)
     add(
@@ -304,6 +298,16 @@ def add_delimiter(add: Callable[..., Any]) -> None:
         "--delimiter",
         metavar="CHAR",
         help="separator of the fields of a CSV, \\t for a tab (default: a comma; a tab in .tsv)",
+    )
+
+
+def add_format(add: Callable[..., Any], file: str, but: str = "") -> None:
+    """Add the option that states the format of a file."""
+    add(
+        "--format",
+        metavar="F",
+        help=f"format of {file}, in place of its suffix: csv, tsv, parquet, arrow, npy, npz, dta, "
+        f"sav, sas7bdat, xpt, raw, each also .gz or .zst, vcf or bed (default: by the suffix{but})",
     )
 
 

@@ -58,7 +58,7 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
 
     pairs = []
     for path in filter(None, (options.inside, options.outside)):
-        table = read_table(path, delimiter=delimiter(options))
+        table = read_table(path, format=options.format, delimiter=delimiter(options))
         names = list(table) if isinstance(table, dict) else list(table.column_names)
         if options.member is not None:
             chosen = _chosen(path, names, options)

@@ -93,6 +93,7 @@ def add_parser(commands: Any) -> None:
         metavar="COLUMN",
         help="the column of scores, where IN has others beside that of --member",
     )
+    _options.add_format(add, "IN and OUT")
     _options.add_delimiter(add)
     delta = ("be at least 0 and below 1", lambda x: 0.0 <= x < 1.0)
     add(
@@ -144,6 +145,7 @@ def run(options: argparse.Namespace) -> int:
         "confidence": "--confidence",
         "claimed_epsilon": "--claimed-epsilon",
         "delimiter": "--delimiter",
+        "format": "--format",
     }
     if options.shadow:
         for is_second, path in enumerate((options.inside, options.outside)):

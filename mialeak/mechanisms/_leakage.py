@@ -41,7 +41,7 @@ from mialeak.mechanisms._enumerate import (
     require_sampled,
 )
 from mialeak.mechanisms._post_randomisation import Pram, pram_leakage
-from mialeak.mechanisms._swapping import Swap, swap_leakage
+from mialeak.mechanisms._swapping import Swap, moved_register_leakage, swap_leakage
 from mialeak.populations import Panel, Register, Stratified
 
 __all__ = ["MechanismLeakage", "as_law", "mechanism_leakage"]
@@ -176,7 +176,7 @@ def mechanism_leakage(
     p : array_like, shape (K,), or Register
         Probabilities of the atoms; or the people of a :class:`~mialeak.populations.Register`, of
         whom n are drawn without replacement, or each with the register's rate.  A register is taken
-        for :class:`Histogram` and what treats each cell on its own.
+        for :class:`Histogram`, what treats each cell on its own, and what moves rows.
     n : int, optional
         Number of rows, the target included.  Left out for a register with a rate.
     gamma : float, default 1.0
@@ -211,7 +211,8 @@ def mechanism_leakage(
         enumerate: between the leakage of the target's own cell and that of the raw counts.  What
         moves rows is enclosed for too many cells: post-randomisation by its law on a lattice, to
         0.3 % for up to 100 cells of 1,000,000 rows and some 30 % for 1,000 cells; swapping
-        between that of the counts that it keeps and that of the raw counts.  With
+        between that of the counts that it keeps and that of the raw counts.  Of a register moved
+        rows are enumerated for a few people, and enclosed in the same way otherwise.  With
         ``method="sample"`` it is "estimate": `lower` is a confidence bound, and `upper`
         :func:`~mialeak.max_leakage`, for no sample bounds an unknown function from above.
 
@@ -302,6 +303,7 @@ def mechanism_leakage(
     0.0437 to 0.3312
     """
     if isinstance(p, Register):
+        require_same_values("cells", mechanism=mechanism, p=p)
         if (rows, method, samples, confidence, rng) != ("fixed", "auto", None, None, None):
             why = "it states itself how its people are drawn, and its answer needs no samples"
             remedy = "Leave rows, method, samples, confidence and rng out"
@@ -442,6 +444,8 @@ def _register_leakage(
     mechanism: Any, register: Register, n: int | None, gamma: float
 ) -> tuple[float, float, str]:
     """Leakage of protected counts of people drawn from a register: two bounds, and the method."""
+    if isinstance(mechanism, (Pram, Swap)):
+        return moved_register_leakage(mechanism, register, n, gamma)
     if not isinstance(mechanism, (CellMechanism, Histogram)):
         why = "its people are not independent rows"
         remedy = "Take Histogram() or a protection of counts such as Round(5), or a law for p"

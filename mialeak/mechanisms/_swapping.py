@@ -1,6 +1,7 @@
 """Swapping: rows of a group exchange a value before they are counted.
 
 All permutations are as likely: the counts by what rows keep, and those by value, stay as they are.
+And what moved rows of a register leak, whether they were swapped or post-randomised.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_float, invalid
+from mialeak._arrays import FloatArray, as_count, as_float, invalid
 from mialeak._blocks import as_rng
+from mialeak.discrete import max_leakage
 from mialeak.mechanisms._cellwise import leaked, total
 from mialeak.mechanisms._closed_forms import raw_leakage
 from mialeak.mechanisms._enumerate import count_vectors
-from mialeak.mechanisms._post_randomisation import as_table
+from mialeak.mechanisms._post_randomisation import Pram, as_table
+from mialeak.populations import Register
 
-__all__ = ["Swap", "swap_leakage"]
+__all__ = ["Swap", "moved_register_leakage", "swap_leakage"]
 
 #: Choices of rows, in all count vectors, that are enumerated: seconds.
 _MOST_CHOICES = 100_000
@@ -119,6 +122,11 @@ class Swap:
             invalid("by", rule, index=place, value=cell, error=TypeError)
         return cell if len(cell) == 3 else (None, *cell)
 
+    def _margins(self, masses: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """The masses of each group by what is kept, and by the value: both stay as they are."""
+        tables = [masses[list(cells)].reshape(rows, width) for rows, width, cells in self._groups]
+        return [np.concatenate([each.sum(axis=axis) for each in tables]) for axis in (1, 0)]
+
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
         """Counts of the rows after they were swapped.
 
@@ -157,12 +165,8 @@ def swap_leakage(
     if not poisson and _choices(n, len(p)) <= _MOST_CHOICES:
         exact = _all_exchanges(mechanism, p, n, gamma)
         return exact, exact, "enumeration"
-    low = 0.0
-    for axis in (0, 1):
-        margin: list[float] = []
-        for rows, width, cells in mechanism._groups:
-            margin += p[list(cells)].reshape(rows, width).sum(axis=1 - axis).tolist()
-        low = max(low, raw_leakage(np.array(margin), n, gamma, poisson=poisson))
+    kept = mechanism._margins(p)
+    low = max(raw_leakage(margin, n, gamma, poisson=poisson) for margin in kept)
     return (
         low,
         raw_leakage(p, n, gamma, poisson=poisson),
@@ -209,6 +213,90 @@ def _swapped(mechanism: Swap, counts: Table) -> Iterator[tuple[Table, float]]:
                     for k, s, d in zip(cells, chosen, dealt, strict=True):
                         shown[k] += d - s
                     after[tuple(shown)] = after.get(tuple(shown), 0.0) + part * share
+        law = after
+    yield from law.items()
+
+
+# ---- people of a register ----
+
+
+def moved_register_leakage(
+    mechanism: Pram | Swap, register: Register, n: int | None, gamma: float
+) -> tuple[float, float, str]:
+    """The same for people of a register whose rows move: over all samples, and all their moves.
+
+    A target of cell k, of s_k people of whom c_k are drawn, is one of those with a chance that has
+    the likelihood ratio ``c_k (N - n) / ((s_k - c_k) n)``; with a rate, N times it stands for n.
+    """
+    if register.counts is None:
+        invalid("p", "hold the counts of its cells", remedy="Pass Register an array")
+    people, raw = register.counts, float(max_leakage(register, n, gamma=gamma))
+    cells = len(people)
+    names = len(mechanism.by) if isinstance(mechanism, Swap) else len(mechanism.matrix)
+    if names != cells:
+        what = "by" if isinstance(mechanism, Swap) else "matrix"
+        invalid(what, f"have one for each of the {cells:,} cells; it has {names:,}")
+    if isinstance(mechanism, Swap):
+        if mechanism.rate == 0.0:
+            return raw, raw, "closed form"
+        moves = math.prod((size + 1) * (size + 2) // 2 for size in people.tolist())
+    else:
+        moves = math.prod(math.comb(size + cells, cells) for size in people.tolist())
+    if moves <= _MOST_CHOICES:
+        exact = _all_moves(mechanism, people, register.rate, n, gamma)
+        return exact, exact, "enumeration"
+    low = 0.0
+    if isinstance(mechanism, Swap):
+        kept = [Register(each, rate=register.rate) for each in mechanism._margins(people)]
+        low = max(float(max_leakage(each, n, gamma=gamma)) for each in kept)
+    return low, raw, "counts that moving keeps, and raw counts"
+
+
+def _all_moves(
+    mechanism: Pram | Swap,
+    people: npt.NDArray[np.int64],
+    rate: float | None,
+    n: int | None,
+    gamma: float,
+) -> float:
+    """Over all samples of the people of each cell, and all tables that each can become."""
+    whole = int(people.sum())
+    inside = float(as_count(n, "n", least=1)) if rate is None else whole * rate
+    sums: dict[Table, FloatArray] = {}
+    for counts in product(*(range(size + 1) for size in people.tolist())):
+        drawn = sum(counts)
+        if rate is None and drawn != n:
+            continue
+        samples = math.prod(map(math.comb, people.tolist(), counts))
+        if rate is None:
+            chance = samples / math.comb(whole, drawn)
+        else:
+            chance = samples * rate**drawn * (1.0 - rate) ** (whole - drawn)
+        taken = np.array(counts)
+        score = chance * (taken / inside - gamma * (people - taken) / (whole - inside))
+        if isinstance(mechanism, Swap):
+            tables = _swapped(mechanism, counts)
+        else:
+            tables = _spread(mechanism, counts)
+        for shown, part in tables:
+            sums[shown] = sums.get(shown, 0.0) + part * score
+    return total(leaked(np.array(list(sums.values())), gamma))
+
+
+def _spread(mechanism: Pram, counts: Table) -> Iterator[tuple[Table, float]]:
+    """The tables that a table becomes if each row moves by itself, and their probabilities."""
+    law: dict[Table, float] = {(0,) * len(counts): 1.0}
+    for count, row in zip(counts, mechanism.matrix.tolist(), strict=True):
+        spread = {
+            tuple(table): math.factorial(count)
+            * math.prod(p**c / math.factorial(c) for p, c in zip(row, table, strict=True))
+            for table in count_vectors(count, len(counts)).tolist()
+        }
+        after: dict[Table, float] = {}
+        for table, chance in law.items():
+            for added, part in spread.items():
+                shown = tuple(map(int.__add__, table, added))
+                after[shown] = after.get(shown, 0.0) + chance * part
         law = after
     yield from law.items()
 

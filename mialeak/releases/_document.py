@@ -170,7 +170,10 @@ def _draw_design(report: ReleaseReport, ax: Axes) -> None:
     ax.set_xticks(range(len(names)), [_label(name) for name in names], rotation=45, ha="right")
     ax.set_yticks(range(len(report.design)), [_label(name) for name, _, _ in report.design])
     ax.set(ylim=(len(report.design) - 0.5, -0.5), xlim=(-0.5, len(names) - 0.5))
-    ax.set_title("Outputs by columns (red: they determine a small group)", fontsize="medium")
+    groups = report.n_determined
+    red = " (outputs in red)" if groups else ""
+    title = f"{_several(groups, 'small group')} follow{'s' * (groups == 1)}{red}"
+    ax.set_title(title if groups else "No small group follows", fontsize="medium")
     ax.legend(loc="best", fontsize="small")
 
 
@@ -183,3 +186,4 @@ def _draw_rows(report: ReleaseReport, ax: Axes) -> None:
     from mialeak.plotting import LeakageDisplay
 
     LeakageDisplay.from_rows(report.row_leakage, ax=ax, name="all outputs together")
+    ax.set_title(f"Together they leak {_span(report.average)} on average", fontsize="medium")

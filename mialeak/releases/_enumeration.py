@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray
+from mialeak.special import binom_logpmf
 
 __all__ = ["JunctionTree", "beyond_enumeration", "decomposable_leakage", "enumerated_leakage"]
 
@@ -20,9 +21,11 @@ IntArray = npt.NDArray[np.int64]
 
 #: Populations that are gone through one by one: 0.2 s.
 _MOST_POPULATIONS = 100_000
-#: Sums over the counts of cliques for one cell, 0.5 s, and for all; joint values of columns that
-#: cliques share.
-_MOST_STATES, _MOST_SUMS, _MOST_JOINT = 2_000_000, 20_000_000, 200_000
+#: Vectors of the counts of bases for one cell, 0.5 s; sums over the counts of cliques for all
+#: cells, 10 s; sums at a time; joint values of columns that cliques share.
+_MOST_STATES, _MOST_SUMS, _AT_A_TIME, _MOST_JOINT = 2_000_000, 200_000_000, 1 << 18, 200_000
+#: A cell that takes so many times its part of all sums ends the computation early.
+_UNEVEN = 4
 #: Cells for which independence is looked for in the people's frequencies.
 _MOST_FACTORS = 2000
 #: Vectors of counts that are as unlikely are left out.
@@ -194,8 +197,8 @@ def decomposable_leakage(
     Returns
     -------
     (cells,) ndarray or None
-        None if that takes more than `_MOST_POPULATIONS` vectors of counts or `_MOST_STATES` sums
-        for a cell, `_MOST_SUMS` for all, or the bases have more than `_MOST_JOINT` joint values.
+        None if that takes more than `_MOST_STATES` vectors of counts for a cell or `_MOST_SUMS`
+        sums for all, or the bases have more than `_MOST_JOINT` joint values.
     """
     n = len(next(iter(columns.values())))
     bases = [
@@ -233,23 +236,26 @@ def decomposable_leakage(
         len(sets), first.size
     )
     bits = 1 << np.arange(len(sets))
-    known: dict[Any, float] = {}
-    budget = _MOST_SUMS
-    leakage = np.empty(first.size)
+    number: dict[Any, int] = {}
+    laws: list[Any] = []
+    of_law = np.empty(first.size, np.int64)
     for cell in range(first.size):
         kinds, place = np.unique(bits @ (on_grid == of_cell[:, [cell]]), return_inverse=True)
         chances = np.asarray(np.bincount(place.reshape(-1), joint), np.float64)
         shares = of_clique[:, cell], of_set[:, cell]
         key = (*kinds.tolist(), *np.concatenate([chances, *shares]).tolist())
-        if key not in known:
-            members = (kinds[:, None] & bits) > 0
-            sums, value = _tree_leakage(tree, bases, sets, members, chances, shares, n)
-            budget -= sums
-            if value is None or budget < 0:
-                return None
-            known[key] = value
-        leakage[cell] = known[key]
-    return leakage
+        of_law[cell] = number.setdefault(key, len(laws))
+        if len(number) > len(laws):
+            laws.append(((kinds[:, None] & bits) > 0, chances, shares))
+    budget, leakage = _MOST_SUMS, np.empty(len(laws))
+    for k, (members, chances, shares) in enumerate(laws):
+        most = min(budget, _UNEVEN * budget // (len(laws) - k))
+        sums, value = _tree_leakage(tree, bases, sets, members, chances, shares, n, most)
+        budget -= sums
+        if value is None:
+            return None
+        leakage[k] = value
+    return leakage[of_law]
 
 
 def _tree_leakage(
@@ -260,18 +266,23 @@ def _tree_leakage(
     chances: FloatArray,
     shares: tuple[FloatArray, FloatArray],
     n: int,
+    budget: int,
 ) -> tuple[int, float | None]:
     """``E (1 - LR)^+``: over all counts of the kinds of people, and of all cliques but one.
 
-    After the number of sums that it took; None if these are too many.
+    After the number of sums that it takes; None if these are more than `budget`.
     """
-    if beyond_enumeration(len(chances), n):
-        return 0, None
-    vectors = _all_counts(len(chances), n)
-    log = special.gammaln(np.arange(n + 1) + 1.0)  # of factorials
-    weight = np.exp((special.xlogy(vectors, chances) - log[vectors]).sum(axis=1) + log[n])
+    weight, remaining = np.ones(1), np.full(1, n)
+    vectors = np.zeros((1, 0), np.int64)
+    for k, chance in enumerate(chances.tolist()[:-1]):
+        others = float(chances[k:].sum())
+        expanded = _thinned(weight, remaining, min(1.0, chance / others) if others > 0.0 else 0.0)
+        if expanded is None:
+            return 0, None
+        row, count, weight = expanded
+        vectors, remaining = np.column_stack([vectors[row], count]), remaining[row] - count
+    vectors = np.column_stack([vectors, remaining])
     sums = len(vectors)
-    vectors, weight = vectors[weight > _NEGLIGIBLE], weight[weight > _NEGLIGIBLE]
     counts = {frozenset[Any](): np.full(weight.size, n)}
     counts |= {each: vectors @ members[:, k] for k, each in enumerate(sets)}
     share_of = {frozenset[Any](): 1.0} | dict(zip(sets, shares[1].tolist(), strict=True))
@@ -286,35 +297,103 @@ def _tree_leakage(
             factor *= counts[base]
         else:
             thinned.append((counts[base], min(1.0, of_clique / share_of[base])))
-    while len(thinned) > 1:
+    # The widest laws last: the last has a closed form, that before it is a row of a table.
+    thinned.sort(key=lambda each: -float(weight @ each[0]) * each[1] * (1.0 - each[1]))
+    while len(thinned) > 2:
         counted, rate = thinned.pop()
-        # Beyond this a binomial has less than `_NEGLIGIBLE` on each side (Bernstein).
-        reach = 34.0 + 10.2 * np.sqrt(counted * rate * (1.0 - rate))
-        least = np.maximum(np.floor(counted * rate - reach), 0.0).astype(np.int64)
-        repeats = np.minimum(np.ceil(counted * rate + reach).astype(np.int64), counted) - least + 1
-        if repeats.sum() > _MOST_STATES:
+        expanded = _thinned(weight, counted, rate)
+        if expanded is None:
             return 0, None
-        sums += int(repeats.sum())
-        row = np.repeat(np.arange(counted.size), repeats)
-        count = np.arange(row.size) - np.repeat(np.cumsum(repeats) - repeats - least, repeats)
-        both = counted[row]
-        logs = log[both] - log[count] - log[both - count]
-        logs += special.xlogy(count, rate) + special.xlog1py(both - count, -rate)
-        chance = weight[row] * np.exp(logs)
-        taken = chance > _NEGLIGIBLE
-        row, weight = row[taken], chance[taken]
-        factor = factor[row] * count[taken]
+        row, count, weight = expanded
+        sums += row.size
+        factor = factor[row] * count
         thinned = [(each[row], other) for each, other in thinned]
     if not thinned:
         return sums, float(weight @ np.maximum(1.0 - factor, 0.0))
-    counted, rate = thinned[0]
-    most = np.full(counted.size, n + 1.0)  # the largest count for which LR is below 1
-    np.divide(1.0, factor, out=most, where=factor > 0.0)
-    most = np.minimum(np.ceil(most) - 1.0, counted)
-    below = special.bdtr(most, counted, rate)
-    mean = (
-        counted
-        * rate
-        * np.where(most >= 1.0, special.bdtr(most - 1.0, np.maximum(counted - 1, 0), rate), 0.0)
-    )
-    return sums, float(weight @ np.maximum(below - factor * mean, 0.0))
+    last = _Binomials.of_counts(*thinned[0])
+    if len(thinned) == 1:
+        return sums, float(weight @ last.shortfall(np.arange(weight.size), factor))
+    first = _Binomials.of_counts(*thinned[1])
+    width = first.mass.shape[1]
+    sums += weight.size * width
+    if sums > budget:
+        return sums, None
+    total = 0.0
+    for start in range(0, weight.size, max(1, _AT_A_TIME // width)):
+        row = np.arange(start, min(weight.size, start + max(1, _AT_A_TIME // width)))
+        count = first.least[first.of[row], None] + np.arange(width)
+        part = last.shortfall(row[:, None], factor[row, None] * count)
+        total += float(weight[row] @ (first.mass[first.of[row]] * part).sum(axis=1))
+    return sums, total
+
+
+def _reach(variance: Any) -> Any:
+    """Beyond this distance of its mean a binomial has less than `_NEGLIGIBLE` (Bernstein)."""
+    far = -math.log(_NEGLIGIBLE)
+    return far / 3.0 + np.sqrt(far * far / 9.0 + 2.0 * far * variance)
+
+
+def _thinned(
+    weight: FloatArray, counted: IntArray, rate: float
+) -> tuple[IntArray, IntArray, FloatArray] | None:
+    """Rows repeated for the counts of a binomial thinning of each: row, count and weight.
+
+    None if they are too many.
+    """
+    reach = _reach(counted * rate * (1.0 - rate))
+    least = np.maximum(np.floor(counted * rate - reach), 0.0).astype(np.int64)
+    repeats = np.minimum(np.ceil(counted * rate + reach).astype(np.int64), counted) - least + 1
+    if repeats.sum() > _MOST_STATES:
+        return None
+    row = np.repeat(np.arange(counted.size), repeats)
+    count = np.arange(row.size) - np.repeat(np.cumsum(repeats) - repeats - least, repeats)
+    chance = weight[row] * np.exp(binom_logpmf(count, counted[row], rate))
+    taken = chance > _NEGLIGIBLE
+    return row[taken], count[taken], chance[taken]
+
+
+@dataclass(frozen=True, eq=False)
+class _Binomials:
+    """Binomial laws of one rate, tabulated where they are not negligible.
+
+    Attributes
+    ----------
+    of : (rows,) int64
+        The law of each row.
+    least : (laws,) int64
+        The first count of each law that is tabulated.
+    mass : (laws, width) float64
+    below, mean : (laws, width + 1) float64
+        Probability of less than each count, and the mean below it.
+    """
+
+    of: IntArray
+    least: IntArray
+    mass: FloatArray
+    below: FloatArray
+    mean: FloatArray
+
+    @classmethod
+    def of_counts(cls, counted: IntArray, rate: float) -> _Binomials:
+        sizes, of = np.unique(counted, return_inverse=True)
+        reach = int(_reach(sizes.max() * rate * (1.0 - rate))) + 1
+        width = min(2 * reach + 1, int(sizes.max()) + 1)
+        least = np.maximum(np.floor(sizes * rate).astype(np.int64) - reach, 0)
+        count = least[:, None] + np.arange(width)
+        inside = count <= sizes[:, None]
+        mass = np.zeros(count.shape)
+        mass[inside] = np.exp(
+            binom_logpmf(count[inside], np.broadcast_to(sizes[:, None], count.shape)[inside], rate)
+        )
+        start = np.zeros((sizes.size, 1))
+        below = np.concatenate([start, np.cumsum(mass, axis=1)], axis=1)
+        mean = np.concatenate([start, np.cumsum(mass * count, axis=1)], axis=1)
+        return cls(of.reshape(-1), least, mass, below, mean)
+
+    def shortfall(self, row: Any, factor: FloatArray) -> FloatArray:
+        """``E (1 - factor X)^+`` with X of the law of each row."""
+        law = self.of[row]
+        most = np.full(factor.shape, np.inf)  # the first count for which LR is not below 1
+        np.divide(1.0, factor, out=most, where=factor > 0.0)
+        place = np.ceil(np.clip(most - self.least[law], 0.0, self.mass.shape[1])).astype(np.int64)
+        return np.asarray(np.maximum(self.below[law, place] - factor * self.mean[law, place], 0.0))

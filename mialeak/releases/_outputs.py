@@ -71,6 +71,9 @@ class Output:
     gaps: bool = False
     weights: dict[str, FloatArray] = field(default_factory=dict)
     asymptotic: bool = False
+    _totals: dict[tuple[int, ...], tuple[IntArray, IntArray, BoolArray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def n_cells(self) -> int:
@@ -97,6 +100,21 @@ class Output:
         by = " by ".join(printable(name) for name in self.columns or self.weights)
         conditions = conditions_in_words(people, self.where.masks)
         return f"{self.name}: {by}" + f", where {conditions}" * bool(self.where.masks)
+
+    def totals(self, kept: tuple[int, ...]) -> tuple[IntArray, IntArray, BoolArray]:
+        """The counts summed over all but the columns at these places; kept for the next call.
+
+        The labels of the totals, -1 for the columns summed over; the total of each cell; and which
+        totals follow from counts that are published as they are.
+        """
+        if kept not in self._totals:
+            labels = np.full_like(self.labels, -1)
+            labels[:, kept] = self.labels[:, kept]
+            labels, place = np.unique(labels, axis=0, return_inverse=True)
+            place = place.reshape(-1)
+            hidden = np.bincount(place, ~self.exact, minlength=len(labels))
+            self._totals[kept] = labels, place, hidden == 0
+        return self._totals[kept]
 
     def scaled(self, name: str) -> IntArray | None:
         """The weights as whole numbers, if a power of 10 makes them so; None if none does.

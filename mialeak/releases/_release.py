@@ -150,7 +150,8 @@ class Release:
             try:
                 methods[output.kind](output.columns, **output.arguments)
             except (ValueError, TypeError) as error:
-                raise type(error)(f"output {number} of {plan.path.name}: {error}") from error
+                words = str(error).replace("Pass na='category'", 'Write na = "category" in it')
+                raise type(error)(f"output {number} of {plan.path.name}: {words}") from error
         return release
 
     @property

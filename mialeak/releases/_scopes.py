@@ -219,16 +219,7 @@ def _scope(analysis: Analysis, taken: Sequence[bool], columns: frozenset[Any]) -
     totals = list(_totals(analysis, taken, columns, first))
     if sum(shown.size for _, _, _, shown, _ in totals) > _MOST_TOTALS:
         return None
-    key = np.zeros(first.size, np.int64)
-    for _, cells, _, shown, sums in totals:
-        for codes in (
-            np.append(np.where(shown, np.arange(shown.size), -1), -1)[cells] + 1,
-            *sums.values(),
-        ):
-            codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
-            key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)[1].reshape(
-                -1
-            )
+    key = _not_separated(first.size, totals)
     _, merged = np.unique(key, return_index=True)
     rows = Rows(merged.size)
     for number, cells, labels, shown, sums in totals:
@@ -242,6 +233,22 @@ def _scope(analysis: Analysis, taken: Sequence[bool], columns: frozenset[Any]) -
     is_total[alone.indices[alone.data == 1]] = True
     groups = np.flatnonzero(design.determined & ~is_total)
     return Scope(design, rows.published, key[of_atom], groups)
+
+
+def _not_separated(size: int, totals: Sequence[Any]) -> IntArray:
+    """The cell of each of `size` joint values: those of one cell are in the same totals."""
+    key, cells = np.zeros(size, np.int64), 1
+    for _, place, _, shown, sums in totals:
+        if cells == size:
+            break
+        number = np.where(shown, np.arange(1, shown.size + 1), 0)
+        parts = [np.append(number, 0)[place]]
+        parts += [np.unique(each, return_inverse=True)[1].reshape(-1) for each in sums.values()]
+        for codes in parts:
+            joint = key * (int(codes.max()) + 1) + codes
+            values, key = np.unique(joint, return_inverse=True)
+            key, cells = key.reshape(-1), values.size
+    return key
 
 
 def _joint_values(analysis: Analysis, columns: frozenset[Any]) -> tuple[IntArray, IntArray] | None:
@@ -279,16 +286,12 @@ def _totals(
     names = set(map(str, columns))
     for number in numbers:
         output = analysis.outputs[number]
-        kept = [k for k, name in enumerate(output.columns) if name in columns]
-        labels = np.full_like(output.labels, -1)
-        labels[:, kept] = output.labels[:, kept]
-        labels, place = np.unique(labels, axis=0, return_inverse=True)
-        place = place.reshape(-1)
-        hidden = np.bincount(place, ~output.exact, minlength=len(labels))
+        kept = tuple(k for k, name in enumerate(output.columns) if name in columns)
+        labels, place, shown = output.totals(kept)
         inside = analysis.cells[number][atoms]
         sums = {}
         for name in output.weights:
             whole = output.scaled(name)
             if whole is not None and name in names:
                 sums[name] = np.where(inside < 0, 0, whole[analysis.atoms.first[atoms]])
-        yield number, np.append(place, -1)[inside], labels, hidden == 0, sums
+        yield number, np.append(place, -1)[inside], labels, shown, sums

@@ -130,7 +130,8 @@ def as_protections(
     if margins is not None and (protect is not None or coarsen is not None):
         name = "protect" if protect is not None else "coarsen"
         rule = "be None with margins: protections are compared for all joint counts"
-        invalid(name, rule, remedy="Leave one of the two out")
+        remedy = "Leave one of the two out; Release takes several tables, each with its protection"
+        invalid(name, rule, remedy=remedy)
     if coarsen is not None:
         coarsen = as_share(coarsen, "coarsen")
     named = _named(protect)
@@ -183,7 +184,10 @@ def _of_cells(moved: Pram, values: Mapping[Any, Factor], counts: IntArray, regis
     known where each cell has so many rows that its share is taken for its probability.
     """
     if register is not None:
-        rule = "leave Pram out with a register: moved rows of its samples have no known law"
+        rule = (
+            "leave Pram out with a register: mechanism_leakage(Pram(...), Register(counts), n), "
+            "the cells in the order of the matrix, is exact for a few people and encloses for many"
+        )
         _refuse_moved("Pram", rule)
     if moved.by is None:
         remedy = "Pass Pram(matrix, by=[...]), with the value or the tuple of values of each cell"

@@ -60,8 +60,8 @@ class FarBounds:
     def power(self, fpr: FloatArray) -> FloatArray:
         """Largest power at a false-positive rate."""
         # A difference from 1, of which each has an error.
-        left = np.maximum(1.0 - fpr - self._lost[0] - 4.0 * _EPS, 0.0)
-        missed = np.exp(-self._reach("out")) * left
+        possible = np.maximum(1.0 - fpr - self._lost[0] - 4.0 * _EPS, 0.0)
+        missed = np.exp(-self._reach("out")) * possible
         most = np.minimum(self.advantage + fpr, 1.0 - missed)
         return np.asarray(np.minimum(most * _ROUNDED, 1.0))
 

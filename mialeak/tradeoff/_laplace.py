@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, as_frozen, plain, require_within
-from mialeak._numerics.losses import LaplaceLoss, Loss
+from mialeak._numerics.laplace_losses import LaplaceLoss
+from mialeak._numerics.losses import Loss
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, require_scalar
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import integrate, special
 
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid, plain
-from mialeak._numerics.losses import LaplaceLoss, Loss, MirroredLoss, SampledLoss
+from mialeak._numerics.laplace_losses import LaplaceLoss, SampledLoss
+from mialeak._numerics.losses import Loss, MirroredLoss
 from mialeak._numerics.normal_losses import SampledNormalLoss
 from mialeak._numerics.roots import increasing_root
 from mialeak._results import Kind
