@@ -234,8 +234,8 @@ class PublishedReport(MeanReport):
             f"Above 0, as in {np.count_nonzero(ratios > 0.0):,} of {self.rows:,} rows, it is "
             "evidence that the target is among them. If release, panel and targets are of one "
             "population, at most the share e^-x of the others reaches x. It is exact for "
-            "independent sites in Hardy-Weinberg proportions, given the copies in release and panel "
-            "together, so that the panel need not be large."
+            "independent sites in Hardy-Weinberg proportions, given the copies in release and "
+            "panel together, so that the panel need not be large."
         ]
         if impossible:
             notes.append(
