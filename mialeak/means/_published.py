@@ -219,12 +219,14 @@ class PublishedReport(MeanReport):
             )
             return Section(title, [Notes([why])])
         rows = np.argsort(-ratios, kind="stable")[:top]
+        is_doubtful = bool(self._reference.cautions(self._release))
+        rates = np.exp(-np.maximum(ratios, 0.0))
         header = ("row", "log likelihood ratio", "false-positive rate at most", "leakage")
         body = [
             (
                 f"{self._release.places[row]}",
                 f"{ratios[row]:.2f}",
-                significant(float(np.exp(-max(ratios[row], 0.0))), 3),
+                "not stated" if is_doubtful else significant(float(rates[row]), 3),
                 number(float(self.leakage[row])),
             )
             for row in rows
