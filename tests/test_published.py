@@ -193,8 +193,12 @@ def test_another_population_or_the_release_as_panel_is_a_caution(files, tmp_path
     ).cautions
     assert "The panel seems to be the release itself" in caution
     far = write_afreq(tmp_path / "f.afreq", np.roll(copies // 2, 1), alleles)
-    (caution,) = mean_leakage(files["table"], published=files["published"], panel=far).cautions
+    report = mean_leakage(files["table"], published=files["published"], panel=far)
+    (caution,) = report.cautions
     assert "The panel seems to be of another population than the release" in caution
+    assert "not stated" in str(report)  # the false-positive rate
+    good = mean_leakage(files["table"], published=files["published"], panel=files["others"])
+    assert "not stated" not in str(good)
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,8 @@ def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
     return [
         f"Rows with an allele that no other of {rows:,} rows has: {alone:,}, at {sites:,} of the "
         "sites. They are judged as if nobody else had it, and leak 1. By the frequency of the "
-        "allele in the population they leak less: pass a panel of other people, or exclude such "
-        "sites."
+        "allele in the population they leak less: pass a panel of other people (of one group at a "
+        "time, without by), or exclude such sites."
     ]
 
 

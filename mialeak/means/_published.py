@@ -26,9 +26,10 @@ _NAMED = 12
 #: Frequencies are written with six significant digits: their relative error.
 _DIGITS = 5.1e-6
 #: Mean squared distance of the release's frequencies from the panel's, in their variance, from
-#: which on the two are taken for different populations; that of the same frequencies, rounded; and
-#: sites for either (of chi-square over 20, 1e-6 is 3.3).
-_FAR, _SAME, _SITES = 3.5, 1e-4, 20
+#: which on the two are taken for different populations: six standard deviations of the mean for
+#: independent sites, and at least the first, as linked sites vary more; that of the same
+#: frequencies, rounded; and sites for either.
+_FAR, _DEVIATIONS, _SAME, _SITES = 1.25, 6.0, 1e-4, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ class PublishedFrequencies(ReferencePanel):
                 "The panel seems to be the release itself: their frequencies are equal but for "
                 "rounding. Take a panel of other people."
             ]
-        if ratio < _FAR:
+        if ratio < max(_FAR, 1.0 + _DEVIATIONS * np.sqrt(2.0 / self.mean.size)):
             return []
         return [
             "The panel seems to be of another population than the release: squared distances of "
@@ -218,12 +219,14 @@ class PublishedReport(MeanReport):
             )
             return Section(title, [Notes([why])])
         rows = np.argsort(-ratios, kind="stable")[:top]
+        is_doubtful = bool(self._reference.cautions(self._release))
+        rates = np.exp(-np.maximum(ratios, 0.0))
         header = ("row", "log likelihood ratio", "false-positive rate at most", "leakage")
         body = [
             (
                 f"{self._release.places[row]}",
                 f"{ratios[row]:.2f}",
-                significant(float(np.exp(-max(ratios[row], 0.0))), 3),
+                "not stated" if is_doubtful else significant(float(rates[row]), 3),
                 number(float(self.leakage[row])),
             )
             for row in rows
@@ -231,9 +234,10 @@ class PublishedReport(MeanReport):
         impossible = int(np.isneginf(ratios).sum())
         notes = [
             f"Above 0, as in {np.count_nonzero(ratios > 0.0):,} of {self.rows:,} rows, it is "
-            "evidence that the target is among them. Of people who are not, at most the share e^-x "
-            "reaches x. It is exact for independent sites in Hardy-Weinberg proportions, given the "
-            "copies in release and panel together, so that the panel need not be large."
+            "evidence that the target is among them. If release, panel and targets are of one "
+            "population, at most the share e^-x of the others reaches x. It is exact for "
+            "independent sites in Hardy-Weinberg proportions, given the copies in release and "
+            "panel together, so that the panel need not be large."
         ]
         if impossible:
             notes.append(
