@@ -214,6 +214,29 @@ def test_the_marks_of_suppression_narrow_a_count():
     assert [(each.low, each.high, each.explanation) for each in cells] == [(2, 2, "")] * 2
 
 
+def test_a_table_by_a_coarser_column_narrows_counts_by_the_finer_one():
+    """Each city is in one region: four hidden counts sum to 6, the two of the north to 4."""
+    cities = {"Oslo": 30, "Bergen": 2, "Voss": 2, "Lund": 40, "Ystad": 1, "Kivik": 1}
+    north = {"Oslo", "Bergen", "Voss"}
+    people = [city for city, count in cities.items() for _ in range(count)]
+    release = Release({"city": people, "region": [city in north for city in people]})
+    release.add_table(["city"], protect=Suppress(3))
+    assert release.leakage().recovered == ()
+    release.add_table(["region"])
+    cells = {each.cell: (each.low, each.high) for each in release.leakage().recovered}
+    assert cells == {"city = Bergen": (2, 2), "city = Voss": (2, 2)}
+
+
+def test_two_roundings_of_one_count_give_it():
+    """4 or 2 people by multiples of 3 and by multiples of 2, under two names of one group."""
+    release = Release({"a": [0, 0, 1, 1, 1, 1], "b": [1, 1, 0, 0, 0, 0]})
+    release.add_table(["b"], protect=Round(3))
+    release.add_table(["a"], protect=Round(2))
+    cells = {each.cell: (each.low, each.high) for each in release.leakage().recovered}
+    assert cells["a = 0"] == cells["b = 1"] == (2, 2)
+    assert cells["a = 1"] == cells["b = 0"] == (4, 4)
+
+
 def test_rounded_counts_are_narrowed_by_exact_ones():
     release = Release({"a": [0] * 7 + [1] * 12, "b": [0] * 3 + [1] * 16})
     release.add_table(["a"], protect=Round(5))

@@ -229,6 +229,17 @@ def test_independence_is_refused_where_it_is_not_defined(outputs, words):
         release.leakage()
 
 
+def test_an_independence_that_is_not_named_may_take_few_sums(monkeypatch):
+    """Both values of two bits, 50 times each, beside a third: exact, or bounds without a word."""
+    people = {"a": [0, 0, 1, 1] * 50, "b": [0, 1, 0, 1] * 50, "c": [0] * 100 + [1] * 100}
+    for most, kind in ((10**6, "exact"), (10, "bound")):
+        monkeypatch.setattr(_enumeration, "_MOST_UNASKED", most)
+        release = Release(people)
+        release.add_table(["a", "b"])
+        release.add_table(["a", "c"])
+        assert release.leakage().kind == kind
+
+
 def test_independence_that_takes_too_many_sums_is_refused(monkeypatch):
     monkeypatch.setattr(_enumeration, "_MOST_STATES", 10)
     release = Release({name: [0, 1, 0, 1, 1] * 9 for name in "abc"}, "independent")

@@ -259,7 +259,7 @@ class Analysis:
         }
         if not independent and not tree.factorises(columns, self.atoms.first):
             return None
-        leakage = decomposable_leakage(tree, columns, self.atoms.first)
+        leakage = decomposable_leakage(tree, columns, self.atoms.first, asked=independent)
         if leakage is None and independent:
             why = "its law takes too many sums for so many people and shared columns"
             unsupported("population='independent'", "for these outputs", why, "Leave it out")

@@ -403,20 +403,33 @@ class _Program:
 
     @classmethod
     def of(cls, analysis: Analysis, number: int) -> _Program | None:
-        """The outputs that share a column with output `number`; None for too many cells."""
-        names = _names(analysis, number)
-        sharing = [k for k in range(len(analysis.outputs)) if names & _names(analysis, k)]
+        """The outputs that share a column with output `number`, and of the others those that split
+        no cell of these, or leave few cells; None for too many cells.
+        """
+        names, outputs = _names(analysis, number), range(len(analysis.outputs))
+        taken = [k for k in outputs if names & _names(analysis, k)]
         key = np.zeros(analysis.atoms.first.size, np.int64)
-        for k in sharing:
+        for k in taken:
             key = joined(key, analysis.cells[k] + 1)
+        for k in [k for k in outputs if k not in taken]:
+            cells = analysis.cells[k]
+            of_key = np.zeros(int(key.max()) + 1, np.int64)
+            of_key[key] = cells
+            if np.array_equal(of_key[key], cells):
+                taken.append(k)
+            elif key.max() < _MOST_WHOLE:
+                finer = joined(key, cells + 1)
+                if finer.max() < _MOST_WHOLE:
+                    key = finer
+                    taken.append(k)
         _, first = np.unique(key, return_index=True)
-        alike = analysis.cells[sharing][:, first]
+        alike = analysis.cells[taken][:, first]
         if alike.shape[1] > _MOST_CELLS:
             return None
         low, high = [analysis.n], [analysis.n]
         members = [np.arange(alike.shape[1])]
         rows: dict[tuple[int, int], IntArray] = {}
-        for k, codes in zip(sharing, alike, strict=True):
+        for k, codes in zip(taken, alike, strict=True):
             output = analysis.outputs[k]
             for cell in range(output.n_cells):
                 rows[k, cell] = np.flatnonzero(codes == cell)
