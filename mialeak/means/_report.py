@@ -21,7 +21,7 @@ from mialeak.means._register import InRegister
 from mialeak.means._release import Release
 from mialeak.means._report_document import column_of, document, panels, power_of, warnings_of
 from mialeak.means._sites import sites_within
-from mialeak.means._yardsticks import yardsticks
+from mialeak.means._yardsticks import homer_scores, yardsticks
 from mialeak.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -274,6 +274,11 @@ class MeanReport(Report):
         4,553 sites, 8 s for 100,000.
         """
         return sites_within(self, self._release, as_share(leakage, "leakage"))
+
+    @cached_property
+    def _homer_scores(self) -> FloatArray:
+        """Squared shift of the statistic of Homer et al. (2008) about each row."""
+        return homer_scores(self, self._release)
 
     def yardsticks(self, fpr: float = 0.001) -> dict[str, dict[str, float]] | None:
         """Leakage and power of earlier attacks on frequencies of sites, beside the best one.

@@ -85,7 +85,7 @@ def yardsticks(report: MeanReport, release: Release, fpr: float) -> dict[str, An
         return None
     content: dict[str, Any] = {}
     for name, shifts in (
-        ("homer", np.sqrt(homer_scores(report, release))),
+        ("homer", np.sqrt(report._homer_scores)),
         ("sankararaman", np.sqrt([release.free / release.rows])),
     ):
         curve = GaussianTradeOff(shifts)
