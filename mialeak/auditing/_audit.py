@@ -342,8 +342,8 @@ def audit(
     both ends together, at the level that 999 draws of uniform numbers give: under the null curve
     the counts do not exceed theirs in law, all together, and the test is valid at any number of
     draws.  "rank-sum" calibrates likewise the number of pairs in which a score of *in* lies above
-    one of *out*, of at most 32 evenly spaced ranks of each world.  The proofs are in docs/audits.md, the share of false claims over many laws in
-    docs/audit_coverage.md.
+    one of *out*, of at most 32 evenly spaced ranks of each world.  The proofs are in
+    docs/audits.md, the share of false claims over many laws in docs/audit_coverage.md.
 
     Epsilon is of the two worlds that the scores come from: of substitution if the target takes the
     place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is proved; equal

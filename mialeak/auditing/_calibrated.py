@@ -128,12 +128,12 @@ def rank_sum_bound(order: Order, shift: Shift, alpha: float, direction: Directio
 
 def _pair_gaps(u: FloatArray, v: FloatArray, shift: Shift, direction: Direction) -> FloatArray:
     """From which parameter on ``v <= h(u)``, by the parts of h that the direction has."""
-    parts = []
+    parts: list[FloatArray] = []
     if direction != "out":
         parts.append(shift.above_start(v) - shift.scale(u))
     if direction != "in":
         parts.append(shift.above_start(1.0 - u) - shift.scale(1.0 - v))
-    return parts[0] if len(parts) == 1 else np.maximum(*parts)
+    return np.max(parts, axis=0) if len(parts) == 2 else parts[0]
 
 
 def _even_ranks(size: int) -> IntArray:

@@ -303,8 +303,7 @@ def _audited(
         ranks = _ranked(plain, generator)[1]
         level = options["confidence"]
         worlds = ranks[member], ranks[~member]
-        by_sum = audit(*worlds, confidence=level, method="rank-sum", allow_reversed=True)
-        mu = by_sum.mu_lower
+        mu = audit(*worlds, confidence=level, method="rank-sum", allow_reversed=True).mu_lower
         mu = 0.0 if plain.min() == plain.max() else mu
     plus, minus = bound.guesses
     guessed = np.zeros(count, np.int64)
