@@ -208,7 +208,7 @@ class TestInvariance:
         bounds = [result.epsilon(delta) for delta in (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)]
         assert bounds == sorted(bounds, reverse=True)
         assert bounds[0] == result.epsilon_lower > bounds[-1] == 0
-        for method in ("calibrated", "simultaneous"):
+        for method in ("calibrated", "simultaneous", "rank-sum"):
             sure, usual = (
                 audit(inside, outside, confidence=level, method=method).epsilon_lower
                 for level in (0.999, 0.95)
@@ -288,7 +288,7 @@ class TestAwkwardScores:
         given = audit(make(inside), make(outside), method="simultaneous")
         assert given.to_dict() == audit(inside, outside, method="simultaneous").to_dict()
 
-    @pytest.mark.parametrize("method", ["calibrated", "simultaneous"])
+    @pytest.mark.parametrize("method", ["calibrated", "simultaneous", "rank-sum"])
     def test_what_fails_with_delta_near_1_is_not_refuted(self, method):
         inside, outside = np.arange(100) + 100, np.arange(100)
         for delta in (0.97, 1 - 1e-12, np.nextafter(1.0, 0.0)):

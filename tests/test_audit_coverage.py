@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
+from scipy.special import ndtr
 
 from mialeak._numerics.order import Order
 from mialeak.auditing import audit
@@ -24,7 +25,7 @@ class TestCoverage:
     @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.02), (3.0, 0.0)])
     def test_false_claims_at_the_least_favourable_law(self, epsilon, delta):
         """The curve itself is the truth: power = h(fpr), and nothing is to spare."""
-        rng, wrong, repetitions, n = np.random.default_rng(7), np.zeros(2), 120, 100
+        rng, wrong, repetitions, n = np.random.default_rng(7), np.zeros(3), 120, 100
         grow = np.exp(epsilon)
         for _ in range(repetitions):
             u, v = rng.random(n), rng.random(n)
@@ -34,19 +35,19 @@ class TestCoverage:
             order = Order.of(inside, u, higher_is_member=False, rng=0)
             wrong += [
                 Evidence(order, 0.05, "both", method).epsilon(delta) > epsilon
-                for method in ("calibrated", "simultaneous")
+                for method in ("calibrated", "simultaneous", "rank-sum")
             ]
         assert (wrong > 0).all()
         assert (wrong <= misses(0.05, repetitions)).all()
 
     def test_false_claims_about_mu_at_the_least_favourable_law(self):
-        rng, wrong, repetitions, mu = np.random.default_rng(12), np.zeros(2), 100, 1.5
+        rng, wrong, repetitions, mu = np.random.default_rng(12), np.zeros(3), 100, 1.5
         for _ in range(repetitions):
             scores = rng.normal(mu, 1, 60), rng.normal(0, 1, 90)
             order = Order.of(*scores, higher_is_member=True, rng=0)
             wrong += [
                 Evidence(order, 0.05, "both", method).mu() > mu
-                for method in ("calibrated", "simultaneous")
+                for method in ("calibrated", "simultaneous", "rank-sum")
             ]
         assert (wrong > 0).all()
         assert (wrong <= misses(0.05, repetitions)).all()
@@ -81,6 +82,50 @@ class TestCoverage:
             power = np.interp(band.fpr, [0, 0.4, 1], [0, 0.7, 1])
             wrong += (power < band.lower - 1e-12).any() or (power[1:] > band.upper[:-1]).any()
         assert wrong <= misses(0.05, repetitions)
+
+
+class TestRankSum:
+    @pytest.mark.parametrize("mu", [0.3, 1.0])
+    @pytest.mark.parametrize("direction", ["in", "out", "both"])
+    def test_one_score_beyond_many_has_a_known_p_value(self, mu, direction):
+        """All pairs: P(X + mu exceeds n others) is an integral, and Beta(1, n) at mu = 0."""
+        n = 40
+        order = Order.of([1.0], np.linspace(-1.0, 0.0, n), higher_is_member=True, rng=0)
+        p_value, _ = integrate.quad(lambda x: stats.norm.pdf(x - mu) * ndtr(x) ** n, -9, 12)
+        # A level of one in the draws' grid on either side, five standard errors away.
+        slack = 5 * np.sqrt(p_value * (1 - p_value) / 1000)
+        assert Evidence(order, p_value + slack, direction, "rank-sum").mu() > mu
+        assert Evidence(order, p_value - slack, direction, "rank-sum").mu() < mu
+
+    def test_epsilon_of_one_score_beyond_one(self):
+        """P(V <= min(e^eps U, 1 - e^-eps (1 - U))) = 1 - 1/(1 + e^eps), by areas of triangles."""
+        order = Order.of([1.0], [0.0], higher_is_member=True, rng=0)
+        for epsilon in (0.5, 1.5):
+            share = 1 / (1 + np.exp(-epsilon))
+            slack = 5 * np.sqrt(share * (1 - share) / 1000)
+            assert Evidence(order, share + slack, "both", "rank-sum").epsilon(0.0) > epsilon
+            assert Evidence(order, share - slack, "both", "rank-sum").epsilon(0.0) < epsilon
+
+    def test_it_proves_more_of_a_shift_and_less_of_a_tail(self):
+        rng, shift, tail = np.random.default_rng(13), np.zeros(2), np.zeros(2)
+        methods = "rank-sum", "calibrated"
+        for _ in range(20):
+            outside = rng.normal(size=150)
+            worlds = Order.of(rng.normal(1, 1, 150), outside, higher_is_member=True, rng=0)
+            shift += [Evidence(worlds, 0.025, "both", method).mu() for method in methods]
+            few = rng.normal(size=150) + 6.0 * (np.arange(150) < 12)
+            worlds = Order.of(few, outside, higher_is_member=True, rng=0)
+            tail += [Evidence(worlds, 0.025, "both", method).mu() for method in methods]
+        assert shift[0] > 1.05 * shift[1]
+        assert tail[0] < 0.5 * tail[1]
+
+    def test_thinned_ranks_lose_little(self):
+        rng, found = np.random.default_rng(14), []
+        for n in (50, 5000):  # all ranks, and one in a hundred
+            order = Order.of(rng.normal(1, 1, n), rng.normal(size=n), higher_is_member=True, rng=0)
+            # The bound of the means lies 1.645 standard errors below their difference, about 1.
+            found.append((1 - Evidence(order, 0.05, "both", "rank-sum").mu()) / np.sqrt(2 / n))
+        assert found[1] < 4.0
 
 
 class TestExactGames:

@@ -291,7 +291,7 @@ class TestDirection:
 
 
 class TestEqualScores:
-    @pytest.mark.parametrize("method", ["calibrated", "simultaneous"])
+    @pytest.mark.parametrize("method", ["calibrated", "simultaneous", "rank-sum"])
     def test_they_prove_nothing_at_any_size(self, method):
         for n in (5, 144, 145, 148, 150, 151, 154):
             for direction in ("both", "in", "out"):

@@ -158,8 +158,8 @@ def test_the_switch_to_halves_changes_nothing(d, n):
 
 def test_equal_columns_agree_with_halves():
     """Twelve equal columns have few atoms and many returns of the moment function."""
-    halves = halves_of(pack(exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12)
-                              ._moments.families, 1.0, np.inf), 1 << 17, 1 << 21)  # fmt: skip
+    families = exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12)._moments.families
+    halves = halves_of(pack(families, 1.0, np.inf).kept(1), 1 << 17, 1 << 21)
     curve = exact_mean_tradeoff(np.ones(12), Bernoulli([0.4] * 12), 12, method="inversion")
     x = np.array([-0.5, 0.123, 0.8])
     gap = np.asarray(curve.sf(x)) - halves.tails(x, 0)[1]
@@ -207,7 +207,7 @@ def test_halving_the_step_and_widening_the_counts_changes_nothing():
     wave = curve._moments.wave(contour.theta, 0.0, fine, 2 * contour.nodes.size)
     np.testing.assert_allclose(wave[: 2 * contour.nodes.size : 2], contour.values, atol=2e-15)
     moments = RatioMoments(curve._moments.families, None)
-    moments._packs = [pack(moments.families, 30.0, np.inf, 1.5)]
+    moments._packs = [pack(moments.families, 30.0, np.inf, 1.5).kept(1)]
     law = ContourLaw(moments, curve._law.recurrences, (-np.inf, np.inf))
     assert ExactTradeOff(law, moments, 300).power(0.01) == pytest.approx(value, rel=1e-13)
 

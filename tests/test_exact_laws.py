@@ -6,13 +6,15 @@ import itertools
 import json
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from mialeak import SubsampledTradeOff, exact_mean_tradeoff, mean_tradeoff
-from mialeak.exact import RatioArrays
+from mialeak.exact import RatioArrays, _moments
+from mialeak.exact._packing import KeptOutcomes
 from mialeak.exact._recurrences import _log_coincidence
 from mialeak.laws import Bernoulli, Genotype, Lattice, Normal, Presence
 from mialeak.means import GaussianMeanTradeOff
@@ -140,6 +142,47 @@ def test_the_cost_does_not_grow_with_n():
         assert 0.0 < curve.advantage < 1.0
         sizes.append(curve._moments._packs[0].weight.size)
     assert max(sizes) < 1.5 * min(sizes)
+
+
+def with_and_without(monkeypatch, function):
+    """The results of a function where outcomes are kept, and where they are not."""
+    for most in (_moments._MOST_KEPT, 0):
+        monkeypatch.setattr(_moments, "_MOST_KEPT", most)
+        yield function()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_outcomes_that_are_not_kept_give_the_same_bits(monkeypatch, workers):
+    """Columns of three families, over several blocks of tiles."""
+    monkeypatch.setattr(_moments, "_TILES", 100)
+    p = np.linspace(0.02, 0.9, 2000)
+    laws = [Bernoulli(p), Genotype(p[:50]), Presence(np.linspace(0.3, 0.7, 20))]
+    z = np.concatenate([np.arange(2000) % 3 == 0, np.ones(50), np.arange(20) % 2])
+
+    def answers():
+        curve = exact_mean_tradeoff(z.astype(float), laws, 6000, workers=workers)
+        kept = isinstance(curve._moments._packs[0], KeptOutcomes)
+        point = curve.power([1e-9, 0.2]), curve.epsilon(1e-3), curve.enclosure(0.1)
+        return kept, repr(point)
+
+    (kept, first), (kept_again, second) = with_and_without(monkeypatch, answers)
+    assert kept
+    assert not kept_again
+    assert first == second
+
+
+def test_outcomes_that_are_not_kept_take_no_memory(monkeypatch):
+    p = np.linspace(0.02, 0.9, 120_000)
+
+    def peak():
+        tracemalloc.start()
+        exact_mean_tradeoff(np.zeros(p.size), Bernoulli(p), 6000, workers=1).power(0.1)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    kept, anew = with_and_without(monkeypatch, peak)
+    assert anew < 0.6 * kept
 
 
 @pytest.mark.parametrize("n", [10, 100])

@@ -16,7 +16,7 @@ from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Direction, Kind, as_confidence
-from mialeak.auditing._calibrated import Shift, calibrated_bound
+from mialeak.auditing._calibrated import Shift, calibrated_bound, rank_sum_bound
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
@@ -51,7 +51,7 @@ from mialeak.tradeoff import EmpiricalTradeOff
 
 __all__ = ["AuditResult", "Evidence", "audit"]
 
-Method = Literal["calibrated", "simultaneous"]
+Method = Literal["calibrated", "simultaneous", "rank-sum"]
 
 _PROBIT = Shift(ndtri, lambda x: np.sqrt(2.0 * np.pi) * np.exp(0.5 * ndtri(x) ** 2))
 #: False-positive rates at which an audit states the power.
@@ -75,14 +75,17 @@ class Evidence:
         """At one delta."""
         if self.method == "simultaneous":
             return self._pairs.bound(indistinguishable(delta), 2.0)
-        shift = Shift(np.log, np.reciprocal, delta)
-        return calibrated_bound(self.order, shift, self.alpha, self.direction)
+        return self._by_draws(Shift(np.log, np.reciprocal, delta))
 
     def mu(self) -> float:
         """Of the Gaussian curves."""
         if self.method == "simultaneous":
             return self._pairs.bound(GAUSSIAN, 2.0)
-        return calibrated_bound(self.order, _PROBIT, self.alpha, self.direction)
+        return self._by_draws(_PROBIT)
+
+    def _by_draws(self, shift: Shift) -> float:
+        bound = rank_sum_bound if self.method == "rank-sum" else calibrated_bound
+        return bound(self.order, shift, self.alpha, self.direction)
 
     def provable_epsilon(self, delta: float) -> float:
         """What as many scores of a perfect attack prove at one delta."""
@@ -298,9 +301,10 @@ def audit(
         "in": refute P_in(S) <= e^epsilon P_out(S) + delta, by large scores of members; "out": with
         the worlds exchanged, by small scores of the others; "both": either.  One of them alone
         gains some per cent if only that leaks.  Decide before seeing the scores.
-    method : {"calibrated", "simultaneous"}
+    method : {"calibrated", "simultaneous", "rank-sum"}
         "calibrated" gives the larger bounds, each valid by itself; "simultaneous" bounds that are
-        valid together, at all deltas and for mu.
+        valid together, at all deltas and for mu.  "rank-sum" gives the larger mu where noise
+        shifts the whole law of the scores, and a small epsilon.  Decide before seeing the scores.
     claimed_epsilon : float, optional
         An epsilon that the release is claimed to have at `delta`, at least 0: the result holds a
         `verdict` on it.  State it before seeing the scores, and of the same two worlds.
@@ -337,8 +341,9 @@ def audit(
     the events increase in the same independent variables).  "calibrated" takes more ranks, and
     both ends together, at the level that 999 draws of uniform numbers give: under the null curve
     the counts do not exceed theirs in law, all together, and the test is valid at any number of
-    draws.  The proofs are in docs/audits.md, the share of false claims over many laws in
-    docs/audit_coverage.md.
+    draws.  "rank-sum" calibrates likewise the number of pairs in which a score of *in* lies above
+    one of *out*, of at most 32 evenly spaced ranks of each world.  The proofs are in
+    docs/audits.md, the share of false claims over many laws in docs/audit_coverage.md.
 
     Epsilon is of the two worlds that the scores come from: of substitution if the target takes the
     place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is proved; equal

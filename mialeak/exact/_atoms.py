@@ -10,7 +10,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray
 from mialeak._kernels.moments import LANES
-from mialeak.exact._packing import PackedOutcomes
+from mialeak.exact._packing import KeptOutcomes
 
 __all__ = ["MOST_ATOMS", "MOST_LARGE", "MOST_SMALL", "Atoms", "Halves", "atoms_of", "halves_of"]
 
@@ -84,7 +84,7 @@ def _sums(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     return below, above
 
 
-def _coordinates(packed: PackedOutcomes, rare: float) -> list[tuple[Atoms, int]]:
+def _coordinates(packed: KeptOutcomes, rare: float) -> list[tuple[Atoms, int]]:
     """Atoms and copies of each coordinate, without outcomes rarer than `rare` times the mode."""
     parts = []
     for tile, (first, last) in enumerate(zip(packed.first[:-1], packed.first[1:], strict=True)):
@@ -128,7 +128,7 @@ def _product(parts: list[tuple[Atoms, int]], most: int) -> Atoms | None:
     return total
 
 
-def atoms_of(packed: PackedOutcomes, rare: float = 0.0) -> Atoms | None:
+def atoms_of(packed: KeptOutcomes, rare: float = 0.0) -> Atoms | None:
     """All atoms, or None if there are more than `MOST_ATOMS`."""
     return _product(_coordinates(packed, rare), MOST_ATOMS)
 
@@ -179,7 +179,7 @@ class Halves:
 
 
 def halves_of(
-    packed: PackedOutcomes, small: int = MOST_SMALL, large: int = MOST_LARGE, rare: float = 0.0
+    packed: KeptOutcomes, small: int = MOST_SMALL, large: int = MOST_LARGE, rare: float = 0.0
 ) -> Halves | None:
     """Two halves of nearly equal size, or None if one is too large."""
     sides: tuple[list[tuple[Atoms, int]], list[tuple[Atoms, int]]] = ([], [])

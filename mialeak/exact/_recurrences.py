@@ -22,7 +22,7 @@ from scipy.special import gammaln, i0e, xlogy
 from mialeak._arrays import FloatArray
 from mialeak._kernels.moments import LANES
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._packing import PackedOutcomes
+from mialeak.exact._packing import KeptOutcomes
 
 __all__ = [
     "DAMPED",
@@ -242,7 +242,7 @@ def growth(moments: RatioMoments, theta: float) -> float:
     return float(np.exp(min(max(floors[0] - floors[1], 0.0), _LARGE)))
 
 
-def _column_max(packed: PackedOutcomes, values: FloatArray) -> FloatArray:
+def _column_max(packed: KeptOutcomes, values: FloatArray) -> FloatArray:
     return np.asarray(np.maximum.reduceat(values, packed.first[:-1]))
 
 
@@ -296,7 +296,7 @@ class _NarrowCoordinates(NamedTuple):
         return good
 
 
-def _log_coincidence(packed: PackedOutcomes) -> FloatArray:
+def _log_coincidence(packed: KeptOutcomes) -> FloatArray:
     """Log of an upper bound on sum P(outcomes)^2, the order of equal coordinates ignored.
 
     The m outcomes of m equal coordinates have up to m! orders: the sum is at most
@@ -319,7 +319,7 @@ def _log_coincidence(packed: PackedOutcomes) -> FloatArray:
     return np.where(copies > 0.0, np.minimum(poisson, orders), 0.0)
 
 
-def _narrow_coordinates(packed: PackedOutcomes) -> _NarrowCoordinates:
+def _narrow_coordinates(packed: KeptOutcomes) -> _NarrowCoordinates:
     """The coordinates with the narrowest relative range, and the two with extreme slopes."""
     shape = packed.copies.shape
     low, high = np.full(shape, np.inf), np.zeros(shape)

@@ -204,7 +204,9 @@ def exact_mean_tradeoff(
     **Cost.**  Linear in d and independent of n for large ``n p (1 - p)``: 25 outcomes a column (the
     probability is smooth, every h-th count is enough), 26 frequencies a contour, four to twelve
     contours a curve.  Fewer than about 20 columns, equal columns, and rare values cost more because
-    of the recurrences.
+    of the recurrences.  A million distinct columns take 4 s and 740 MB.  Beyond 1 GB of outcomes,
+    those of 2.5 million columns, they are computed anew for each contour: a column then takes 250
+    bytes in all, and 2.7 times the time.
 
     Examples
     --------
@@ -371,7 +373,7 @@ def _law_of(moments: RatioMoments, method: Exact) -> RatioLaw:
         faint = _faint(families)
         if listable and method in ("auto", "atoms"):
             for wider, rare in _RANGES[:2]:
-                atoms = atoms_of(pack(families, 1.0, np.inf, wider), rare)
+                atoms = atoms_of(pack(families, 1.0, np.inf, wider).kept(1), rare)
                 if atoms is not None:
                     return AtomLaw(atoms, -float(np.expm1(log_kept)), faint)
         if listable and method in ("auto", "halves"):
@@ -400,7 +402,7 @@ def _law_of(moments: RatioMoments, method: Exact) -> RatioLaw:
 def _halves(families: Sequence[CoordinateFamily], small: int, large: int) -> Halves | None:
     """Two halves with the widest affordable range of counts."""
     for wider, rare in _RANGES:
-        halves = halves_of(pack(families, 1.0, np.inf, wider), small, large, rare)
+        halves = halves_of(pack(families, 1.0, np.inf, wider).kept(1), small, large, rare)
         if halves is not None:
             return halves
     return None

@@ -65,7 +65,8 @@ class DPSGDAudit(Result):
         training returned a :class:`CovarianceAttack` with known rows and "every-step", and the
         clipped canaries are orthogonal, of one length and the same at each step, as
         :func:`dirac_canary` makes them: no canary then changes another's score.  It holds together
-        with `bound`, each with half of the error: at a confidence of 95 % a correct training is
+        with `bound`, each with half of the error, and is that of ``method="rank-sum"`` of
+        :func:`mialeak.auditing.audit`: at a confidence of 95 % a correct training is
         refuted by mu with probability 2.5 % (which its noise spends in full: give or take 0.5 for
         the fixed seed of :func:`mialeak.auditing.audit`), and by either with 5 % at most.
     accountant_epsilon : float or None
@@ -302,7 +303,7 @@ def _audited(
         ranks = _ranked(plain, generator)[1]
         level = options["confidence"]
         worlds = ranks[member], ranks[~member]
-        mu = audit(*worlds, confidence=level, allow_reversed=True).mu_lower
+        mu = audit(*worlds, confidence=level, method="rank-sum", allow_reversed=True).mu_lower
         mu = 0.0 if plain.min() == plain.max() else mu
     plus, minus = bound.guesses
     guessed = np.zeros(count, np.int64)
