@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import random
 import re
 import sys
 import xml.dom.minidom
+import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 from fresh import in_fresh_python
 
 from mialeak import Release, mean_leakage, table_leakage
@@ -255,25 +261,87 @@ def test_a_file_behind_a_link_is_replaced_and_keeps_its_mode(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-BOMB = """
-import resource
+BOMBS = """
+import resource, sys
+import numpy, pyarrow.feather, pyarrow.parquet, zstandard
 from mialeak._files.tables import read_table
 with open("/proc/self/statm") as file:
     cap = int(file.read().split()[0]) * resource.getpagesize() + 250_000_000
 resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
-try:
-    read_table({path!r})
-except ValueError as error:
-    print("refused:", error)
+for path in {paths!r}:
+    try:
+        read_table(path)
+    except ValueError as error:
+        print(path, "refused:", error)
 """
+
+#: Zeros of a bomb, written so many times.
+MEGABYTE, TIMES = b"0" * 10**6, 300
+
+
+def packed_zeros(path: Path, head: bytes) -> None:
+    """300 MB of one line behind `head`."""
+    door = partial(gzip.open, compresslevel=1) if path.suffix == ".gz" else zstandard.open
+    with door(path, mode="wb") as file:
+        file.write(head)
+        for _ in range(TIMES):
+            file.write(MEGABYTE)
+        file.write(b"\n")
+
+
+def bomb_npy(path: Path) -> None:
+    header = io.BytesIO()
+    shape = (10**6 * TIMES,)
+    description = {"descr": "|S1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, description)
+    packed_zeros(path, header.getvalue())
+
+
+def bomb_npz(path: Path) -> None:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("a.npy", "w") as member,
+    ):
+        for _ in range(TIMES):
+            member.write(MEGABYTE)
+
+
+def bomb_parquet(path: Path) -> None:
+    rows = pa.table({"a": np.zeros(10**6, np.int64)})
+    with pq.ParquetWriter(path, rows.schema) as writer:
+        for _ in range(30):
+            writer.write_table(rows)
+
+
+def bomb_arrow(path: Path) -> None:
+    rows = pa.table({"a": np.zeros(10**6, np.int64)})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(path, rows.schema, options=options) as writer:
+        for _ in range(30):
+            writer.write_table(rows)
+
+
+BOMB_OF = {
+    "bomb.csv.gz": partial(packed_zeros, head=b""),
+    "bomb.csv.zst": partial(packed_zeros, head=b""),
+    "bomb.vcf.gz": partial(packed_zeros, head=b"##fileformat=VCFv4.2\n##x="),
+    "bomb.raw.gz": partial(packed_zeros, head=b"FID IID PAT MAT SEX PHENOTYPE a_A"),
+    "bomb.npy.gz": bomb_npy,
+    "bomb.npz": bomb_npz,
+    "bomb.parquet": bomb_parquet,
+    "bomb.arrow": bomb_arrow,
+}
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits as on Linux")
-def test_a_line_of_any_length_in_a_packed_file_takes_bounded_memory(tmp_path):
-    """600 MB of one line in 0.6 MB."""
-    path = tmp_path / "bomb.csv.gz"
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for _ in range(600):
-            file.write(b"0" * 10**6)
-    run = in_fresh_python(BOMB.format(path=str(path)), None)
-    assert run.stdout.startswith("refused:"), run.stdout + run.stderr
+def test_a_bomb_is_refused_in_bounded_memory(tmp_path):
+    """240 to 300 MB in at most 1.4 MB, with 250 MB to take."""
+    paths = []
+    for name, write in BOMB_OF.items():
+        write(tmp_path / name)
+        paths.append(str(tmp_path / name))
+    run = in_fresh_python(BOMBS.format(paths=paths), None)
+    assert max(Path(path).stat().st_size for path in paths) < 2e6
+    refused = [line.partition(" refused: ")[0] for line in run.stdout.splitlines()]
+    assert refused == paths, run.stdout + run.stderr
+    assert run.stdout.count("must fit into memory") == len(paths) - 2  # a CSV's field is too long

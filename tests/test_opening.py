@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from mialeak import mean_leakage, table_leakage
 from mialeak._columns import frame_factors
+from mialeak._files import memory
 from mialeak._files.tables import read_table
 from mialeak.cli import main
 
@@ -87,6 +89,85 @@ def test_a_table_comes_through_every_door(tmp_path, monkeypatch, suffix, pack):
     assert values_of(read_table(other, format=named.upper())) == EXPECTED
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert values_of(read_table("-", format=named)) == EXPECTED
+
+
+@every_format
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch, suffix, pack):
+    if suffix == "xpt" and pack is bytes:
+        pytest.skip("states no number of rows, and is no larger than what it holds")
+    content = FORMATS[suffix](tmp_path)
+    path = tmp_path / f"t.{suffix}{'.gz' if pack is gzip.compress else ''}"
+    path.write_bytes(pack(content))
+    monkeypatch.setattr(memory, "available_memory", lambda: 200.0)
+    with pytest.raises(ValueError, match=r"t\..* must fit into memory: its content takes .* MB"):
+        read_table(path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with pytest.raises(ValueError, match="standard input must fit into memory"):
+        read_table("-", format="csv")
+    monkeypatch.setattr(memory, "available_memory", lambda: float("inf"))
+    assert values_of(read_table(path)) == EXPECTED
+
+
+def test_a_line_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "t.afreq"
+    sites = "".join(f"1\t{k}\ts{k}\tA\tC\t0.5\t100\n" for k in range(9))
+    path.write_text("#CHROM\tPOS\tID\tREF\tALT\tALT_FREQS\tOBS_CT\n" + sites)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4000.0)
+    with pytest.raises(ValueError, match=r"t\.afreq must fit into memory"):
+        read_table(path, frequencies=True)
+    path = tmp_path / "t.raw"
+    path.write_text("FID IID PAT MAT SEX PHENOTYPE a_A\n1 1 0 0 0 -9 1\n1 2 0 0 0 -9 0\n")
+    monkeypatch.setattr(memory, "available_memory", lambda: 80.0)
+    with pytest.raises(ValueError, match=r"t\.raw must fit into memory"):
+        read_table(path)
+    monkeypatch.setattr(memory, "available_memory", lambda: 4000.0)
+    assert list(read_table(path)["a_A"]) == [1, 0]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_batches_that_state_more_than_the_memory_are_refused(tmp_path, monkeypatch, pack):
+    """20 batches of 80 kB: all together, and each alone when they are read by blocks."""
+    path = tmp_path / "t.arrow"
+    rows = pa.table({"a": np.zeros(10_000), "b": pa.array(["x", "y"] * 5000).dictionary_encode()})
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_file(path, rows.schema, options=options) as writer:
+        for _ in range(20):
+            writer.write_table(rows)
+    assert path.stat().st_size < 100_000
+    path = path.rename(f"{path}.gz") if pack is gzip.compress else path
+    path.write_bytes(pack(path.read_bytes()))
+    monkeypatch.setattr(memory, "available_memory", lambda: 1.6e6)
+    with pytest.raises(ValueError, match="its content takes 2 MB, and 1 MB"):
+        read_table(path)
+    monkeypatch.setattr("mialeak._files.tables._LARGE", 1)
+    blocks = list(read_table(path, whole=False).blocks(["a"]))
+    assert sum(block["a"].codes.size for block in blocks) == 200_000
+    monkeypatch.setattr(memory, "available_memory", lambda: 1.2e5)
+    with pytest.raises(ValueError, match="must fit into memory"):
+        list(read_table(path, whole=False).blocks(["a"]))
+
+
+def test_the_memory_is_what_the_system_states(tmp_path, monkeypatch):
+    machine, container = tmp_path / "machine", tmp_path / "container"
+    monkeypatch.setattr(memory, "_MACHINE", machine)
+    monkeypatch.setattr(memory, "_CONTAINER", (container,))
+    monkeypatch.setattr(memory, "_PROCESS", tmp_path / "absent")
+    installed = memory.available_memory()
+    assert installed == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    machine.write_text("MemTotal: 9000 kB\nMemAvailable:    3000 kB\n")
+    container.write_text("max\n")
+    assert memory.available_memory() == 3_072_000
+    container.write_text("1000000\n")
+    assert memory.available_memory() == 1_000_000
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "feather", "arrows"])
+def test_a_packed_arrow_file_is_counted(tmp_path, suffix):
+    """It was reported as damaged: what is unpacked cannot go back to its beginning."""
+    path = tmp_path / f"t.{suffix}.gz"
+    path.write_bytes(gzip.compress(FORMATS[suffix](tmp_path)))
+    assert table_leakage(path).rows == FRAME.height
 
 
 @every_format

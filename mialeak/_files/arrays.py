@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._files.memory import Memory
 from mialeak._files.opening import TableFile
 
 __all__ = ["DAMAGED", "ZIP", "archived", "array_columns", "load_arrays", "one_line"]
@@ -51,7 +52,9 @@ def load_arrays(path: TableFile, *, mapped: bool = False) -> Any:
         with path.seekable() as file:
             loaded: Any = np.load(file, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
-                loaded = archived(file, loaded)
+                loaded = archived(file, loaded, path.memory())
+    except MemoryError as error:
+        raise MemoryError(f"{path} states arrays beyond the memory ({one_line(error)})") from error
     except DAMAGED as error:
         raise ValueError(
             f"{path} is damaged or holds Python objects, which are not read ({one_line(error)})"
@@ -59,8 +62,13 @@ def load_arrays(path: TableFile, *, mapped: bool = False) -> Any:
     return loaded
 
 
-def archived(file: BinaryIO, archive: Any) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an .npz, whose number is checked: a damaged length hides one from zipfile."""
+def archived(file: BinaryIO, archive: Any, memory: Memory) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an .npz, if they fit into memory.
+
+    Their number is checked: a damaged length hides one from zipfile.  zipfile unpacks no more of
+    an array than the directory states.
+    """
+    memory.take(sum(entry.file_size for entry in archive.zip.infolist()), stated=True)
     arrays = {name: archive[name] for name in archive.files}
     file.seek(-_ZIP_END.size, os.SEEK_END)
     mark, entries = _ZIP_END.unpack(file.read())

@@ -68,10 +68,12 @@ def read_csv(
 ) -> dict[str, Factor]:
     """The columns of a CSV; the arguments are those of :func:`mialeak._files.tables.read_table`."""
     builders: dict[str, FactorBuilder] = {}
+    memory = path.memory()
     for fields in _field_blocks(path, columns, delimiter, header, names, progress):
         for name, values in fields.items():
             builder = builders.setdefault(name, FactorBuilder(missing=("",), strip=True))
             builder.add(values)
+            memory.take(8.0 * len(values))  # codes of 4 bytes, put together once more
     return {name: builder.finish() for name, builder in builders.items()}
 
 
@@ -292,7 +294,7 @@ def _check_ragged(path: TableFile, delimiter: str, width: int, has_names: bool) 
 def _refuse_encoding(path: TableFile, error: UnicodeDecodeError) -> NoReturn:
     """Report the first line whose bytes are not UTF-8."""
     with path.open() as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(path.lines(file), 1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as broken:

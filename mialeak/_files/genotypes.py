@@ -20,6 +20,7 @@ from mialeak._arrays import listed
 from mialeak._columns import choose_columns
 from mialeak._files.opening import TableFile
 from mialeak._files.plink_text import (
+    BESIDE,
     CHILDREN,
     HETEROZYGOUS,
     SEX_CHROMOSOME,
@@ -100,6 +101,7 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
     _require_once(file, people)
     table = GenotypeTable(sample=np.array(people, dtype=object))
     missing: dict[str, int] = {}
+    memory = file.memory()
     constant = 0
     places: set[str] = set()
     sites: dict[str, Site] = {}
@@ -120,6 +122,7 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
             table[key] = np.where(absent, np.nan, counts)
         else:
             table[key] = counts
+        memory.take(table[key].nbytes + BESIDE)
         present = counts[~absent]
         constant += present.size == 0 or int(np.ptp(present)) == 0
     if len(table) == 1:
@@ -286,7 +289,7 @@ def _parsed(parsing: _Parsing, reader: Any) -> Iterator[Any]:
 def _samples(file: TableFile) -> list[str]:
     """The names in the last line of the header of a VCF."""
     with file.open() as opened:
-        for line in opened:
+        for line in file.lines(opened):
             if line.startswith(b"#CHROM"):
                 return line.decode(errors="replace").rstrip("\r\n").split("\t")[9:]
             if not line.startswith(b"#"):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from mialeak._arrays import invalid
+from mialeak._files.memory import Memory
 
 __all__ = ["FORMATS", "STDIN", "TableFile", "table_file"]
 
@@ -82,8 +83,11 @@ _MAGIC = {
     b"\xfe\xff": "UTF-16 text",
 }
 
-#: Bytes looked at to see what a file holds, and unpacked at a time.
+#: Bytes looked at to see what a file holds, and read at a time.
 _HEAD, _CHUNK = 2**16, 2**16
+
+#: Packed bytes unpacked at a time: they become at most 4 MiB (gzip) and 32 MiB (zstd).
+_PACKED_CHUNK = {".gz": 2**12, ".zst": 2**10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +137,20 @@ class TableFile:
         if self.is_plain:
             return self.open()
         with self.open() as file:
-            return io.BytesIO(file.read())
+            return self.memory().read(file)
+
+    def memory(self) -> Memory:
+        """What its content may take."""
+        return Memory(self, "Unpack it first" if self.packed else "Choose fewer columns or rows")
+
+    def lines(self, opened: BinaryIO) -> Iterator[bytes]:
+        """The lines that are left of an open file; ValueError if one does not fit into memory."""
+        memory = self.memory()
+        longest = max(1, int(min(memory.limit / 2, sys.maxsize)))  # it is joined from its pieces
+        while line := opened.readline(longest):
+            if len(line) == longest and not line.endswith(b"\n"):
+                memory.take(2.0 * longest + 2)
+            yield line
 
     def head(self) -> bytes:
         """The first bytes; ValueError if there are none."""
@@ -195,7 +212,7 @@ def table_file(path: str | Path, format: str | None = None) -> TableFile:
         rule = f"be one of {', '.join(FORMATS)}, or one of these with .gz or .zst"
         invalid("format", rule, value=format)
     if where is None:
-        bytes_ = sys.stdin.buffer.read()
+        bytes_ = Memory("standard input", "Write it to a file").read(sys.stdin.buffer).getvalue()
         return TableFile(None, known or "csv", packed, True, bytes_)
     if where.is_fifo():
         raise ValueError(
@@ -252,7 +269,7 @@ class _Unpacked(io.RawIOBase):
         if self._part is not None and self._part.eof:
             chunk = self._part.unused_data.lstrip(b"\0")  # gzip pads with zeros
             self._part = None
-        chunk = chunk or self._raw.read(_CHUNK)
+        chunk = chunk or self._raw.read(_PACKED_CHUNK[self._packed])
         if not chunk:
             if self._part is not None:
                 self._refuse("it ends before its end mark")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from mialeak._arrays import FloatArray
 from mialeak._files.opening import TableFile
 
 __all__ = [
+    "BESIDE",
     "CHILDREN",
     "HETEROZYGOUS",
     "SEX_CHROMOSOME",
@@ -41,6 +42,8 @@ _SEX = re.compile(
 HETEROZYGOUS, _HET = "heterozygous genotypes", "_HET"
 #: Counted beside the sites that are omitted: people with a parent in the file.
 CHILDREN = "people with a parent among the others"
+#: Bytes that the names of a site or a person take in Python, at least.
+BESIDE = 500
 #: What a .raw file has before its counts.
 _ABOUT = ["FID", "IID", "PAT", "MAT", "SEX", "PHENOTYPE"]
 #: The name of a column of counts: the site, the counted allele, perhaps the other one.
@@ -106,7 +109,8 @@ def raw_sites(
     """
     file.check_text()
     with file.open() as opened:
-        header = opened.readline().decode(errors="replace").split()
+        memory, lines = file.memory(), file.lines(opened)
+        header = next(lines, b"").decode(errors="replace").split()
         if header[:6] != _ABOUT:
             names = " ".join(_ABOUT)
             file.damaged("PLINK .raw", f"line 1 does not begin with {names}; it has {header[:6]}")
@@ -120,9 +124,7 @@ def raw_sites(
         kept = np.array([k for k in range(len(columns)) if k not in paired], np.intp)
         sites = [_raw_site(file, columns[k]) for k in kept]
         families, people, fathers, mothers, rows = [], [], [], [], []
-        for line, (family, name, father, mother, genotypes) in enumerate(
-            _raw_rows(file, opened), 2
-        ):
+        for line, (family, name, father, mother, genotypes) in enumerate(_raw_rows(file, lines), 2):
             counts = _raw_counts(file, genotypes, columns, line)
             if paired:
                 _require_heterozygous(file, counts, sorted(paired), columns, line)
@@ -131,6 +133,7 @@ def raw_sites(
             fathers.append(father)
             mothers.append(mother)
             rows.append(counts[kept] if paired else counts)
+            memory.take(2.0 * rows[-1].nbytes + BESIDE)  # they are put together once more
     if not rows:
         file.damaged("PLINK .raw", "it has no person")
     omitted[CHILDREN] = children(people, fathers, mothers)
@@ -153,9 +156,11 @@ def _raw_site(file: TableFile, column: str) -> Site:
     return Site(column, "", 0, parts["counted"], parts["other"] or "")
 
 
-def _raw_rows(file: TableFile, opened: BinaryIO) -> Iterator[tuple[str, str, str, str, bytes]]:
+def _raw_rows(
+    file: TableFile, lines: Iterator[bytes]
+) -> Iterator[tuple[str, str, str, str, bytes]]:
     """Family, name, father, mother and genotypes of each person."""
-    for number, line in enumerate(opened, 2):
+    for number, line in enumerate(lines, 2):
         parts = line.split(None, 6)
         if not parts:
             continue
@@ -230,8 +235,9 @@ class Frequencies:
         self.sites: list[Site] = []
         self.omitted: Counter[str] = Counter()
         numbers: list[tuple[float, float]] = []
+        memory = file.memory()
         with file.open() as opened:
-            lines = (line.decode(errors="replace").split() for line in opened)
+            lines = (line.decode(errors="replace").split() for line in file.lines(opened))
             header = next((line for line in lines if not line or line[0][:2] != "##"), [])
             absent = [name for name in _NEEDED if name not in header]
             if absent:
@@ -243,6 +249,7 @@ class Frequencies:
                 if len(words) != len(header):
                     what = f"line {number} has {len(words)} fields; the header has {len(header)}"
                     file.damaged("PLINK .afreq", what)
+                memory.take(BESIDE)
                 self._add({name: words[k] for name, k in at.items()}, file, number, numbers)
         if not self.sites:
             why = "; ".join(f"{n:,} {kind}" for kind, n in self.omitted.items()) or "it has none"

@@ -16,11 +16,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mialeak._files.arrays import DAMAGED, ZIP, archived, one_line
+from mialeak._files.memory import Memory
 
 __all__ = ["read_state", "write_state", "write_whole"]
 
 #: The name of the header among the arrays of a state.
 _HEADER = "header"
+
+#: What to do with a state that does not fit into memory.
+_CURE = "If its size is no surprise, free memory"
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
@@ -92,7 +96,7 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
         raise ValueError(f"{path} is no file that a {kind} was saved to")
     with path.open("rb") as file:
         try:
-            arrays = archived(file, np.load(file, allow_pickle=False))
+            arrays = archived(file, np.load(file, allow_pickle=False), Memory(path, _CURE))
             header = json.loads(arrays.pop(_HEADER).tobytes())
             form = header["mialeak"], header["version"]
         except (*DAMAGED, KeyError, TypeError, AttributeError) as error:
