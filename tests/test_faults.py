@@ -313,14 +313,6 @@ def bomb_parquet(path: Path) -> None:
             writer.write_table(rows)
 
 
-def bomb_arrow(path: Path) -> None:
-    rows = pa.table({"a": np.zeros(10**6, np.int64)})
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(path, rows.schema, options=options) as writer:
-        for _ in range(30):
-            writer.write_table(rows)
-
-
 BOMB_OF = {
     "bomb.csv.gz": partial(packed_zeros, head=b""),
     "bomb.csv.zst": partial(packed_zeros, head=b""),
@@ -329,7 +321,6 @@ BOMB_OF = {
     "bomb.npy.gz": bomb_npy,
     "bomb.npz": bomb_npz,
     "bomb.parquet": bomb_parquet,
-    "bomb.arrow": bomb_arrow,
 }
 
 

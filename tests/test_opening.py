@@ -125,29 +125,6 @@ def test_a_line_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
     assert list(read_table(path)["a_A"]) == [1, 0]
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
-def test_batches_that_state_more_than_the_memory_are_refused(tmp_path, monkeypatch, pack):
-    """20 batches of 80 kB: all together, and each alone when they are read by blocks."""
-    path = tmp_path / "t.arrow"
-    rows = pa.table({"a": np.zeros(10_000), "b": pa.array(["x", "y"] * 5000).dictionary_encode()})
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_file(path, rows.schema, options=options) as writer:
-        for _ in range(20):
-            writer.write_table(rows)
-    assert path.stat().st_size < 100_000
-    path = path.rename(f"{path}.gz") if pack is gzip.compress else path
-    path.write_bytes(pack(path.read_bytes()))
-    monkeypatch.setattr(memory, "available_memory", lambda: 1.6e6)
-    with pytest.raises(ValueError, match="its content takes 2 MB, and 1 MB"):
-        read_table(path)
-    monkeypatch.setattr("mialeak._files.tables._LARGE", 1)
-    blocks = list(read_table(path, whole=False).blocks(["a"]))
-    assert sum(block["a"].codes.size for block in blocks) == 200_000
-    monkeypatch.setattr(memory, "available_memory", lambda: 1.2e5)
-    with pytest.raises(ValueError, match="must fit into memory"):
-        list(read_table(path, whole=False).blocks(["a"]))
-
-
 def test_the_memory_is_what_the_system_states(tmp_path, monkeypatch):
     machine, container = tmp_path / "machine", tmp_path / "container"
     monkeypatch.setattr(memory, "_MACHINE", machine)

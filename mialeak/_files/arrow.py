@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,11 +26,6 @@ _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
 
 #: How the messages of a stream of Arrow begin, and how the stream ends.
 _MESSAGE, _STREAM_END = b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"
-
-#: Fields of a message of Arrow, of a batch and of a footer, by their numbers in its FlatBuffer; the
-#: type of a dictionary.
-_HEADER_TYPE, _HEADER, _DATA, _BUFFERS, _COMPRESSION = 1, 2, 1, 2, 3
-_DICTIONARIES, _BATCHES, _DICTIONARY = 2, 3, 2
 
 #: Rows of a block that is counted, and numbers at most.
 _ROWS, _ENTRIES = 2**20, 2**24
@@ -65,8 +59,8 @@ def _read_ipc(pa: Any, file: TableFile) -> Any:
     """The table of a file or a stream of Arrow, or of a Feather file."""
     import pyarrow.feather
 
+    file.memory().take(file.size)
     with file.seekable() as opened:
-        file.memory().take(sum(_batch_sizes(pa, file, opened)), stated=True)
         head = opened.read(len(_ARROW))
         opened.seek(0)
         if head.startswith((_ARROW, _FEATHER)):
@@ -82,74 +76,7 @@ def _parquet_size(parquet: Any, names: Sequence[str]) -> float:
     for field in parquet.schema_arrow:
         with contextlib.suppress(ValueError):  # no fixed width
             widths[field.name] = field.type.bit_width / 8
-    return sum(rows * widths[name] for name in chosen)
-
-
-def _batch_sizes(pa: Any, file: TableFile, opened: BinaryIO) -> Iterator[int]:
-    """Unpacked bytes of each batch and dictionary of an Arrow file or stream, as it states them.
-
-    `opened` is left at its beginning; the sizes of a damaged file end early.
-    """
-    source = pa.memory_map(str(file.path)) if file.is_plain else pa.PythonFile(opened, "r")
-    try:
-        for message in _messages(pa, source):
-            if message.body is not None:
-                yield _batch_size(message.metadata.to_pybytes(), message.body)
-    except (pa.ArrowException, OSError, struct.error, IndexError):
-        pass  # whoever reads the file refuses it
-    opened.seek(0)
-
-
-def _messages(pa: Any, source: Any) -> Iterator[Any]:
-    """The messages of a stream, or those that the footer of a file lists."""
-    if source.read(len(_ARROW)) != _ARROW:
-        source.seek(0)
-        yield from pa.ipc.MessageReader.open_stream(source)
-        return
-    end = source.seek(-len(_ARROW) - 4, 2) or source.tell()
-    size = struct.unpack("<I", source.read(4))[0]
-    source.seek(end - size)
-    footer = source.read(size)
-    root = _deref(footer, 0)
-    for number in (_DICTIONARIES, _BATCHES):
-        if not (field := _field(footer, root, number)):
-            continue
-        blocks = _deref(footer, field)
-        for place in range(struct.unpack_from("<I", footer, blocks)[0]):
-            source.seek(struct.unpack_from("<q", footer, blocks + 4 + 24 * place)[0])
-            yield pa.ipc.read_message(source)
-
-
-def _batch_size(metadata: bytes, body: Any) -> int:
-    """Unpacked bytes of the buffers of a message: packed ones begin with theirs."""
-    kind = _field(metadata, _deref(metadata, 0), _HEADER_TYPE)
-    batch = _deref(metadata, _field(metadata, _deref(metadata, 0), _HEADER))
-    if metadata[kind] == _DICTIONARY:
-        batch = _deref(metadata, _field(metadata, batch, _DATA))
-    if not _field(metadata, batch, _COMPRESSION):
-        return int(body.size)
-    buffers = _deref(metadata, _field(metadata, batch, _BUFFERS))
-    total = 0
-    for place in range(struct.unpack_from("<I", metadata, buffers)[0]):
-        offset, length = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * place)
-        if length >= 8:
-            stated = struct.unpack_from("<q", body, offset)[0]
-            total += length if stated < 0 else stated
-    return total
-
-
-def _deref(table: bytes, place: int) -> int:
-    """Where an offset of a FlatBuffer leads."""
-    return place + int(struct.unpack_from("<I", table, place)[0])
-
-
-def _field(table: bytes, place: int, number: int) -> int:
-    """Where a field of a FlatBuffer's table is; 0 if the table lacks it."""
-    fields = place - struct.unpack_from("<i", table, place)[0]
-    if 4 + 2 * number >= struct.unpack_from("<H", table, fields)[0]:
-        return 0
-    offset = struct.unpack_from("<H", table, fields + 4 + 2 * number)[0]
-    return place + int(offset) if offset else 0
+    return float(sum(rows * widths[name] for name in chosen))
 
 
 def parquet_files(folder: Path) -> list[TableFile]:
@@ -231,9 +158,6 @@ def arrow_batches(files: Sequence[TableFile], names: Sequence[str]) -> Iterator[
                 if rows != expected:  # a page that pyarrow left out without a word
                     file.damaged("Parquet", f"{expected - rows} rows are missing")
             else:
-                with file.seekable() as opened:
-                    for stated in _batch_sizes(pa, file, opened):
-                        file.memory().take(stated, stated=True)
                 with file.seekable() as opened, _ipc(pa, opened) as reader:
                     for batch in _record_batches(reader):
                         batch.validate(full=True)
