@@ -11,6 +11,7 @@ __all__ = [
     "common_copies",
     "differ_together",
     "log_chance_of_all_cells",
+    "repeated_piece",
     "shares_differ",
 ]
 
@@ -32,6 +33,49 @@ def common_copies(times: IntArray) -> int:
     """
     copies = int(np.gcd.reduce(times))
     return copies if (times.size - 1) * np.log(copies) >= -np.log(COPIED) else 1
+
+
+#: Different rows that a piece must have to be called a copy of another, and rows that are looked at
+#: for the distance of both.
+_PIECE, _LOOKED_AT = 20, 1 << 16
+
+
+def repeated_piece(cells: IntArray, times: IntArray, first: IntArray) -> int:
+    """Rows of the longest piece that stands there again, in the same order.
+
+    Parameters
+    ----------
+    cells : (n,) ndarray
+        The number of each row among the different rows.
+    times, first : ndarray
+        How often each of these occurs, and its first row.
+
+    Returns
+    -------
+    int
+        0 where there is no piece of 20 different rows, or where chance makes one with a probability
+        above 1e-9.
+    """
+    rows = cells.size
+    if rows - times.size < _PIECE:
+        return 0
+    again = np.ones(rows, np.bool_)
+    again[first] = False
+    second = np.flatnonzero(again)
+    second = second[:: -(-second.size // _LOOKED_AT)]
+    second = second[times[cells[second]] == 2]
+    apart = np.bincount(second - first[cells[second]], minlength=1)
+    lag = int(apart.argmax())
+    if apart[lag] < _PIECE:
+        return 0
+    equal = np.concatenate([[False], cells[lag:] == cells[:-lag], [False]])
+    begin, end = np.flatnonzero(equal[1:] != equal[:-1]).reshape(-1, 2).T
+    longest = int((end - begin).argmax())
+    piece = cells[begin[longest] : end[longest]]
+    shares = times[piece] / rows
+    if np.unique(piece).size < _PIECE or -np.log(shares).sum() < 2.0 * np.log(rows) - np.log(LEVEL):
+        return 0
+    return piece.size
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:

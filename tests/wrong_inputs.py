@@ -342,6 +342,22 @@ MEANS = [
         {"t.csv": csv(["a", "b"], ["0,5", "1", "0"] * 9, range(0, 54, 2), comma=";")},
         cautioned=True,
     ),
+    *(
+        Shell(
+            f"a column of numbers with {what}",
+            "mean t.csv --delimiter ;",
+            [f"Numbers like '{words[0]}' in column 'a'", "decimal point and no other sign"],
+            {"t.csv": csv("ab", [words[k % 3] for k in range(40)], AGES[:40], comma=";")},
+            cautioned=True,
+        )
+        for what, words in (
+            ("the sign of a currency", ["$1,200", "$75.50", "$80"]),
+            ("a currency after them", ["1.200 EUR", "75,5 EUR", "80 EUR"]),
+            ("signs between thousands", ["1 200", "75.5", "80"]),
+            ("parentheses for a minus", ["(12.5)", "75.5", "80"]),
+            ("a unit", ["68 kg", "71 kg", "80 kg"]),
+        )
+    ),
     Shell(
         "255 for a missing genotype, as -1 is in uint8",
         "mean t.csv",

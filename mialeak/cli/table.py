@@ -394,7 +394,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name
+    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, word_of
 
     file = Path(options.file)
     small = file.is_file() and file.stat().st_size <= _SMALL
@@ -404,7 +404,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
         heeded = [
             name
             for name in names
-            if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
+            if word_of(name) in NAMES_OF_PERIODS | NAMES_OF_PERSONS
             or (whole and name and not name.startswith("__index_level_"))
         ]
         # The register, or the panel, may be counted alone.

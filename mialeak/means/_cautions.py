@@ -77,8 +77,14 @@ _GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]
 _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 #: Single letters of a sequence: those of one base, of two, and that of none.
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
-#: A number with a decimal comma, commas between thousands, or a sign of per cent.
-_FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
+#: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
+_UNIT = (
+    r"\s*(?:[$€£¥%]|(?:eur|usd|gbp|chf|kr|sek|nok|dkk|pln|kg|g|cm|mm|m|lbs?|years|yrs?)\b\.?)\s*"
+)
+_FOREIGN_NUMBER = re.compile(
+    rf"\(?(?:{_UNIT})?[+-]?(?:{_UNIT})?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*(?:{_UNIT})?\)?",
+    re.ASCII | re.IGNORECASE,
+)
 #: A duration, as pandas and Arrow have it.
 _DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: Share of the values that a code of a missing genotype has at most on average: of 3, which may be

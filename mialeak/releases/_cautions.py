@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight, word_of
 from mialeak._markers import cautions_of_lines, cautions_of_spellings, marker_cautions
 from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
 from mialeak.releases._analysis import joined
@@ -118,7 +118,7 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     cautions = []
     columns = {name: _codes(people, name) for name in people.names[:_MOST_COLUMNS]}
     for name, codes in columns.items():
-        word = str(name).strip().lower()
+        word = word_of(name)
         if word in NAMES_OF_PERSONS and np.unique(codes[codes >= 0]).size < codes.size:
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "

@@ -12,7 +12,13 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_MEASURES, NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
+from mialeak._labels import (
+    NAMES_OF_MEASURES,
+    NAMES_OF_PERIODS,
+    NAMES_OF_PERSONS,
+    is_weight,
+    word_of,
+)
 from mialeak._markers import (
     cautions_of_lines,
     cautions_of_spellings,
@@ -167,7 +173,7 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     """Cautions for columns whose name is that of an identifier or of a survey weight."""
     cautions = []
     for name, factor in factors.items():
-        word = str(name).strip().lower()
+        word = word_of(name)
         if word in _IDENTIFIERS and not all_differ(factor):
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "
@@ -194,7 +200,7 @@ def names_of(frame: Any) -> list[Any]:
 def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
     """A caution for columns of several years or waves that are left out, so that these add up."""
     for name in names_of(frame):
-        if name in chosen or str(name).strip().lower() not in NAMES_OF_PERIODS:
+        if name in chosen or word_of(name) not in NAMES_OF_PERIODS:
             continue
         factor = dict(each_factor(frame, [name]))[name]
         if len(np.unique(factor.codes)) > 1:
@@ -232,7 +238,7 @@ def cautions_of_uncounted_persons(
     `repeats` returns of a table and a column whether two rows share a value.
     """
     for name in names_of(frame):
-        if name in chosen or str(name).strip().lower() not in NAMES_OF_PERSONS:
+        if name in chosen or word_of(name) not in NAMES_OF_PERSONS:
             continue
         if repeats(frame, name):
             return [
