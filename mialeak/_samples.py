@@ -35,20 +35,21 @@ def common_copies(times: IntArray) -> int:
     return copies if (times.size - 1) * np.log(copies) >= -np.log(COPIED) else 1
 
 
-#: Different rows that a piece must have to be called a copy of another, and rows that are looked at
-#: for the distance of both.
-_PIECE, _LOOKED_AT = 20, 1 << 16
+#: Different rows that a piece must have to be called a copy of another; about how many places of a
+#: table are compared, and the rows at each.
+_PIECE, _PLACES, _WINDOW = 20, 1 << 12, 8
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def repeated_piece(cells: IntArray, times: IntArray, first: IntArray) -> int:
-    """Rows of the longest piece that stands there again, in the same order.
+def repeated_piece(cells: IntArray, times: IntArray) -> int:
+    """Rows of the longest piece of a table that stands there again, in the same order.
 
     Parameters
     ----------
     cells : (n,) ndarray
         The number of each row among the different rows.
-    times, first : ndarray
-        How often each of these occurs, and its first row.
+    times : ndarray
+        How often each of these occurs.
 
     Returns
     -------
@@ -59,21 +60,31 @@ def repeated_piece(cells: IntArray, times: IntArray, first: IntArray) -> int:
     rows = cells.size
     if rows - times.size < _PIECE:
         return 0
-    again = np.ones(rows, np.bool_)
+    # Both copies of a piece have the places that the rows themselves choose; at each of these
+    # the next eight rows are hashed.
+    one_of = 1 << (rows // _PLACES).bit_length() >> 1 or 1
+    places = np.flatnonzero(cells & (one_of - 1) == 0)
+    places = places[places <= rows - _WINDOW]
+    key = np.zeros(places.size, np.uint64)
+    for k in range(_WINDOW):
+        key = (key + cells[places + k].astype(np.uint64)) * _ODD
+        key ^= key >> np.uint64(29)
+    kept, first, seen = np.unique(key, return_index=True, return_counts=True)
+    again = np.ones(places.size, np.bool_)
     again[first] = False
     second = np.flatnonzero(again)
-    second = second[:: -(-second.size // _LOOKED_AT)]
-    second = second[times[cells[second]] == 2]
-    apart = np.bincount(second - first[cells[second]], minlength=1)
+    number = np.searchsorted(kept, key[second])
+    twice = seen[number] == 2
+    apart = np.bincount(places[second[twice]] - places[first[number[twice]]], minlength=1)
     lag = int(apart.argmax())
-    if apart[lag] < _PIECE:
+    if lag == 0:
         return 0
     equal = np.concatenate([[False], cells[lag:] == cells[:-lag], [False]])
     begin, end = np.flatnonzero(equal[1:] != equal[:-1]).reshape(-1, 2).T
     longest = int((end - begin).argmax())
     piece = cells[begin[longest] : end[longest]]
-    shares = times[piece] / rows
-    if np.unique(piece).size < _PIECE or -np.log(shares).sum() < 2.0 * np.log(rows) - np.log(LEVEL):
+    surprise = -np.log(times[piece] / rows).sum()
+    if np.unique(piece).size < _PIECE or surprise < 2.0 * np.log(rows) - np.log(LEVEL):
         return 0
     return piece.size
 

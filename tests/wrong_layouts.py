@@ -373,6 +373,13 @@ LAYOUTS += [
         cautioned=True,
     ),
     Shell(
+        "two files that share 150 persons, in 40 cells",
+        "table t.csv --exclude age",
+        ["150 rows one after another are there again, in the same order"],
+        {"t.csv": csv(PEOPLE, *(values[OVERLAPPING] for values in PEOPLE.values()))},
+        cautioned=True,
+    ),
+    Shell(
         "means over two files that share 150 persons",
         "mean t.csv",
         ["150 rows one after another are there again", "take each person once"],

@@ -102,9 +102,7 @@ def _of_copies(
     keys = _keys(matrix, weights)
     for k, codes in enumerate(categories, 1):
         keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
-    _, first, cells, times = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
+    _, cells, times = np.unique(keys, return_inverse=True, return_counts=True)
     copies = common_copies(times)
     if copies > 1:
         often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
@@ -126,7 +124,7 @@ def _of_copies(
             "next to none in all but one, as different persons would. If files that share persons "
             "were joined, take each person once: more rows seem to leak less."
         ]
-    again = repeated_piece(cells, times, first)
+    again = repeated_piece(cells, times)
     if not again:
         return []
     return [

@@ -56,7 +56,7 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
             f"every row were there {divisor:,} times. Pass each person once."
         )
         return cautions
-    size = repeated_piece(cells.of_row, cell_counts, cells.first_row)
+    size = repeated_piece(cells.of_row, cell_counts)
     if size:
         cautions.append(
             f"{size:,} rows one after another are there again, in the same order, as where files "
