@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +15,7 @@ __all__ = [
     "common_copies",
     "differ_together",
     "log_chance_of_all_cells",
+    "long_table",
     "repeated_piece",
     "shares_differ",
 ]
@@ -87,6 +92,36 @@ def repeated_piece(cells: IntArray, times: IntArray) -> int:
     if np.unique(piece).size < _PIECE or surprise < 2.0 * np.log(rows) - np.log(LEVEL):
         return 0
     return piece.size
+
+
+#: Fewest values, each with one row for each value of another column, that are those of persons.
+_FEWEST_LONG = 20
+
+
+def long_table(columns: Mapping[Any, npt.NDArray[Any]]) -> str:
+    """A sentence if each value of a column has one row for each value of another one, or "".
+
+    `columns` are the codes of each, with a negative one for a missing value; the table has others.
+    """
+    sizes = {}
+    for name, codes in columns.items():
+        if codes.size and codes.min() >= 0:
+            shown = np.bincount(codes)
+            shown = shown[shown > 0]
+            if 1 < shown.size < codes.size and shown.min() == shown.max():
+                sizes[name] = shown.size
+    for one, other in permutations(sizes, 2):
+        first, second = columns[one].astype(np.int64), columns[other]
+        if sizes[one] * sizes[other] != first.size or sizes[one] < _FEWEST_LONG:
+            continue
+        if np.unique(first * (int(second.max()) + 1) + second).size == first.size:
+            return (
+                f"Each of the {sizes[one]:,} values of column {one!r} has one row for each of the "
+                f"{sizes[other]:,} values of {other!r}, as in a long table, where a person has "
+                "several rows. Pass one row a person, with a column for each variable (pandas: "
+                "pivot)."
+            )
+    return ""
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._labels import is_count_name
-from mialeak._samples import repeated_piece
+from mialeak._samples import long_table, repeated_piece
 from mialeak.tables._cells import Cells, codes_of, count_cells
 from mialeak.tables._counts import count_column, holds_counts, refuse_counted
 from mialeak.tables._structure import MOST_COLUMNS, common_divisor
@@ -33,8 +32,6 @@ _FEWEST_PAIRS = 7.0
 _DENSE = 20
 #: Fewest rows that list each combination of values once as no persons do.
 _FEWEST_CELLS = 4
-#: Fewest values, each with one row for each value of another column, that are those of persons.
-_FEWEST_LONG = 20
 
 #: Rows in which one looks first whether two agree.
 _FIRST_ROWS = 10_000
@@ -46,7 +43,9 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
     # Rows that agree in all columns agree in some of them.
     alone = cell_counts.max() == 1
     cautions = [_of_cells(*split) for split in _cells_as_rows(factors)] if alone else []
-    cautions = cautions or _of_long_table(factors)
+    if not cautions and len(factors) > 2:
+        even = {name: factor.codes for name, factor in factors.items() if _is_even(factor)}
+        cautions = list(filter(None, [long_table(even)]))
     divisor = common_divisor(cell_counts, _FEWEST_DOUBLED)
     # As many rows in every cell, and more than there are cells, are a quota sample.
     is_quota = max(cell_counts.size + 1, _QUOTA) <= divisor == cell_counts.max()
@@ -63,6 +62,12 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
             "that share persons were joined. Pass each person once."
         )
     return cautions
+
+
+def _is_even(factor: Factor) -> bool:
+    """Whether all values of a column have as many rows."""
+    shown = factor.rows_of_level[factor.rows_of_level > 0]
+    return bool(shown.size and shown.min() == shown.max())
 
 
 def cautions_of_omitted_counts(
@@ -98,29 +103,6 @@ def cautions_of_omitted_counts(
             return [
                 f"Column {name!r}, which is left out, has the name of a count, and next to no "
                 f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
-            ]
-    return []
-
-
-def _of_long_table(factors: Mapping[Any, Factor]) -> list[str]:
-    """A sentence if each value of a column has one row for each value of another one."""
-    if len(factors) < 3:
-        return []
-    sizes = {}
-    for name, factor in factors.items():
-        shown = factor.rows_of_level[factor.rows_of_level > 0]
-        if not factor.n_missing and 1 < shown.size < shown.sum() and shown.min() == shown.max():
-            sizes[name] = shown.size
-    for one, other in permutations(sizes, 2):
-        rows = len(factors[one].codes)
-        if sizes[one] * sizes[other] != rows or sizes[one] < _FEWEST_LONG:
-            continue
-        if _rows_differ([codes_of(factors[name]) for name in (one, other)], rows):
-            return [
-                f"Each of the {sizes[one]:,} values of column {one!r} has one row for each of the "
-                f"{sizes[other]:,} values of {other!r}, as in a long table, where a person has "
-                "several rows. Pass one row a person, with a column for each variable (pandas: "
-                "pivot)."
             ]
     return []
 
