@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = [
     "NAMES_OF_MEASURES",
     "NAMES_OF_PERIODS",
     "NAMES_OF_PERSONS",
+    "VARIANT",
     "WORDS_OF_TOTALS",
     "is_count_name",
     "is_weight",
@@ -93,6 +95,10 @@ ukupno,toplam,genel toplam,kokku,kopā,iš viso,\u03c3\u03cd\u03bd\u03bf\u03bb\u
 \u0432\u0441\u0435\u0433\u043e,\u0438\u0442\u043e\u0433\u043e,\u5408\u8a08,\u603b\u8ba1,\u7e3d\u8a08,\ud569\uacc4
 """
 WORDS_OF_TOTALS = frozenset(filter(None, _TOTAL_WORDS.replace("\n", ",").split(",")))
+
+
+#: Names of variants: rs numbers, or a chromosome and a position.
+VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE)
 
 
 def word_of(name: Any) -> str:

@@ -16,6 +16,7 @@ from mialeak._labels import (
     NAMES_OF_MEASURES,
     NAMES_OF_PERIODS,
     NAMES_OF_PERSONS,
+    VARIANT,
     is_weight,
     word_of,
 )
@@ -70,6 +71,9 @@ _SHARES = frozenset(_SHARE_WORDS.split())
 #: Fewest numbers of a measurement, persons for each of them at most, and the first that are read.
 _FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
 
+#: Fewest columns of sites that make a table one of genotypes.
+_SITES = 10
+
 #: Fewest groups that are taken for households, their members on average and of the largest.
 _FEWEST_HOUSEHOLDS, _MEMBERS, _LARGEST_HOUSEHOLD = 50, 6, 20
 
@@ -87,7 +91,7 @@ def cautions_of(
     """
     cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
-    cautions += _of_measurements(factors, weights)
+    cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:
         return cautions
     return cautions + _of_households(factors) + cautions_of_persons(factors)
@@ -114,6 +118,18 @@ def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> li
         f"{column} numbers with decimals that few persons share, as measurements and weights are, "
         "and each number is a category of its own. If that is not meant, publish a column of "
         f"classes in its place, or pass exclude=[{listed(names)}]."
+    ]
+
+
+def _of_sites(factors: dict[Any, Factor]) -> list[str]:
+    """A sentence for a table of genotypes, whose joint combinations nobody publishes."""
+    sites = [name for name in factors if VARIANT.fullmatch(str(name))]
+    if len(sites) < _SITES:
+        return []
+    return [
+        f"Columns {listed(sites)} have names of sites of the genome: combinations of all their "
+        "genotypes are counted. If their allele frequencies are published, call mialeak mean, in "
+        "Python mean_leakage."
     ]
 
 
