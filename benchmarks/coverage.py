@@ -315,6 +315,7 @@ def statements(cell: Cell) -> dict[str, Callable[[Draws], Claim]]:
     return {
         "mu, calibrated": mu("calibrated"),
         "mu, simultaneous": mu("simultaneous"),
+        "mu, rank-sum": mu("rank-sum"),
         "advantage": holds("advantage", lambda d: advantage_interval(d.order, 1 - ERROR)),
         "power at fpr 0.1": holds("power", lambda d: power_interval(d.order, 0.1, 1 - ERROR)),
         "area": holds("area", lambda d: area_interval(d.order, 1 - ERROR)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = [
     "NAMES_OF_MEASURES",
     "NAMES_OF_PERIODS",
     "NAMES_OF_PERSONS",
+    "VARIANT",
     "WORDS_OF_TOTALS",
     "is_count_name",
     "is_weight",
@@ -21,6 +23,7 @@ __all__ = [
     "require_same_columns",
     "require_same_rows",
     "require_same_values",
+    "word_of",
 ]
 
 _ARRAY = np.ndarray
@@ -46,6 +49,7 @@ waves month months week round visit semester term welle runde monat quartal halb
 trimestre semestre période periode kvartal månad måned vecka uge ola anno año mes
 perioden stichtag zeit vuosi jaar peildatum berichtsjahr referenzjahr reference_date ref_date
 reference_period ref_period reference_year refper periodo calendar_year census_year rok godina
+imp imputation imputed implicate mi_m replicate
 """
 NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
 
@@ -63,7 +67,8 @@ weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt 
 sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
 ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 wgt_pers wgt_hh gew gewichte hrf faktor hochrechnung hochfaktor expansion_factor
-factor_expansion fexp ponderador weegfactor
+factor_expansion fexp ponderador weegfactor fw fweight fweights pweights aweight iweight
+freq_weight frequency_weight repwt repwgt
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 
@@ -92,9 +97,18 @@ ukupno,toplam,genel toplam,kokku,kopā,iš viso,\u03c3\u03cd\u03bd\u03bf\u03bb\u
 WORDS_OF_TOTALS = frozenset(filter(None, _TOTAL_WORDS.replace("\n", ",").split(",")))
 
 
+#: Names of variants: rs numbers, or a chromosome and a position.
+VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE)
+
+
+def word_of(name: Any) -> str:
+    """The name of a column in small letters, as these sets have it: ".id" is "id"."""
+    return str(name).strip().lower().strip("._")
+
+
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
-    return str(name).strip().lower() in _WEIGHTS
+    return word_of(name).rstrip("0123456789") in _WEIGHTS
 
 
 def is_count_name(name: Any) -> bool:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +15,8 @@ __all__ = [
     "common_copies",
     "differ_together",
     "log_chance_of_all_cells",
+    "long_table",
+    "repeated_piece",
     "shares_differ",
 ]
 
@@ -32,6 +38,90 @@ def common_copies(times: IntArray) -> int:
     """
     copies = int(np.gcd.reduce(times))
     return copies if (times.size - 1) * np.log(copies) >= -np.log(COPIED) else 1
+
+
+#: Different rows that a piece must have to be called a copy of another; about how many places of a
+#: table are compared, and the rows at each.
+_PIECE, _PLACES, _WINDOW = 20, 1 << 12, 8
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def repeated_piece(cells: IntArray, times: IntArray) -> int:
+    """Rows of the longest piece of a table that stands there again, in the same order.
+
+    Parameters
+    ----------
+    cells : (n,) ndarray
+        The number of each row among the different rows.
+    times : ndarray
+        How often each of these occurs.
+
+    Returns
+    -------
+    int
+        0 where there is no piece of 20 different rows, or where chance makes one with a probability
+        above 1e-9.
+    """
+    rows = cells.size
+    if rows - times.size < _PIECE:
+        return 0
+    # Both copies of a piece have the places that the rows themselves choose; at each of these
+    # the next eight rows are hashed.
+    one_of = 1 << (rows // _PLACES).bit_length() >> 1 or 1
+    places = np.flatnonzero(cells & (one_of - 1) == 0)
+    places = places[places <= rows - _WINDOW]
+    key = np.zeros(places.size, np.uint64)
+    for k in range(_WINDOW):
+        key = (key + cells[places + k].astype(np.uint64)) * _ODD
+        key ^= key >> np.uint64(29)
+    kept, first, seen = np.unique(key, return_index=True, return_counts=True)
+    again = np.ones(places.size, np.bool_)
+    again[first] = False
+    second = np.flatnonzero(again)
+    number = np.searchsorted(kept, key[second])
+    twice = seen[number] == 2
+    apart = np.bincount(places[second[twice]] - places[first[number[twice]]], minlength=1)
+    lag = int(apart.argmax())
+    if lag == 0:
+        return 0
+    equal = np.concatenate([[False], cells[lag:] == cells[:-lag], [False]])
+    begin, end = np.flatnonzero(equal[1:] != equal[:-1]).reshape(-1, 2).T
+    longest = int((end - begin).argmax())
+    piece = cells[begin[longest] : end[longest]]
+    surprise = -np.log(times[piece] / rows).sum()
+    if np.unique(piece).size < _PIECE or surprise < 2.0 * np.log(rows) - np.log(LEVEL):
+        return 0
+    return piece.size
+
+
+#: Fewest values, each with one row for each value of another column, that are those of persons.
+_FEWEST_LONG = 20
+
+
+def long_table(columns: Mapping[Any, npt.NDArray[Any]]) -> str:
+    """A sentence if each value of a column has one row for each value of another one, or "".
+
+    `columns` are the codes of each, with a negative one for a missing value; the table has others.
+    """
+    sizes = {}
+    for name, codes in columns.items():
+        if codes.size and codes.min() >= 0:
+            shown = np.bincount(codes)
+            shown = shown[shown > 0]
+            if 1 < shown.size < codes.size and shown.min() == shown.max():
+                sizes[name] = shown.size
+    for one, other in permutations(sizes, 2):
+        first, second = columns[one].astype(np.int64), columns[other]
+        if sizes[one] * sizes[other] != first.size or sizes[one] < _FEWEST_LONG:
+            continue
+        if np.unique(first * (int(second.max()) + 1) + second).size == first.size:
+            return (
+                f"Each of the {sizes[one]:,} values of column {one!r} has one row for each of the "
+                f"{sizes[other]:,} values of {other!r}, as in a long table, where a person has "
+                "several rows. Pass one row a person, with a column for each variable (pandas: "
+                "pivot)."
+            )
+    return ""
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:

@@ -49,6 +49,13 @@ GENOTYPES = [[(k * k + j * j + k * j) % 7 % 3 for j in range(30)] for k in range
 BY_SITE = [[min(2, (k + j) % 4 * (j % 3) // 2) for j in range(30)] for k in range(40)]
 
 
+#: The same as PLINK writes them.
+RAW_GENOTYPES = "FID IID PAT MAT SEX PHENOTYPE " + " ".join(f"{name}_A" for name in RS) + "\n"
+RAW_GENOTYPES += "".join(
+    f"f{k} p{k} 0 0 0 -9 {' '.join(map(str, row))}\n" for k, row in enumerate(GENOTYPES)
+)
+
+
 def coded(code):
     """Genotypes of 30 persons at 12 sites, one of each missing."""
     return [
@@ -341,6 +348,35 @@ MEANS = [
         ["Numbers like '0,5' in column 'a'", "decimal point"],
         {"t.csv": csv(["a", "b"], ["0,5", "1", "0"] * 9, range(0, 54, 2), comma=";")},
         cautioned=True,
+    ),
+    Shell(
+        "genotypes, whose combinations nobody publishes",
+        "table t.csv",
+        ["Columns 'rs100', 'rs101', 'rs102' and 27 more have names of sites", "mialeak mean"],
+        {"t.csv": csv(RS, *zip(*GENOTYPES, strict=True))},
+        cautioned=True,
+    ),
+    Shell(
+        "the same from a file of PLINK",
+        "table t.raw",
+        ["t.raw holds genotypes, of which mialeak mean reports", "name their sites with --columns"],
+        {"t.raw": RAW_GENOTYPES},
+    ),
+    *(
+        Shell(
+            f"a column of numbers with {what}",
+            "mean t.csv --delimiter ;",
+            [f"Numbers like '{words[0]}' in column 'a'", "decimal point and no other sign"],
+            {"t.csv": csv("ab", [words[k % 3] for k in range(40)], AGES[:40], comma=";")},
+            cautioned=True,
+        )
+        for what, words in (
+            ("the sign of a currency", ["$1,200", "$75.50", "$80"]),
+            ("a currency after them", ["1.200 EUR", "75,5 EUR", "80 EUR"]),
+            ("signs between thousands", ["1 200", "75.5", "80"]),
+            ("parentheses for a minus", ["(12.5)", "75.5", "80"]),
+            ("a unit", ["68 kg", "71 kg", "80 kg"]),
+        )
     ),
     Shell(
         "255 for a missing genotype, as -1 is in uint8",

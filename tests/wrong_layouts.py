@@ -63,6 +63,14 @@ PEOPLE = {"age": RNG.integers(16, 60, 900), "sex": RNG.choice(list("fm"), 900),
           "job": RNG.integers(5, size=900)}  # fmt: skip
 
 
+#: The first 600 of them, and the last 450; and five times all, with a tenth of the jobs imputed.
+OVERLAPPING = np.r_[0:600, 450:900]
+_JOBS = np.where(np.arange(900) % 10, np.tile(PEOPLE["job"], (5, 1)),
+                 np.random.default_rng(31).integers(5, size=(5, 900)))  # fmt: skip
+IMPUTED = [np.repeat(np.arange(1, 6), 900), *(np.tile(v, 5) for v in list(PEOPLE.values())[:3]),
+           _JOBS.ravel()]  # fmt: skip
+
+
 def asked_again(name, years):
     table = {key: [] for key in (*PEOPLE, name)}
     town = PEOPLE["town"].copy()
@@ -355,6 +363,57 @@ LAYOUTS += [
         "table t.csv --exclude LopNr --max-leakage 1",
         ["Column 'LopNr', which is left out, has the name of an identifier"],
         {"t.csv": csv(["LopNr", "sex"], np.arange(90) // 3, "mfm" * 30)},
+        cautioned=True,
+    ),
+    Shell(
+        "two files that share 150 persons",
+        "table t.csv",
+        ["150 rows one after another are there again, in the same order", "Pass each person once"],
+        {"t.csv": csv(PEOPLE, *(values[OVERLAPPING] for values in PEOPLE.values()))},
+        cautioned=True,
+    ),
+    Shell(
+        "two files that share 150 persons, in 40 cells",
+        "table t.csv --exclude age",
+        ["150 rows one after another are there again, in the same order"],
+        {"t.csv": csv(PEOPLE, *(values[OVERLAPPING] for values in PEOPLE.values()))},
+        cautioned=True,
+    ),
+    Shell(
+        "means over two files that share 150 persons",
+        "mean t.csv",
+        ["150 rows one after another are there again", "take each person once"],
+        {"t.csv": csv("uvwxyz", *RNG.integers(0, 6, (6, 900))[:, OVERLAPPING])},
+        cautioned=True,
+    ),
+    Shell(
+        "a long table, with a row for each person and variable",
+        "table t.csv",
+        ["Each of the 300 values of column 'nr' has one row for each of the 3 values of 'variable'",
+         "as in a long table", "pivot"],
+        {"t.csv": csv(["nr", "variable", "value"], np.arange(900) // 3, ["age", "sex", "job"] * 300,
+                      RNG.choice(["low", "high"], 900))},
+        cautioned=True,
+    ),
+    Shell(
+        "persons by the number that multiple imputation gives them",
+        "table t.csv",
+        ["Column '.id' has the name of an identifier", "--person .id"],
+        {"t.csv": csv([".id", *PEOPLE], np.arange(900) % 300, *PEOPLE.values())},
+        cautioned=True,
+    ),
+    Shell(
+        "five imputations of the same persons",
+        "table t.csv",
+        ["values of column '.imp' are too alike"],
+        {"t.csv": csv([".imp", *PEOPLE], *IMPUTED)},
+        cautioned=True,
+    ),
+    Shell(
+        "frequency weights",
+        "table t.csv",
+        ["Column 'fw' has the name of a survey weight", "--exclude fw"],
+        {"t.csv": csv([*PEOPLE, "fw"], *PEOPLE.values(), RNG.integers(1, 6, 900))},
         cautioned=True,
     ),
 ]  # fmt: skip

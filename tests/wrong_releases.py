@@ -71,6 +71,23 @@ PLANS = [
         ["Each combination of values is there 2 times", "Pass each person once"],
     ),
     cautioned(
+        "two files that share 100 persons",
+        PEOPLE + "".join(PEOPLE.splitlines(True)[61:161]),
+        ["100 rows one after another are there again", "Pass each person once"],
+    ),
+    cautioned(
+        "a long table",
+        csv(
+            ["nr", "variable", "value"],
+            [k // 3 for k in range(3 * ROWS)],
+            COLUMNS * ROWS,
+            [word for row in zip(SEXES, TOWNS, AGES, strict=True) for word in row],
+        ),
+        ["Each of the 240 values of column 'nr' has one row", "as in a long table"],
+        'table = ["variable"]',
+        'table = ["variable", "value"]',
+    ),
+    cautioned(
         "'?' for missing among towns",
         csv(COLUMNS, SEXES, marked(TOWNS, "?"), AGES),
         ["'?' is counted as a value", "column 'town'", "list it in `missing`: ['?']"],

@@ -352,6 +352,8 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"secret": "--secret", "recode": "--recode", "keep": "--keep"}
     options.typed |= {"weights": "--weight", "confidence": "--confidence"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
+    from mialeak._files.genotypes import GenotypeTable
+
     columns = margins = None
     if options.columns is not None:
         columns = _options.names(options.columns, "--columns")
@@ -373,10 +375,14 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
                 if name is not None
             ]
             wanted = list(dict.fromkeys([*wanted, *more]))
-        return (
-            _options.read_file(options, _with_heeded(wanted, options), whole=False),
-            *(columns, margins, Path(options.file), ""),
-        )
+        frame = _options.read_file(options, _with_heeded(wanted, options), whole=False)
+        if wanted is None and isinstance(frame, GenotypeTable):
+            raise ValueError(
+                f"{options.file} holds genotypes, of which mialeak mean reports what their allele "
+                "frequencies leak. To count combinations of genotypes, name their sites with "
+                "--columns"
+            )
+        return frame, columns, margins, Path(options.file), ""
     from mialeak import datasets
 
     example = getattr(datasets, f"load_{options.example}")()
@@ -394,7 +400,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name
+    from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, word_of
 
     file = Path(options.file)
     small = file.is_file() and file.stat().st_size <= _SMALL
@@ -404,7 +410,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
         heeded = [
             name
             for name in names
-            if name.strip().lower() in NAMES_OF_PERIODS | NAMES_OF_PERSONS
+            if word_of(name) in NAMES_OF_PERIODS | NAMES_OF_PERSONS
             or (whole and name and not name.startswith("__index_level_"))
         ]
         # The register, or the panel, may be counted alone.

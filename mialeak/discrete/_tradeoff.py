@@ -320,7 +320,7 @@ def _grouped(atoms: Atoms, n: float) -> tuple[FloatArray, FloatArray, FloatArray
     """
     chunks = [*_chunks(atoms, n), *_tails(atoms, n)]
     ratio, p_out = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
-    order = np.argsort(ratio)[::-1]
+    order = np.argsort(ratio, kind="stable")[::-1]  # uses that those of an atom are sorted
     ratio, p_out = ratio[order], p_out[order]
     p_in = p_out * ratio
     starts = _ties(ratio)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
+from mialeak._labels import VARIANT
 from mialeak._markers import (
     MARKERS,
     MARKING_NUMBERS,
@@ -35,8 +36,6 @@ __all__ = ["cautions_of", "noise_cautions", "refuse_sites", "size_cautions"]
 Numbers = npt.NDArray[Any] | None
 IntArray = npt.NDArray[np.int64]
 
-#: Names of variants: rs numbers, or a chromosome and a position.
-_VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE)
 #: Pairs of columns that a list of variants has, in small letters.
 _OF_VARIANTS = [
     (
@@ -77,8 +76,14 @@ _GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]
 _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 #: Single letters of a sequence: those of one base, of two, and that of none.
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
-#: A number with a decimal comma, commas between thousands, or a sign of per cent.
-_FOREIGN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*\s*%?", re.ASCII)
+#: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
+_UNIT = (
+    r"\s*(?:[$€£¥%]|(?:eur|usd|gbp|chf|kr|sek|nok|dkk|pln|kg|g|cm|mm|m|lbs?|years|yrs?)\b\.?)\s*"
+)
+_FOREIGN_NUMBER = re.compile(
+    rf"\(?(?:{_UNIT})?[+-]?(?:{_UNIT})?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*(?:{_UNIT})?\)?",
+    re.ASCII | re.IGNORECASE,
+)
 #: A duration, as pandas and Arrow have it.
 _DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: Share of the values that a code of a missing genotype has at most on average: of 3, which may be
@@ -233,7 +238,7 @@ def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     cautions = []
     codes = {float(each) for values, _ in counts.values() for each in values}
     total = sum(int(rows.sum()) for _, rows in counts.values())
-    named = 2 * sum(bool(_VARIANT.match(str(name))) for name in counts) > len(counts)
+    named = 2 * sum(bool(VARIANT.match(str(name))) for name in counts) > len(counts)
     for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
         held = {name: int(rows[values == code].sum()) for name, (values, rows) in counts.items()}
         places = [rows_of_column(name, rows) for name, rows in held.items() if rows]
@@ -247,7 +252,7 @@ def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
 
 def _of_carriers(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     """A caution for 0 and 1 in columns named as sites where genotypes would have many a 2."""
-    sites = {name: each for name, each in counts.items() if _VARIANT.match(str(name))}
+    sites = {name: each for name, each in counts.items() if VARIANT.match(str(name))}
     if len(sites) < _SITES or not all(np.isin(x, (0.0, 1.0)).all() for x, _ in sites.values()):
         return []
     expected = sum(float(x @ rows) ** 2 / (4.0 * rows.sum()) for x, rows in sites.values())
@@ -265,7 +270,7 @@ def _of_allele_counts(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[s
     counts = [
         name
         for name, (values, _) in held.items()
-        if _VARIANT.match(str(name)) and not np.isin(values, (0.0, 1.0, 2.0)).all()
+        if VARIANT.match(str(name)) and not np.isin(values, (0.0, 1.0, 2.0)).all()
     ]
     largest = [held[name][0].max() for name in counts if np.isfinite(held[name][0]).all()]
     several = [
@@ -300,7 +305,7 @@ def _of_no_base(factors: Mapping[Any, Factor], bases: list[Any]) -> list[str]:
 
 def _of_company(sites: list[Any], names: list[Any]) -> list[str]:
     """A caution for other columns beside those of genotypes."""
-    named = [name for name in names if _VARIANT.match(str(name))]
+    named = [name for name in names if VARIANT.match(str(name))]
     sites = named if 2 * len(named) > len(names) else sites
     known = set(sites)
     others = [name for name in names if name not in known]
@@ -336,7 +341,7 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
     shares = [name for name, levels in numbers.items() if _are_shares(levels)]
     known = set(shares) | {name for name, levels in numbers.items() if _are_percentages(levels)}
     named = [name for name in numbers if name in known and _FREQUENCIES.fullmatch(str(name))]
-    sites = [name for name in numbers if name in known and _VARIANT.match(str(name))]
+    sites = [name for name in numbers if name in known and VARIANT.match(str(name))]
     named = named or (shares if alone and len(shares) == len(numbers) else [])
     if not named and 2 * len(sites) > len(numbers):
         named = sites
@@ -425,7 +430,7 @@ def _are_variants(factor: Factor) -> bool:
     if numeric_levels(factor) is not None:
         return False
     words = [factor.value(code) for code in range(min(_LOOKED_AT, len(factor.levels)))]
-    named = [word for word in words if _is_text(word) and _VARIANT.fullmatch(word)]
+    named = [word for word in words if _is_text(word) and VARIANT.fullmatch(word)]
     return 2 * len(named) > len(words)
 
 

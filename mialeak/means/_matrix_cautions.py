@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
-from mialeak._samples import common_copies
+from mialeak._samples import common_copies, repeated_piece
 from mialeak.means._genotype_cautions import Kin, same_persons
 
 __all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
@@ -102,7 +102,7 @@ def _of_copies(
     keys = _keys(matrix, weights)
     for k, codes in enumerate(categories, 1):
         keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
-    _, times = np.unique(keys, return_counts=True)
+    _, cells, times = np.unique(keys, return_inverse=True, return_counts=True)
     copies = common_copies(times)
     if copies > 1:
         often = "twice" if copies == 2 else f"{copies} times, or a multiple of it"
@@ -111,16 +111,25 @@ def _of_copies(
             f"itself, take each row once: {rows // copies:,} rows leak more than {rows:,}."
         ]
     extra = rows - times.size
-    if rows < 2 * _SIDE or (kin is not None and kin.is_linked):
-        return []
-    if not max(_COPIES, _COPIED * rows) <= extra <= rows / 2 or columns < 2:
-        return []
-    if _near_pairs(matrix, keys, weights) * _NEAR > _pairs(keys):
+    is_linked = kin is not None and kin.is_linked
+    if (
+        rows >= 2 * _SIDE
+        and columns >= 2
+        and not is_linked
+        and max(_COPIES, _COPIED * rows) <= extra <= rows / 2
+        and _near_pairs(matrix, keys, weights) * _NEAR <= _pairs(keys)
+    ):
+        return [
+            f"{extra:,} of {rows:,} rows equal an earlier one in all columns, and "
+            "next to none in all but one, as different persons would. If files that share persons "
+            "were joined, take each person once: more rows seem to leak less."
+        ]
+    again = repeated_piece(cells, times)
+    if not again:
         return []
     return [
-        f"{extra:,} of {rows:,} rows equal an earlier one in all columns, and "
-        "next to none in all but one, as different persons would. If files that share persons "
-        "were joined, take each person once: more rows seem to leak less."
+        f"{again:,} rows one after another are there again, in the same order. If files that "
+        "share persons were joined, take each person once: more rows seem to leak less."
     ]
 
 

@@ -12,9 +12,15 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight, word_of
 from mialeak._markers import cautions_of_lines, cautions_of_spellings, marker_cautions
-from mialeak._samples import LEVEL, log_chance_of_all_cells, shares_differ
+from mialeak._samples import (
+    LEVEL,
+    log_chance_of_all_cells,
+    long_table,
+    repeated_piece,
+    shares_differ,
+)
 from mialeak.releases._analysis import joined
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People
@@ -118,7 +124,7 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     cautions = []
     columns = {name: _codes(people, name) for name in people.names[:_MOST_COLUMNS]}
     for name, codes in columns.items():
-        word = str(name).strip().lower()
+        word = word_of(name)
         if word in NAMES_OF_PERSONS and np.unique(codes[codes >= 0]).size < codes.size:
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "
@@ -137,12 +143,20 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
             "next to no two rows agree in the other columns. Pass one row for each person (pandas: "
             f"frame.loc[frame.index.repeat(frame[{counts!r}])])."
         )
-    sizes = np.bincount(_key(list(columns.values())))
+    elif len(columns) > 2 and (long := long_table(columns)):
+        cautions.append(long)
+    cells = _key(list(columns.values()))
+    sizes = np.bincount(cells)
     divisor = int(np.gcd.reduce(sizes))
     if divisor > 1 and sizes.size * math.log(divisor) >= -math.log(_CHANCE):
         cautions.append(
             f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "
             f"every row were there {divisor:,} times. Pass each person once."
+        )
+    elif size := repeated_piece(cells, sizes):
+        cautions.append(
+            f"{size:,} rows one after another are there again, in the same order, as where files "
+            "that share persons were joined. Pass each person once."
         )
     return cautions
 

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_MEASURES, NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_weight
+from mialeak._labels import (
+    NAMES_OF_MEASURES,
+    NAMES_OF_PERIODS,
+    NAMES_OF_PERSONS,
+    VARIANT,
+    is_weight,
+    word_of,
+)
 from mialeak._markers import (
     cautions_of_lines,
     cautions_of_spellings,
@@ -64,6 +71,9 @@ _SHARES = frozenset(_SHARE_WORDS.split())
 #: Fewest numbers of a measurement, persons for each of them at most, and the first that are read.
 _FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
 
+#: Fewest columns of sites that make a table one of genotypes.
+_SITES = 10
+
 #: Fewest groups that are taken for households, their members on average and of the largest.
 _FEWEST_HOUSEHOLDS, _MEMBERS, _LARGEST_HOUSEHOLD = 50, 6, 20
 
@@ -81,7 +91,7 @@ def cautions_of(
     """
     cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
-    cautions += _of_measurements(factors, weights)
+    cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:
         return cautions
     return cautions + _of_households(factors) + cautions_of_persons(factors)
@@ -108,6 +118,18 @@ def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> li
         f"{column} numbers with decimals that few persons share, as measurements and weights are, "
         "and each number is a category of its own. If that is not meant, publish a column of "
         f"classes in its place, or pass exclude=[{listed(names)}]."
+    ]
+
+
+def _of_sites(factors: dict[Any, Factor]) -> list[str]:
+    """A sentence for a table of genotypes, whose joint combinations nobody publishes."""
+    sites = [name for name in factors if VARIANT.fullmatch(str(name))]
+    if len(sites) < _SITES:
+        return []
+    return [
+        f"Columns {listed(sites)} have names of sites of the genome: combinations of all their "
+        "genotypes are counted. If their allele frequencies are published, call mialeak mean, in "
+        "Python mean_leakage."
     ]
 
 
@@ -167,7 +189,7 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     """Cautions for columns whose name is that of an identifier or of a survey weight."""
     cautions = []
     for name, factor in factors.items():
-        word = str(name).strip().lower()
+        word = word_of(name)
         if word in _IDENTIFIERS and not all_differ(factor):
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "
@@ -194,7 +216,7 @@ def names_of(frame: Any) -> list[Any]:
 def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
     """A caution for columns of several years or waves that are left out, so that these add up."""
     for name in names_of(frame):
-        if name in chosen or str(name).strip().lower() not in NAMES_OF_PERIODS:
+        if name in chosen or word_of(name) not in NAMES_OF_PERIODS:
             continue
         factor = dict(each_factor(frame, [name]))[name]
         if len(np.unique(factor.codes)) > 1:
@@ -232,7 +254,7 @@ def cautions_of_uncounted_persons(
     `repeats` returns of a table and a column whether two rows share a value.
     """
     for name in names_of(frame):
-        if name in chosen or str(name).strip().lower() not in NAMES_OF_PERSONS:
+        if name in chosen or word_of(name) not in NAMES_OF_PERSONS:
             continue
         if repeats(frame, name):
             return [

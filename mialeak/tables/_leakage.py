@@ -37,6 +37,7 @@ from mialeak.tables._register import (
     totals_of,
 )
 from mialeak.tables._report import TableReport
+from mialeak.tables._row_cautions import cautions_of_omitted_counts, cautions_of_rows
 from mialeak.tables._rows import (
     all_columns,
     as_asked,
@@ -53,9 +54,7 @@ from mialeak.tables._structure import (
     cautions_of_alike,
     cautions_of_counts,
     cautions_of_dependence,
-    cautions_of_omitted_counts,
     cautions_of_repeats,
-    cautions_of_rows,
     cautions_of_shares,
     cautions_of_stacked,
 )
@@ -486,7 +485,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
     if persons is None:
         if person is None:
             cautions += cautions_of_uncounted_persons(table, factors, repeats)
-            cautions += cautions_of_rows(factors, cell_counts)
+            cautions += cautions_of_rows(factors, counted.cells)
             everything = with_omitted(table, counted.unrecoded)
             cautions += cautions_of_omitted_counts(everything, counted.unrecoded)
         return cautions + cautions_of_stacked(values, cell_counts)

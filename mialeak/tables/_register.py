@@ -34,9 +34,9 @@ from mialeak.tables._register_report import (
     PopulationReport,
     StratumInPopulation,
 )
+from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._rows import counts_of_rows, factor_if_plain, with_omitted
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._structure import cautions_of_omitted_counts
 from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [

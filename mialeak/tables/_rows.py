@@ -20,8 +20,8 @@ from mialeak.tables._counts import (
     check_rows_are_persons,
 )
 from mialeak.tables._margin_cells import as_margins
+from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._structure import cautions_of_omitted_counts
 from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [

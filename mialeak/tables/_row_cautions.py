@@ -1,0 +1,158 @@
+"""Signs that the rows of a table, passed as persons, are cells or parts of persons, or copies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor
+from mialeak._labels import is_count_name
+from mialeak._samples import long_table, repeated_piece
+from mialeak.tables._cells import Cells, codes_of, count_cells
+from mialeak.tables._counts import count_column, holds_counts, refuse_counted
+from mialeak.tables._structure import MOST_COLUMNS, common_divisor
+
+__all__ = ["cautions_of_omitted_counts", "cautions_of_rows"]
+
+IntArray = npt.NDArray[np.int64]
+
+#: Fewest cells for a common divisor of the numbers of rows that is no coincidence, and the rows of
+#: each cell from which that is a quota.
+_FEWEST_DOUBLED, _QUOTA = 10, 50
+
+#: Pairs of rows that are expected to agree before it is remarkable that none does.
+_FEWEST_PAIRS = 7.0
+
+#: Combinations of values for each row up to which a table of counts is likely to list so many.
+_DENSE = 20
+#: Fewest rows that list each combination of values once as no persons do.
+_FEWEST_CELLS = 4
+
+#: Rows in which one looks first whether two agree.
+_FIRST_ROWS = 10_000
+
+
+def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
+    """A sentence if the rows, passed as persons, are cells, or some are there twice."""
+    cell_counts = cells.counts
+    # Rows that agree in all columns agree in some of them.
+    alone = cell_counts.max() == 1
+    cautions = [_of_cells(*split) for split in _cells_as_rows(factors)] if alone else []
+    if not cautions and len(factors) > 2:
+        even = {name: factor.codes for name, factor in factors.items() if _is_even(factor)}
+        cautions = list(filter(None, [long_table(even)]))
+    divisor = common_divisor(cell_counts, _FEWEST_DOUBLED)
+    # As many rows in every cell, and more than there are cells, are a quota sample.
+    is_quota = max(cell_counts.size + 1, _QUOTA) <= divisor == cell_counts.max()
+    if divisor > 1 and not is_quota:
+        cautions.append(
+            f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "
+            f"every row were there {divisor:,} times. Pass each person once."
+        )
+        return cautions
+    size = repeated_piece(cells.of_row, cell_counts)
+    if size:
+        cautions.append(
+            f"{size:,} rows one after another are there again, in the same order, as where files "
+            "that share persons were joined. Pass each person once."
+        )
+    return cautions
+
+
+def _is_even(factor: Factor) -> bool:
+    """Whether all values of a column have as many rows."""
+    shown = factor.rows_of_level[factor.rows_of_level > 0]
+    return bool(shown.size and shown.min() == shown.max())
+
+
+def cautions_of_omitted_counts(
+    every: Mapping[Any, Factor], chosen: Container[Any], argument: str = "table"
+) -> list[str]:
+    """A sentence if the rows, passed as persons, are cells whose counts are not among `chosen`.
+
+    `every` are the columns of the table, the argument of that name, those that are chosen first.
+
+    Raises
+    ------
+    ValueError
+        If a column that is left out has the name of a count, and no two rows agree in the others
+        where persons would, or each combination of their values is there once.
+    """
+    omitted = [name for name in every if name not in chosen]
+    named = list(filter(is_count_name, omitted))
+    for keys, counts in _cells_as_rows(every) if omitted else ():
+        if len(counts) == 1 and counts[0] in named:
+            refuse_counted(counts[0], argument)
+        if any(name in omitted for name in counts):
+            return [_of_cells(keys, counts)]
+    for name in named:
+        others = {key: factor for key, factor in every.items() if key != name}
+        used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
+        rows, cells = len(every[name].codes), math.prod(used)
+        is_whole = count_column({**others, name: every[name]}) == name
+        if is_whole and rows == cells >= _FEWEST_CELLS and min(used) > 1 < len(others):
+            refuse_counted(name, argument)
+        of_chosen = {key: factor for key, factor in others.items() if key in chosen}
+        is_whole = is_whole and cells <= _DENSE * rows
+        if is_whole or count_column({**of_chosen, name: every[name]}) == name:
+            return [
+                f"Column {name!r}, which is left out, has the name of a count, and next to no "
+                f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
+            ]
+    return []
+
+
+def _of_cells(keys: Sequence[Any], counts: Sequence[Any]) -> str:
+    """The caution that rows are cells by the columns `keys`."""
+    cure = (
+        f"If {counts[0]!r} holds their counts, pass counts={counts[0]!r}."
+        if len(counts) == 1
+        else f"If {listed(counts)} hold their counts, write one row a cell (pandas: melt) and "
+        "pass counts='n'."
+    )
+    return (
+        f"No two rows agree in {listed(keys)}, where rows of persons would: the rows may be "
+        f"the cells of a table that is already counted. {cure}"
+    )
+
+
+def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The columns of categories and of counts, if persons would not be so distinct; at most once.
+
+    If columns were independent, pairs of rows would agree in all categories as often as the product
+    of the shares of pairs that agree in each, and dependent columns agree more often.
+    """
+    names = list(factors)
+    rows = len(next(iter(factors.values())).codes)
+    if rows < 2 or not 2 < len(names) <= MOST_COLUMNS:
+        return
+    pairs = {name: codes_of(factor) for name, factor in factors.items()}
+    agreeing = {}
+    for name, (codes, size) in pairs.items():
+        counted = np.bincount(codes, minlength=size).astype(np.float64)
+        agreeing[name] = float(counted @ (counted - 1.0)) / (rows * (rows - 1.0))
+    splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
+    splits += [([key for key in names if key != name], [name]) for name in names]
+    for keys, counts in splits:
+        expected = rows * (rows - 1) / 2.0 * math.prod(agreeing[name] for name in keys)
+        if (
+            expected >= _FEWEST_PAIRS
+            and all(holds_counts(factors[name]) for name in counts)
+            and _rows_differ([pairs[name] for name in keys], rows)
+        ):
+            yield keys, counts
+            return
+
+
+def _rows_differ(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> bool:
+    """Whether no two rows agree in all `columns`, of which the first rows refute most."""
+    for part in (min(rows, _FIRST_ROWS), rows):
+        first = [(codes[:part], size) for codes, size in columns]
+        if len(count_cells(first, part).counts) < part:
+            return False
+    return True
