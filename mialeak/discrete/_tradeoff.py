@@ -321,7 +321,10 @@ def _grouped(atoms: Atoms, n: float) -> tuple[FloatArray, FloatArray, FloatArray
     chunks = [*_chunks(atoms, n), *_tails(atoms, n)]
     ratio, p_out = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
     order = np.argsort(ratio, kind="stable")[::-1]  # uses that those of an atom are sorted
-    ratio, p_out = ratio[order], p_out[order]
+    ratio, p_out = ratio.take(order), p_out.take(order)
+    none = ratio.size - np.count_nonzero(ratio)  # outcomes without the target, one for each atom
+    if none > 1:
+        ratio, p_out = ratio[: 1 - none], np.append(p_out[:-none], p_out[-none:].sum())
     p_in = p_out * ratio
     starts = _ties(ratio)
     if starts.size < ratio.size:
@@ -341,6 +344,8 @@ def _ties(ratio: FloatArray) -> npt.NDArray[np.int64]:
     Neighbours that are close may chain ratios that are far apart: such a chain is cut into pieces.
     """
     new = np.append(True, ratio[:-1] - ratio[1:] > _TIE * ratio[:-1])
+    if new.all():
+        return np.arange(ratio.size)
     close, starts = np.flatnonzero(~new), np.flatnonzero(new)
     first = ratio[starts[np.searchsorted(starts, close) - 1]]
     with np.errstate(invalid="ignore"):  # 0/0, of ratios that are all 0
