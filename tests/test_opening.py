@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -100,7 +102,8 @@ def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch, suffix,
     path = tmp_path / f"t.{suffix}{'.gz' if pack is gzip.compress else ''}"
     path.write_bytes(pack(content))
     monkeypatch.setattr(memory, "available_memory", lambda: 200.0)
-    with pytest.raises(ValueError, match=r"t\..* must fit into memory: its content takes .* MB"):
+    refused = rf"^{re.escape(str(path))} must fit into memory: its content takes .* MB"
+    with pytest.raises(ValueError, match=refused):
         read_table(path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
     with pytest.raises(ValueError, match="standard input must fit into memory"):
@@ -123,6 +126,21 @@ def test_a_line_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
         read_table(path)
     monkeypatch.setattr(memory, "available_memory", lambda: 4000.0)
     assert list(read_table(path)["a_A"]) == [1, 0]
+
+
+def test_memory_that_ends_while_a_file_is_unpacked_is_refused_alike(tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, piece):
+            raise MemoryError
+
+    path = tmp_path / "t.npy.gz"
+    path.write_bytes(gzip.compress(written(lambda file: np.save(file, np.zeros(5)))))
+    with path.open("rb") as file:
+        unpacked = io.BufferedReader(gzip.GzipFile(fileobj=file))
+        monkeypatch.setattr(memory, "io", SimpleNamespace(BytesIO=Full))
+        limit = memory.Memory("t.npy.gz", "Unpack it first")
+        with pytest.raises(memory.TooLarge, match=r"^t\.npy\.gz must fit .* was left after 0 MB"):
+            limit.read(unpacked)
 
 
 def test_the_memory_is_what_the_system_states(tmp_path, monkeypatch):

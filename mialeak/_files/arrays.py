@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._files.memory import Memory
+from mialeak._files.memory import Memory, TooLarge
 from mialeak._files.opening import TableFile
 
 __all__ = ["DAMAGED", "ZIP", "archived", "array_columns", "load_arrays", "one_line"]
@@ -55,6 +55,8 @@ def load_arrays(path: TableFile, *, mapped: bool = False) -> Any:
                 loaded = archived(file, loaded, path.memory())
     except MemoryError as error:
         raise MemoryError(f"{path} states arrays beyond the memory ({one_line(error)})") from error
+    except TooLarge:
+        raise
     except DAMAGED as error:
         raise ValueError(
             f"{path} is damaged or holds Python objects, which are not read ({one_line(error)})"

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["Memory", "available_memory"]
+__all__ = ["Memory", "TooLarge", "available_memory"]
 
 #: Share of the available memory that the content of a file may take; what is computed from it takes
 #: the rest.
@@ -67,6 +67,10 @@ def _words(path: Path, after: str = "") -> list[str]:
     return next((line.removeprefix(after).split() for line in lines if line.startswith(after)), [])
 
 
+class TooLarge(ValueError):
+    """A file whose content does not fit into memory; it is not damaged."""
+
+
 class Memory:
     """What the content of a file has taken, and may take.
 
@@ -83,22 +87,34 @@ class Memory:
         self.limit, self._taken = _SHARE * available_memory(), 0.0
 
     def take(self, size: float, *, stated: bool = False) -> None:
-        """Add `size` bytes, all that there are if `stated`; ValueError if they do not fit."""
+        """Add `size` bytes, all that there are if `stated`; TooLarge if they do not fit."""
         self._taken += size
         if self._taken > self.limit:
             least = "" if stated else "more than "
-            raise ValueError(
-                f"{self._name} must fit into memory: its content takes {least}"
-                f"{self._taken / _MEGABYTE:,.0f} MB, and {self.limit / _MEGABYTE:,.0f} MB, three "
-                f"quarters of what is available, are the limit. {self._cure}, or use a machine "
-                "with more memory"
+            raise self._too_large(
+                f"its content takes {least}{self._taken / _MEGABYTE:,.0f} MB, and "
+                f"{self.limit / _MEGABYTE:,.0f} MB, three quarters of what is available, are the "
+                "limit"
             )
 
     def read(self, opened: BinaryIO) -> io.BytesIO:
-        """What is left of an open file whose size nobody states, at its beginning."""
+        """What is left of an open file whose size nobody states, at its beginning.
+
+        What is available may be in pieces, or be taken by others meanwhile: then the system
+        refuses, and so does this.
+        """
         whole = io.BytesIO()
-        while piece := opened.read(_PIECE):
-            self.take(len(piece))
-            whole.write(piece)
+        try:
+            while piece := opened.read(_PIECE):
+                self.take(len(piece))
+                whole.write(piece)
+        except MemoryError as error:
+            raise self._too_large(
+                f"no more was left after {self._taken / _MEGABYTE:,.0f} MB of its content"
+            ) from error
         whole.seek(0)
         return whole
+
+    def _too_large(self, why: str) -> TooLarge:
+        cure = f"{self._cure}, or use a machine with more memory"
+        return TooLarge(f"{self._name} must fit into memory: {why}. {cure}")

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mialeak._files.arrays import DAMAGED, ZIP, archived, one_line
-from mialeak._files.memory import Memory
+from mialeak._files.memory import Memory, TooLarge
 
 __all__ = ["read_state", "write_state", "write_whole"]
 
@@ -87,7 +87,8 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
     OSError
         If the file cannot be opened.
     ValueError
-        If it is damaged, or was written for another kind or by a later version.
+        If it is damaged or does not fit into memory, or was written for another kind or by a later
+        version.
     """
     path = Path(path)
     with path.open("rb") as file:
@@ -99,6 +100,8 @@ def read_state(path: str | Path, kind: str, version: int) -> tuple[dict[str, Any
             arrays = archived(file, np.load(file, allow_pickle=False), Memory(path, _CURE))
             header = json.loads(arrays.pop(_HEADER).tobytes())
             form = header["mialeak"], header["version"]
+        except TooLarge:
+            raise
         except (*DAMAGED, KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"{path} is damaged, or no {kind} was saved to it ({one_line(error)})"
