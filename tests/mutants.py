@@ -1,8 +1,9 @@
-"""Do the tests of these laws notice a change of a kernel?  ``python tests/mutants.py --count 60``.
+"""Do the tests notice a change of a kernel or a law?  ``python tests/mutants.py --count 60``.
 
-Changes the sources of the kernels one place at a time (an operator, a comparison, a constant, the
-arms of a choice), builds the kernels anew for one instruction set and asks, in this order: are the
-stored points still within the stored errors, are the edges met, are the bits still those promised?
+Changes the sources one place at a time (an operator, a comparison, a constant, the arms of a
+choice) and runs the tests.  The kernels are built anew for one instruction set, and asked in this
+order: are the stored points still within the stored errors, are the edges met, are the bits still
+those promised?  Of the laws in Python, ``--file populations.py``, the tests in `LAWS` are run.
 Needs gcc, x86-64 with AVX2, and the kernels built in place (see CONTRIBUTING.md).
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 
 import argparse
 import collections
+import io
 import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -69,6 +72,36 @@ STAGES = {
     "domain": "tests/test_special_domain.py",
     "leakage": "tests/test_leakage_kernels.py",
 }
+#: The laws in Python and their tests: ``test_populations*.py`` for populations.
+LAWS = {
+    "populations.py": "populations strata_and_panels",
+    "discrete/_register.py": "populations table_population discrete",
+    "laws/_first_order.py": "chain",
+    "laws/_second_order.py": "chain",
+    "laws/_forward.py": "chain",
+    "exact/_ratio_laws.py": "chain exact",
+    "mechanisms/_cell_keys.py": "protections mechanisms cli_protections",
+    "mechanisms/_post_randomisation.py": "protections mechanisms",
+    "mechanisms/_swapping.py": "protections mechanisms",
+    "tables/_protected_secrets.py": "protected_secrets",
+    "releases/_attack.py": "release",
+    "releases/_enumeration.py": "release",
+    "releases/_modular.py": "release",
+    "releases/_scopes.py": "release",
+    "_numerics/losses.py": "compose",
+    "_numerics/loss_grids.py": "compose",
+    "_numerics/laplace_losses.py": "compose",
+    "_numerics/normal_losses.py": "compose",
+    "_numerics/normal_options.py": "compose",
+    "_numerics/rank_tests.py": "audit shadow_audit",
+    "auditing/_calibrated.py": "audit training_known",
+    "auditing/_shadow_pairs.py": "shadow_audit",
+    "auditing/_stream.py": "audit_stream",
+}
+#: What becomes what in Python: the other of its pair.
+PAIRS = "+ - * / < <= > >= == != & | and or min max minimum maximum any all True False ceil floor"
+WORDS = PAIRS.split()
+TOKENS = dict(zip(WORDS, (WORDS[place ^ 1] for place in range(len(WORDS))), strict=True))
 #: Which tests of a file with its own ask for instruction sets that are not there.
 ELSEWHERE = "not instruction_set and not processor"
 
@@ -83,7 +116,28 @@ class Mutant(NamedTuple):
 
 
 def mutants_of(file: str) -> Iterator[Mutant]:
-    """Every change of the code of a file, not of its comments."""
+    """Every change of the code of a file, not of its comments, texts and imports."""
+    return laws_of(file) if file in LAWS else kernels_of(file)
+
+
+def laws_of(file: str) -> Iterator[Mutant]:
+    source = (ROOT / "mialeak" / file).read_text()
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        row, column = token.start[0] - 1, token.start[1]
+        line = lines[row] if token.string else ""
+        if line.startswith(("import ", "from ", "    from ", "def ", "class ", "@")):
+            continue
+        if token.type == tokenize.NUMBER:
+            new = f"({token.string} + 1)" if token.string.isdigit() else f"({token.string} * 1.25)"
+        elif token.string in TOKENS and token.type in (tokenize.OP, tokenize.NAME):
+            new = TOKENS[token.string]
+        else:
+            continue
+        yield Mutant(file, row, line, line[:column] + new + line[column + len(token.string) :])
+
+
+def kernels_of(file: str) -> Iterator[Mutant]:
     inside = False
     for number, line in enumerate((ROOT / "src_c" / file).read_text().splitlines()):
         code = line.partition("/*")[0]
@@ -109,12 +163,25 @@ def mutants_of(file: str) -> Iterator[Mutant]:
             )
 
 
-def build(mutant: Mutant, work: Path) -> bool:
-    """Put the changed kernels into the copy of the package; False if they do not compile."""
-    source, changed = work / "src_c", work / "src_c" / mutant.file
-    whole = (ROOT / "src_c" / mutant.file).read_text().splitlines()
+def put(mutant: Mutant, work: Path) -> bool:
+    """Put the changed code into the copy of the package; False if it does not compile."""
+    folder = "mialeak" if mutant.file in LAWS else "src_c"
+    whole = (ROOT / folder / mutant.file).read_text().splitlines()
     whole[mutant.line] = mutant.after
-    changed.write_text("\n".join(whole) + "\n")
+    text = "\n".join(whole) + "\n"
+    (work / folder / mutant.file).write_text(text)
+    if folder == "src_c":
+        return build(mutant, work)
+    try:
+        compile(text, mutant.file, "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def build(mutant: Mutant, work: Path) -> bool:
+    """The kernels of changed sources; False if they do not compile."""
+    source, changed = work / "src_c", work / "src_c" / mutant.file
     try:
         compiled = subprocess.run(
             ["gcc", *FLAGS, "-w", f"-I{source}", "-c", source / "mutant.c", "-o", work / "m.o"],
@@ -132,12 +199,18 @@ def build(mutant: Mutant, work: Path) -> bool:
         shutil.copy(ROOT / "src_c" / mutant.file, changed)
 
 
-def killed_by(work: Path, changed: str = "") -> str | None:
-    """The first stage that fails, or None; the tests named after the file come first."""
-    own = sorted(ROOT.glob(f"tests/test_{Path(changed).stem.rstrip('s')}*.py")) if changed else []
+def stages_of(changed: str) -> dict[str, str]:
+    """The tests to ask; those named after the file come first."""
+    stems = LAWS.get(changed, Path(changed).stem.rstrip("s")).split() if changed else []
+    own = [each for stem in stems for each in sorted(ROOT.glob(f"tests/test_{stem}*.py"))]
     names = " ".join(str(each.relative_to(ROOT)) for each in own)
     stages = {"own tests": f"{names} -k {ELSEWHERE}"} if own else {}
-    for name, arguments in (stages | STAGES).items():
+    return stages if changed in LAWS else stages | STAGES
+
+
+def killed_by(work: Path, changed: str = "") -> str | None:
+    """The first stage that fails, or None."""
+    for name, arguments in stages_of(changed).items():
         files, _, chosen = arguments.partition(" -k ")
         options = ["-k", chosen] if chosen else []
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
@@ -161,7 +234,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--file", choices=FILES, help="change this file only")
+    choices = (*FILES, *LAWS)
+    parser.add_argument("--file", choices=choices, help="change this file only, not all kernels")
     arguments = parser.parse_args()
     chosen = [arguments.file] if arguments.file else FILES
     everything = [mutant for file in chosen for mutant in mutants_of(file)]
@@ -174,16 +248,19 @@ def main() -> int:
         shutil.copy(ROOT / "pyproject.toml", work)
         (work / "src_c/mutant.c").write_text(SOURCE)
         line = (ROOT / "src_c" / FILES[0]).read_text().splitlines()[0]
-        if not build(Mutant(FILES[0], 0, line, line), work) or (by := killed_by(work)):
+        same = arguments.file if arguments.file in LAWS else ""
+        if not put(Mutant(FILES[0], 0, line, line), work) or (by := killed_by(work, same)):
             raise SystemExit(f"without any change: {by}")
         for mutant in everything:
             if seen.total() - seen["does not compile"] >= arguments.count:
                 break
             by = (
                 (killed_by(work, mutant.file) or "SURVIVES")
-                if build(mutant, work)
+                if put(mutant, work)
                 else "does not compile"
             )
+            if mutant.file in LAWS:
+                shutil.copy(ROOT / "mialeak" / mutant.file, work / "mialeak" / mutant.file)
             seen[by] += 1
             place = f"{mutant.file}:{mutant.line + 1}"
             print(f"{by:24} {place:18} {mutant.after.strip()}", flush=True)

@@ -6,6 +6,7 @@ import re
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mialeak import mean_leakage
@@ -461,3 +462,20 @@ def test_names_of_columns_are_compared_a_few_times_each():
     counts = np.random.default_rng(8).binomial(2, 0.3, (600, 50))
     mean_leakage({Name(f"s{k}"): each for k, each in enumerate(counts)})
     assert compared < 20 * len(counts)
+
+
+def test_a_matrix_is_the_table_of_its_columns():
+    matrix = np.random.default_rng(8).normal(size=(60, 4))
+    register = np.concatenate([matrix, matrix[:40] + 1.0])
+    reports = [
+        [
+            mean_leakage(given(matrix), columns=[2, 0]),
+            mean_leakage(given(matrix), population=given(register)),
+            mean_leakage(given(matrix), panel=given(register[60:] + 0.5)),
+        ]
+        for given in (np.asarray, pd.DataFrame)
+    ]
+    for mine, theirs in zip(*reports, strict=True):
+        assert np.array_equal(mine.scores, theirs.scores)
+    with pytest.raises(TypeError, match="not a ndarray"):
+        mean_leakage(matrix.ravel())

@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
-from mialeak._report.page import Origin, Picture, fingerprint, render_page
+from mialeak._report.figure import Picture
+from mialeak._report.page import Origin, fingerprint, render_page
 from mialeak.cli import main
 
 HOSTILE = "<script>alert(\"x\")</script> & 'y'"

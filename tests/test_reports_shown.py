@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import sys
 from html import escape
 
 import numpy as np
 import pytest
+from fresh import in_fresh_python
 
 from mialeak import Release, mean_leakage, table_leakage
 from mialeak.auditing import AuditStream, audit, one_run_audit, shadow_audit
@@ -105,6 +108,24 @@ def test_a_picture_has_the_panels_of_the_report(reports, name):
     figure = reports[name].plot()
     assert len(figure.axes) == len(reports[name].panels()) == REPORTS[name][1]
     assert all(ax.has_data() for ax in figure.axes)
+
+
+def test_a_notebook_shows_a_picture_before_pyplot_is_imported(reports):
+    code = "import sys; from mialeak.tradeoff import GaussianTradeOff as G; f = G(1.0).plot()\n"
+    code += "print('matplotlib.pyplot' in sys.modules, f._repr_png_()[:4])"
+    assert in_fresh_python(code, None).stdout.split("\n")[0] == r"False b'\x89PNG'"
+    again = pickle.loads(pickle.dumps(reports["mean"].plot()))
+    assert again._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_a_picture_or_a_frame_without_its_package_states_what_to_install(reports, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "mialeak._report.figure", raising=False)
+    with pytest.raises(ImportError, match=r'pip install "mialeak\[plot\]"'):
+        reports["mean"].plot()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        reports["mean"].to_frame()
 
 
 def test_the_pictures_of_a_release_are_titled_with_their_finding(reports):

@@ -335,6 +335,11 @@ GENETICS = [
                 ["The 600 rows differ as sites do, and the 30 columns as persons do"],
             ),
             (
+                "people of five continents as columns",
+                load_genotypes().counts.T,
+                ["The 127 rows differ as sites do, and the 2,504 columns as persons do"],
+            ),
+            (
                 "two columns of bits for each site",
                 {f"{k // 2}_{1 + k % 2}": each for k, each in enumerate(STRANDS.T)},
                 ["Columns '0_1' and '0_2', and 19 pairs more, seem to be the two alleles"],

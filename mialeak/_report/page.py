@@ -7,10 +7,8 @@ and the SHA-256 of the input and of the settings.  The same input and versions g
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import importlib.metadata
-import io
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -21,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from mialeak._report.document import Document, Notes, Pairs, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from mialeak._report.figure import Picture
 
-__all__ = ["WORLDS", "Origin", "Picture", "fingerprint", "pictures_of", "render_page"]
+__all__ = ["WORLDS", "Origin", "fingerprint", "render_page"]
 
 #: What every number compares.
 WORLDS = (
@@ -35,19 +33,6 @@ WORLDS = (
 )
 
 _CHUNK = 2**20
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure as SVG, and what it shows in words."""
-
-    svg: bytes
-    alt: str
-
-    @property
-    def source(self) -> str:
-        """The figure as an address that holds it."""
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg).decode("ascii")
 
 
 @dataclass(frozen=True)
@@ -82,26 +67,6 @@ def fingerprint(path: str | Path) -> str:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def pictures_of(figure: Figure, alts: Sequence[str]) -> list[Picture]:
-    """The panels of `figure` one by one, so that a page can set them below each other.
-
-    Nothing moves in them, and `figure` is left with its layout as it was drawn.
-    """
-    from matplotlib import rc_context
-
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    pictures = []
-    for ax, alt in zip(figure.axes, alts, strict=True):
-        for other in figure.axes:
-            other.set_visible(other is ax)
-        stream = io.BytesIO()
-        with rc_context({"svg.hashsalt": "mialeak"}):
-            figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        pictures.append(Picture(stream.getvalue(), alt))
-    return pictures
 
 
 def render_page(

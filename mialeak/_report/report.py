@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib import import_module
 from os import PathLike
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "Report", "display", "drawn", "entitle"]
-
-#: Inches of a panel.
-_WIDTH, _HEIGHT = 5.6, 4.8
+__all__ = ["Panel", "Report", "display", "drawing", "entitle"]
 
 
 class Panel(NamedTuple):
@@ -47,15 +45,12 @@ def entitle(ax: Axes, finding: str) -> None:
     ax.set_title(finding, fontsize="medium", wrap=True)
 
 
-def drawn(panels: Sequence[Panel]) -> Figure:
-    """The panels beside each other, on a figure that no window shows."""
-    from matplotlib.figure import Figure
-
-    size = (len(panels) * _WIDTH, _HEIGHT)
-    figure = Figure(figsize=size, layout="constrained")
-    for panel, ax in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
-        panel.draw(ax)
-    return figure
+def drawing() -> ModuleType:
+    """The module of figures; ImportError, with the cure, if matplotlib is not installed."""
+    try:
+        return import_module("mialeak._report.figure")
+    except ImportError as error:
+        raise ImportError('a picture takes matplotlib: pip install "mialeak[plot]"') from error
 
 
 class Report(Result, ABC):
@@ -107,14 +102,15 @@ class Report(Result, ABC):
         Returns
         -------
         matplotlib.figure.Figure
-            Nothing of pyplot is touched: a notebook shows it, ``savefig`` writes it.
+            A notebook shows it, ``savefig`` writes it; it does not use pyplot.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         """
-        return drawn(self.panels(**options))
+        figure: Figure = drawing().figure_of(self.panels(**options))
+        return figure
 
     def to_html(self, path: str | PathLike[str], **options: Any) -> None:
         """Write the report with its picture as one page that needs no network.
@@ -132,13 +128,13 @@ class Report(Result, ABC):
             If Jinja2 or matplotlib is not installed.
         """
         from mialeak._files.states import write_whole
-        from mialeak._report.page import WORLDS, pictures_of, render_page
+        from mialeak._report.page import WORLDS, render_page
 
-        panels, document = self.panels(), self.document(**options)
+        document = self.document(**options)
         page = render_page(
             document,
             title=self._title,
-            pictures=pictures_of(drawn(panels), [panel.alt for panel in panels]),
+            pictures=drawing().pictures_of(self.panels()),
             compared=document.compared or WORLDS,
         )
         write_whole(path, lambda file: file.write(page.encode()))
@@ -155,8 +151,10 @@ class Report(Result, ABC):
         ImportError
             If pandas is not installed.
         """
-        import pandas  # type: ignore[import-untyped]
-
+        try:
+            import pandas  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise ImportError("a frame takes pandas: pip install pandas") from error
         return pandas.DataFrame(self._table())
 
 

@@ -217,14 +217,15 @@ def give(
     shown_in = getattr(options, "app", None)
     if options.plot or options.html or shown_in:
         from mialeak._files.states import write_whole
-        from mialeak._report.report import drawn
+        from mialeak._report.report import drawing
 
-        figure = drawn(panels) if panels else None
-        if options.plot and figure:
+        figures = drawing()
+        if options.plot and panels:
+            figure = figures.figure_of(panels)
             form = Path(options.plot).suffix.lstrip(".").lower() or None
             write_whole(options.plot, lambda file: figure.savefig(file, format=form, dpi=_DOTS))
         if options.html or shown_in:
-            from mialeak._report.page import WORLDS, pictures_of, render_page
+            from mialeak._report.page import WORLDS, render_page
 
             page = render_page(
                 document,
@@ -232,7 +233,7 @@ def give(
                 title=title,
                 verdict=verdict,
                 within=not (over or undecided),
-                pictures=pictures_of(figure, [each.alt for each in panels]) if figure else [],
+                pictures=figures.pictures_of(panels),
                 source=source,
                 compared=document.compared or compared or WORLDS,
                 **(shown_in.template if shown_in else {}),

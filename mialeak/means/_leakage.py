@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike
 from typing import Any, Literal, NoReturn, get_args, overload
 
 import numpy as np
@@ -18,11 +17,10 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._files.genotypes import GenotypeTable
-from mialeak._files.tables import read_table
 from mialeak.means._groups import GroupedMeanReport, report_by_group
-from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
+from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
 from mialeak.means._published import PublishedFrequencies, PublishedReport, published_frequencies
-from mialeak.means._reading import release_of
+from mialeak.means._reading import as_table, release_of
 from mialeak.means._register import in_register
 from mialeak.means._release import Release
 from mialeak.means._report import MeanReport
@@ -109,8 +107,9 @@ def mean_leakage(
     ----------
     table : table
         A pandas, polars or pyarrow table, whatever narwhals takes, a dict of columns (arrays or
-        lists of equal length), or the path of a file that the shell would read without options.
-        One row a person, all of them in memory.
+        lists of equal length), an array of two dimensions, whose columns are named 0, 1 and so on,
+        or the path of a file that the shell would read without options.  One row a person, all of
+        them in memory.
     columns : sequence, optional
         Names of the columns to publish; by default all but the columns of text in which every row
         has its own value, as a name has.  The report names those.
@@ -249,7 +248,7 @@ noise_std=0, rate=1)
     ):
         as_choice(choice, name, get_args(choices))
     exact, noise_std = as_flag(exact, "exact"), _as_noise(noise_std)
-    table = _read(table)
+    table = as_table(table)
     if published is not None:
         _require_plain(by, samples, structure, population, sampling_rate, exact)
         labels = _with_people(_as_names(labels), table)
@@ -258,7 +257,7 @@ noise_std=0, rate=1)
         settings = {name: _as_names(names) for name, names in named.items()}
         settings |= {"structure": structure, "noise_std": noise_std, "na": na, "exact": exact}
         settings |= {"sampling_rate": sampling_rate, "population": population, "panel": panel}
-        return report_by_group(mean_leakage, table, by, _read(samples), settings)
+        return report_by_group(mean_leakage, table, by, as_table(samples), settings)
     release = release_of(
         table,
         _as_names(columns),
@@ -310,7 +309,9 @@ def _known(
     if published is not None:
         return published_frequencies(published, panel, table, release, drop=drop, omit=omit)
     if is_panel(panel):
-        return reference_panel(read_panel(panel), table, release, drop=drop, omit=omit)
+        return reference_panel(
+            as_table(panel, frequencies=True), table, release, drop=drop, omit=omit
+        )
     return None, release
 
 
@@ -356,7 +357,7 @@ def _refuse_published(case: str, why: str, remedy: str) -> NoReturn:
 def _everyone(population: Any, release: Release, drop: bool) -> Release:
     """The people of a register, with the columns of a release."""
     return release_of(
-        _read(population),
+        as_table(population),
         [column.name for column in release.columns],
         categories=[column.name for column in release.categories],
         drop=drop,
@@ -377,12 +378,6 @@ def _covariance(structure: str, known: Release, reference: ReferencePanel | None
     if structure == "auto":
         return "full" if known.has_rows_for_full else "diagonal"
     return structure
-
-
-def _read(table: Any) -> Any:
-    if isinstance(table, (str, PathLike)):
-        return read_table(table)  # type: ignore[arg-type]
-    return table
 
 
 def _as_noise(noise_std: Any) -> float:

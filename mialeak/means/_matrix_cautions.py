@@ -19,7 +19,7 @@ __all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_caution
 _SIDE = 20
 #: If they are, the variance between the means of rows is so many times what that within rows gives,
 #: and, less that, so many times the same between columns, which is known to so many errors.
-_BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 20.0, 3.0
+_BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 5.0, 3.0
 #: Dosages are on average so far from a genotype at most, and each genotype has this share at least.
 _AWAY, _LEAST_SHARE = 0.15, 0.01
 #: A mean 0 and a variance 1 after rounding to three decimals and more.

@@ -15,14 +15,13 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.plink_text import Frequencies, Site
-from mialeak._files.tables import read_table
 from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows
-from mialeak.means._reading import release_of
+from mialeak.means._reading import as_table, release_of
 from mialeak.means._release import Column, Release
 from mialeak.means._tradeoff import leakage_score
 
-__all__ = ["ReferencePanel", "is_panel", "read_panel", "reference_panel"]
+__all__ = ["ReferencePanel", "is_panel", "reference_panel"]
 
 #: How a report names a column that the panel, or what is published, cannot judge.
 _ABSENT = "absent in the {}"
@@ -195,13 +194,6 @@ def is_panel(panel: Any) -> bool:
     )
 
 
-def read_panel(panel: Any) -> Any:
-    """The panel itself, where a path is given."""
-    if isinstance(panel, (str, PathLike)):
-        return read_table(panel, frequencies=True)  # type: ignore[arg-type]
-    return panel
-
-
 def reference_panel(
     panel: Any,
     table: Any,
@@ -220,7 +212,7 @@ def reference_panel(
 
     Parameters
     ----------
-    panel : Frequencies or table
+    panel : Frequencies, table or path
     table : table
         Of the release.
     release : Release
@@ -240,6 +232,7 @@ def reference_panel(
         If the table has categories, the panel shares people with it, or a column cannot be judged
         and `omit` is False.
     """
+    panel = as_table(panel, frequencies=True)
     if release.categories:
         words = listed([column.name for column in release.categories])
         unsupported(

@@ -13,7 +13,8 @@ from mialeak._files.plink_text import Frequencies
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.text import number, percent, printable, significant
-from mialeak.means._panel import ReferencePanel, is_panel, read_panel, reference_panel
+from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
+from mialeak.means._reading import as_table
 from mialeak.means._release import Release
 from mialeak.means._report import MeanReport
 
@@ -300,7 +301,7 @@ def published_frequencies(
     drop, omit : bool
         As for :func:`reference_panel`.
     """
-    frequencies = read_panel(published)
+    frequencies = as_table(published, frequencies=True)
     if not isinstance(frequencies, Frequencies):
         remedy = "plink2 --freq writes it; of people, pass the table of them in place of targets"
         invalid("published", "be the frequencies of sites, an .afreq file", remedy=remedy)
@@ -312,7 +313,9 @@ def published_frequencies(
     names = [column.name for column in release.columns]
     known = released
     if is_known:
-        known, release = reference_panel(read_panel(panel), table, release, **options)
+        known, release = reference_panel(
+            as_table(panel, frequencies=True), table, release, **options
+        )
         place = {name: k for k, name in enumerate(names)}
         at = np.array([place[column.name] for column in release.columns], np.intp)
     else:

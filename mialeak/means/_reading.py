@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ import numpy.typing as npt
 from mialeak._arrays import Numbers, as_floats, first_index, invalid, listed
 from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers
+from mialeak._files.tables import read_table
 from mialeak.means._cautions import cautions_of, refuse_sites
 from mialeak.means._release import Column, Release
 
-__all__ = ["release_of"]
+__all__ = ["as_table", "release_of"]
 
 #: Numbers whose squares are neither infinite nor rounded to 0: the largest in size, and the least
 #: difference in a column.  Both leave room for sums of squares.
@@ -29,6 +31,15 @@ _MOST_DROPPED = 0.1
 
 #: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
 _SHORT = 128
+
+
+def as_table(table: Any, *, frequencies: bool = False) -> Any:
+    """What :func:`release_of` takes: a file is read, and a matrix becomes a dict of its columns."""
+    if isinstance(table, (str, PathLike)):
+        return read_table(table, frequencies=frequencies)  # type: ignore[arg-type]
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        return dict(enumerate(table.T))
+    return table
 
 
 def release_of(
