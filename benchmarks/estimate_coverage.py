@@ -266,34 +266,37 @@ def protection_table(laws: dict[str, Law], repetitions: int) -> str:
 
 PROTECTIONS_TEXT = """\
 `table_leakage(..., protect=...)` and `mialeak table --protect` estimate what a protected table
-leaks in the population. {repetitions} samples a line: the leakage by the law itself (with a Poisson
-number of rows, exact), and the means over the samples of the plug-in value (the target's own cell,
-by the table's own frequencies) and of the estimate, which has no interval. A Poisson number of rows
-leaks more than the own cell for a known number where a cell holds a large share of all rows, as the
-first of Zipf 2 does.
+leaks in the population. Each line is for {repetitions} samples. It states the leakage computed from
+the law itself (exact, with a Poisson number of rows), and the means over the samples of the plug-in
+value (the leakage of the target's own cell, by the table's own frequencies) and of the estimate,
+which has no interval. Where a cell holds a large share of all rows, as the first cell of Zipf 2
+does, a release with a Poisson number of rows leaks more than the target's own cell does with a
+known number of rows.
 """
 
 
 PREFACE = """# Coverage of the estimates
 
-`estimate_max_leakage` and `table_leakage` say what a release leaks for a population that is known
-through a sample only. This page is what their intervals were measured to do. Nothing is claimed
-outside of it: neither for other laws (though nothing in the method knows the law: the condition
-under which its ends bound the leakage is held for cells of every probability), nor for fewer than
-1,000 rows, nor for releases of more than ten times the sample, and never for rows that are not
-independent draws from the population.
+`estimate_max_leakage` and `table_leakage` estimate what a release leaks for a population that is
+known through a sample only. This page lists the measured coverage of their intervals. Nothing is
+claimed beyond it: not for other laws (though the method uses no knowledge of the law: for
+cells of every probability it enforces the condition under which the ends of an interval bound the
+leakage), not for fewer than 1,000 rows, not for releases of more than ten times the sample, and
+never for rows that are not independent draws from the population.
 
-Each line is {repetitions} samples of N rows ({fewer} where the release is not as large as the
-sample, or gamma is not 1; fewer of equal cells): the leakage of a release of n rows by the law
-itself (truth), and the means over the samples of the plug-in value, the estimate, and the ends and
-the width of the interval of nominal 95 %. "rms error" is that of the estimate. "coverage" is the
-share of samples whose interval held the truth; at a true coverage of 95 % it has a standard error
-of {error:.3f} with {repetitions} samples.
+Each line is for {repetitions} samples of N rows ({fewer} where the release is not as large as the
+sample, or gamma is not 1; fewer for equal cells). It states the leakage of a release of n rows,
+computed from the law itself (truth), and the means over the samples of the plug-in value, of the
+estimate, and of the ends and the width of the interval of nominal 95 %. "rms error" is that of the
+estimate. "coverage" is the share of samples whose interval held the truth; at a true coverage of
+95 % it has a standard error of {error:.3f} with {repetitions} samples.
 
-The method was made with the first five laws in sight, and with uniform laws on 3 to 1,000 atoms and
-mixtures of two uniform laws. The last four laws were set aside before, and looked at once, when it
-was finished. Laws of equal cells were added after 0.1.0, whose intervals missed most of them: they
-were below the truth by up to half a percent of it. The least coverage of all lines: {least:.3f}.
+The method was developed with the results for the first five laws, for uniform laws on 3 to 1,000
+atoms and for mixtures of two uniform laws in view. The last four laws were set aside before the
+development, and their results were looked at once, when the method was finished. Laws of equal
+cells were added after version 0.1.0, whose intervals missed the truth for most of these laws: the
+intervals were below the truth by up to half a percent of it. The least coverage of all lines:
+{least:.3f}.
 
 Intervals for laws with cells of all sizes (Zipf, log-normal, Adult) cover more than they must: both
 ends allow for the worst law that agrees with the sample, and such laws are not the worst.
@@ -354,8 +357,8 @@ def write(repetitions: int, page: Path) -> None:
         "## The five laws at the size of the Adult table\n",
         table(five),
         "## Equal cells\n",
-        f"{equal_repetitions(1, repetitions)} samples a line up to 100,000 rows, "
-        f"{equal_repetitions(10**6, repetitions)} of more.\n",
+        f"{equal_repetitions(1, repetitions)} samples a line of up to 100,000 rows, "
+        f"{equal_repetitions(10**6, repetitions)} a line of more rows.\n",
         table(equal),
         "## A release as large as the sample\n",
         table(by_ratio[1]),
@@ -372,8 +375,8 @@ def write(repetitions: int, page: Path) -> None:
         ),
         "## One cell\n",
         "Coverage of the range of the leakage of a target in one cell (20,000 cells a line, drawn "
-        "by their\nprobability). The range uses the count of that cell alone, and is wide: a cell "
-        "seen once reaches 1.\n",
+        "by their\nprobability). The range uses the count of that cell alone, and is wide: for a "
+        "cell seen once it\nreaches 1.\n",
         cell_table(tuned, held_out),
         "## Protections\n",
         PROTECTIONS_TEXT.format(repetitions=protected),
