@@ -243,7 +243,7 @@ def main() -> int:
     seen: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        for name in ("src_c", "tests", "mialeak"):
+        for name in ("src_c", "tests", "mialeak", "docs"):
             shutil.copytree(ROOT / name, work / name)
         shutil.copy(ROOT / "pyproject.toml", work)
         (work / "src_c/mutant.c").write_text(SOURCE)

@@ -6,11 +6,13 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from mialeak._report.report import Panel
+if TYPE_CHECKING:
+    from mialeak._report.report import Panel
 
 __all__ = ["Picture", "ReportFigure", "figure_of", "pictures_of"]
 
