@@ -165,6 +165,11 @@ def rank(matrix):
     return found
 
 
+def own_ends(report):
+    """Both ends of the leakage of each row for a known population: that given, or the people."""
+    return tuple(end[report.row_cells] for end in (report.plug_in.low, report.plug_in.high))
+
+
 def checked(people, outputs):
     """Compare a release with the truth, by enumeration and by bounds.
 
@@ -176,9 +181,9 @@ def checked(people, outputs):
         limits = {"_MOST_POPULATIONS": most, "_MOST_FACTORS": most}
         with mock.patch.multiple(_enumeration, **limits):
             report = release_of(people, outputs).leakage(attacks=100)
-        exact = report.exact[report.row_cells]
-        low, high = report.row_leakage.lower, report.row_leakage.upper
-        value = report.value[report.row_cells]
+        exact = report.plug_in.exact[report.row_cells]
+        low, high = own_ends(report)
+        value = report.plug_in.value[report.row_cells]
         for row, wanted in enumerate(truth):
             case = (people, outputs, row, wanted, low[row], high[row])
             assert low[row] - TOLERANCE <= wanted <= high[row] + TOLERANCE, case

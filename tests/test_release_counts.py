@@ -294,7 +294,7 @@ def test_scopes_without_groups_are_looked_at_again_where_an_output_adds_to_them(
         one, other = stepwise.leakage(threshold=60), at_once.leakage(threshold=60)
         assert {each.rows for each in one.determined} == {each.rows for each in other.determined}
         assert other.n_determined > 2
-        assert np.array_equal(one.low, other.low)
+        assert np.array_equal(one.plug_in.low, other.plug_in.low)
 
 
 def test_no_further_output_repeats_the_work_for_the_first_ones(monkeypatch):
@@ -314,7 +314,7 @@ def test_no_further_output_repeats_the_work_for_the_first_ones(monkeypatch):
             assert len(calls) <= 1
     assert len(stepwise.outputs) == 10
     assert calls
-    assert np.abs(one.value - at_once.leakage().value).max() < 1e-11
+    assert np.abs(one.plug_in.value - at_once.leakage().plug_in.value).max() < 1e-11
 
 
 # --- arguments that reach the outputs -------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_a_fitted_model_is_added_by_its_influence():
     fitted, releases = LinearRegression().fit(x, y), [Release({"a": [0, 1] * 20}) for _ in range(2)]
     releases[0].add_estimate(fitted, x, y)
     releases[1].add_estimate(influence_of(fitted, x, y))
-    model, influence = (release.leakage().value for release in releases)
+    model, influence = (release.leakage().plug_in.value for release in releases)
     assert np.array_equal(model, influence)
     assert model.max() > 0.0
 

@@ -166,7 +166,8 @@ def test_json_has_what_the_text_has(folder, capsys):
     assert content["schema"] == "mialeak.release/1"
     assert content["limit"] is None
     assert content["determined"][0]["rows"] == [70]
-    assert content["kind"] == "exact"
+    assert content["kind"] == "estimate"
+    assert content["plug_in"]["average"]["kind"] == "exact"
     assert [each["determined"] for each in content["contributions"]] == [0, 1]
     assert content["riskiest"][0]["values"] == {"city": "Bergen", "age": "90"}
 

@@ -56,8 +56,8 @@ for cost in outputs(women=True, limit=65).contributions():
     print(f"{cost.determined:2d} groups only with {cost.output}")
 
 # %%
-# The leakage of each row is certified from both sides. It is exact for the rows whose cell is
-# determined by the outputs.
+# The leakage of each row has two ends, which hold for the population that the people came from with
+# a confidence of 95 %.
 
 figure, axes = plt.subplots(figsize=(7, 4.5))
 LeakageDisplay.from_rows(report.row_leakage, ax=axes, name="as planned")
@@ -77,15 +77,15 @@ for cell in [each for each in hidden if each.kind == "exact"][:5]:
     print(f"{cell.cell}: {cell.low}, hidden as {cell.shown_low} to {cell.shown_high}")
 
 # %%
-# Between both ends of a row stands an attack on all published counts, whose advantage is computed:
-# the lower end is then what an attacker achieves for certain. Here are all one- and two-way margins
-# of five columns, for the 300 cells of people at most risk.
+# If the people's own frequencies are the population, an attack on all published counts raises the
+# lower end: its advantage is computed, so that an attacker achieves it for certain. Here are all
+# one- and two-way margins of five columns, for the 300 cells of people at most risk.
 
 margins = Release({name: load_adult().columns[name][:5000] for name in COLUMNS})
 for number in (1, 2):
     for chosen in itertools.combinations(COLUMNS, number):
         margins.add_table(list(chosen))
-plain, attacked = margins.leakage(), margins.leakage(attacks=300)
+plain, attacked = (margins.leakage(attacks=cells).plug_in for cells in (0, 300))
 raised = np.flatnonzero(attacked.low > plain.low)
 raised = raised[np.argsort(-plain.value[raised])]
 figure, axes = plt.subplots(figsize=(7, 4.5))

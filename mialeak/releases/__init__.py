@@ -7,15 +7,17 @@ combination of outputs that gives it, and bounds the leakage of every person.
 
 from __future__ import annotations
 
+from mialeak.releases._accounts import ReleaseAccount, ReleaseLeakage
 from mialeak.releases._explanations import Determined, Recovered
 from mialeak.releases._release import Release
-from mialeak.releases._report import OutputCost, ReleaseLeakage, ReleaseReport, RowInRelease
+from mialeak.releases._report import OutputCost, ReleaseReport, RowInRelease
 
 __all__ = [
     "Determined",
     "OutputCost",
     "Recovered",
     "Release",
+    "ReleaseAccount",
     "ReleaseLeakage",
     "ReleaseReport",
     "RowInRelease",

@@ -168,15 +168,23 @@ class Analysis:
 
     def leakage_of(self, mass: npt.NDArray[Any]) -> FloatArray:
         """Leakage of a count that is published, of groups of people of this mass."""
-        sizes, place = np.unique(mass, return_inverse=True)
         total = int(self.atoms.mass.sum())
+        if not self.people.in_register:
+            return np.where(mass > 0, self.leakage_at(mass / total), 0.0)
+        sizes, place = np.unique(mass, return_inverse=True)
         leaks = np.zeros(sizes.size)
         for k, size in enumerate(sizes.tolist()):
             if 0 < size < total:
-                pair = [size, total - size]
-                law: Any = Register(pair) if self.people.in_register else np.array(pair) / total
-                leaks[k] = atom_leakage(law, self.n)[0]
+                leaks[k] = atom_leakage(Register([size, total - size]), self.n)[0]
         return leaks[place.reshape(-1)].reshape(mass.shape)
+
+    def leakage_at(self, share: FloatArray) -> FloatArray:
+        """Leakage of the count of a group of this share of an endless population; 1 for 0."""
+        shares, place = np.unique(share, return_inverse=True)
+        leaks = np.where(shares > 0.0, 0.0, 1.0)
+        for k in np.flatnonzero((shares > 0.0) & (shares < 1.0)).tolist():
+            leaks[k] = atom_leakage(np.array([shares[k], 1.0 - shares[k]]), self.n)[0]
+        return leaks[place.reshape(-1)].reshape(share.shape)
 
     @functools.cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
@@ -193,12 +201,12 @@ class Analysis:
             return whole, whole, whole, np.ones(mass.size, np.bool_)
         counted = self.leakage_of(mass)
         high, exact = counted, self.design.determined.copy()
-        if any(each.asymptotic for each in self.outputs):  # may separate those of one cell
+        if self.separates:
             high = self.leakage_of(np.ones_like(mass))
             exact &= mass == 1
         low = np.where(self.design.determined, counted, 0.0)
-        for output, cells in zip(self.outputs, self.cells, strict=True):
-            sizes = np.bincount(cells + 1, mass, minlength=output.n_cells + 1).astype(np.int64)
+        for place, (output, cells) in enumerate(zip(self.outputs, self.cells, strict=True)):
+            sizes = self._sizes(place, mass)
             if output.always:
                 leaks = self.leakage_of(sizes)
             elif output.protect is not None and not output.gaps:
@@ -211,9 +219,45 @@ class Analysis:
         leaks = np.repeat(self.leakage_of(groups @ mass), np.diff(groups.indptr))
         np.maximum.at(low, groups.indices, leaks)
         low = np.minimum(low, high)
-        value = np.clip(self._limit(), low, high)
+        rate = self.n / self.atoms.mass.sum() if self.people.in_register else 0.0
+        limit = special.erf(np.sqrt(self.squares / (8.0 * self.n * (1.0 - rate))))
         self._previous = None  # nothing more is taken from it
-        return low, value, high, exact
+        return low, np.clip(limit, low, high), high, exact
+
+    @property
+    def separates(self) -> bool:
+        """Whether an estimate is published, which may differ for the people of one cell."""
+        return any(each.asymptotic for each in self.outputs)
+
+    @functools.cached_property
+    def tables(self) -> list[IntArray]:
+        """The counts of every output that is published as it is, with that of who is left out."""
+        counts = self.atoms.counts
+        return [self._sizes(place, counts) for place in np.flatnonzero(self._always).tolist()]
+
+    @functools.cached_property
+    def rarest_counts(self) -> tuple[IntArray, int]:
+        """The smallest known count of a group that holds each cell, and of how many it is.
+
+        Of a cell that is determined its own count; of others that of a cell of an output or of a
+        group that follows, the smallest of at most so many.
+        """
+        counts = self.atoms.counts
+        rarest = np.full(counts.size, self.n)
+        for place in np.flatnonzero(self._always).tolist():
+            sizes = self._sizes(place, counts)[self.cells[place] + 1]
+            rarest = np.minimum(rarest, sizes)
+        groups = self.groups.matrix
+        of_groups = np.repeat(groups @ counts, np.diff(groups.indptr))
+        np.minimum.at(rarest, groups.indices, of_groups)
+        following = np.bincount(groups.indices, minlength=1).max()
+        candidates = max(1, sum(self._always) + int(following))
+        return np.where(self.design.determined, counts, rarest), candidates
+
+    def _sizes(self, place: int, mass: IntArray) -> IntArray:
+        """Sums of `mass` over the cells of an output, after that of all who are in none."""
+        size = self.outputs[place].n_cells + 1
+        return np.bincount(self.cells[place] + 1, mass, minlength=size).astype(np.int64)
 
     def attacked(self, most: int) -> FloatArray:
         """The lower end of every cell, raised by an attack on the `most` cells at most risk.
@@ -287,11 +331,13 @@ class Analysis:
         register = self.people.in_register
         return enumerated_leakage(shown, self.atoms.mass, self.n, register=register)
 
-    def _limit(self) -> FloatArray:
-        """Leakage in the limit of many people in every cell, by all outputs without protection.
+    @functools.cached_property
+    def squares(self) -> FloatArray:
+        """Squared Mahalanobis distance of what a person of each cell adds to the numbers.
 
-        ``erf(sqrt(m / 8))`` with ``m = (a_k' G^-1 a_k - 1) / n``, G the weighted Gram matrix of
-        the rows: the leakage score of the mean of what a person adds to the published numbers.
+        ``a_k' G^-1 a_k - 1``, G the weighted Gram matrix of the rows, by all outputs without
+        protection; ``erf(sqrt(square / (8 n)))`` is the leakage in the limit of many people in
+        every cell.  Zeros where there are too many numbers.
         """
         if not self.design.complete or self._basis.size > MOST_ROWS:
             return np.zeros(self.atoms.first.size)
@@ -302,9 +348,7 @@ class Analysis:
         matrix = (sparse.diags(1.0 / scale) @ matrix).tocsr()
         with one_blas_thread():
             squares = self._squares(matrix, mass)
-        rate = self.n / self.atoms.mass.sum() if self.people.in_register else 0.0
-        score = np.maximum(squares - 1.0, 0.0) / (self.n * (1.0 - rate))
-        return np.asarray(special.erf(np.sqrt(score / 8.0)))
+        return np.asarray(np.maximum(squares - 1.0, 0.0))
 
     def _squares(self, matrix: Any, mass: FloatArray) -> FloatArray:
         """``a_k' G^-1 a_k`` of every cell; of the rows of the previous analysis it is known."""

@@ -12,8 +12,9 @@ from mialeak._report.text import accuracy, number, percent, printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from mialeak.releases._accounts import ReleaseAccount, ReleaseLeakage
     from mialeak.releases._explanations import Determined, Recovered
-    from mialeak.releases._report import OutputCost, ReleaseLeakage, ReleaseReport
+    from mialeak.releases._report import OutputCost, ReleaseReport
 
 __all__ = ["document", "panels"]
 
@@ -35,7 +36,7 @@ def document(
 
 
 def _span(leakage: ReleaseLeakage) -> str:
-    if leakage.kind == "exact":
+    if leakage.low == leakage.high:
         return number(leakage.value)
     return f"{number(leakage.low)} to {number(leakage.high)}"
 
@@ -44,16 +45,26 @@ def _several(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
+def _range(report: ReleaseReport) -> str:
+    """What kind of range the numbers for the population of a sample are; empty for a known law."""
+    if report.joint is None:
+        return ""
+    if not report.joint.claimed:
+        return "rough range"
+    return f"{100 * report.confidence:g}% range"
+
+
 def _answer(report: ReleaseReport) -> str:
     count, average, highest = len(report.outputs), report.average, report.highest
     exact = average.kind == "exact"
     which = "This output" if count == 1 else f"These {count:,} outputs together"
     leak = "leaks" if count == 1 else "leak"
+    ends = f" ({_range(report)})" if report.joint is not None else ""
     words = (
-        f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average and "
-        f"{_span(highest)} about the riskiest row. An attacker who knows the population and sees "
-        f"them can decide with {accuracy(average.low)} accuracy{' or more' * (not exact)} whether "
-        "a random person is in the data (guessing: 50%)."
+        f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average{ends} "
+        f"and {_span(highest)} about the riskiest row. An attacker who knows the population and "
+        f"sees them can decide with {accuracy(average.low)} accuracy{' or more' * (not exact)} "
+        "whether a random person is in the data (guessing: 50%)."
     )
     groups = report.n_determined
     if groups:
@@ -67,20 +78,25 @@ def _answer(report: ReleaseReport) -> str:
 
 
 def _numbers(report: ReleaseReport) -> Section:
-    average = report.average
-    pairs = [(_span(average), f"leakage on average ({average.kind})")]
-    if average.kind != "exact":
-        pairs.append((number(average.value), "in the limit of many people in every cell"))
-    pairs.append((_span(report.highest), f"leakage of the riskiest row ({report.highest.kind})"))
-    pairs.append((percent(report.exact_share), "of the rows have an exact leakage"))
+    whose, pairs = "", []
     if report.joint is not None:
-        joint = report.joint
-        words = (
-            f"upper bound of the average for the population these people came from (estimate, "
-            f"{100 * joint.confidence:g}% interval {number(joint.low)} to {number(joint.high)})"
-        )
-        pairs.append((number(joint.value), words))
+        pairs = _lines(report.population, ", for the population they came from", _range(report))
+        whose = ", if their own frequencies were the population"
+    pairs += _lines(report.plug_in, whose)
+    if report.plug_in.kind != "exact":
+        pairs.append((percent(report.exact_share), f"of the rows have an exact leakage{whose}"))
     return Section("Leakage", [Pairs(pairs), Notes(report.caveats[len(report.cautions) :])])
+
+
+def _lines(account: ReleaseAccount, whose: str, kind: str = "") -> list[tuple[str, str]]:
+    """The average and the riskiest row of an account, with the kind of each unless it is given."""
+    average, highest = account.average, account.highest
+    limit = f"; in the limit of many people {number(average.value)}"
+    limit = "" if average.kind == "exact" else limit
+    return [
+        (_span(average), f"on average{whose} ({kind or average.kind}{limit})"),
+        (_span(highest), f"about the riskiest row{whose} ({kind or highest.kind})"),
+    ]
 
 
 def _outputs(report: ReleaseReport) -> Section:
@@ -124,12 +140,14 @@ def _contributions(costs: Sequence[OutputCost]) -> Section:
 def _riskiest(report: ReleaseReport, top: int, show_rows: bool) -> Section:
     rows = report.riskiest(top)
     names = [each.name for each in report._columns] if show_rows else []
-    header = ("row", "leakage", "limit", "people alike", "kind", *map(printable, names))
+    sample = report.joint is not None
+    frequencies = ("by own frequencies",) if sample else ()
+    header = ("row", "leakage", *frequencies, "people alike", "kind", *map(printable, names))
     body = [
         (
             f"{row.row}",
             _span(row.leakage),
-            number(row.leakage.value),
+            *((_span(row.plug_in),) if sample else ()),
             f"{row.people:,}",
             row.kind,
             *(printable(row.values[name]) for name in names),

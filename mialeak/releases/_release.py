@@ -43,7 +43,8 @@ class Release:
         whatever narwhals takes, or a dict of columns.
     population : table or "independent", optional
         The register that the people were sampled from, without replacement: a table with the same
-        columns, one row a person.  By default the people's frequencies are the population.
+        columns, one row a person.  By default the population is the one that the people are a
+        sample of, which is known by them only.
         "independent": a population that has the people's frequencies in each table, and whose
         columns are independent given those that tables share; for tables whose columns make a tree
         ("decomposable" margins) of all people, for which the leakage of every row is then exact.
@@ -78,6 +79,12 @@ class Release:
     Which cells are determined is decided modulo a prime and proved in exact integers.  The number
     of people is taken to be known.  Cells that nobody of the population has are known to be empty;
     ``Determined.by_design`` states whether a combination needs that.
+
+    Without a register the report has two answers, as that on a table has.  ``population`` leads:
+    ranges for the population that the people came from, each row's from Clopper and Pearson's
+    interval of the rarest count that holds it (lower end) and of its cell (upper end), and that of
+    the average from :func:`mialeak.estimate_max_leakage`.  ``plug_in`` takes the people's own
+    frequencies for the population, which is right for a census only.
 
     The order in which outputs are published does not matter: the attacker has all of them.
 
@@ -308,10 +315,10 @@ class Release:
         threshold : int
             Groups of fewer people are reported if their count follows from the outputs.
         confidence : float
-            Nominal coverage of the interval of ``ReleaseReport.joint``.
+            Nominal coverage of the ranges of ``ReleaseReport.population``, without a register.
         attacks : int
-            Cells of people, those at most risk first, whose lower end is raised by an attack on all
-            published counts, the advantage of which is computed: 2 to 50 ms a cell.
+            Cells of people, those at most risk first, whose lower end by ``plug_in`` is raised by
+            an attack on all published counts, whose advantage is computed: 2 to 50 ms a cell.
         progress : bool
             Show a progress bar (by tqdm, the extra ``progress``).
 

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_count
+from mialeak._arrays import as_count
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Bounds, Estimate, Kind, Result
+from mialeak.releases._accounts import (
+    ReleaseAccount,
+    ReleaseLeakage,
+    account_of_law,
+    account_of_sample,
+)
 from mialeak.releases._analysis import Analysis
 from mialeak.releases._cautions import cautions_of_release
 from mialeak.releases._design import MOST_ROWS
@@ -28,7 +34,6 @@ from mialeak.tables import estimate_max_leakage
 
 __all__ = [
     "OutputCost",
-    "ReleaseLeakage",
     "ReleaseReport",
     "RowInRelease",
     "cost_between",
@@ -42,36 +47,6 @@ _MOST_REPORTED = 50
 
 
 @dataclass(frozen=True, repr=False)
-class ReleaseLeakage(Result):
-    """Leakage of all outputs together.
-
-    Attributes
-    ----------
-    low : float
-        Certified: at least what the best single count leaks.
-    value : float
-        The limit for many people in every cell, between both ends.
-    high : float
-        Certified: at most what the counts of all cells leak.
-    kind : str
-        "exact" if `low` and `high` agree, otherwise "bound"; `value` is then asymptotic.
-
-    Examples
-    --------
-    >>> from mialeak import Release
-    >>> release = Release({"sex": ["f", "m"] * 50, "smokes": ["no", "no", "yes", "no"] * 25})
-    >>> release.add_table(["sex", "smokes"])
-    >>> release.leakage().average
-    ReleaseLeakage(low=0.0543222, value=0.0543222, high=0.0543222, kind='exact')
-    """
-
-    low: float
-    value: float
-    high: float
-    kind: Kind
-
-
-@dataclass(frozen=True, repr=False)
 class RowInRelease(Result):
     """A row of the people, and what all outputs together leak about it.
 
@@ -82,6 +57,9 @@ class RowInRelease(Result):
     people : int
         People who are alike in every output, the row itself included.
     leakage : ReleaseLeakage
+        For the population: that given, or the one that the people came from.
+    plug_in : ReleaseLeakage
+        If the people's own frequencies are the population; with a population given, that of it.
     values : dict
         The values of the columns that the outputs use: personal data.
     kind : str
@@ -94,12 +72,13 @@ class RowInRelease(Result):
     >>> release.add_table(["sex"])
     >>> row = release.leakage().riskiest(1)[0]
     >>> row.row, row.people, row.values, row.kind
-    (9, 1, {'sex': 'm'}, 'exact')
+    (9, 1, {'sex': 'm'}, 'estimate')
     """
 
     row: int
     people: int
     leakage: ReleaseLeakage
+    plug_in: ReleaseLeakage
     values: dict[Any, Any]
     kind: Kind
 
@@ -168,21 +147,24 @@ class ReleaseReport(Report):
         Suppressed or rounded counts that the outputs together narrow.
     row_cells : (rows,) ndarray of int64
         The cell of each row.
-    low, value, high : (cells,) ndarray
-        Leakage of a person in each cell, as in :class:`ReleaseLeakage`.
-    exact : (cells,) ndarray of bool
-        Cells where these agree since the leakage is computed exactly.
+    population : ReleaseAccount
+        What leads: the leakage for the population that was given, exact or bounds; otherwise, for
+        the population that the people came from, ranges that hold with `confidence`.
+    plug_in : ReleaseAccount
+        The leakage if the people's own frequencies are the population, which is that of a census
+        and usually too low for a sample.  With a population given, the same as `population`.
     joint : Estimate or None
-        Upper bound of the average for the population that the people came from, with its interval:
-        the leakage of the counts of all cells.  None with a population, for which `average` is
-        exact or a bound without an estimate.
+        The leakage of the counts of all cells for the population that the people came from, which
+        no function of these counts exceeds; None with a population given.
+    confidence : float
+        Nominal coverage of the ranges.
     cautions : tuple of str
         What was probably misunderstood, a sentence each: people who seem to be visits, cells or
         the same persons twice, and marks of missing values.
     caveats : tuple of str
         The cautions, and what the numbers rest on, a sentence each.
     kind : str
-        "exact" or "bound": that of the average.
+        "exact", "bound" or "estimate": that of the average.
 
     Examples
     --------
@@ -192,7 +174,7 @@ class ReleaseReport(Report):
     >>> release.add_table(["city"], where={"age": {"max": 80}})
     >>> report = release.leakage()
     >>> report
-    ReleaseReport(2 outputs; average=0.2314 exact, determined=1)
+    ReleaseReport(2 outputs; average=0.3772 in [0.09887, 0.983], determined=1)
     >>> report.determined[0].group, report.determined[0].people
     ('city = A, age > 80', 1)
     """
@@ -208,11 +190,10 @@ class ReleaseReport(Report):
     determined: tuple[Determined, ...]
     recovered: tuple[Recovered, ...]
     row_cells: IntArray
-    low: FloatArray
-    value: FloatArray
-    high: FloatArray
-    exact: npt.NDArray[np.bool_]
+    population: ReleaseAccount
+    plug_in: ReleaseAccount
     joint: Estimate | None
+    confidence: float
     cautions: tuple[str, ...]
     caveats: tuple[str, ...]
     _marks: IntArray = field(repr=False)
@@ -224,22 +205,18 @@ class ReleaseReport(Report):
 
     @property
     def average(self) -> ReleaseLeakage:
-        """Leakage of a random row."""
-        share = self._counts / self.rows
-        low, value, high = (float(share @ end) for end in (self.low, self.value, self.high))
-        return ReleaseLeakage(low, min(max(low, value), high), high, self.kind)
+        """Leakage of a random row, for the population."""
+        return self.population.average
 
     @property
     def highest(self) -> ReleaseLeakage:
-        """Leakage of the riskiest row: the largest lower and the largest upper end."""
-        shown = self._counts > 0
-        low, value, high = (float(end[shown].max()) for end in (self.low, self.value, self.high))
-        return ReleaseLeakage(low, value, high, "exact" if low == high else "bound")
+        """Leakage of the riskiest row, for the population."""
+        return self.population.highest
 
     @property
     def row_leakage(self) -> Bounds:
-        """Bounds of the leakage of each row, ``(rows,)``."""
-        return Bounds(self.low[self.row_cells], self.high[self.row_cells])
+        """Both ends of the leakage of each row for the population, ``(rows,)``."""
+        return Bounds(self.population.low[self.row_cells], self.population.high[self.row_cells])
 
     @property
     def n_determined(self) -> int:
@@ -250,26 +227,26 @@ class ReleaseReport(Report):
 
     @property
     def exact_share(self) -> float:
-        """Share of the rows whose leakage is exact."""
-        return float(self._counts[self.exact].sum()) / self.rows
+        """Share of the rows whose leakage by `plug_in` is exact."""
+        return float(self._counts[self.plug_in.exact].sum()) / self.rows
 
     def riskiest(self, top: int | None = 10) -> tuple[RowInRelease, ...]:
-        """The `top` rows of the largest lower bound, then of the largest limit, then in order."""
+        """The `top` rows of the largest lower end, then of the largest limit, then in order."""
         top = self.rows if top is None else as_count(top, "top")
-        cells = self.row_cells
-        order = np.lexsort((-self.high[cells], -self.value[cells], -self.low[cells]))
+        cells, account = self.row_cells, self.population
+        order = np.lexsort((-account.high[cells], -account.value[cells], -account.low[cells]))
         return tuple(self._row(int(row)) for row in order[:top])
 
     def _row(self, row: int) -> RowInRelease:
         cell = int(self.row_cells[row])
-        kind: Kind = "exact" if self.low[cell] == self.high[cell] else "bound"
-        low, value, high = (float(end[cell]) for end in (self.low, self.value, self.high))
+        leakage = self.population.of_cell(cell)
         return RowInRelease(
             row=row,
             people=int(self._counts[cell]),
-            leakage=ReleaseLeakage(low, value, high, kind),
+            leakage=leakage,
+            plug_in=self.plug_in.of_cell(cell),
             values={each.name: each.values[each.codes[row]] for each in self._columns},
-            kind=kind,
+            kind=leakage.kind,
         )
 
     def document(
@@ -283,9 +260,12 @@ class ReleaseReport(Report):
         return panels(self)
 
     def _table(self) -> dict[str, Any]:
-        """The rows: both ends of their leakage, the limit for many people, and their kind."""
-        low, value, high = (end[self.row_cells] for end in (self.low, self.value, self.high))
-        return {"low": low, "value": value, "high": high, "exact": self.exact[self.row_cells]}
+        """The rows: both ends of their leakage and the limit for many people, in both accounts."""
+        columns = {}
+        for prefix, account in (("", self.population), ("plug_in_", self.plug_in)):
+            for name in ("low", "value", "high"):
+                columns[prefix + name] = getattr(account, name)[self.row_cells]
+        return {**columns, "exact": self.plug_in.exact[self.row_cells]}
 
     def to_dict(self, *, top: int | None = 10, show_rows: bool = False) -> dict[str, Any]:
         """The report as plain values, ready for JSON: `top` rows at risk, and not the arrays."""
@@ -298,6 +278,11 @@ class ReleaseReport(Report):
             "outputs": list(self.outputs),
             "average": self.average.to_dict(),
             "highest": self.highest.to_dict(),
+            "plug_in": {
+                "average": self.plug_in.average.to_dict(),
+                "highest": self.plug_in.highest.to_dict(),
+            },
+            "confidence": None if self.joint is None else self.confidence,
             "exact_share": self.exact_share,
             "joint": None if self.joint is None else self.joint.to_dict(),
             "determined": [each.to_dict() for each in self.determined],
@@ -326,20 +311,15 @@ def report_of(
     analysis: Analysis, threshold: int, confidence: float, attacks: int, unread: Sequence[str]
 ) -> ReleaseReport:
     """The report on the outputs of an analysis."""
-    low, value, high, exact = analysis.bounds
-    if attacks:
-        low = analysis.attacked(attacks)
-        value = np.maximum(low, value)
     atoms, outputs, people = analysis.atoms, analysis.outputs, analysis.people
+    plug_in = account_of_law(analysis, attacks)
+    population, joint = plug_in, None
+    if not people.in_register and not people.independent:
+        counts = np.ones(analysis.n, np.int64) if analysis.separates else atoms.counts
+        joint = estimate_max_leakage(counts, confidence=confidence)
+        population = account_of_sample(analysis, joint, confidence)
     recovered, complete = recovered_cells(analysis)
     determined, marks = determined_groups(analysis, threshold, _MOST_REPORTED)
-    shown = atoms.counts > 0
-    kind: Kind = "exact" if np.array_equal(low[shown], high[shown]) else "bound"
-    joint: Estimate | None = None
-    if not people.in_register and not people.independent:
-        estimates = any(each.asymptotic for each in outputs)
-        counts = np.ones(analysis.n, np.int64) if estimates else atoms.counts
-        joint = estimate_max_leakage(counts, confidence=confidence)
     cautions = cautions_of_release(people, outputs, atoms.counts, atoms.mass)
     cautions += _not_read(unread)
     names = list(
@@ -360,21 +340,22 @@ def report_of(
         determined=determined,
         recovered=recovered,
         row_cells=atoms.of_row[: analysis.n],
-        low=low,
-        value=value,
-        high=high,
-        exact=exact,
+        population=population,
+        plug_in=plug_in,
         joint=joint,
+        confidence=confidence,
         cautions=tuple(cautions),
-        caveats=(*cautions, *_caveats(analysis, complete, kind, attacks)),
+        caveats=(*cautions, *_caveats(analysis, complete, plug_in.kind, attacks, joint)),
         _marks=marks,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
-        kind=kind,
+        kind=population.kind,
     )
 
 
-def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> list[str]:
+def _caveats(
+    analysis: Analysis, complete: bool, kind: str, attacks: int, joint: Estimate | None
+) -> list[str]:
     """What the numbers rest on."""
     outputs, sentences = analysis.outputs, []
     if analysis.people.in_register:
@@ -386,8 +367,13 @@ def _caveats(analysis: Analysis, complete: bool, kind: str, attacks: int) -> lis
         )
     else:
         sentences.append(
-            "Leakage is for the people's own frequencies as the population: that of the population "
-            "they came from is usually larger."
+            "The people's own frequencies are the population of a census. Of a sample they make "
+            "the leakage too low: a group of one person may be far rarer than one in all people."
+        )
+    if joint is not None and not joint.claimed:
+        sentences.append(
+            "No coverage is claimed for the range, since it was measured for tables of at least "
+            "1,000 rows."
         )
     if kind != "exact":
         sentences.append(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
+from mialeak._numerics.clopper_pearson import probability_range
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result, as_confidence
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
@@ -26,7 +26,6 @@ __all__ = [
     "estimated_min_samples",
     "is_far",
     "min_samples_interval",
-    "probability_range",
 ]
 
 #: Samples and releases (relative to them) on which the coverage of the interval was measured: at
@@ -249,18 +248,6 @@ def atom_leakage_range(
     else:
         least, most = sampling.share_range(sizes, rows, (1 - confidence) / 2)
     return sampling.leakage(most, n, gamma), sampling.leakage(least, n, gamma)
-
-
-def probability_range(
-    sizes: npt.NDArray[Any], rows: int | FloatArray, confidence: float
-) -> tuple[FloatArray, FloatArray]:
-    """The probabilities of :func:`atom_leakage_range`, the smallest and the largest."""
-    tail = (1 - confidence) / 2
-    size = np.asarray(sizes, dtype=np.float64)
-    others, elsewhere = size - 1, rows - size
-    least = np.where(others > 0, betaincinv(np.maximum(others, 1), elsewhere + 1, tail), 0.0)
-    most = np.where(elsewhere > 0, betainccinv(size + 1, np.maximum(elsewhere, 1), tail), 1.0)
-    return least, most
 
 
 @dataclass(frozen=True, repr=False)

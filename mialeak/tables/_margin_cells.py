@@ -16,9 +16,9 @@ from mialeak._arrays import (
     invalid,
     unsupported,
 )
+from mialeak._numerics.clopper_pearson import probability_range
 from mialeak.special import binom_logpmf
 from mialeak.tables._cells import Cells, count_cells
-from mialeak.tables._estimate import probability_range
 from mialeak.tables._sampling import leakage_at
 
 __all__ = ["SMALL", "MarginCells", "as_margins", "margin_cells", "product_leakage"]
