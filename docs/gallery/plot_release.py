@@ -41,23 +41,23 @@ for group in report.determined:
 print(f"{report.n_determined} small groups follow from the outputs")
 
 # %%
-# The last two tables subtract to the people of age 65, of whom one is in some occupations, and the
-# table of women leaves the men of the table of everybody. Such groups follow whatever the single
-# counts are: no check of one table after the other reports them. The release is mended by counting
-# everybody, and by one limit of age for both tables.
+# The difference of the last two tables is the people of age 65, with a single person in some
+# occupations. The difference of the table of everybody and the table of women is the men. Such
+# groups follow whatever the single counts are, so no check of each table by itself reports them.
+# The release is corrected by counting everybody, and by one limit of age for both tables.
 
 mended = outputs(women=False, limit=64).leakage()
 print(f"{mended.n_determined} small groups follow from the mended outputs")
 
 # %%
-# Which output contributes? Each is left out once.
+# Which output contributes? ``contributions`` leaves out each output once.
 
 for cost in outputs(women=True, limit=65).contributions():
     print(f"{cost.determined:2d} groups only with {cost.output}")
 
 # %%
-# The leakage of each row is certified from both sides. It is exact for the rows whose cell is
-# determined by the outputs.
+# The leakage about each row has certified bounds. It is exact for rows whose cell is determined by
+# the outputs.
 
 figure, axes = plt.subplots(figsize=(7, 4.5))
 LeakageDisplay.from_rows(report.row_leakage, ax=axes, name="as planned")
@@ -66,7 +66,7 @@ axes.set_title("Ten outputs of Adult together")
 figure.tight_layout()
 
 # %%
-# What Suppress(10) hides in one table can be recovered from the others.
+# Counts that Suppress(10) hides in one table can be recovered from the other tables.
 
 release = Release(load_adult().columns)
 release.add_table(["race", "sex"])
@@ -77,9 +77,9 @@ for cell in [each for each in hidden if each.kind == "exact"][:5]:
     print(f"{cell.cell}: {cell.low}, hidden as {cell.shown_low} to {cell.shown_high}")
 
 # %%
-# Between both ends of a row stands an attack on all published counts, whose advantage is computed:
-# the lower end is then what an attacker achieves for certain. Here are all one- and two-way margins
-# of five columns, for the 300 cells of people at most risk.
+# ``attacks=`` raises the lower end: it computes the exact advantage of an attack that uses all
+# published counts. The example has all one- and two-way margins of five columns, and attacks the
+# 300 cells at most risk.
 
 margins = Release({name: load_adult().columns[name][:5000] for name in COLUMNS})
 for number in (1, 2):
