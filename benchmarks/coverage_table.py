@@ -40,7 +40,7 @@ Two other packages were run. Of `jax-privacy` 2.0.0, the newest release on the p
 the auditing module was used; its functions that reject a delta of 0 got a delta of 1e-9. Of
 TensorFlow Privacy 0.8.12 only `epsilon_lower_bound` was used, over all thresholds. Later releases
 do not contain this function, and it has no delta, so the Gaussian mechanism has no entry. All
-entries of other packages except those of f-DP are from an earlier run on the same laws.
+entries of other packages except "one-run, f-DP" are from an earlier run on the same laws.
 
 Five packages were not run: Privacy Meter 1.0.1 states no epsilon (its one-run audit is in no
 release); LeakPro 0.0.1 is an empty package; OpenDP 0.16.0 constructs mechanisms but does not audit
@@ -73,7 +73,8 @@ def page(cells: list[dict[str, Any]]) -> str:
         parts.append("")
     names = methods(cells, "statements")
     parts.append("## The other statements of an audit\n")
-    parts.append("Share of false ones in per cent; `mu` is a bound, the others are two-sided.\n")
+    parts.append("The share of false statements in per cent. `mu` is a lower bound; all others are")
+    parts.append("two-sided intervals.\n")
     titles = [f"{name} [{repetitions(cells, name)}]" for name in names]
     parts.append(_row("law", "epsilon", "n", *titles))
     parts.append("|---|" + "---:|" * (2 + len(names)))

@@ -285,12 +285,12 @@ knowledge of the law: for cells of every probability it enforces the condition u
 of an interval bound the leakage.)
 
 Each line is for {repetitions} samples of N rows ({fewer} where the release is not as large as the
-sample, or gamma is not 1; fewer for equal cells). It states the leakage of a release of n rows,
-computed from the law itself (truth), and the means over the samples of the plug-in value, of the
-estimate, and of the ends and the width of the interval of nominal 95 %. "rms error" is the
-root-mean-square error of the estimate. "coverage" is the share of samples whose interval contained
-the truth; at a true coverage of 95 % it has a standard error of {error:.3f} with {repetitions}
-samples.
+sample, or [gamma](glossary.md) is not 1; fewer for equal cells). It states the leakage of a
+release of n rows, computed from the law itself (truth), and the means over the samples of the
+plug-in value, of the estimate, and of the ends and the width of the interval of nominal 95 %. "rms
+error" is the root-mean-square error of the estimate. "coverage" is the share of samples whose
+interval contained the truth; at a true coverage of 95 % it has a standard error of {error:.3f}
+with {repetitions} samples.
 
 The results for the first five laws, for uniform laws on 3 to 1,000 atoms and for mixtures of two
 uniform laws were used to develop the method. The last four laws were set aside before the

@@ -22,7 +22,7 @@ print(f"{len(values)} ages leak {raw:.4f}, if these shares are the population's"
 # %%
 # The limit is half of this leakage; ``coarsen`` keeps as many groups as possible. Dynamic
 # programming over the last cut proves that no grouping within the limit has more groups, and a
-# search bounds the entropy of all groupings with this number of groups.
+# search computes an upper bound on the entropy of groupings with this number of groups.
 
 coarse = coarsen(law, n, raw / 2, ordered=True)
 print(f"{coarse.groups} groups leak {coarse.leakage:.4f}; optimal: {coarse.optimal}")
