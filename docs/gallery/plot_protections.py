@@ -3,10 +3,10 @@ How much noise is enough?
 =========================
 
 Statistical offices protect a table of counts by rounding, by hiding small counts, by noise on each
-count, or by cell keys, whose noise a ptable describes. Which protection leaks least for the same
-loss? The table has the counts of 32,561 people by age, education, marital status, race and sex.
-The leakage is that of the protected count of a person's cell, for the population from which the
-people were drawn.
+count, or by cell keys, whose noise has the probabilities of a table, the ptable. Which protection
+leaks least for the same loss? The table has the counts of 32,561 people by age, education, marital
+status, race and sex. The leakage is that of the protected count of a person's cell, for the
+population from which the people were drawn.
 """
 
 import matplotlib.pyplot as plt

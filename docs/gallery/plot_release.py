@@ -42,9 +42,10 @@ print(f"{report.n_determined} small groups follow from the outputs")
 
 # %%
 # The difference of the last two tables is the people of age 65, with a single person in some
-# occupations. The difference of the table of everybody and the table of women is the men. Such
-# groups follow whatever the single counts are, so no check of each table by itself reports them.
-# The release is corrected by counting everybody, and by one limit of age for both tables.
+# occupations. The difference of the table of everybody and the table of women is the men. Both
+# groups follow from the outputs for all possible counts, so no check of each table by itself
+# reports them. The release is corrected by counting everybody, and by one limit of age for both
+# tables.
 
 mended = outputs(women=False, limit=64).leakage()
 print(f"{mended.n_determined} small groups follow from the mended outputs")
@@ -77,7 +78,7 @@ for cell in [each for each in hidden if each.kind == "exact"][:5]:
     print(f"{cell.cell}: {cell.low}, hidden as {cell.shown_low} to {cell.shown_high}")
 
 # %%
-# ``attacks=`` raises the lower end: it computes the exact advantage of an attack that uses all
+# ``attacks=`` raises the lower bounds: it computes the exact advantage of an attack that uses all
 # published counts. The example has all one- and two-way margins of five columns, and attacks the
 # 300 cells at most risk.
 

@@ -37,8 +37,8 @@ TARGETS = ("easy", "medium", "hard")
 #
 # The mean and the covariance of gradients are estimated from 1000 reference images at the initial
 # model, as in the paper. 1000 gradients in 7,850 dimensions do not determine the covariance: the
-# printed attack would invert a matrix of rank 999. On this page the covariance is shrunk by a
-# tenth towards a multiple of the identity. A target is in one step, which the attacker does not
+# printed attack would invert a matrix of rank 999. On this page a tenth of the covariance is
+# replaced by a multiple of the identity. A target is in one step, which the attacker does not
 # know. The scores of the steps are therefore combined as the log of the mean of their
 # exponentials; the paper adds the scores.
 

@@ -8,7 +8,8 @@ and Basu (AISTATS 2025) on Fashion-MNIST: the distribution of these distances, a
 the largest and the smallest distances.
 
 ``make_whitebox.py`` computed the distances with ``select_canaries`` for all training images except
-the 1000 reference images, at the initial model. The covariance is shrunk by a tenth.
+the 1000 reference images, at the initial model. A tenth of the covariance is replaced by a
+multiple of the identity.
 """
 
 import matplotlib.pyplot as plt
