@@ -65,9 +65,9 @@ figure.tight_layout()
 
 # %%
 # The last figure has the error of the limit. For balanced bits the relative error of the advantage
-# is below a thousandth at every number of columns. For rare bits, with a target that has two in a
-# hundred of the bits, the error is a tenth. Far in the tail the exact power is several percent
-# below the limit.
+# is below a thousandth at every number of columns. For rare bits, where two in a hundred bits of
+# the target are 1, the error is a tenth. At small false-positive rates the exact power is several
+# percent below the limit.
 
 figure, (axis, other) = plt.subplots(1, 2, figsize=(9, 3.8))
 sizes = np.array([100, 200, 500, 1000, 2000])
