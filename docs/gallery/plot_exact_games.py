@@ -40,8 +40,8 @@ def drawn(axis, curve, games, color, label):
 
 
 # %%
-# 100,000 games a target
-# ----------------------
+# 100,000 games for each target
+# -----------------------------
 #
 # The figure has the difference between the games and the exact curve at 200 false-positive rates,
 # in standard deviations of the binomial count. All points are within the grey band. The band
