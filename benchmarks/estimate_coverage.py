@@ -210,7 +210,7 @@ def table(rows: Iterable[Row]) -> str:
 
 def cell_table(tuned: dict[str, Law], held_out: dict[str, Law]) -> str:
     lines = [
-        "| law | rows N = release n | cell named before | cell of a row of the sample |",
+        "| law | rows N = release n | cell chosen before | cell of a row of the sample |",
         "|---|---:|---:|---:|",
     ]
     for name, law in (tuned | held_out).items():
@@ -358,8 +358,8 @@ def write(repetitions: int, page: Path) -> None:
         "## The five laws at the size of the Adult table\n",
         table(five),
         "## Equal cells\n",
-        f"{equal_repetitions(1, repetitions)} samples a line of up to 100,000 rows, "
-        f"{equal_repetitions(10**6, repetitions)} a line of more rows.\n",
+        f"Each line is for {equal_repetitions(1, repetitions)} samples of up to 100,000 rows, or "
+        f"{equal_repetitions(10**6, repetitions)} samples of more rows.\n",
         table(equal),
         "## A release as large as the sample\n",
         table(by_ratio[1]),
@@ -375,9 +375,10 @@ def write(repetitions: int, page: Path) -> None:
             for part in (f"## The game with gamma = {gamma:g}\n", table(rows))
         ),
         "## One cell\n",
-        "Coverage of the range of the leakage of a target in one cell (20,000 cells a line, drawn "
-        "by their\nprobability). The range uses the count of that cell alone, and is wide: for a "
-        "cell seen once it\nreaches 1.\n",
+        "The table has the coverage of the range of the leakage about a target in one cell. Each "
+        "line is for\n20,000 cells, drawn by their probability: of cells chosen before the sample is "
+        "drawn, and of the\ncells of rows of the sample. The range uses the count of that cell alone, "
+        "and is wide: for a cell\nseen once it reaches 1.\n",
         cell_table(tuned, held_out),
         "## Protections\n",
         PROTECTIONS_TEXT.format(repetitions=protected),
