@@ -275,6 +275,14 @@ known number of rows.
 """
 
 
+CELLS_TEXT = """\
+The table has the coverage of the range of the leakage about a target in one cell. Each line is for
+20,000 cells, drawn by their probability: of cells chosen before the sample is drawn, and of the
+cells of rows of the sample. The range uses the count of that cell alone, and is wide: for a cell
+seen once it reaches 1.
+"""
+
+
 PREFACE = """# Coverage of the estimates
 
 `estimate_max_leakage` and `table_leakage` estimate the leakage of a release for a population that
@@ -375,10 +383,7 @@ def write(repetitions: int, page: Path) -> None:
             for part in (f"## The game with gamma = {gamma:g}\n", table(rows))
         ),
         "## One cell\n",
-        "The table has the coverage of the range of the leakage about a target in one cell. Each "
-        "line is for\n20,000 cells, drawn by their probability: of cells chosen before the sample is "
-        "drawn, and of the\ncells of rows of the sample. The range uses the count of that cell alone, "
-        "and is wide: for a cell\nseen once it reaches 1.\n",
+        CELLS_TEXT,
         cell_table(tuned, held_out),
         "## Protections\n",
         PROTECTIONS_TEXT.format(repetitions=protected),

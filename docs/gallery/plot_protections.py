@@ -46,8 +46,8 @@ def compare(protections):
 # D, the largest change of a count; V, the variance of the change; and js, such that no count from
 # 1 to js is shown. Of all noise with mean 0 and variance V the package takes the noise of largest
 # entropy, whose log probabilities are quadratic in the change. The parameters below are those of
-# the package's examples (without the option that probabilities decrease on either side).
-# ``CellKey("ptable.csv")`` reads a file of the package.
+# the package's examples (without the option that forces the probabilities to decrease with the
+# size of the change). ``CellKey("ptable.csv")`` reads a file of the package.
 
 
 def noise_of_most_entropy(count, most, variance, hidden):
