@@ -183,7 +183,7 @@ predicted("conv")
 # coordinates. It predicts certain success, but on the medium and the hard target the attack is no
 # better than the scalar product. A target is easy because its gradient lies outside the directions
 # in which neighbouring pixels vary together. One block for each class has fewer entries to
-# estimate from the same references. On the linear layer this advantage outweighs the neglected
+# estimate from the same references. On the linear layer this benefit outweighs the neglected
 # dependence between classes, except for the hard target; on the network it does not.
 #
 # *The covariance is singular*, for any number of references: the ten errors of an example add up
