@@ -10,44 +10,48 @@ __all__ = ["page"]
 _HEAD = """# Coverage of audits
 
 Made by `python benchmarks/coverage.py --output docs/audit_coverage.md`; do not edit. The scores are
-drawn from laws with a known epsilon, n in each world (one-run audits: 2n canaries with fair coins);
-the nominal error is 5 %. Each entry is the **mean bound on epsilon**, and in brackets the **share
-of false claims in per cent**; the head of a column states in square brackets the repetitions for
-each entry. Randomised response has only two different scores, so that all scores are tied. The
-oracle is the Clopper-Pearson pair at the best fixed threshold, which nobody knows. Epsilon of the
-Gaussian mechanism is at delta = 1e-5.
+drawn from laws with a known epsilon, n scores in each world (one-run audits: 2n canaries with fair
+coins). The nominal error is 5 %. Each entry is the **mean bound on epsilon** and, in parentheses,
+the **share of false claims in per cent**. The head of a column has the number of repetitions in
+square brackets. Randomised response has only two different scores, so all scores are tied. The
+oracle is the pair of Clopper-Pearson bounds at the best fixed threshold, which is unknown in
+practice. Epsilon of the Gaussian mechanism is at delta = 1e-5.
 
 """
 
 _SHORT = """\
-This table sums up the {cells} combinations of law, epsilon and n. "allowed" is the nominal error
-plus three standard errors of a share. "least share" is the least ratio of the mean bound to the
+This table summarises the {cells} combinations of law, epsilon and n. "allowed" is the nominal error
+plus three standard errors of a share. "least share" is the smallest ratio of the mean bound to the
 oracle's bound at n = {most:,}, for the Laplace and Gaussian mechanisms where the oracle's bound
-exceeds 1; "elsewhere" is the least such ratio of the other combinations at this n, where the
-oracle's bound is above 0:
+exceeds 1; "elsewhere" is the smallest ratio for the other combinations at this n where the oracle's
+bound is above 0:
 """
 
 _LIMIT = """
-`method="simultaneous"` stays a little below the oracle with the Laplace mechanism of epsilon 4: its
-curve has a corner, which the oracle knows and eight ranks on either side have to find. Of 16 other
-choices of the ratio of the ranks and of the weights of their levels, none gained more than 0.3 %
-there, and those that gained 0.2 % or more lost 0.5 to 1.6 % with the Gaussian mechanism.
+`method="simultaneous"` is slightly below the oracle for the Laplace mechanism with epsilon 4: the
+curve has a corner, which the oracle knows and `method="simultaneous"` has to locate by eight ranks
+on either side. Of 16 other choices of the ratio of the ranks and of the weights of their levels,
+none gained more than 0.3 % for this mechanism, and those that gained 0.2 % or more lost 0.5 to
+1.6 % for the Gaussian mechanism.
 """
 
 _PEERS = """
-Peers: `jax-privacy` 2.0.0, its auditing module alone; those of its functions that take no delta of
-0 got a delta of 1e-9. TensorFlow Privacy 0.8.12, its `epsilon_lower_bound` alone, over all
-thresholds: later releases do not ship it, and it has no delta (so no entry for the Gaussian
-mechanism). Not run: Privacy Meter 1.0.1, which states no epsilon (its one-run audit is in no
-release); LeakPro 0.0.1, an empty package; OpenDP 0.16.0, which makes mechanisms but does not audit
-any; PrivacyGuard of Meta and DP-Auditorium of Google, which are not on the package index (the
-package `privacy-guard` on the index masks data). `epsilon_from_gdp` and `epsilon_one_run_fdp`
-("one-run, f-DP") assume a Gaussian curve, which the other laws do not have. All entries of peers
-except those of f-DP are from an earlier run on the same laws. 2.0.0 is the newest release of
-jax-privacy on the index. Its `epsilon_from_gdp` takes the largest of abs(mu) over the thresholds;
-with the sign kept, its mean bounds for the Gaussian law with n = 50, 200 and 1,000 are 0.6, 2.1 and
-3.1 at epsilon 4, and 0.0, 0.0 and 0.3 at epsilon 1; at most 0.4 % of these bounds are false (450
-draws each).
+Two other packages were run. Of `jax-privacy` 2.0.0, the newest release on the package index, only
+the auditing module was used; its functions that reject a delta of 0 got a delta of 1e-9. Of
+TensorFlow Privacy 0.8.12 only `epsilon_lower_bound` was used, over all thresholds. Later releases
+do not contain this function, and it has no delta, so the Gaussian mechanism has no entry. All
+entries of other packages except "one-run, f-DP" are from an earlier run on the same laws.
+
+Five packages were not run: Privacy Meter 1.0.1 states no epsilon (its one-run audit is in no
+release); LeakPro 0.0.1 is an empty package; OpenDP 0.16.0 constructs mechanisms but does not audit
+them; PrivacyGuard of Meta and DP-Auditorium of Google are not on the package index (the package
+`privacy-guard` on the index masks data).
+
+`epsilon_from_gdp` and `epsilon_one_run_fdp` ("one-run, f-DP") of jax-privacy assume a Gaussian
+curve, which the other laws do not have. `epsilon_from_gdp` takes the largest abs(mu) over the
+thresholds. With the sign kept, its mean bounds for the Gaussian law with n = 50, 200 and 1,000
+are 0.6, 2.1 and 3.1 at epsilon 4, and 0.0, 0.0 and 0.3 at epsilon 1; at most 0.4 % of these bounds
+are false (450 draws each).
 """
 
 
@@ -69,7 +73,8 @@ def page(cells: list[dict[str, Any]]) -> str:
         parts.append("")
     names = methods(cells, "statements")
     parts.append("## The other statements of an audit\n")
-    parts.append("Share of false ones in per cent; `mu` is a bound, the others are two-sided.\n")
+    parts.append("The share of false statements in per cent. `mu` is a lower bound; all others are")
+    parts.append("two-sided intervals.\n")
     titles = [f"{name} [{repetitions(cells, name)}]" for name in names]
     parts.append(_row("law", "epsilon", "n", *titles))
     parts.append("|---|" + "---:|" * (2 + len(names)))

@@ -210,7 +210,7 @@ def table(rows: Iterable[Row]) -> str:
 
 def cell_table(tuned: dict[str, Law], held_out: dict[str, Law]) -> str:
     lines = [
-        "| law | rows N = release n | cell named before | cell of a row of the sample |",
+        "| law | rows N = release n | cell chosen before | cell of a row of the sample |",
         "|---|---:|---:|---:|",
     ]
     for name, law in (tuned | held_out).items():
@@ -265,41 +265,50 @@ def protection_table(laws: dict[str, Law], repetitions: int) -> str:
 
 
 PROTECTIONS_TEXT = """\
-`table_leakage(..., protect=...)` and `mialeak table --protect` estimate what a protected table
-leaks in the population. Each line is for {repetitions} samples. It states the leakage computed from
-the law itself (exact, with a Poisson number of rows), and the means over the samples of the plug-in
-value (the leakage of the target's own cell, by the table's own frequencies) and of the estimate,
-which has no interval. Where a cell holds a large share of all rows, as the first cell of Zipf 2
-does, a release with a Poisson number of rows leaks more than the target's own cell does with a
+`table_leakage(..., protect=...)` and `mialeak table --protect` estimate the leakage of a protected
+table for the population. Each line is for {repetitions} samples. It states the leakage computed
+from the law itself (exact, with a Poisson number of rows), and the means over the samples of the
+plug-in value (the leakage of the target's own cell, by the table's own frequencies) and of the
+estimate, which has no interval. If one cell has a large share of all rows, such as the first cell
+of Zipf 2, a release with a Poisson number of rows leaks more than the target's own cell with a
 known number of rows.
+"""
+
+
+CELLS_TEXT = """\
+The table has the coverage of the range of the leakage about a target in one cell. Each line is for
+20,000 cells, drawn by their probability: of cells chosen before the sample is drawn, and of the
+cells of rows of the sample. The range uses the count of that cell alone, and is wide: for a cell
+seen once it reaches 1.
 """
 
 
 PREFACE = """# Coverage of the estimates
 
-`estimate_max_leakage` and `table_leakage` estimate what a release leaks for a population that is
-known through a sample only. This page lists the measured coverage of their intervals. Nothing is
-claimed beyond it: not for other laws (though the method uses no knowledge of the law: for
-cells of every probability it enforces the condition under which the ends of an interval bound the
-leakage), not for fewer than 1,000 rows, not for releases of more than ten times the sample, and
-never for rows that are not independent draws from the population.
+`estimate_max_leakage` and `table_leakage` estimate the leakage of a release for a population that
+is known only from a sample. This page lists the measured coverage of their intervals. No coverage
+is claimed for other laws, for fewer than 1,000 rows, for releases of more than ten times the
+sample, or for rows that are not independent draws from the population. (The method uses no
+knowledge of the law: for cells of every probability it enforces the condition under which the ends
+of an interval bound the leakage.)
 
 Each line is for {repetitions} samples of N rows ({fewer} where the release is not as large as the
-sample, or gamma is not 1; fewer for equal cells). It states the leakage of a release of n rows,
-computed from the law itself (truth), and the means over the samples of the plug-in value, of the
-estimate, and of the ends and the width of the interval of nominal 95 %. "rms error" is that of the
-estimate. "coverage" is the share of samples whose interval held the truth; at a true coverage of
-95 % it has a standard error of {error:.3f} with {repetitions} samples.
+sample, or [gamma](glossary.md) is not 1; fewer for equal cells). It states the leakage of a
+release of n rows, computed from the law itself (truth), and the means over the samples of the
+plug-in value, of the estimate, and of the ends and the width of the interval of nominal 95 %. "rms
+error" is the root-mean-square error of the estimate. "coverage" is the share of samples whose
+interval contained the truth; at a true coverage of 95 % it has a standard error of {error:.3f}
+with {repetitions} samples.
 
-The method was developed with the results for the first five laws, for uniform laws on 3 to 1,000
-atoms and for mixtures of two uniform laws in view. The last four laws were set aside before the
-development, and their results were looked at once, when the method was finished. Laws of equal
-cells were added after version 0.1.0, whose intervals missed the truth for most of these laws: the
-intervals were below the truth by up to half a percent of it. The least coverage of all lines:
-{least:.3f}.
+The results for the first five laws, for uniform laws on 3 to 1,000 atoms and for mixtures of two
+uniform laws were used to develop the method. The last four laws were set aside before the
+development, and their results were computed once, when the method was finished. Laws of equal cells
+were added after version 0.1.0: for most of these laws the intervals of version 0.1.0 were too low,
+by up to half a percent of the truth. The smallest coverage of all lines is {least:.3f}.
 
-Intervals for laws with cells of all sizes (Zipf, log-normal, Adult) cover more than they must: both
-ends allow for the worst law that agrees with the sample, and such laws are not the worst.
+Intervals for laws with cells of all sizes (Zipf, log-normal, Adult) have a coverage above the
+nominal: both ends allow for the worst law that agrees with the sample, and these laws are not the
+worst.
 
 Made by `benchmarks/estimate_coverage.py` with seed {seed}; {versions}.
 """
@@ -357,8 +366,8 @@ def write(repetitions: int, page: Path) -> None:
         "## The five laws at the size of the Adult table\n",
         table(five),
         "## Equal cells\n",
-        f"{equal_repetitions(1, repetitions)} samples a line of up to 100,000 rows, "
-        f"{equal_repetitions(10**6, repetitions)} a line of more rows.\n",
+        f"Each line is for {equal_repetitions(1, repetitions)} samples of up to 100,000 rows, or "
+        f"{equal_repetitions(10**6, repetitions)} samples of more rows.\n",
         table(equal),
         "## A release as large as the sample\n",
         table(by_ratio[1]),
@@ -374,9 +383,7 @@ def write(repetitions: int, page: Path) -> None:
             for part in (f"## The game with gamma = {gamma:g}\n", table(rows))
         ),
         "## One cell\n",
-        "Coverage of the range of the leakage of a target in one cell (20,000 cells a line, drawn "
-        "by their\nprobability). The range uses the count of that cell alone, and is wide: for a "
-        "cell seen once it\nreaches 1.\n",
+        CELLS_TEXT,
         cell_table(tuned, held_out),
         "## Protections\n",
         PROTECTIONS_TEXT.format(repetitions=protected),

@@ -28,21 +28,23 @@ PREFACE = """\
 # Coverage where only the number of people is known
 
 `estimate_max_leakage(counts, population=N)`, `table_leakage(population=N)` and `--population N`
-take the rows as a sample, drawn without replacement, of N people of whom no more is known. This
-page is what their intervals were measured to do; nothing is claimed for releases of another size
-than the sample, for samples of fewer than 1,000 rows, nor for rows drawn in another way.
+take the rows as a sample, drawn without replacement, from N people about whom nothing else is
+known. This page has the measured coverage of their intervals. No interval is claimed for releases
+of another size than the sample, for samples of fewer than 1,000 rows, or for rows drawn in another
+way.
 
-Each line is {repetitions} samples of a share of the people of a register: the exact leakage of such
-a sample (truth), and the means over the samples of the estimate and the ends of the interval of
-nominal 95 %. "independent" is the upper end of the interval that takes the rows as independent, for
-the last sample. "coverage" is the share of samples whose interval held the truth; at a true
-coverage of 95 % it has a standard error of {error:.3f}. The least of all lines: {least:.2f}.
+Each line is for {repetitions} samples of a share of the people of a register. It has the exact
+leakage of such a sample (truth), and the means over the samples of the estimate and of the two ends
+of the interval of nominal 95 %. "independent" is the upper end of the interval for independent
+rows, for the last sample. "coverage" is the share of samples whose interval contained the truth; at
+a true coverage of 95 % it has a standard error of {error:.3f}. The smallest coverage of all lines
+is {least:.2f}.
 
-The registers: two of the Adult table's columns (its 32,561 rows as a register), the others made,
-with cells of all sizes (Zipf, log-normal), of one to six people (households), of four sizes
-(towns), of one or 1,000 (alone), and of two (pairs). The method was changed once after they were
-first measured, for samples of more than half of the people, and all lines were measured again.
-For the samples of fewer than 1,000 rows here no interval is claimed.
+Two registers are the 32,561 rows of the Adult table, by five and by two columns. The others are
+simulated: cells of all sizes (Zipf, log-normal), of one to six people (households), of four sizes
+(towns), of one or 1,000 people (alone), and of two people (pairs). After a first measurement the
+method was changed once, for samples of more than half of the people, and all lines were measured
+again. The lines with fewer than 1,000 rows are shown although no interval is claimed for them.
 
 Made by `benchmarks/register_coverage.py` with seed {seed}; {versions}.
 """

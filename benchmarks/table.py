@@ -90,7 +90,7 @@ def main() -> None:
         f"{processor()}, kernel {table.isa()}, one core; {compiler()}, Python "
         f"{platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
         f"mialeak {mialeak.__version__}. Best of {arguments.rounds} rounds taken in turn; time "
-        "an element; worst error in eps = 2^-52.\n"
+        "per element; worst error in eps = 2^-52.\n"
     )
     print(f"| {' | '.join(HEAD)} |\n|---|{'--:|' * (len(HEAD) - 1)}", flush=True)
     for case in CASES:

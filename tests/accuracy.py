@@ -23,14 +23,15 @@ CLASSES = (0.5, 1.0, 2.0, 4.0)
 PAGE = """\
 # Accuracy
 
-Errors of the kernels against ball arithmetic, in eps = 2**-52 of the true value (of 1 where a log
-probability is near 0), region by region, with the share of points in each class of error and the
-worst errors of the same quantity through `scipy.stats` and of the literal formula in NumPy at the
-same points. Bounds are what the tests hold the package to; a test fails when a stored worst error
-grows.
+Each table has the errors of one kernel against ball arithmetic, region by region. The unit is
+eps = 2**-52 of the true value (of 1 where a log probability is near 0). The columns "<= 0.5" to
+"more" have the share of points in each class of error; the last two columns have the worst error of
+`scipy.stats` and of the literal formula in NumPy ("NumPy twin") at the same points. The tests
+enforce the column "bound", and fail if a stored worst error grows.
 
-Points: {points:,} a function, over n in [1, 2**53] and p in [1e-300, 1 - 2**-53], the seams between
-methods included. Made by `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
+Each function has {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53], the seams
+between methods included. Made by
+`python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 
 class Row(NamedTuple):

@@ -25,16 +25,18 @@ SEEDS = range(20)
 PAGE = """\
 # Accuracy of distances
 
-Worst relative error of squared Mahalanobis distances against 60-digit arithmetic (mpmath) on the
-same float64 rows: 8 of 60 rows in 6 columns, {count} random draws a line. The covariance has the
-condition number in front, in no direction of a column. Its largest variance is about 1, so that a
-mean of 1e8 stands 1e8 deviations away. Condition times eps = 2**-52 is what rounding the entries
-of the covariance alone may cost; tests hold ours to four times as much, plus 1e-14.
+The table has the worst relative error of squared Mahalanobis distances against 60-digit
+arithmetic (mpmath) on the same float64 rows. Each line is for {count} random draws of 60 rows in
+6 columns, and for the distances of 8 of these rows. The first column is the condition number of
+the covariance, whose principal axes are rotated against the columns. The largest variance is
+about 1, so a mean of 1e8 is 1e8 standard deviations from the origin. The condition number times
+eps = 2**-52 is the error that rounding the entries of the covariance may cause; the tests allow
+mialeak four times this error, plus 1e-14.
 
-`mialeak` learns all rows at once, `by blocks` seven at a time, and `merged` joins two objects that
-each saw half of them. scikit-learn {sklearn} is `EmpiricalCovariance`. river {river} has a
-covariance but no distances: NumPy solves with it, about NumPy's mean. Made by
-`python tests/covariance_accuracy.py`; do not edit.
+`mialeak` is fitted to all rows at once, `by blocks` to seven rows at a time, and `merged` merges
+two objects that were fitted to half of the rows each. scikit-learn {sklearn} is
+`EmpiricalCovariance`. river {river} has a covariance but no distances, which NumPy computes from
+this covariance and NumPy's mean. Made by `python tests/covariance_accuracy.py`; do not edit.
 
 | condition | mean | condition x eps | {names} |
 | --: | --: | --: | {rules} |"""

@@ -1,7 +1,7 @@
 """Make ``exact_games.npz`` and ``exact_games.json``: games in the setting of Azize and Basu.
 
-The gallery only draws what is stored here, and a test holds the exact curves against it.  To make
-it again, some minutes on one core:
+The gallery plots the stored results, and a test compares them with the exact curves. To make the
+files again, which takes several minutes on one core:
 
     python docs/gallery/make_exact_games.py
 

@@ -2,8 +2,8 @@
 
     python docs/gallery/make_linked_attack.py
 
-Gradient boosting learns to tell *in* from *out* in games of one target, and plays new ones, of
-chains of first and of second order.  Some minutes on one core.
+Gradient boosting learns to distinguish *in* from *out* in games of one target, and then plays new
+games, for chains of first and of second order. Takes several minutes on one core.
 """
 
 from __future__ import annotations

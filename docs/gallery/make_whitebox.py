@@ -1,7 +1,7 @@
 """Make ``whitebox.npz`` and ``whitebox.json``: attacks on models trained on Fashion-MNIST.
 
-The pages of the gallery only draw what is stored here.  To make it again, a quarter of an hour on
-one core (Debian has the images in its package dataset-fashion-mnist):
+The pages of the gallery plot the stored results. To make the files again, which takes a quarter of
+an hour on one core (Debian has the images in its package dataset-fashion-mnist):
 
     python docs/gallery/make_whitebox.py --data /usr/share/datasets/fashion-mnist
 

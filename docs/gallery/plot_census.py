@@ -2,9 +2,10 @@
 How much noise did the 2020 census need?
 ========================================
 
-The United States published the counts of persons of its 2020 census for redistricting with discrete
-Gaussian noise on each count, and an epsilon for all noises together. The epsilon is a bound. How
-large is it exactly, and with how much less noise would the published one hold?
+The United States published the counts of persons of the 2020 census, for redistricting, with
+discrete Gaussian noise on each count, and stated an epsilon for all counts together. The published
+epsilon is an upper bound. What is the exact epsilon, and how much less noise would suffice for the
+published epsilon?
 """
 
 from fractions import Fraction
@@ -18,15 +19,16 @@ from mialeak import GaussianTradeOff, PiecewiseTradeOff, compose
 # %%
 # The parameters
 # --------------
-# They are in the `code of the production
+# The parameters are in the `production code
 # <https://github.com/uscensusbureau/DAS_2020_Redistricting_Production_Code>`_: the shares of the
-# geographic levels in ``configs/production/pl94/person_US.ini``, those of the queries of a level in
-# the strategy ``ProductionCandidate20210527US_mult8_add02_dsepJune3``, and the scale of all noise,
-# 339/542. A person in place of another changes two counts of each query by one. Noise of variance
-# ``1 / (rho * share of the level * share of the query)`` on both then has the concentrated
-# differential privacy ``rho * shares``, and all queries have ``rho = (542/339)**2 = 2.556``. The
-# queries are total (not for the US), race, Hispanic, voting age, institutions, kind of quarters,
-# four products of these, and all cells.
+# geographic levels in ``configs/production/pl94/person_US.ini``, the shares of the queries of a
+# level in the strategy ``ProductionCandidate20210527US_mult8_add02_dsepJune3``, and the scale of
+# all noise, 339/542. If a person takes the place of another person, two counts of each query
+# change by one. With noise of variance ``1 / (rho * share of the level * share of the query)`` on
+# both counts, the query has zero-concentrated differential privacy with parameter ``rho *
+# shares``. All queries together have ``rho = (542/339)**2 = 2.556``. The queries are total (not
+# for the US), race, Hispanic, voting age, institutions, kind of quarters, four products of these
+# queries, and all cells.
 
 rho = Fraction(542, 339) ** 2
 delta = 1e-10
@@ -53,8 +55,8 @@ def variances(*levels):
 # %%
 # The exact epsilon
 # -----------------
-# A noise on the integers has the curve of two laws that are shifted by one. Each query has two of
-# them, and the releases are composed.
+# The trade-off curve of integer noise on a count is that of two noise laws shifted by one. Each
+# query contributes two such curves, and all curves are composed.
 
 
 def released(*levels, scale=1.0):
@@ -77,9 +79,10 @@ print(f"between {bounds.lower:.5f} and {bounds.upper:.5f}")
 # %%
 # The published epsilon
 # ---------------------
-# The census converted rho into epsilon by Corollary 13 of Canonne, Kamath and Steinke (Journal of
-# Privacy and Confidentiality, 2022): in ``programs/engine/curve.py`` of the code. The simpler
-# conversion ``rho + 2 sqrt(rho log(1/delta))`` of Bun and Steinke (TCC 2016) is larger.
+# The Census Bureau converted rho into epsilon by Corollary 13 of Canonne, Kamath and Steinke
+# (Journal of Privacy and Confidentiality, 2022), in ``programs/engine/curve.py`` of the code. The
+# simpler conversion ``rho + 2 sqrt(rho log(1/delta))`` of Bun and Steinke (TCC 2016) gives a
+# larger epsilon.
 
 
 def converted(rho, delta):
@@ -104,11 +107,11 @@ print(f"by the corollary {converted(float(rho), delta):.2f}")
 print(f"by the simpler conversion {simple(float(rho), delta):.2f}")
 
 # %%
-# What was not needed
-# -------------------
-# With a share of all variances the exact epsilon reaches that of the conversion. For noise of
-# standard deviations above 1 the curve is nearly that of Gaussian noise with ``mu = sqrt(2 rho)``,
-# which starts the search.
+# Noise that was not needed
+# -------------------------
+# The variances can be multiplied by a factor below 1 until the exact epsilon equals the converted
+# epsilon. For noise with a standard deviation above 1 the curve is nearly that of Gaussian noise
+# with ``mu = sqrt(2 rho)``; the search for the factor starts from this curve.
 
 
 def solved(curve, levels, conversion, delta, least, most):
@@ -159,11 +162,11 @@ axes.legend()
 plt.show()
 
 # %%
-# The epsilon that the census states holds, and it would hold with 7 to 8 % less variance at each
-# level. The simpler conversion would hold with 16 to 23 % less. Su, Su and Wang (`arXiv 2410.09296
-# <https://arxiv.org/abs/2410.09296>`_) state 15.08 to 24.82 % at the eight levels of their study.
-# The least of these is the share of the states, if the conversion is the simpler one, delta is
-# 1e-11 and the noise is Gaussian; the discrete noise needs slightly more.
+# The published epsilon is valid, and would be valid with 7 to 8 % less variance at each level. The
+# epsilon of the simpler conversion would be valid with 16 to 23 % less variance. Su, Su and Wang
+# (`arXiv 2410.09296 <https://arxiv.org/abs/2410.09296>`_) state 15.08 to 24.82 % at the eight
+# levels of their study. The smallest of these numbers is that of the states, for the simpler
+# conversion, delta = 1e-11 and Gaussian noise. The discrete noise needs slightly more variance.
 
 states = (("State",), simple, 1e-11)
 print(f"Gaussian {normal(*states):.2%}, discrete {not_needed(*states):.2%}")

@@ -2,7 +2,7 @@
 Merging ages to lower the leakage
 =================================
 
-A table of the number of people of each age leaks who is among them: the rarer the age, the more.
+A table with the number of people of each age leaks membership, most about people of a rare age.
 Merging neighbouring ages into groups lowers the leakage. Which groups keep as many age classes as
 possible? The data are the 32,561 people of the Adult table.
 """
@@ -20,18 +20,19 @@ raw = max_leakage(law, n)
 print(f"{len(values)} ages leak {raw:.4f}, if these shares are the population's")
 
 # %%
-# The limit is half of that, with the fewest merges. Dynamic programming over the last cut proves
-# that no grouping within the limit has more groups; a search bounds the entropy of those with as
-# many.
+# The limit is half of this leakage; ``coarsen`` keeps as many groups as possible. Dynamic
+# programming over the last cut proves that no grouping within the limit has more groups, and a
+# search computes an upper bound on the entropy of groupings with this number of groups.
 
 coarse = coarsen(law, n, raw / 2, ordered=True)
 print(f"{coarse.groups} groups leak {coarse.leakage:.4f}; optimal: {coarse.optimal}")
 print(f"entropy {coarse.entropy:.4f} nats, at most {coarse.most_entropy:.4f}")
 
 # %%
-# The merges concentrate on common ages. Each row of a common age leaks little, but these rows
-# together make most of the average. Rare ages are not merged, and the leakage about a person of 90
-# stays as it was: a limit on the average is no limit for each row, as ``atom_leakage`` shows.
+# Most merges are of common ages. The leakage about a person of a common age is small, but these
+# people together contribute most of the average. Rare ages are not merged, and the leakage about a
+# person of 90 does not change: a limit on the average does not limit the leakage about each row,
+# as ``atom_leakage`` shows.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(9, 6), sharex=True)
 starts = np.flatnonzero(np.diff(coarse.labels, prepend=-1))
@@ -50,7 +51,7 @@ below.legend()
 figure.tight_layout()
 
 # %%
-# Fewer groups leak less: the leakage for each number of groups.
+# Fewer groups leak less. The figure has the leakage for each number of groups.
 
 shares = np.linspace(0.02, 0.98, 25)
 best = [coarsen(law, n, share * raw, ordered=True) for share in shares]
@@ -63,4 +64,4 @@ axes.legend()
 figure.tight_layout()
 
 # %%
-# To use the groups on a data frame: ``frame["age"].map(coarse.mapping(values))``.
+# ``frame["age"].map(coarse.mapping(values))`` applies the groups to a data frame.

@@ -2,10 +2,10 @@
 Leakage and accuracy of discretised images
 ==========================================
 
-If the training images of a classifier are first replaced by the centres of K clusters, no learning
-procedure leaks more than the counts of the clusters. [AGP25]_ shows this on MNIST with a bound (its
-Table 1). This page has the exact numbers beside the bound, on Fashion-MNIST [XRV17]_ in place of
-MNIST, and the curve of accuracy against leakage.
+If each training image of a classifier is first replaced by the centre of one of K clusters, no
+learning procedure leaks more than the counts of the clusters. Table 1 of [AGP25]_ has an upper
+bound on this leakage for MNIST. This page has the exact leakage beside the bound, for
+Fashion-MNIST [XRV17]_ in place of MNIST, and the curve of accuracy against leakage.
 
 The results were computed beforehand (``fashion_results.py``, seed and hashes in ``fashion.json``).
 
@@ -24,10 +24,11 @@ here = Path(__file__).parent if "__file__" in globals() else Path.cwd()
 stored = json.loads((here / "fashion.json").read_text())
 
 # %%
-# The table. C_K is the diversity of the clusters, and C_K / (2 sqrt(n)) the bound. "exact" is the
-# largest leakage of any procedure that sees the clusters, if their shares among 30,000 further
-# images are the law. A classifier also sees the labels: its atoms are pairs of a cluster and a
-# label. There are more pairs than clusters, and they leak more; the last column is their leakage.
+# In the table, C_K is the diversity of the clusters, and C_K / (2 sqrt(n)) is the bound. "exact"
+# is the largest leakage of any procedure that uses only the clusters; the shares of the clusters
+# among 30,000 further images are taken as the law. A classifier also uses the labels, so its atoms
+# are pairs of a cluster and a label. There are more pairs than clusters, and pairs leak more; the
+# last column has the leakage of the pairs.
 
 print("       n  clusters  accuracy    C_K   bound   exact  with labels")
 for row in stored["raw"] + stored["table"]:
@@ -40,11 +41,12 @@ for row in stored["raw"] + stored["table"]:
 
 # %%
 # For raw images the classifier is a network with two hidden layers of 256 units. On K distinct
-# images every classifier is a list of K labels, and the list of the commonest label in each cluster
-# has the best training accuracy: its test accuracy is the one in the table.
+# images every classifier is a list of K labels. The list of the commonest label in each cluster
+# has the best training accuracy; the table has its test accuracy.
 #
-# The exact leakage of the clusters is four fifths of the bound. With labels it is 1.6 to 1.9 times
-# that: the leakage of the clusters alone is too low for a classifier that sees labels.
+# The exact leakage of the clusters is four fifths of the bound. The leakage of the pairs is 1.6 to
+# 1.9 times that of the clusters: for a classifier that uses labels, the leakage of the clusters
+# alone is too low.
 
 figure, axes = plt.subplots(figsize=(7, 4.5))
 curve = stored["curve"]
@@ -65,4 +67,5 @@ axes.legend(loc="lower right")
 figure.tight_layout()
 
 # %%
-# Each number of clusters trades accuracy for leakage; the paper asks for this curve.
+# The number of clusters determines a trade-off between accuracy and leakage; the paper asks for
+# this curve.

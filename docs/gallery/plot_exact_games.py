@@ -4,10 +4,10 @@ Simulated games against exact and printed theory
 
 Azize and Basu (AISTATS 2025) release the mean of n = 1000 rows of d = 5000 bits, simulate
 membership games, and compare them with theory. This page repeats the panels of their Figures 2, 5
-and 6 with exact curves, with more games, and with corrections where the printed theory is wrong.
+and 6 with exact curves, with more games, and with corrections of the printed theory.
 
-``make_exact_games.py`` beside this page ran the games: it stores counts and powers with the seed
-and a hash. The code below draws the stored results.
+``make_exact_games.py`` simulated the games, and stored counts and powers with the seed and a hash.
+The code below plots the stored results.
 """
 
 import hashlib
@@ -40,12 +40,13 @@ def drawn(axis, curve, games, color, label):
 
 
 # %%
-# 100,000 games a target
-# ----------------------
+# 100,000 games for each target
+# -----------------------------
 #
-# The difference between the games and the exact curve at 200 false-positive rates, in standard
-# deviations of the binomial count. All points are within the grey band, which holds all points of
-# all panels together with probability 99.9 %; its half-width is about five standard deviations.
+# The figure has the difference between the games and the exact curve at 200 false-positive rates,
+# in standard deviations of the binomial count. All points are within the grey band. The band
+# contains all points of all panels simultaneously with probability 99.9 %; its half-width is about
+# five standard deviations.
 
 targets = {"easy": easy, "medium": stored["medium"].astype(float), "hard": 1.0 - easy}
 cases = [(name, target, 1.0) for name, target in targets.items()]
@@ -73,10 +74,10 @@ figure.tight_layout()
 # Figures 2 and 5
 # ---------------
 #
-# Lines are theory, dots are 20,000 games each. Left: three targets, with exact curves. Centre:
-# noise, in standard deviations of the means, with the limit for many rows, since noise has no exact
-# curve here. Right: an attacker with a share of the target's bits wrong, as in the main text of the
-# paper.
+# Lines are theory; each dot is from 20,000 games. Left: three targets, with exact curves. Centre:
+# noise, in standard deviations of the means; the lines are the limit for many rows, since no exact
+# curve is available with noise. Right: an attacker who has a share of the target's bits wrong, as
+# in the main text of the paper.
 
 
 def finished(figure, panels):
@@ -116,9 +117,10 @@ finished(figure, panels)
 # --------------------
 #
 # The printed formula for the mean of a share of the rows (dashed) samples rows for each column
-# separately. For a tenth of the rows it states an advantage of 0.36; the advantage cannot exceed
-# 0.1. The games agree with the exact curves. (Below: the largest difference between measured power
-# and fpr, which is about 0.01 too large, being a maximum over random deviations.)
+# separately. For a tenth of the rows the formula states an advantage of 0.36, although the
+# advantage cannot exceed 0.1. The games agree with the exact curves. (The code prints the largest
+# difference between measured power and fpr; a maximum over random deviations is about 0.01 too
+# large.)
 
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
 for panel, rate, color in zip(panels, about["rates"], colors, strict=True):
@@ -140,10 +142,10 @@ finished(figure, panels)
 # ------------------------
 #
 # The attacker has n0 reference rows in place of the population's mean. The paper reports that a
-# small n0 suffices. That holds if all games share the reference rows and the threshold is free,
+# small n0 suffices. This is true if all games share the reference rows and the threshold is free,
 # since all scores then shift by the same amount (left; the line is the curve with a known mean).
-# With fresh reference rows in each game the power falls with n0 (right). The lines there are the
-# theory, with the leakage score m/(1 + n/n0) in place of m.
+# If each game has fresh reference rows, a smaller n0 lowers the power (right; the lines are the
+# theory with the leakage score m/(1 + n/n0) in place of m).
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
 known = exact_mean_tradeoff(easy, Bernoulli(p), n)

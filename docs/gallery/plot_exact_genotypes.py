@@ -3,12 +3,13 @@ People in published allele frequencies
 ======================================
 
 A cohort of 251 people is drawn from the 503 Europeans of the 1000 Genomes data, without
-replacement, and the frequencies of 127 SNPs in it are published. The attacker knows the genotypes
-of all 503 people. What is the leakage about one of them? A cohort that is half of its population
-leaks more than the same number of rows of an endless one: the variance of its frequencies is half
-as large. ``mean_tradeoff`` takes this into account with ``population_size``;
-``exact_mean_tradeoff`` is for rows of an endless population. The attack itself, run on 6000
-cohorts, shows how accurate both are, for Europeans and for people of five continents pooled.
+replacement, and the cohort's frequencies of 127 SNPs are published. The attacker knows the
+genotypes of all 503 people. What is the leakage about one of these people? A cohort that is half
+of its population leaks more than the same number of rows of an endless population, because the
+variance of its frequencies is half as large. ``mean_tradeoff`` accounts for this with
+``population_size``; ``exact_mean_tradeoff`` is for rows of an endless population. A simulation of
+the attack on 6000 cohorts measures the accuracy of both functions, for Europeans and for the
+pooled people of five continents.
 """
 
 import matplotlib.pyplot as plt
@@ -57,8 +58,8 @@ for name, (finite, endless, attack) in (("EUR", european), ("all", pooled)):
     print(f"{name}: {means}, rows of an endless population {endless.mean():.3f}")
 
 # %%
-# The standard error of each measured advantage is at most 0.013. The model of half of all people
-# agrees with the attack. That of an endless population is too low: it has the variance of
+# The standard error of each measured advantage is at most 0.013. The model of a finite population
+# agrees with the attack. The model of an endless population is too low: it uses the variance of
 # independent rows, and assumes that SNPs, and the two copies of each SNP (Hardy-Weinberg), are
 # independent.
 

@@ -3,9 +3,9 @@ The exact leakage of a released mean
 ====================================
 
 A mean of n = 1000 rows of d = 5000 independent bits is published. How well can an attacker decide
-whether a given row is among them? The usual formula is the limit for large n and d.
-``exact_mean_tradeoff`` computes the curve at this n and d, tails included, and a simulation of the
-best attack agrees with it.
+whether a given row is among the 1000? The usual formula is the limit for large n and d.
+``exact_mean_tradeoff`` computes the curve at this n and d, tails included. A simulation of the
+best attack agrees with this curve.
 """
 
 import matplotlib.pyplot as plt
@@ -46,8 +46,8 @@ for (name, target), axis in zip(targets.items(), axes, strict=True):
 figure.tight_layout()
 
 # %%
-# If the mean uses a tenth of the rows, drawn together, no attack has an advantage above 0.1. The
-# published formula samples rows for each column separately, and states 0.36.
+# If the mean uses a random tenth of the rows, no attack has an advantage above 0.1. The published
+# formula samples rows for each column separately, and states 0.36.
 
 rate = 0.1
 exact = exact_mean_tradeoff(easy, Bernoulli(p), n, sampling_rate=rate)
@@ -64,9 +64,10 @@ axis.legend()
 figure.tight_layout()
 
 # %%
-# The error of the limit. For balanced bits the relative error of the advantage is below a
-# thousandth at every number of columns; for rare bits, of which the target has two in a hundred, it
-# is a tenth. Far in the tail the exact power is several percent below the limit.
+# The last figure has the error of the limit. For balanced bits the relative error of the advantage
+# is below a thousandth at every number of columns. For rare bits, where two in a hundred bits of
+# the target are 1, the error is a tenth. At small false-positive rates the exact power is several
+# percent below the limit.
 
 figure, (axis, other) = plt.subplots(1, 2, figsize=(9, 3.8))
 sizes = np.array([100, 200, 500, 1000, 2000])

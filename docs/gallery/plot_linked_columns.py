@@ -3,12 +3,12 @@ Linked sites against independent ones
 =====================================
 
 The frequencies of 60 sites in 100 haplotypes are published. Neighbouring sites of a genome are
-correlated (linkage disequilibrium). How much do the frequencies leak about one haplotype, and
-which advantage has an attacker who takes the sites as independent?
+correlated (linkage disequilibrium). How much do the frequencies leak about one haplotype, and what
+is the advantage of an attacker who assumes independent sites?
 
-The first part is exact: haplotypes are Markov chains, ``laws.Chain``. The second part takes
-haplotypes that are no chains of first order, mosaics of ten ancestors, as real haplotypes are, and
-measures what a chain that was fitted to them misses.
+The first part is exact: haplotypes are Markov chains, ``laws.Chain``. In the second part
+haplotypes are mosaics of ten ancestors, as real haplotypes are, and not chains of first order.
+This part measures the leakage that a fitted chain misses.
 """
 
 import json
@@ -26,8 +26,8 @@ SITES, HAPLOTYPES, FREQUENCY = 60, 100, 0.3
 rng = np.random.default_rng(0)
 
 # %%
-# The optimum of chains is exact; the advantage of the score of independent sites is measured in
-# 4,000 games, at the best threshold of that score.
+# The advantage of the best attack on a chain is computed exactly. The advantage of the score for
+# independent sites is measured in 4,000 games, at the best threshold for this score.
 
 correlations = (0.0, 0.3, 0.6, 0.8, 0.9)
 optimum, independent = [], []
@@ -56,15 +56,15 @@ axis.legend()
 figure.tight_layout()
 
 # %%
-# The leakage about a haplotype hardly falls with the correlation, but the attacker must know it.
-# The score of independent sites counts the same evidence several times.
+# The leakage about a haplotype hardly decreases with the correlation, but the attacker must know
+# the correlation. The score for independent sites counts the same evidence several times.
 #
 # A trained attack
 # ----------------
-# Does an attack that learns from games beat the exact optimum? Gradient boosting saw the released
-# frequencies, their differences and two scores, of independent sites and of all correlations, in
-# 100,000 games at correlation 0.9, and played 100,000 new ones at a threshold from others
-# (``make_linked_attack.py``).
+# Does a trained attack exceed the exact optimum? Gradient boosting was trained on 100,000 games at
+# correlation 0.9. Its features were the released frequencies, their differences and two scores:
+# for independent sites, and with all correlations. It then played 100,000 new games, at a
+# threshold chosen on further games (``make_linked_attack.py``).
 
 with open("linked_attack.json") as file:
     stored = json.load(file)
@@ -73,25 +73,26 @@ for row in stored["targets"]:
     print(words.format(**row), f"(each of the last two within {stored['reach']:.3f})")
 
 # %%
-# The trained attack comes near the optimum, and exceeds it nowhere by more than the half-width of
-# the interval, which is of 95% for all of these numbers together.
+# The advantage of the trained attack is close to the optimum, and never exceeds the optimum by
+# more than the half-width of the interval, which has a simultaneous confidence of 95% for all of
+# these numbers.
 #
-# A chain of second order, in which each of 30 sites is, but for noise, the sum modulo 2 of the two
-# before it, has no correlated neighbours. The attack saw the products of neighbours as well. The
-# optimum is estimated from drawn releases.
+# The next example is a chain of second order with 30 sites. Each site is the sum modulo 2 of the
+# two sites before it, plus noise, so neighbours are uncorrelated. The trained attack also has the
+# products of neighbours as features. The optimum is estimated from drawn releases.
 
 for row in stored["second_order"]["targets"]:
     words = "second order: optimum {optimum:.3f}, trained {trained:.3f}, exact ratio {ratio:.3f}"
     print(words.format(**row))
 
 # %%
-# It stays below the optimum about each of the three targets.
+# The trained attack is below the optimum for each of the three targets.
 #
 # Mosaics
 # -------
-# A haplotype copies one of ten ancestors, and changes to a random one after a site with probability
-# 0.05. A site depends on more than the site before it: this is no chain of first order. The
-# attacker fits such a chain to 5,000 other haplotypes.
+# A haplotype copies one of ten ancestors, and after each site changes to a random ancestor with
+# probability 0.05. A site then depends on more than the site before it, so the haplotype is not a
+# chain of first order. The attacker fits a chain of first order to 5,000 other haplotypes.
 
 ancestors = (rng.random((10, SITES)) < rng.uniform(0.2, 0.6, SITES)).astype(float)
 ancestors[0], ancestors[1] = 0.0, 1.0  # every site varies
@@ -115,9 +116,9 @@ for lag, seen, expected in zip(fit.lags, fit.correlation, fit.chain_correlation,
     print(f"r^2 of sites {lag:2d} apart: {seen:.3f} in the rows, {expected:.3f} in the chain")
 
 # %%
-# Sites further apart have larger correlations in the rows than in the chain. What advantage do
-# these correlations give an attacker? The scores of independent sites and of the chain are compared
-# with a score that uses all correlations, by the covariance of 20,000 rows.
+# Distant sites have larger correlations in the rows than in the chain. What advantage do these
+# correlations give an attacker? The scores for independent sites and for the chain are compared
+# with a score that uses all correlations, estimated from 20,000 rows.
 
 rounds, mean = 3000, panel.mean(axis=0)
 covariance = np.cov(mosaics(20_000).T)
@@ -139,16 +140,16 @@ for name, values in advantage.items():
     print(f"{name:>16}: {np.mean(values):.3f}, from {min(values):.3f} to {max(values):.3f}")
 
 # %%
-# The attack that knows all correlations has a larger advantage than that of the chain: for such
-# rows the exact number for the chain is no upper bound. Where ``fitted`` shows r^2 far above that
-# of the chain, use ``mean_leakage`` with ``structure="shrunk"`` or "full", which take all
-# correlations into account, beside the exact curve of the chain.
+# The attack that uses all correlations has a larger advantage than the attack of the chain: for
+# such rows the exact leakage of the chain is not an upper bound. Where ``fitted`` reports an r^2
+# far above that of the chain, also use ``mean_leakage`` with ``structure="shrunk"`` or "full",
+# which take all correlations into account.
 #
 # Second order
 # ------------
-# A site may depend on the two sites before it: ``order=2``. The report of the first fit states that
-# such a chain fits the rows better. Its score takes longer, so that both chains are compared on
-# 1,000 of the releases of each world and four targets.
+# With ``order=2`` a site depends on the two sites before it. The report of the first fit states
+# that a chain of second order fits the rows better. Its score takes longer to compute, so the two
+# chains are compared on 1,000 of the releases of each world and four targets.
 
 second = Chain.fit(panel, order=2)
 gain = chain.fitted.second_order_gain
@@ -170,6 +171,6 @@ for name, law in {"first order": chain, "second order": second}.items():
     print(f"{name:>16}: {np.mean(gained[name]):.3f}")
 
 # %%
-# A second order helps little: an ancestor is copied over twenty sites. It has the correlations of
-# sites two apart, and soon loses those of sites further apart, which the attack by all correlations
-# uses.
+# The second order adds little, since an ancestor is copied over twenty sites on average. A chain
+# of second order reproduces the correlations of sites two apart, but not those of distant sites,
+# which the attack with all correlations uses.

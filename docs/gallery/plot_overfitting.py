@@ -2,12 +2,13 @@
 Overfitting leaves no security
 ==============================
 
-Losses below a threshold for members and above it for fresh rows identify the members. The security
-(1 - leakage) is at most the share of members above the threshold plus the share of fresh rows below
-it ([AGP25] Theorem 11). This page has the three learners of their Section 6.1, each trained on
-1,000 rows on the unit sphere with noisy labels: a two-layer ReLU network of width 4096, trained by
-Adam at d = 10, and least squares and the nearest neighbour at d from 10 to 2000. ``overfitting.py``
-computed the shares, of members and of 10,000 fresh rows, in eight minutes on a shared core.
+If members have losses below a threshold and fresh rows have losses above it, the losses identify
+the members. The security (1 - leakage) is at most the share of members above the threshold plus
+the share of fresh rows below the threshold (Aubinais, Gassiat and Piantanida, JMLR 2025, Theorem
+11). This page has the three learners of Section 6.1 of the paper, each trained on 1,000 rows on
+the unit sphere with noisy labels: a two-layer ReLU network of width 4096, trained by Adam at d =
+10, and least squares and the nearest neighbour at d from 10 to 2000. ``overfitting.py`` computed
+the shares, of members and of 10,000 fresh rows, in eight minutes on a shared core.
 """
 
 import json
@@ -23,7 +24,8 @@ print(runs["made by"])
 thresholds = runs["thresholds"]
 
 # %%
-# Share of the losses below each threshold: members (solid) and fresh rows (dashed).
+# The figure has the share of losses below each threshold, for members (solid) and fresh rows
+# (dashed).
 
 figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), sharey=True, layout="constrained")
 axes_of = (("network", "step"), ("least squares", "d"), ("nearest neighbour", "d"))
@@ -40,7 +42,8 @@ panels[0].set_ylabel("share of losses below")
 panels[0].legend(title="threshold")
 
 # %%
-# The measured bound on security at the best threshold: 1 - (members below - fresh rows below).
+# The next figure has the measured bound on security at the best threshold: 1 - (share of members
+# below the threshold - share of fresh rows below the threshold).
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for learner, _ in axes_of[1:]:
@@ -55,8 +58,8 @@ print("network, last step:", 1 - np.max(np.subtract(last["members"], last["fresh
 
 # %%
 # These shares describe single models, and the members of one model are not independent. A bound
-# with stated confidence needs one loss from each of several hundred runs. Here that is the nearest
-# neighbour, whose loss is always 0 on a member and almost never 0 on a fresh row.
+# with stated confidence needs one loss from each of several hundred runs. The example is for the
+# nearest neighbour, whose loss is always 0 on a member and almost never 0 on a fresh row.
 
 rng = np.random.default_rng(0)
 print(overfitting_security_bound(np.zeros(300), rng.chisquare(1, 300)))

@@ -3,9 +3,10 @@ How much noise is enough?
 =========================
 
 Statistical offices protect a table of counts by rounding, by hiding small counts, by noise on each
-count, or by cell keys, whose noise a ptable describes. Which of them leaks least for the same loss?
-The table is that of 32,561 people by age, education, marital status, race and sex; the leakage is
-that of the protected count of a person's cell, for the population that the people came from.
+count, or by cell keys, whose noise has the probabilities of a table, the ptable. Which protection
+leaks least for the same loss? The table has the counts of 32,561 people by age, education, marital
+status, race and sex. The leakage is that of the protected count of a person's cell, for the
+population from which the people were drawn.
 """
 
 import matplotlib.pyplot as plt
@@ -41,12 +42,12 @@ def compare(protections):
 # %%
 # Cell keys as offices use them
 # -----------------------------
-# The R package `ptable <https://github.com/sdcTools/ptable>`_ makes ptables of three numbers: D,
-# the largest change of a count; V, its variance; and js, counts up to which none but 0 is shown. Of
-# all noise with mean 0 and that variance it takes the one of most entropy, whose probabilities
-# have logarithms that are quadratic in the change. The parameters below are those of its examples
-# (without its option that probabilities fall on either side). A file of the package is read by
-# ``CellKey("ptable.csv")``.
+# The R package `ptable <https://github.com/sdcTools/ptable>`_ computes ptables from three numbers:
+# D, the largest change of a count; V, the variance of the change; and js, such that no count from
+# 1 to js is shown. Of all noise with mean 0 and variance V the package takes the noise of largest
+# entropy, whose log probabilities are quadratic in the change. The parameters below are those of
+# the package's examples (without the option that forces the probabilities to decrease with the
+# size of the change). ``CellKey("ptable.csv")`` reads a file of the package.
 
 
 def noise_of_most_entropy(count, most, variance, hidden):
@@ -83,14 +84,16 @@ for table in sorted(compared.values(), key=lambda each: each.value):
     print(f"{table.value:.3f} leaks, mean change {table.change:.2f}: {table.protection}")
 
 # %%
-# The ranking by leakage is that by error, reversed: more noise, less leakage. The threshold js
-# lowers the leakage of D = 5, V = 3 for little error, since it is the small counts that leak.
+# The ranking by leakage is the reverse of the ranking by error: more noise, less leakage. The
+# threshold js lowers the leakage of D = 5, V = 3 with little additional error, since small counts
+# cause most of the leakage.
 #
-# What cell keys need beside rounding and suppression
-# ---------------------------------------------------
-# One loss for all: how far the best guess of a count is from the truth, on average over the cells
-# that hold somebody. Of a shown count the guess is the count itself; of a hidden one, the median of
-# the hidden counts, which any reader of the table could learn from a few examples.
+# Cell keys against rounding and suppression
+# ------------------------------------------
+# All protections are compared by one loss: the mean distance of the best guess of a count from the
+# true count, over the cells that are not empty. For a shown count the guess is the count itself;
+# for a hidden count it is the median of the hidden counts, which a reader of the table could learn
+# from a few examples.
 
 cells = report.cell_counts[report.cell_counts > 0]
 
@@ -114,8 +117,8 @@ compared = compare(names)
 
 
 # %%
-# How much noise do cell keys need, to leak as little as rounding to 3 or to 5? ``calibrate`` takes
-# any measure of leakage, here that of the table.
+# How much noise do cell keys need to leak as little as rounding to 3 or to 5? ``calibrate``
+# accepts any measure of leakage; this code passes the leakage of the table.
 
 variances = np.arange(0.5, 12.01, 0.25)
 rounded = compare({"3": Round(3), "5": Round(5)})
@@ -139,7 +142,7 @@ for base in ("3", "5"):
         )
 
 # %%
-# The picture: on the arrows both leak the same.
+# In the figure, each arrow connects two protections with the same leakage.
 
 figure, axes = plt.subplots(figsize=(8, 5))
 for kind, steps in kinds.items():
@@ -159,9 +162,9 @@ figure.tight_layout()
 # %%
 # Other noise
 # -----------
-# Of all ptables with noise of mean 0 and a given variance, ``optimal_ptable`` computes the one that
-# leaks least, for the table's own frequencies. Gaussian and geometric noise change empty cells too,
-# which the others leave empty.
+# ``optimal_ptable`` computes, for the table's own frequencies, the ptable with the smallest
+# leakage among those with noise of mean 0 and a given variance. Gaussian and geometric noise also
+# change empty cells; the other protections leave empty cells empty.
 
 kinds = {
     "rounding to 2, 3, 5, 7, 10": [Round(base) for base in (2, 3, 5, 7, 10)],
@@ -188,8 +191,8 @@ figure.tight_layout()
 # %%
 # The order of steps
 # ------------------
-# Hiding small counts hides most cells of this table. The order counts: after rounding, suppression
-# hides what rounding had brought below the threshold.
+# Hiding small counts hides most cells of this table. The order matters: suppression after rounding
+# also hides the counts that rounding moved below the threshold.
 
 for protection in (Pipeline(Suppress(7), Round(5)), Pipeline(Round(5), Suppress(7))):
     (table,) = table_leakage(adult, columns, protect=protection).protections[1:]

@@ -2,10 +2,10 @@
 Which rows does a published regression leak?
 ============================================
 
-A table of regression coefficients is a release: every row of the data moves it. For many rows it is
-the mean of the rows' influence functions, and leaks as much as that mean. The data are the 442
-diabetes patients that ship with scikit-learn: the progress of their disease after a year, and ten
-measurements.
+A table of regression coefficients is a release: every row of the data changes the coefficients.
+For many rows the coefficients are the mean of the rows' influence functions, and leak as much as
+this mean. The data are the 442 diabetes patients in scikit-learn: the progress of their disease
+after a year, and ten measurements.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,8 @@ scores = rows.leakage_scores()
 advantages = erf(np.sqrt(scores / 8.0))
 
 # %%
-# The average score is d/n, here 11/442. The patients differ: the largest advantage is several times
-# the median.
+# The average leakage score is d/n = 11/442. The patients differ: the largest advantage is several
+# times the median.
 
 typical, riskiest = np.median(advantages), int(np.argmax(scores))
 print(f"mean score {scores.mean():.4f}, d/n = {rows.theta.size / rows.n:.4f}")
@@ -35,9 +35,9 @@ print(f"advantage: median {typical:.3f}, largest {advantages[riskiest]:.3f} (row
 print(f"rows above 0.15: {np.sum(advantages > 0.15)} of {rows.n}")
 
 # %%
-# Two quantities make a row leak: its leverage (how unusual the measurements are) and its residual
-# in a fit without it (how far it is from the prediction of the other rows). Rows with both leak
-# more than rows with a large value of one.
+# Two quantities determine the leakage about a row: its leverage (how unusual the measurements are)
+# and its residual in a fit to the other rows (the distance from their prediction). Rows for which
+# both are large leak more than rows for which one is large.
 
 leverage = 1.0 - 1.0 / rows.omitted
 residual = (y - fitted.predict(X)) * rows.omitted
@@ -54,8 +54,8 @@ figure.colorbar(points, label="advantage")
 figure.tight_layout()
 
 # %%
-# The theory is a limit for many rows. Is it accurate for 442? Simulate both worlds: refit to 442
-# rows drawn anew from the other patients, with the riskiest patient among them or not, and attack
+# The theory is a limit for many rows. Is it accurate for 442 rows? The simulation draws 442 rows
+# from the other patients, with or without the riskiest patient, refits the regression, and attacks
 # the coefficients with the covariance score.
 
 
@@ -75,9 +75,10 @@ TradeOffDisplay.from_tradeoff(measured, ax=axes, name="4000 refits in each world
 figure.tight_layout()
 
 # %%
-# Publishing less lowers the leakage. A paper about the body-mass index may print that coefficient
-# alone, adjusted for the other variables: its influence functions are one column of those above.
-# Noise lowers the leakage as well: here, half a standard error in each coefficient.
+# Publishing less lowers the leakage. A paper about the body-mass index may print only the
+# coefficient of this index, adjusted for the other variables; its influence functions are one
+# column of those above. Noise lowers the leakage as well; the example adds half a standard error
+# to each coefficient.
 
 bmi = 1 + patients.feature_names.index("bmi")
 alone = InfluenceFunctions(rows.theta[[bmi]], rows.influence[:, [bmi]], rows.omitted)

@@ -41,16 +41,17 @@ for group in report.determined:
 print(f"{report.n_determined} small groups follow from the outputs")
 
 # %%
-# The last two tables subtract to the people of age 65, of whom one is in some occupations, and the
-# table of women leaves the men of the table of everybody. Such groups follow whatever the single
-# counts are: no check of one table after the other reports them. The release is mended by counting
-# everybody, and by one limit of age for both tables.
+# The difference of the last two tables is the people of age 65, with a single person in some
+# occupations. The difference of the table of everybody and the table of women is the men. Both
+# groups follow from the outputs for all possible counts, so no check of each table by itself
+# reports them. The release is corrected by counting everybody, and by one limit of age for both
+# tables.
 
 mended = outputs(women=False, limit=64).leakage()
 print(f"{mended.n_determined} small groups follow from the mended outputs")
 
 # %%
-# Which output contributes? Each is left out once.
+# Which output contributes? ``contributions`` leaves out each output once.
 
 for cost in outputs(women=True, limit=65).contributions():
     print(f"{cost.determined:2d} groups only with {cost.output}")
@@ -66,7 +67,7 @@ axes.set_title("Ten outputs of Adult together")
 figure.tight_layout()
 
 # %%
-# What Suppress(10) hides in one table can be recovered from the others.
+# Counts that Suppress(10) hides in one table can be recovered from the other tables.
 
 release = Release(load_adult().columns)
 release.add_table(["race", "sex"])

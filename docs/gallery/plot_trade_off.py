@@ -13,8 +13,8 @@ from mialeak import GaussianTradeOff, SubsampledTradeOff
 from mialeak.plotting import TradeOffDisplay
 
 # %%
-# Two releases with nearly the same advantage. One is a mean of all rows. The other is a mean of a
-# tenth of the rows, drawn at random, in which a sampled row stands out.
+# Two releases have nearly the same advantage. The first is a mean of all rows. The second is a
+# mean of a random tenth of the rows, in which a sampled row has a large leakage score.
 
 everyone = GaussianTradeOff(0.25)
 tenth = SubsampledTradeOff(GaussianTradeOff(4.0), 0.1)
@@ -22,8 +22,8 @@ print(f"advantage {everyone.advantage:.3f} and {tenth.advantage:.3f}")
 print(f"power at fpr 1e-4: {everyone.power(1e-4):.5f} and {tenth.power(1e-4):.5f}")
 
 # %%
-# The logarithmic axes on the right show what the advantage hides: in the second release a sampled
-# row is recognised with almost no false positives.
+# The advantage does not show how the releases differ, but the logarithmic axes on the right do: in
+# the second release a sampled row is recognised with almost no false positives.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5))
 for axes, scale in ((left, "linear"), (right, "log")):

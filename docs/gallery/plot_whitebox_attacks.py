@@ -3,11 +3,11 @@ Attacking the steps of a training
 =================================
 
 The parameters before and after each step of gradient descent determine the mean of each batch of
-gradients. Is the gradient of a given image among them? This page repeats Figure 3 of Azize and Basu
-(AISTATS 2025) on Fashion-MNIST, and then measures the effect of DP-SGD.
+gradients. Is the gradient of a given image in one of the batches? This page repeats Figure 3 of
+Azize and Basu (AISTATS 2025) on Fashion-MNIST, and then measures the effect of DP-SGD.
 
-``make_whitebox.py`` beside this page ran the attacks: it stores every score with the seed and the
-hashes of the data. The code below draws the stored scores.
+``make_whitebox.py`` ran the attacks, and stored every score with the seed and the hashes of the
+data. The code below plots the stored scores.
 """
 
 import hashlib
@@ -29,18 +29,18 @@ TARGETS = ("easy", "medium", "hard")
 # Two models
 # ----------
 #
-# The first model is a linear layer with 7,850 parameters, all of them attacked. The second is a
-# small convolutional network; its last layer, with 4,010 parameters, is attacked. Batches have 64
-# images, the learning rate is 1e-3. The targets are the images with the largest, the median and the
-# smallest Mahalanobis distance from the reference. In each run a target is in one batch, or in
-# none.
+# The first model is a linear layer with 7,850 parameters, all of which are attacked. The second is
+# a small convolutional network, whose last layer, with 4,010 parameters, is attacked. Batches have
+# 64 images, and the learning rate is 1e-3. The targets are the images with the largest, the median
+# and the smallest Mahalanobis distance from the reference. In each run a target is in one batch or
+# in none.
 #
-# The mean and the covariance of gradients are estimated from 1000 reference images at the first
-# model, as in the paper. 1000 gradients in 7,850 dimensions do not determine the covariance: as
-# printed, the attack would invert a matrix of rank 999. Here the covariance is shrunk: a tenth of
-# it is replaced by a multiple of the identity. A target is in one step, unknown to the attacker.
-# The scores of the steps are therefore combined as the log of the mean of their exponentials; the
-# paper adds them.
+# The mean and the covariance of gradients are estimated from 1000 reference images at the initial
+# model, as in the paper. 1000 gradients in 7,850 dimensions do not determine the covariance: the
+# printed attack would invert a matrix of rank 999. On this page a tenth of the covariance is
+# replaced by a multiple of the identity. A target is in one step, which the attacker does not
+# know. The scores of the steps are therefore combined as the log of the mean of their
+# exponentials; the paper adds the scores.
 
 ATTACKS = {
     "covariance": "covariance 0.1, log mean exp",
@@ -91,30 +91,31 @@ def draw(curve_of):
 draw(curve)
 
 # %%
-# The linear layer. Half of the runs are in and half out, so that an area near 1/2 has a standard
-# error of about 0.06.
+# The first figure is for the linear layer. Half of the runs are in and half are out; an area near
+# 1/2 has a standard error of about 0.06.
 
 table("linear")
 
 # %%
-# The convolutional network. Its lower layers are trained too, so that the input of the last layer
-# changes, while mean and covariance remain those of the first model.
+# The second figure is for the convolutional network. Its lower layers are trained too, so the
+# input of the last layer changes during the training, while the mean and covariance are those of
+# the initial model.
 
 table("conv")
 
 # %%
 # On the easy target the covariance attack makes almost no error, and the scalar product is hardly
-# better than guessing. The sum of the steps, as in the paper, adds the noise of all other steps to
-# the one with the target. On the medium target of the linear layer the covariance attack is better
-# by one or two standard errors. On the medium target of the network, and on the hard targets, no
-# attack is significantly better than guessing: the noise of the other steps exceeds the one
-# informative step.
+# better than guessing. The sum over steps, as in the paper, adds the noise of all other steps to
+# the step with the target. On the medium target of the linear layer the covariance attack is
+# better by one or two standard errors. On the medium target of the network, and on the hard
+# targets, no attack is significantly better than guessing: the noise of the other steps exceeds
+# the signal of the one informative step.
 #
 # One step
 # --------
 #
-# Now the attacker knows the step: one batch at the first model, with the target in the place of one
-# image, or without it.
+# In this section the attacker knows the step: one batch at the initial model, in which the target
+# takes the place of an image, or does not.
 
 
 def known_step(model, attack, target):
@@ -127,8 +128,9 @@ draw(known_step)
 
 # %%
 # The table has each measured area beside the area that ``mean_tradeoff`` predicts from the same
-# mean and covariance: estimated from 1000 references, with several amounts of shrinkage, one block
-# for each class, or variances only; and from 20,000 references, shrunk by a thousandth.
+# mean and covariance. The covariance is estimated from 1000 references, with several amounts of
+# shrinkage, with one block for each class, or with variances only; or from 20,000 references,
+# shrunk by a thousandth.
 
 SHRINKAGES = about["shrinkages"]
 FORMS = {f"shrunk by {a:g}": f"{a:g}" for a in SHRINKAGES}
@@ -160,42 +162,44 @@ predicted("conv")
 # With a known step the covariance attack is far better than the scalar product on every target:
 # 0.99 against 0.64 on the medium target of the linear layer, 0.97 against 0.62 on that of the
 # network. GLiR with the same covariance is as good on the easy and the medium target, and worse on
-# the hard one: it also uses the length of the batch gradient, so that errors of the covariance
+# the hard target: GLiR also uses the length of the batch gradient, so errors of the covariance
 # enter twice.
 #
-# What ridge and structure change
-# -------------------------------
+# The effect of ridge and structure
+# ---------------------------------
 #
-# The theory assumes either independent coordinates, a large number of them, or Gaussian coordinates
-# with the full covariance; and it assumes that the covariance is known. Which assumption fails?
+# The theory assumes a known covariance, and either many independent coordinates, or Gaussian
+# coordinates with the full covariance. Which assumption fails?
 #
 # *The covariance is not known.* With 20,000 references prediction and measurement on the network
 # agree to several thousandths, although the gradients are far from Gaussian. With 1000 references
-# and little shrinkage the prediction is almost certain success for every target: the variances in
-# directions that the references do not reach are estimated too small. Such scores rank targets
-# well, but are far larger than log-likelihood ratios can be: calibrate thresholds on targets known
-# to be out. Too much shrinkage discards what the references determine: the attacks get worse, and
-# the predictions for the hard targets are below the measurements.
+# and little shrinkage, almost certain success is predicted for every target: the estimated
+# variances are too small in directions without references. Such scores rank targets well, but are
+# far larger than log-likelihood ratios can be: calibrate thresholds on targets known to be out.
+# Too much shrinkage discards the information of the references: the attacks get worse, and the
+# predictions for the hard targets are below the measurements.
 #
-# *The coordinates depend on each other.* Variances only is the theory of independent coordinates.
-# It predicts certain success; on the medium and the hard target the attack is no better than the
-# scalar product. A target is easy because it leaves the directions in which neighbouring pixels
-# vary together. One block for each class has fewer entries to estimate from the same references. On
-# the linear layer that outweighs the neglected dependence between classes, except for the hard
-# target; on the network it does not.
+# *The coordinates depend on each other.* "Variances only" is the theory of independent
+# coordinates. It predicts certain success, but on the medium and the hard target the attack is no
+# better than the scalar product. A target is easy because its gradient lies outside the directions
+# in which neighbouring pixels vary together. One block for each class has fewer entries to
+# estimate from the same references. On the linear layer this benefit outweighs the neglected
+# dependence between classes, except for the hard target; on the network it does not.
 #
-# *The covariance is singular*, for any number of references: the ten errors of an example add up to
-# zero, so that nine tenths of the directions remain. A ridge or shrinkage makes it regular, and has
-# no cost there, since targets have no component in the other directions either.
+# *The covariance is singular*, for any number of references: the ten errors of an example add up
+# to zero, so gradients vary only in nine tenths of the directions. A ridge or shrinkage makes the
+# covariance regular. In the singular directions this costs no power, since targets have no
+# component there.
 
 # %%
 # DP-SGD
 # ------
 #
-# Opacus clips each gradient of the linear layer to norm 1 and adds noise to the sum of the batch:
-# three noise multipliers, one step, a target that is in the batch or not. The attack adds the known
-# noise to the covariance, which makes it regular without shrinkage. Dashed: the curve that
-# ``mean_tradeoff`` computes for the mean of 64 gradients with that noise.
+# Opacus clips each gradient of the linear layer to norm 1 and adds noise to the sum of the batch.
+# The figure is for one step with three noise multipliers, and a target that is in the batch or
+# not. The attack adds the known noise to the covariance, which makes the covariance regular
+# without shrinkage. The dashed curve is that of ``mean_tradeoff`` for the mean of 64 gradients
+# with this noise.
 
 figure, panels = plt.subplots(1, 3, figsize=(11, 4), sharex=True, sharey=True)
 print(f"{about['dp_rounds']} rounds in and out")
@@ -215,7 +219,8 @@ panels[0].legend()
 figure.tight_layout()
 
 # %%
-# Measured areas have a standard error of at most 0.013, powers of 0.02. Prediction and measurement
-# agree: the noise of DP-SGD is known, and it is most of the covariance. Clipping removes most of
-# the difference between the targets, and noise removes the remainder: with noise multiplier s the
-# leakage score of one step is at most about 1/s**2 for every target.
+# Measured areas have a standard error of at most 0.013, measured powers of at most 0.02.
+# Prediction and measurement agree, since the noise of DP-SGD is known and contributes most of the
+# covariance. Clipping removes most of the difference between the targets, and noise removes the
+# remaining difference: with noise multiplier s the leakage score of one step is at most about
+# 1/s**2 for every target.

@@ -5,10 +5,11 @@ Which images are easy targets
 The Mahalanobis distance of an image's gradient from the mean gradient determines how well its
 membership can be inferred from the steps of a training. This page repeats Figures 7 and 8 of Azize
 and Basu (AISTATS 2025) on Fashion-MNIST: the distribution of these distances, and the images with
-the largest and the smallest.
+the largest and the smallest distances.
 
-``make_whitebox.py`` computed the distances with ``select_canaries`` on all training images except
-the 1000 reference images, at the first model. The covariance is shrunk by a tenth.
+``make_whitebox.py`` computed the distances with ``select_canaries`` for all training images except
+the 1000 reference images, at the initial model. A tenth of the covariance is replaced by a
+multiple of the identity.
 """
 
 import matplotlib.pyplot as plt
@@ -22,10 +23,10 @@ NAMES = (
 )
 
 # %%
-# The distances span two powers of ten: most images are close to the mean, and a small number is far
-# from it. Divided by the batch size of 64 they would be the leakage scores of one step if the
-# covariance were known. With fewer references than parameters it is not known, and most of the
-# scores are too large.
+# The distances span two powers of ten: most images are close to the mean, and a small number of
+# images is far from the mean. If the covariance were known, the distances divided by the batch
+# size of 64 would be the leakage scores of one step. With fewer references than parameters the
+# covariance is not known, and most of these scores are too large.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
 for axes, (model, about) in zip(panels, MODELS.items(), strict=True):
@@ -40,9 +41,10 @@ panels[0].legend()
 figure.tight_layout()
 
 # %%
-# From top to bottom: the easiest three, the median three and the hardest three. The easiest look
-# unusual: trousers that are shorts, as wide as the frame, and for the convolutional network a
-# pullover in broad stripes. The hardest are plain trousers, the most regular class.
+# The rows of the figure are, from top to bottom, the three easiest, the three median and the three
+# hardest images. The easiest images look unusual: trousers that are shorts, as wide as the frame,
+# and for the convolutional network a pullover in broad stripes. The hardest images are plain
+# trousers, the most regular class.
 
 for model, about in MODELS.items():
     figure, grid = plt.subplots(3, 3, figsize=(5, 5.6))
