@@ -414,7 +414,10 @@ class PiecewiseTradeOff(TradeOff):
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
         fpr, power = (part.tolist() for part in self.vertices)
-        return {"type": type(self).__name__, "fpr": fpr, "power": power, "kind": self.kind}
+        # The laws, since 1 - power has lost the digits of a small fnr.
+        p_out, p_in = (part.tolist() for part in self._outcomes[:2])
+        laws = {"p_out": p_out, "p_in": p_in}
+        return {"type": type(self).__name__, "fpr": fpr, "power": power, **laws, "kind": self.kind}
 
     def __repr__(self) -> str:
         count, advantage = self._corners.fpr.size, f"{self.advantage:.6g}"
