@@ -101,8 +101,8 @@ class MeanWaves:
                 power *= value
                 np.sum(power, axis=1, out=moments[row, block])
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = _REMAINDER * 0.5 * special.factorial(_TERMS) * moments[0] / moments[-1]
-            reach = np.where(moments[0] > 0.0, room ** (1.0 / (_TERMS - 2)), np.inf) / scale
+            bound = _REMAINDER * 0.5 * special.factorial(_TERMS) * moments[0] / moments[-1]
+            reach = np.where(moments[0] > 0.0, bound ** (1.0 / (_TERMS - 2)), np.inf) / scale
         self._moments, self._reach = moments, reach
 
     def _series(self, t: FloatArray, short: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,8 @@ from mialeak.tradeoff._laplace import LaplaceTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 from mialeak.tradeoff._subsampled import SubsampledTradeOff
 
+__all__ = ["curve_from_dict"]
+
 #: Curves within curves within a curve: of the samples that are composed.
 _DEPTH = 3
 
