@@ -129,3 +129,15 @@ def test_a_thousand_releases_of_five_kinds_are_an_integral_and_take_a_second():
     truth = float(weight @ (np.exp(log_moment - (s - 1.0) * epsilon) / (s * (s - 1.0))).real)
     assert truth == pytest.approx(1e-5, rel=1e-10)
     assert took < 5.0  # 0.7 s alone; a generous limit for a busy machine
+
+
+@pytest.mark.parametrize("sigma", [0.8, 30.0, 300.0])
+def test_noise_that_is_symmetric_has_one_direction_and_other_laws_have_two(sigma):
+    """Of wide noise each probability is a small difference of tails: it was computed twice."""
+    place = np.arange(-int(40 * sigma) - 1, int(40 * sigma) + 2)
+    p = np.exp(-0.5 * (place / sigma) ** 2)
+    p /= p.sum()
+    assert PiecewiseTradeOff.from_noise(p)._mirrored
+    skew = p * (1.0 + 1e-12 * np.sign(place))
+    assert not PiecewiseTradeOff.from_noise(skew / skew.sum())._mirrored
+    assert not PiecewiseTradeOff.from_laws([0.5, 0.5], [0.6, 0.4])._mirrored

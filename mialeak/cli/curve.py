@@ -242,7 +242,7 @@ def _stored(name: Any, where: str, worlds: str, plan: Path) -> TradeOff:
     except (TypeError, ValueError) as error:
         invalid(file.name, f"hold a curve that mialeak wrote: {error}")
     for one in curve.curves if isinstance(curve, ComposedTradeOff) else (curve,):
-        # A sample tells its worlds, other curves do not.
+        # A sample states its worlds; other curves do not.
         if isinstance(one, SubsampledTradeOff) and one.symmetric != (worlds == _WORLDS[0]):
             remedy = "Epsilons of different neighbours do not compose: restate one of them"
             rule = f"be of the worlds {worlds!r}: it holds a sample of others"

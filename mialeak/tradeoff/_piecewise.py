@@ -46,6 +46,8 @@ __all__ = ["PiecewiseTradeOff", "Vertices", "all_outcomes"]
 _MOST_TRIED = 1 << 16
 #: Relative difference of probabilities that is rounding, and least normal number.
 _ROUNDED, _LEAST = 2.0**-46, 2.0**-1022
+#: Rounding of a difference of two tails, relative to a tail.
+_TAIL_ROUNDED = 2.0**-50
 
 
 class Vertices(NamedTuple):
@@ -397,7 +399,10 @@ class PiecewiseTradeOff(TradeOff):
     @property
     def _mirrored(self) -> bool:
         p_out, p_in, _ = self._outcomes
-        return bool(np.all(np.abs(p_out - p_in[::-1]) <= _ROUNDED * p_out + _LEAST))
+        # A probability is a difference of tails, and has their rounding.
+        tail = np.minimum(np.cumsum(p_out), np.cumsum(p_out[::-1])[::-1])
+        slack = _ROUNDED * p_out + _TAIL_ROUNDED * tail + _LEAST
+        return bool(np.all(np.abs(p_out - p_in[::-1]) <= slack))
 
     @property
     def _reveals_all(self) -> bool:
