@@ -62,6 +62,21 @@ QUESTIONS: tuple[tuple[str, float, tuple[tuple[Any, ...], ...]], ...] = (
             )
         ),
     ),
+    (
+        "1,000 different: these kinds and discrete Gaussians, sigma 20 to 70",
+        1e-5,
+        tuple(
+            release
+            for k in range(200)
+            for release in (
+                ("gaussian", 1.0 + 0.01 * k, 0.005 + 6e-5 * k, 1),
+                ("gaussian", 10.0 + 0.4 * k, 1.0, 1),
+                ("laplace", 0.01 + 3e-4 * k, 1.0, 1),
+                ("response", 0.01 + 3e-4 * k, 1.0, 1),
+                ("integers", 20.0 + 0.25 * k, 1.0, 1),
+            )
+        ),
+    ),
 )
 #: Grids, ours and theirs, are asked about at most so many different releases: 0.1 s each.
 MOST_RELEASES = 100

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NoReturn
 from mialeak._arrays import invalid
 from mialeak._files.memory import Memory
 
-__all__ = ["FORMATS", "STDIN", "TableFile", "table_file"]
+__all__ = ["FORMATS", "STDIN", "TableFile", "inside_folder", "table_file"]
 
 #: How a table of another format becomes a CSV.
 _CONVERTERS = {
@@ -309,3 +309,15 @@ def _unpacker(packed: str, name: str) -> tuple[Callable[[], Any], tuple[type[Exc
             f'{name} takes Python 3.14 or zstandard to unpack: pip install "mialeak[zstd]"'
         ) from error
     return lambda: zstandard.ZstdDecompressor().decompressobj(), (zstandard.ZstdError,)
+
+
+def inside_folder(path: Path, name: Any, where: str) -> Path:
+    """A file that a plan names: in the folder of the plan, or below it."""
+    if not isinstance(name, str):
+        invalid(f"{where} of {path.name}", "be the name of a file", value=name)
+    folder = path.resolve().parent
+    file = (folder / name).resolve()
+    if not file.is_relative_to(folder):
+        rule = "be a file in the folder of the plan or below it"
+        invalid(f"{where} of {path.name}", rule, value=name)
+    return file

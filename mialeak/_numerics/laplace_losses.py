@@ -6,18 +6,20 @@ import numpy as np
 
 from mialeak._arrays import FloatArray
 from mialeak._numerics.losses import (
-    DEEP,
     WIDEST,
-    ComplexArray,
     Cuts,
     Local,
     Loss,
     Points,
     cuts_below,
     local_of,
-    log_of_waves,
     quadrature,
     sampled,
+)
+from mialeak._numerics.mean_waves import (
+    DEEP,
+    ComplexArray,
+    log_of_waves,
     summed,
     tilted,
     waves_less_one,

@@ -10,20 +10,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, unsupported
 from mialeak._numerics.chernoff import log_chernoff
+from mialeak._numerics.mean_waves import (
+    DEEP,
+    ComplexArray,
+    MeanWaves,
+    log_of_waves,
+    near_the_peak,
+    summed,
+    tilted,
+)
 
 __all__ = [
-    "DEEP",
     "WIDEST",
     "AtomLoss",
-    "ComplexArray",
     "ComposedLoss",
     "Cuts",
     "Local",
@@ -33,31 +38,16 @@ __all__ = [
     "Recurrences",
     "cuts_below",
     "local_of",
-    "log_of_waves",
     "quadrature",
     "sampled",
-    "summed",
-    "tilted",
-    "waves_less_one",
 ]
 
-ComplexArray = npt.NDArray[np.complex128]
 Local = tuple[float, float, float]
 #: ``cuts(low, high)``: values in an interval at which a law is cut into pieces.
 Cuts = Callable[[float, float], FloatArray]
 #: Logs of probabilities under *out*, and log ratios.
 Points = tuple[FloatArray, FloatArray]
 
-#: Frequencies times outcomes evaluated at once.
-_BLOCK = 1 << 20
-#: Phases below this have the series of sin(y) - y.
-_SMALL_PHASE = 0.1
-#: A mean of waves with a real part further below 1 has its log from its modulus: no cancellation.
-_NEAR_ONE = -0.5
-#: K below this is computed as log1p of a sum of small terms.
-_SMALL_K = 0.5
-#: A sum over a grid leaves out terms below e^-DEEP relative to the largest.
-DEEP = 46.0
 #: Longest piece of a quadrature in units of the scale on which the integrand varies, and numbers of
 #: nodes with the least piece, as a share of the longest, that needs them: errors below 1e-15.
 WIDEST = 0.25
@@ -134,6 +124,8 @@ class AtomLoss(Loss):
     """
 
     falls = False
+    #: The waves of the last theta.
+    _waves: tuple[float, MeanWaves | None] = (np.nan, None)
 
     def __init__(self, p_out: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
         self._log_p, self._ratio = np.log(p_out)[None], log_ratio[None]
@@ -167,21 +159,23 @@ class AtomLoss(Loss):
             tables.append((table, 1))
         return tables
 
-    @cached_property
-    def _p(self) -> FloatArray:
-        return np.asarray(np.exp(self._log_p))
-
     def local(self, theta: float) -> Local:
-        known = self._ruled_out, self._p
-        log_mass, mean, moved = tilted(self._log_p, self._ratio, theta, *known)
-        spread = np.sum(moved * (self._ratio - mean[:, None]) ** 2, axis=1)
+        # K is a small difference of the two laws where these are alike.
+        table = self._log_p, self._ratio
+        log_p, ratio = near_the_peak(*table, theta, 2.0 * DEEP, both=True)
+        log_mass, mean, moved = tilted(log_p, ratio, theta, self._ruled_out)
+        spread = np.sum(moved * (ratio - mean[:, None]) ** 2, axis=1)
         return summed(self._times, log_mass, mean, spread)
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
-        _, mean, moved = tilted(self._log_p, self._ratio, theta, self._ruled_out)
-        # The phases average 0, but for rounding.
-        waves = waves_less_one(moved, self._ratio - mean[:, None], t)
-        return np.asarray(log_of_waves(*waves) @ self._times)
+        at, waves = self._waves
+        if waves is None or at != theta:
+            log_p, ratio = near_the_peak(self._log_p, self._ratio, theta, DEEP)
+            _, mean, moved = tilted(log_p, ratio, theta, self._ruled_out)
+            # The phases average 0, but for rounding.
+            waves = MeanWaves(moved, ratio - mean[:, None])
+            self._waves = theta, waves
+        return np.asarray(log_of_waves(*waves(t)) @ self._times)
 
     def points(self, theta: float, cuts: Cuts) -> Points:
         return self._log_p[0], self._ratio[0]
@@ -341,11 +335,6 @@ def quadrature(breaks: FloatArray, widest: float) -> tuple[FloatArray, FloatArra
     )
 
 
-def summed(times: FloatArray, log_mass: FloatArray, mean: FloatArray, spread: FloatArray) -> Local:
-    """K, K' and K'' of a sum of ratios, each a number of times."""
-    return float(times @ log_mass), float(times @ mean), float(times @ spread)
-
-
 def local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:
     """K, K' and K'' from points of the ratio."""
     if theta not in known:
@@ -354,67 +343,3 @@ def local_of(loss: Loss, theta: float, known: dict[float, Local]) -> Local:
         log_mass, mean, moved = tilted(log_p[None], ratio[None], theta, ruled_out)
         known[theta] = float(log_mass[0]), float(mean[0]), float(moved[0] @ (ratio - mean) ** 2)
     return known[theta]
-
-
-def tilted(
-    log_p: FloatArray,
-    ratio: FloatArray,
-    theta: float,
-    lost: FloatArray,
-    p: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """K, K' and the weights of the tilted law of each row; K is relatively accurate if small."""
-    exponent = log_p + theta * ratio
-    most = exponent.max(axis=1)
-    moved = np.exp(exponent - most[:, None])
-    total = moved.sum(axis=1)
-    moved /= total[:, None]
-    log_mass = most + np.log(total)
-    small = np.abs(log_mass) < _SMALL_K
-    if small.any():
-        p, tilt = np.exp(log_p[small]) if p is None else p[small], theta * ratio[small]
-        gentle = np.abs(tilt) < 1.0
-        gain = p * np.expm1(np.where(gentle, tilt, 0.0))
-        if not gentle.all():
-            with np.errstate(over="ignore"):
-                gain[~gentle] = np.exp(exponent[small][~gentle]) - p[~gentle]
-        log_mass[small] = np.log1p(gain.sum(axis=1) - lost[small])
-    return log_mass, np.sum(moved * ratio, axis=1), moved
-
-
-def waves_less_one(
-    weights: FloatArray, centred: FloatArray, t: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Real and imaginary part of the sum of ``weights (e^(i t centred) - 1 - i t centred)``.
-
-    The centred values are one row, for all rows of weights, or as many rows; a row of the result is
-    for one t, and a column for a row of weights.
-    """
-    real, imaginary = np.empty((2, t.size, weights.shape[0]))
-    rows = max(1, _BLOCK // centred.size)
-    for start in range(0, t.size, rows):
-        block = slice(start, start + rows)
-        phase = np.multiply.outer(t[block], centred)
-        half = np.tan(0.5 * phase)  # NumPy has vector code for the tangent only
-        below = 1.0 / (1.0 + half * half)
-        square = phase * phase
-        fourth = 1.0 - square / 42.0 * (1.0 - square / 72.0)
-        series = -phase * square / 6.0 * (1.0 - square / 20.0 * fourth)
-        small = np.abs(phase) < _SMALL_PHASE
-        odd = np.where(small, series, 2.0 * half * below - phase)
-        for out, values in ((real, -2.0 * half * half * below), (imaginary, odd)):
-            if centred.ndim == 1:
-                out[block] = values @ weights.T
-            else:
-                out[block] = np.einsum("tjy,jy->tj", values, weights)
-    return real, imaginary
-
-
-def log_of_waves(real: FloatArray, imaginary: FloatArray, drift: Any = 0.0) -> ComplexArray:
-    """Log of ``1 + real + i (imaginary + drift)``, less i drift, accurate near 1."""
-    imaginary = imaginary + drift
-    with np.errstate(divide="ignore"):
-        near = 0.5 * np.log1p(np.maximum(2.0 * real + real * real + imaginary**2, -1.0))
-        far = np.log(np.hypot(1.0 + real, imaginary))
-    modulus = np.where(real > _NEAR_ONE, near, far)
-    return np.asarray(modulus + 1j * (np.arctan2(imaginary, 1.0 + real) - drift))

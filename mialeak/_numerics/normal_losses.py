@@ -14,17 +14,19 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, unsupported
 from mialeak._numerics.losses import (
-    DEEP,
     WIDEST,
-    ComplexArray,
     Cuts,
     Local,
     Loss,
     Points,
     cuts_below,
-    log_of_waves,
     quadrature,
     sampled,
+)
+from mialeak._numerics.mean_waves import (
+    DEEP,
+    ComplexArray,
+    log_of_waves,
     summed,
     waves_less_one,
 )

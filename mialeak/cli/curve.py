@@ -10,6 +10,7 @@ from mialeak.cli import _options, _output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from matplotlib.axes import Axes
 
@@ -72,6 +73,9 @@ worlds differ by one row, added or removed.
   [[release]]
   discrete_gaussian = 3.0     # scale of the noise on a count
   shift = 1                   # change of the count
+
+  [[release]]
+  curve = "release.json"      # of these worlds, as to_dict() of a curve writes it
 """
 
 _EPILOG = """\
@@ -88,6 +92,7 @@ _KINDS = {
     "laplace": ("rate",),
     "epsilon": ("delta",),
     "discrete_gaussian": ("shift",),
+    "curve": (),
 }
 _WORLDS, _FRESH = ("substitution", "add or remove"), "fresh row"
 #: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
@@ -175,12 +180,12 @@ def _plan(path: str) -> tuple[list[TradeOff], list[int], str]:
             remedy = "Epsilons of different neighbours do not compose: restate one of them"
             invalid(f"worlds of {where}", f"be {worlds!r}", value=each["worlds"], remedy=remedy)
         content = {k: v for k, v in each.items() if k != "worlds"}
-        curves.append(_release(content, where, worlds))
+        curves.append(_release(content, where, worlds, file))
         counts.append(each.get("times", 1))
     return curves, counts, worlds
 
 
-def _release(content: dict[str, Any], where: str, worlds: str) -> TradeOff:
+def _release(content: dict[str, Any], where: str, worlds: str, plan: Path) -> TradeOff:
     """The curve of one release of a plan."""
     import numpy as np
 
@@ -196,9 +201,12 @@ def _release(content: dict[str, Any], where: str, worlds: str) -> TradeOff:
         known = listed([kind, *_KINDS[kind], "times"], show=str)
         invalid(where, f"have only {known}", value=unknown[0])
     for name, given in content.items():
-        if isinstance(given, bool) or not isinstance(given, (int, float)):
+        number = not isinstance(given, bool) and isinstance(given, (int, float))
+        if not number and name != "curve":
             invalid(f"{name} of {where}", "be a number, without quotes", value=given)
     value, rate = content[kind], content.get("rate", 1.0)
+    if kind == "curve":
+        return _stored(content[kind], where, worlds, plan)
     if kind == "epsilon":
         if 0.0 < value <= _SMALL_EPSILON and content.get("delta", 0.0) >= _LARGE_DELTA:
             rule = f"have a delta below {_LARGE_DELTA:g} where epsilon is {value:g}"
@@ -214,6 +222,32 @@ def _release(content: dict[str, Any], where: str, worlds: str) -> TradeOff:
     curve = GaussianTradeOff(value) if kind == "gaussian" else LaplaceTradeOff(value)
     # One row replaces another: each of the worlds has a row in its batch that the other lacks.
     return curve if rate == 1.0 else curve.subsample(rate, symmetric=worlds == _WORLDS[0])
+
+
+def _stored(name: Any, where: str, worlds: str, plan: Path) -> TradeOff:
+    """The curve in a file beside the plan."""
+    import json
+
+    from mialeak._arrays import invalid
+    from mialeak._files.opening import inside_folder
+    from mialeak.tradeoff import ComposedTradeOff, SubsampledTradeOff, TradeOff
+
+    file = inside_folder(plan, name, f"curve of {where.rpartition(' of ')[0]}")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        invalid(file.name, f"be JSON, as json.dump of to_dict() writes it ({error})")
+    try:
+        curve = TradeOff.from_dict(content)
+    except (TypeError, ValueError) as error:
+        invalid(file.name, f"hold a curve that mialeak wrote: {error}")
+    for one in curve.curves if isinstance(curve, ComposedTradeOff) else (curve,):
+        # A sample states its worlds; other curves do not.
+        if isinstance(one, SubsampledTradeOff) and one.symmetric != (worlds == _WORLDS[0]):
+            remedy = "Epsilons of different neighbours do not compose: restate one of them"
+            rule = f"be of the worlds {worlds!r}: it holds a sample of others"
+            invalid(file.name, rule, remedy=remedy)
+    return curve
 
 
 def run(options: argparse.Namespace) -> int:

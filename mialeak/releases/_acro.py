@@ -11,9 +11,9 @@ from typing import Any
 
 from mialeak._arrays import invalid, listed
 from mialeak._fields import is_number
+from mialeak._files.opening import inside_folder
 from mialeak.releases._outputs import Output, table_output
 from mialeak.releases._people import People, Where
-from mialeak.releases._plan import inside_folder
 
 __all__ = ["PublishedTable", "acro_outputs", "read_acro"]
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from mialeak._arrays import invalid
 from mialeak._columns import near
+from mialeak._files.opening import inside_folder
 from mialeak._files.tables import read_table
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 
-__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "inside_folder", "read_plan"]
+__all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "read_plan"]
 
 #: The first key of a plan.
 PLAN_SCHEMA = "mialeak.release-plan/1"
@@ -170,18 +171,6 @@ def _limits(content: Any, name: str) -> dict[str, float]:
         if not number or (key != "determined" and not 0.0 <= value <= 1.0):
             invalid(f"{key} in {where}", "be between 0 and 1", value=value)
     return content
-
-
-def inside_folder(path: Path, name: Any, where: str) -> Path:
-    """A file that a plan names: in the folder of the plan, or below it."""
-    if not isinstance(name, str):
-        invalid(f"{where} of {path.name}", "be the name of a file", value=name)
-    folder = path.resolve().parent
-    file = (folder / name).resolve()
-    if not file.is_relative_to(folder):
-        rule = "be a file in the folder of the plan or below it"
-        invalid(f"{where} of {path.name}", rule, value=name)
-    return file
 
 
 def _known(content: Mapping[str, Any], keys: Sequence[str], where: str) -> None:

@@ -4,6 +4,7 @@ The common result of all rooms: a curve determines accuracy, advantage, and ever
 in both directions.
 """
 
+import mialeak.tradeoff._stored  # noqa: F401
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._compose import compose
 from mialeak.tradeoff._composed import ComposedTradeOff

@@ -89,6 +89,7 @@ class TradeOff(Report, ABC):
     _subsampled: ClassVar[Callable[..., TradeOff]]
     #: :func:`compose`, set likewise.
     _composed: ClassVar[Callable[..., TradeOff]]
+    _stored: ClassVar[Callable[..., TradeOff]]
 
     def document(self) -> Document:
         """The content of the report: the advantage, powers, and pairs of epsilon and delta.
@@ -448,6 +449,15 @@ class TradeOff(Report, ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
         return {"type": type(self).__name__, **super().to_dict()}
+
+    @staticmethod
+    def from_dict(content: Any) -> TradeOff:
+        """The curve of which ``to_dict`` made this, for instance read from a JSON file.
+
+        Gaussian, Laplace and piecewise linear curves, samples of them, and compositions; others
+        raise ValueError.  See ``mialeak curve --compose``, which reads such files.
+        """
+        return TradeOff._stored(content)
 
     @abstractmethod
     def _power(self, fpr: FloatArray) -> FloatArray: ...

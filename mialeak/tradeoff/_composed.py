@@ -180,7 +180,7 @@ class ComposedTradeOff(TradeOff):
         if sum(given) != 1:
             invalid("fpr", "be given, or epsilon, or delta: one of the three")
         as_choice(direction, "direction", get_args(Direction))
-        sides = ["in", "out"] if direction == "both" else [direction]
+        sides = [side for side in self._directions(direction) if side is not None]
         if epsilon is not None:
             x = as_floats(epsilon, "epsilon")
             require(x >= 0.0, x, "epsilon", "be at least 0")

@@ -46,6 +46,8 @@ __all__ = ["PiecewiseTradeOff", "Vertices", "all_outcomes"]
 _MOST_TRIED = 1 << 16
 #: Relative difference of probabilities that is rounding, and least normal number.
 _ROUNDED, _LEAST = 2.0**-46, 2.0**-1022
+#: Rounding of a difference of two tails, relative to a tail.
+_TAIL_ROUNDED = 2.0**-50
 
 
 class Vertices(NamedTuple):
@@ -397,7 +399,10 @@ class PiecewiseTradeOff(TradeOff):
     @property
     def _mirrored(self) -> bool:
         p_out, p_in, _ = self._outcomes
-        return bool(np.all(np.abs(p_out - p_in[::-1]) <= _ROUNDED * p_out + _LEAST))
+        # A probability is a difference of tails, and has their rounding.
+        tail = np.minimum(np.cumsum(p_out), np.cumsum(p_out[::-1])[::-1])
+        slack = _ROUNDED * p_out + _TAIL_ROUNDED * tail + _LEAST
+        return bool(np.all(np.abs(p_out - p_in[::-1]) <= slack))
 
     @property
     def _reveals_all(self) -> bool:
@@ -414,7 +419,10 @@ class PiecewiseTradeOff(TradeOff):
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
         fpr, power = (part.tolist() for part in self.vertices)
-        return {"type": type(self).__name__, "fpr": fpr, "power": power, "kind": self.kind}
+        # The laws, since 1 - power has lost the digits of a small fnr.
+        p_out, p_in = (part.tolist() for part in self._outcomes[:2])
+        laws = {"p_out": p_out, "p_in": p_in}
+        return {"type": type(self).__name__, "fpr": fpr, "power": power, **laws, "kind": self.kind}
 
     def __repr__(self) -> str:
         count, advantage = self._corners.fpr.size, f"{self.advantage:.6g}"
