@@ -161,8 +161,8 @@ def test_atoms_that_would_be_too_many_are_not_made(monkeypatch):
         made.append(arguments)
         return step(*arguments)
 
-    step = _chains._step
-    monkeypatch.setattr(_chains, "_step", counted)
+    step = _chains.make_step
+    monkeypatch.setattr(_chains, "make_step", counted)
     z = np.array([1, 0, 1])
     assert chain_atoms(law, z, 600) is None
     assert not made

@@ -438,17 +438,19 @@ class Chain(Marginal):
         """Probability of each entry of a row given those before."""
         return self._steps.chances(target)
 
-    def _innovation(self, target: FloatArray) -> float:
+    def _innovations(self, target: FloatArray) -> FloatArray:
         """Squared distances of the entries from what those before let expect, in variances.
 
-        Over n, about the variance of the log likelihood ratio, for many rows.
+        Their sum over n is about the variance of the log likelihood ratio, for many rows.
         """
         p, zero, one = self.p, self.after_zero, self.after_one
         means = np.append(self.ploidy * p[0], self.ploidy * zero + target[:-1] * (one - zero))
         within = (1.0 - p[:-1]) * zero * (1.0 - zero) + p[:-1] * one * (1.0 - one)
         variances = self.ploidy * np.append(p[0] * (1.0 - p[0]), within)
         varied = variances > 0.0
-        return float(np.sum((target - means)[varied] ** 2 / variances[varied]))
+        distances = np.zeros(p.size)
+        distances[varied] = (target - means)[varied] ** 2 / variances[varied]
+        return distances
 
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         self._steps.draw(rng, out)
