@@ -77,9 +77,9 @@ def test_intervals_of_sampled_curves_hold_the_advantage():
 
 
 def test_games_lie_within_the_band_of_the_exact_curve():
-    """Power at thresholds of the exact law, 200,000 rounds, within five standard errors."""
+    """Power at thresholds of the exact law, 1,000,000 rounds, within five standard errors."""
     law = Chain.from_correlation(np.full(24, 0.3), 0.7)
-    z, n, rounds = law.draw(1, rng=3)[0], 25, 200_000
+    z, n, rounds = law.draw(1, rng=3)[0], 25, 1_000_000
     curve = exact_mean_tradeoff(z, law, n)
     score = lambda releases: likelihood_ratio_score(releases, z, law, n)  # noqa: E731
     played = FixedTargetGame(z, law, n).play(rounds, score=score, rng=9)
@@ -161,8 +161,8 @@ def test_atoms_that_would_be_too_many_are_not_made(monkeypatch):
         made.append(arguments)
         return step(*arguments)
 
-    step = _chains._step
-    monkeypatch.setattr(_chains, "_step", counted)
+    step = _chains.make_step
+    monkeypatch.setattr(_chains, "make_step", counted)
     z = np.array([1, 0, 1])
     assert chain_atoms(law, z, 600) is None
     assert not made

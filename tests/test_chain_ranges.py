@@ -11,6 +11,7 @@ from math import log
 
 import numpy as np
 import pytest
+import test_chain as first_order
 import test_chain_order as second_order
 
 from mialeak.laws import Bernoulli, Chain
@@ -171,3 +172,53 @@ def test_ranges_that_no_row_can_have_are_refused():
         law.log_likelihood_ratio([0.5, 0.0, 0.0], [0, 0, 1], 4, until=[0.5, 0.25, 1.0])
     with pytest.raises(ValueError, match="n must be between 2 and 10000"):
         law.log_likelihood_ratio([0.5, 0.0, 0.0], [0, 0, 1], 10_001, until=[0.5, 0.25, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("chain", "of", "columns", "ploidy", "n"),
+    [
+        (first_order.CHAINS[0], 1, 4, 1, 4),
+        (first_order.CHAINS[2], 1, 3, 2, 3),
+        (first_order.CHAINS[1], 1, 3, 1, 5),
+        (second_order.CHAINS[0], 2, 4, 1, 4),
+        (second_order.CHAINS[2], 2, 3, 2, 3),
+    ],
+)
+def test_ratios_of_noisy_means_are_those_of_enumeration(chain, of, columns, ploidy, n):
+    """For all targets: the density of a noisy release is a sum over all enumerated counts."""
+    order = first_order if of == 1 else second_order
+    law = order.law_of(chain, columns, ploidy)
+    out, inside = order.worlds(chain, columns, ploidy, n)
+    spread = np.array([0.05, 0.2, 0.1, 0.3])[:columns]
+    releases = np.random.default_rng(2).uniform(-0.2, ploidy + 0.2, (4, columns))
+
+    def densities(counts):
+        """Of the first columns, one more in each."""
+        tables, chances = np.array(list(counts)) / n, np.array([float(x) for x in counts.values()])
+        parts = np.exp(-0.5 * ((releases[:, None] - tables) / spread) ** 2)
+        return np.log(np.einsum("r,krj->kj", chances, np.cumprod(parts, axis=2)))
+
+    for target, counts in inside.items():
+        ratio = law.log_likelihood_ratio(releases, np.array(target), n, noise=spread)
+        truth = densities(counts) - densities(out)
+        np.testing.assert_allclose(ratio.cumsum(axis=1), truth, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": 0.0}, "noise must be above 0"),
+        ({"noise": [0.1, 0.1]}, "noise must be a number or have 3 entries"),
+        ({"noise": 0.1, "until": [0.5, 0.5, 0.5]}, "noise must be None with until"),
+    ],
+)
+def test_bad_noise_is_refused(options, message):
+    law = Chain(0.3, [0.1, 0.2], [0.8, 0.7])
+    with pytest.raises(ValueError, match=message):
+        law.log_likelihood_ratio([0.5, 0.5, 0.5], [0, 1, 1], 4, **options)
+
+
+def test_noisy_releases_that_no_float_holds_are_refused():
+    law = Chain(0.5, [0.001, 0.5], [0.999, 0.5])
+    with pytest.raises(ArithmeticError, match="below what float64 holds"):
+        law.log_likelihood_ratio([0.0, 1.0, 0.5], [1, 1, 0], 900, noise=1e-4)

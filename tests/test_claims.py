@@ -17,7 +17,7 @@ from mialeak import GaussianTradeOff, Register, Release, compose, max_leakage
 from mialeak.auditing import AuditStream, shadow_audit
 from mialeak.certificates import certify
 from mialeak.discrete import atom_leakage
-from mialeak.exact import _chains
+from mialeak.exact import _transitions
 from mialeak.laws._ranges import MOST_IN_RANGES
 from mialeak.laws._second_order import SecondOrder
 from mialeak.means import _published
@@ -104,7 +104,7 @@ def names() -> dict[str, Any]:
         "MOST_IN_RANGES": MOST_IN_RANGES,
         "MOST_PAIRS": _outcomes.MOST_PAIRS,
         "MOST_ROWS": _design.MOST_ROWS,
-        "MOST_ENTRIES": _chains._MOST_ENTRIES,
+        "MOST_ENTRIES": _transitions._MOST_ENTRIES,
         "adult": Register(sizes),
         "adult_sizes": sizes,
         "atom_leakage": atom_leakage,

@@ -8,9 +8,9 @@ omitted, and the forward recursion along a line of the complex plane is one kern
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,33 +21,29 @@ from mialeak._blocks import map_blocks
 from mialeak._kernels import chains as kernels
 from mialeak.exact._atoms import MOST_ATOMS, Atoms
 from mialeak.exact._moments import RatioMoments
+from mialeak.exact._transitions import Grid, Links, Step, first_laws, make_links, make_step
 from mialeak.laws import Chain
-from mialeak.special import binom_logpmf
 
 __all__ = ["ChainMoments", "chain_atoms"]
 
 ComplexArray = npt.NDArray[np.complex128]
 
-#: Entries whose log probability, tilted, is this far below the largest of their row are omitted.
-_DEPTH = 46.0
-#: Counts further from their mean than sqrt(2 q v) + q/3 have a probability below e^-q (Bernstein).
 #: A depth below the least positive float64.
 _ALL = 5000.0
-#: Standard deviations of a step's log ratio by which tilted entries may be moved, and the largest
-#: depth this adds.
-_MOVED, _MOST_DEPTH = 12.0, 300.0
 #: The first tables are for |theta| up to this over the standard deviation of l, plus 1.
 _TILT = 3.0
 #: Tables may be wider than needed by the inverse of the first; they are made wider by the second.
 _NARROW, _MARGIN = 0.5, 1.1
 #: Largest exponent of e in a tilted entry.
 _LARGE = 300.0
-#: Nodes of one forward recursion, and steps after which it may end.
-_NODES, _CHECK = 32, 4
+#: Most nodes of one forward recursion.
+_NODES = 16
+#: The frequency from which on recurrences are damped is sought up to this many first periods.
+_PERIODS = 1 << 12
+#: Tables of every h-th count are not taken if M(0) or M(1) is not as exact as this.
+_ALIASED = 1e-12
 #: A block of nodes ends where the modulus is certainly below this.
 _DEAD = 1e-21
-#: Entries of all matrices that are stored: 1.2 GB with their ratios and tilted weights.
-_MOST_ENTRIES = 5e7
 #: Atoms from which on their growth in the last step shows that there will be too many, and the log
 #: of the factor by which they then grow.
 _SOON, _LOG_MOST = 1 << 12, float(np.log(MOST_ATOMS))
@@ -57,46 +53,28 @@ _EQUAL = 16
 _SAME = 4e-14
 
 
-@dataclass(frozen=True)
-class Step:
-    """The transitions from the likely counts of a column to those of the next."""
-
-    first: npt.NDArray[np.int64]  # for each row the place of its first entry among the next counts
-    weight: FloatArray  # P(e | c), out
-    ratio: FloatArray
-    lost: FloatArray  # P(e | c) of the e that the target rules out
-    padded: int
-
-
-@dataclass(frozen=True)
-class Links:
-    """The tables of one chain: the first column, and every step."""
-
-    start: FloatArray
-    ratio: FloatArray
-    lost: float
-    steps: list[Step]
-
-    @property
-    def entries(self) -> int:
-        """Numbers of all tables, equal steps once."""
-        return sum(step.weight.size for step in {id(s): s for s in self.steps}.values())
-
-    @property
-    def work(self) -> float:
-        """Entries that one node of a wave takes."""
-        return float(sum(step.weight.size for step in self.steps))
-
-
 class _Tilted(NamedTuple):
     """A chain's tables tilted by theta: K, K', K'', and what a wave needs."""
 
+    links: Links
+    theta: float
     sums: tuple[float, float, float]
     start: FloatArray
     weights: list[FloatArray]  # of each step, equal ones shared, with the factor of each
     factors: list[float]
     centres: list[float]  # of the first column and of each step: they sum to K'
     ahead: list[FloatArray]  # for each column, the mass of what follows
+    shifts: list[float]  # of the first column and of each step, in the exponents of the weights
+    finer: dict[int, FloatArray]  # weights of finer tables, by their steps
+
+    def weight(self, j: int, step: Step) -> FloatArray:
+        """The weight of a table of step j; of a finer one made once."""
+        if step is self.links.steps[j]:
+            return self.weights[j]
+        if id(step) not in self.finer:
+            exponent = np.minimum(self.theta * step.ratio - self.shifts[j + 1], _LARGE)
+            self.finer[id(step)] = step.weight * np.exp(exponent)
+        return self.finer[id(step)]
 
 
 class ChainMoments(RatioMoments):
@@ -114,18 +92,48 @@ class ChainMoments(RatioMoments):
 
     def __init__(self, chains: Sequence[tuple[Chain, FloatArray]], others: RatioMoments, rows: int):
         super().__init__(others.families, others.normal, others.workers)
-        self._chains, self._rows = chains, rows
+        self._chains, self._rows, self._smooth = chains, rows, True
         self._most_theta = -1.0
         self._tilted_links: list[tuple[float, list[_Tilted]]] = []
         self._known: dict[float, tuple[float, float, float]] = {}
-        guess = float(np.sqrt(sum(chain._innovation(z) for chain, z in chains) / rows))
+        guess = float(np.sqrt(sum(chain._innovations(z).sum() for chain, z in chains) / rows))
         self._tables(_MARGIN * (_TILT / guess + 1.0) if guess > 0.0 else 1.0)
         self.spread = self.local(0.0)[2]
         needed = _TILT / self.spread + 1.0 if self.spread > 0.0 else 1.0
         if not _NARROW * self._most_theta < needed <= self._most_theta:
             self._tables(_MARGIN * needed)
-            self._known.clear()
             self.spread = self.local(0.0)[2]
+        if self.aliased > _ALIASED:
+            self._smooth = False
+            self._tables(self._most_theta)
+            self.spread = self.local(0.0)[2]
+
+    @property
+    def aliased(self) -> float:
+        """Error of M(0) and M(1), which are known, by sums over every h-th count alone."""
+        if np.isinf(self.reach):
+            return 0.0
+        others = super().local
+        kept = sum(float(np.log1p(-self._lost(links))) for links in self.links)
+        at_zero, at_one = (self.local(theta)[0] - others(theta)[0] for theta in (0.0, 1.0))
+        return max(abs(at_zero - kept), abs(at_one))
+
+    @property
+    def reach(self) -> float:
+        """Largest frequency at which the tables of every h-th count hold, of all chains."""
+        return min((links.reaches[0] for links in self.links), default=np.inf)
+
+    def damped_from(self, least: float) -> float:
+        """A frequency from which on |M| is below e^-least; inf if none is known."""
+        first = min((links.period for links in self.links), default=np.inf)
+        if not np.isfinite(first):
+            return np.inf
+        periods = 1.0
+        while sum(links.damping(periods * first) for links in self.links) < least:
+            periods *= 1.25
+            if periods > _PERIODS:
+                return np.inf
+        return max(periods * first, self.reach)
 
     @cached_property
     def lost(self) -> float:
@@ -183,15 +191,19 @@ class ChainMoments(RatioMoments):
     ) -> tuple[ComplexArray, float]:
         """The wave, and the number of entries times nodes that it took."""
         values, total = super().wave(theta, start, step, count), 0.0
-        blocks = [slice(first, min(first + _NODES, count)) for first in range(0, count, _NODES)]
         for links, tilted in zip(self.links, self._tilted_by(theta), strict=True):
 
             def forward(
-                block: slice, links: Links = links, tilted: _Tilted = tilted
+                block: tuple[int, int, int], links: Links = links, tilted: _Tilted = tilted
             ) -> tuple[ComplexArray, float]:
-                begin = start + step * block.start
-                return _forward(links, tilted, begin, step, block.stop - block.start)
+                first, last, fineness = block
+                return _forward(links, tilted, start + step * first, step, last - first, fineness)
 
+            blocks, done = list[tuple[int, int, int]](), 0
+            for fineness, reach in enumerate(links.reaches):
+                last = int(np.clip((reach - start) / step + 1.0, done, count))
+                blocks += [(*ends, fineness) for ends in _blocks(done, last)]
+                done = last
             parts = list(map_blocks(forward, blocks, self.workers))
             values *= np.concatenate([part for part, _ in parts])
             total += sum(work for _, work in parts)
@@ -205,7 +217,11 @@ class ChainMoments(RatioMoments):
     def _tables(self, most_theta: float) -> None:
         """Make the tables for |theta| up to `most_theta`."""
         self._most_theta, self._tilted_links = most_theta, []
-        self.links = [_links(chain, z, self._rows, most_theta) for chain, z in self._chains]
+        self._known.clear()
+        self.links = [
+            make_links(chain, z, self._rows, most_theta, smooth=self._smooth, workers=self.workers)
+            for chain, z in self._chains
+        ]
 
     def _tilted_by(self, theta: float) -> list[_Tilted]:
         """The chains tilted by theta, from tables that are wide enough."""
@@ -227,25 +243,39 @@ class ChainMoments(RatioMoments):
         return lost
 
 
+def _blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Blocks of at most `_NODES` nodes, of about the same number."""
+    blocks = -(-(last - first) // _NODES)
+    return pairwise(first + (last - first) * block // max(blocks, 1) for block in range(blocks + 1))
+
+
 def _forward(
-    links: Links, tilted: _Tilted, start: float, step: float, count: int
+    links: Links, tilted: _Tilted, start: float, step: float, count: int, fineness: int
 ) -> tuple[ComplexArray, float]:
     """The wave of one chain and its work; where it is negligible, a bound on its modulus."""
     work, t = 0.0, start + step * np.arange(count)
-    wave = tilted.start[:, None] * np.exp(
-        1j * np.multiply.outer(links.ratio - tilted.centres[0], t)
-    )
+    weight, ratio = tilted.start, links.ratio
+    if fineness:
+        chances, ratio = links.first_column(fineness)
+        weight = chances * np.exp(tilted.theta * ratio - tilted.shifts[0])
+    wave = weight[:, None] * np.exp(1j * np.multiply.outer(ratio - tilted.centres[0], t))
     before = np.stack([wave.real, wave.imag], axis=1)
-    for j, table in enumerate(links.steps):
-        if j % _CHECK == 0 and j:
-            bound = tilted.ahead[j] @ np.hypot(before[:, 0], before[:, 1])
+    for j in range(len(links.steps)):
+        if j:
+            ahead = tilted.ahead[j]
+            if fineness:
+                counts, known = (links.grids[k][j].counts for k in (fineness, 0))
+                ahead = np.interp(counts, known, ahead)
+            bound = ahead @ np.hypot(before[:, 0], before[:, 1])
             if bound.max() < _DEAD:
                 return bound.astype(np.complex128), work
+        table = links.table(j, fineness)
+        weight = tilted.weight(j, table)
         work += float(table.weight.size * count)
         after = np.empty((count, 2, table.padded))
         kernels.transfer_step(
             table.first,
-            tilted.weights[j],
+            weight,
             table.ratio,
             tilted.centres[j + 1],
             start,
@@ -253,7 +283,7 @@ def _forward(
             before,
             after,
         )
-        size = tilted.ahead[j + 1].size
+        size = table.padded - table.weight.shape[1]
         before = np.ascontiguousarray(after[:, :, :size].transpose(2, 1, 0))
         before *= tilted.factors[j]
     return before[:, 0].sum(axis=0) + 1j * before[:, 1].sum(axis=0), work
@@ -277,7 +307,7 @@ def _tilt(links: Links, theta: float) -> _Tilted:
     start, shift = _tilted_weight(links.start, links.ratio, theta)
     mass = float(start.sum())
     v = start / mass
-    start = v
+    start, shifts = v, [shift + float(np.log(mass))]
     log_mass, v1 = float(np.log(mass)) + shift, v * links.ratio
     v2, centre = v1 * links.ratio, float(v1.sum())
     centres, scaled, factors = [centre], [], list[float]()
@@ -295,6 +325,7 @@ def _tilt(links: Links, theta: float) -> _Tilted:
         centres.append(float(v1.sum()) - centre)
         centre = float(v1.sum())
         scaled.append(weight)
+        shifts.append(shift)
         factors.append(1.0 / mass)
     ahead = [np.ones(v.size)]
     for j in reversed(range(len(links.steps))):
@@ -303,7 +334,10 @@ def _tilt(links: Links, theta: float) -> _Tilted:
         places = step.first[:, None] + np.arange(weight.shape[1])
         ahead.insert(0, factors[j] * np.vecdot(weight, padded[places]))
     variance = max(float(v2.sum()) - centre * centre, 0.0)
-    return _Tilted((log_mass, centre, variance), start, scaled, factors, centres, ahead)
+    sums = log_mass, centre, variance
+    return _Tilted(
+        links, theta, sums, start, scaled, factors, centres, ahead, shifts, dict[int, FloatArray]()
+    )
 
 
 def _tilted_weight(weight: FloatArray, ratio: FloatArray, theta: float) -> tuple[FloatArray, float]:
@@ -315,144 +349,6 @@ def _tilted_weight(weight: FloatArray, ratio: FloatArray, theta: float) -> tuple
     return weight * np.exp(np.minimum(exponent - shift, _LARGE)), shift
 
 
-def _links(chain: Chain, target: FloatArray, rows: int, most_theta: float) -> Links:
-    """The tables of a chain, equal steps shared."""
-    k, size = chain.ploidy, chain.ploidy * rows
-    z = target.astype(int).tolist()
-    chances = chain._chances(target)
-    ranges, total = [], 0.0
-    for p, x in zip(chain.p, z, strict=True):
-        ranges.append(_likely(size, float(p), k, x, most_theta))
-    low, high = ranges[0]
-    counts = np.arange(low, high + 1)
-    out, inside = _first_laws(counts, size, chain.start, k, z[0])
-    possible = (inside > 0.0) & (out > 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(possible, np.log(inside / out), 0.0)
-    lost = float(out[~possible].sum())
-    made: dict[tuple[float, ...], Step] = {}
-    steps = []
-    for j, (a, b) in enumerate(np.transpose([chain.after_zero, chain.after_one]).tolist()):
-        share = max(float(chances[j + 1]) * float(_marginal(chain.p[j], z[j], k)), 1e-300)
-        depth = _DEPTH + min(_MOVED * most_theta / np.sqrt(size * share), _MOST_DEPTH)
-        key = (a, b, z[j], z[j + 1], *ranges[j], *ranges[j + 1], depth)
-        if key not in made:
-            made[key] = _step(a, b, size, k, z[j : j + 2], ranges[j : j + 2], depth)
-            total += made[key].weight.size
-        if total > _MOST_ENTRIES:
-            remedy = 'method="sample" estimates the curve from drawn releases'
-            why = f"its transfer matrices have more than {_MOST_ENTRIES:.0e} entries"
-            unsupported("The exact curve", f"for {rows:,} rows", why, remedy)
-        steps.append(made[key])
-    return Links(np.where(possible, out, 0.0), ratio, lost, steps)
-
-
-def _marginal(p: float, z: int, k: int) -> float:
-    """Probability of one entry of a row."""
-    return (2.0 if 0 < z < k else 1.0) * p**z * (1.0 - p) ** (k - z)
-
-
-def _likely(size: int, p: float, k: int, z: int, most_theta: float) -> tuple[int, int]:
-    """First and last count of a column that is likely in a law tilted by at most `most_theta`."""
-    share = max(_marginal(p, z, k), 1e-300)
-    depth = _DEPTH + min(_MOVED * most_theta / np.sqrt(size * share), _MOST_DEPTH)
-    mean, variance = size * p, size * p * (1.0 - p)
-    reach = np.sqrt(2.0 * depth * variance) + depth / 3.0
-    low, high = max(int(mean - reach), 0), min(int(mean + reach) + 1, size)
-    counts = np.arange(low, high + 1)
-    log_out = binom_logpmf(counts, size, p)
-    kept = np.flatnonzero(log_out > log_out.max() - depth)
-    return int(counts[kept[0]]), int(counts[kept[-1]])
-
-
-def _first_laws(
-    counts: npt.NDArray[np.int64], size: int, p: float, k: int, z: int
-) -> tuple[FloatArray, FloatArray]:
-    """Probabilities out and in of counts of the first column."""
-    out = np.exp(binom_logpmf(counts, size, p))
-    inside = np.zeros(out.shape)
-    good = (counts >= z) & (counts - z <= size - k)
-    inside[good] = np.exp(binom_logpmf(counts[good] - z, size - k, p))
-    return out, inside
-
-
-def _windows(
-    numbers: npt.NDArray[np.int64], p: float, depth: float
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Binomial probabilities of likely counts, a row for each number, and where they begin."""
-    most = max(int(numbers.max(initial=0)), 0)
-    reach = int(np.sqrt(2.0 * depth * most * p * (1.0 - p)) + depth / 3.0) + 1
-    first = np.maximum(np.floor(numbers * p).astype(np.int64) - reach, 0)
-    width = min(2 * reach + 2, most + 1)
-    k = first[:, None] + np.arange(width)
-    n = np.maximum(numbers, 0)[:, None]
-    good = (k <= n) & (numbers[:, None] >= 0)
-    chances = np.where(good, np.exp(binom_logpmf(np.minimum(k, n), n, p)), 0.0)
-    used = np.flatnonzero((chances > 0.0).any(axis=0))
-    return first, chances[:, : int(used[-1]) + 1 if used.size else 1]
-
-
-def _convolved(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Convolutions of rows, which lie in columns here: half the time of sums along rows."""
-    first, second = (np.ascontiguousarray(x.T) for x in sorted((first, second), key=np.shape))
-    width, product = len(second), np.empty_like(second)
-    out = np.zeros((len(first) + width - 1, second.shape[1]))
-    for i, factors in enumerate(first):
-        np.multiply(factors, second, out=product)
-        out[i : i + width] += product
-    return out.T
-
-
-def _step(
-    a: float,
-    b: float,
-    size: int,
-    k: int,
-    target: Sequence[int],
-    ranges: Sequence[tuple[int, int]],
-    depth: float,
-) -> Step:
-    """The table of one step."""
-    (low, high), (next_low, next_high) = ranges
-    z, w = target
-    counts, tables = np.arange(low, high + 1), []
-    for ones, zeros, moved in (
-        (counts, size - counts, 0),
-        (counts - z, size - counts - (k - z), w),
-    ):
-        place, chances = _windows(ones, b, depth)
-        other_place, others = _windows(zeros, a, depth)
-        table = np.zeros((counts.size, next_high - next_low + 1))
-        law = _convolved(chances, others)
-        at = (place + other_place + moved - next_low)[:, None] + np.arange(law.shape[1])
-        good = (at >= 0) & (at < table.shape[1])
-        table[np.nonzero(good)[0], at[good]] = law[good]
-        tables.append(table)
-    out, inside = tables
-    possible = (out > 0.0) & (inside > 0.0)
-    kept = out > np.exp(-min(depth, 700.0)) * out.max(axis=1, keepdims=True)
-    lost = np.where(kept & ~possible, out, 0.0).sum(axis=1)
-    kept &= possible
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(kept, np.log(inside / out), 0.0)
-    out = np.where(kept, out, 0.0)
-    begin = np.where(kept.any(axis=1), kept.argmax(axis=1), 0)
-    end = np.where(kept.any(axis=1), kept.shape[1] - kept[:, ::-1].argmax(axis=1), 1)
-    lanes = kernels.LANES
-    width = -(-int((end - begin).max()) // lanes) * lanes
-    space = ((0, 0), (0, width))
-    places = begin[:, None] + np.arange(width)
-    rows = np.arange(counts.size)[:, None]
-    weight, ratio = (np.pad(values, space)[rows, places] for values in (out, ratio))
-    return Step(
-        begin.astype(np.int64),
-        np.ascontiguousarray(weight),
-        np.ascontiguousarray(ratio),
-        lost,
-        table.shape[1] + width,
-    )
-
-
 def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, float] | None:
     """All atoms of the log ratio, and P(l = -inf) out; None if they are too many."""
     k, size = chain.ploidy, chain.ploidy * rows
@@ -460,7 +356,7 @@ def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, flo
     counts = np.arange(size + 1)
     if size >= MOST_ATOMS:
         return None
-    out, inside = _first_laws(counts, size, chain.start, k, z[0])
+    out, inside = first_laws(counts, size, chain.start, k, z[0])
     good = (out > 0.0) & (inside > 0.0)
     lost = float(out[~good].sum())
     c, mass = counts[good], out[good]
@@ -475,8 +371,8 @@ def chain_atoms(chain: Chain, target: FloatArray, rows: int) -> tuple[Atoms, flo
         if hopeless or ahead > 4 * MOST_ATOMS:
             return None
         before = c.size
-        whole = [(0, size)] * 2
-        table = _step(float(a), float(b), size, k, z[j : j + 2], whole, _ALL)
+        whole = [Grid(0, size)] * 2
+        table = make_step(float(a), float(b), size, k, z[j : j + 2], whole, _ALL)
         lost += float(mass @ table.lost[c])
         weight = mass[:, None] * table.weight[c]
         here, there = np.nonzero(weight)

@@ -72,6 +72,8 @@ _FIRST, _COARSE, _WIDTH = 9.0, 1.2, 8.4
 #: Periods of the slowest count that it covers; nodes of a block; entries times nodes, after which
 #: blocks are sampled, and the number of samples.
 _PERIODS, _BLOCK, _MOST_WORK, _SAMPLES = 2.5, 32, 4e9, 24
+#: Recurrences of linked columns that are damped below e to minus this are ignored.
+_DAMPED_LINKED = 36.0
 
 
 class Recurrences(NamedTuple):
@@ -95,6 +97,13 @@ class Linked(Protocol):
     @property
     def slowest(self) -> float:
         """Changes of l by one count are at least one over this, up to a factor."""
+
+    @property
+    def reach(self) -> float:
+        """Largest frequency at which a wave is computed without all counts."""
+
+    def damped_from(self, least: float) -> float:
+        """A frequency from which on |M| is below e^-least; inf if none is known."""
 
     def measured_wave(
         self, theta: float, start: float, step: float, count: int
@@ -174,13 +183,17 @@ def find_linked_recurrences(moments: Linked) -> Recurrences:
     |M| is evaluated at every node up to `_PERIODS` periods of the slowest count, while the work
     lasts; from there on in `_SAMPLES` blocks of nodes at equal distances.  What is omitted is
     estimated from the mean modulus of the last third of the nodes, or of the samples, as if it
-    lasted for two more ranges of the same length.
+    lasted for two more ranges of the same length.  The search ends where the
+    curvature of the log ratio damps all recurrences below e^-`_DAMPED_LINKED`.
     """
     if not moments.spread > 0.0:
         return Recurrences(np.inf, [], np.inf)
     step = _COARSE / moments.spread
     first = int(_FIRST / _COARSE)
     last = int(_PERIODS * 2.0 * np.pi * moments.slowest / step) + 3 * first
+    least, damped = 0.0, moments.damped_from(_DAMPED_LINKED)
+    if damped < last * step:
+        last, least = max(int(damped / step) + 1, first + 1), float(np.exp(-_DAMPED_LINKED))
     blocks, spent = list(range(first, last, _BLOCK)), 0.0
     sizes: list[FloatArray] = []
     while len(sizes) < len(blocks) and spent < _MOST_WORK:
@@ -201,7 +214,7 @@ def find_linked_recurrences(moments: Linked) -> Recurrences:
     else:
         third = -(-size.size // 3)
         size, nodes, length = size[-third:], nodes[-third:], float(np.log(3.0))
-    omitted = float(size.mean()) * length / np.pi
+    omitted = float(size.mean()) * length / np.pi + least
     worst = float(nodes[size.argmax()] * step)
     return Recurrences(first * step, windows, omitted, worst)
 

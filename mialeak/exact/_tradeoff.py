@@ -206,7 +206,8 @@ def exact_mean_tradeoff(
     contours a curve.  Fewer than about 20 columns, equal columns, and rare values cost more because
     of the recurrences.  A million distinct columns take 4 s and 740 MB.  Beyond 1 GB of outcomes,
     those of 2.5 million columns, they are computed anew for each contour: a column then takes 250
-    bytes in all, and 2.7 times the time.
+    bytes in all, and 2.7 times the time.  Linked columns: 100 different sites of 1,000 people take
+    0.8 s, 1,000 take 4 s with correlations of neighbours near 0.7 and 40 s with 0.98.
 
     Examples
     --------

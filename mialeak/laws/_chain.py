@@ -37,7 +37,7 @@ from mialeak.laws._chain_fit import (
 )
 from mialeak.laws._counts import moments_of_draws
 from mialeak.laws._first_order import FirstOrder
-from mialeak.laws._ranges import MOST_IN_RANGES, range_ratios
+from mialeak.laws._ranges import MOST_IN_RANGES, noisy_ratios, range_ratios
 from mialeak.laws._second_order import SecondOrder
 
 __all__ = ["Chain"]
@@ -344,7 +344,7 @@ class Chain(Marginal):
         return self._steps.correlation
 
     def log_likelihood_ratio(
-        self, releases: Any, target: Any, n: int, *, until: Any = None
+        self, releases: Any, target: Any, n: int, *, until: Any = None, noise: Any = None
     ) -> FloatArray:
         """Log likelihood ratio of each column given those before, in against out.
 
@@ -360,6 +360,8 @@ class Chain(Marginal):
             Where a release states ranges of means alone, their upper ends; `releases` are the lower
             ones, both included.  Of a frequency rounded to 0.01 they are 0.005 less and more, of an
             answer that an allele is present 1/n and the ploidy, that it is absent 0 and 0.
+        noise : float or array_like, shape (d,), optional
+            Standard deviation of independent normal noise on each mean; not with `until`.
 
         Returns
         -------
@@ -369,15 +371,15 @@ class Chain(Marginal):
         Raises
         ------
         ValueError
-            If shapes do not match, a row is impossible, or haplotypes with `until` or of a chain of
-            second order exceed 10,000, with both 250.
+            If shapes do not match, a row is impossible, or haplotypes with `until` or `noise`, or
+            of a chain of second order, exceed 10,000, with both 250.
         ArithmeticError
-            If ranges have next to no probability.
+            If the release has next to no probability.
 
         Notes
         -----
-        **Accuracy** with `until`: errors below 1e-12.  **Cost** for 500 haplotypes: 5 ms for an
-        answer, 0.2 ms for a rounded mean; of second order for 200 haplotypes 0.2 s and
+        **Accuracy** with `until` or `noise`: errors below 1e-12.  **Cost** for 500 haplotypes: 5 ms
+        for an answer, 0.2 ms for a rounded mean; of second order for 200 haplotypes 0.2 s and
         10 ms.
 
         Examples
@@ -390,14 +392,19 @@ class Chain(Marginal):
         >>> np.round(ratio, 4)
         array([0.4201, 0.1272, 1.0591])
         """
-        if until is None:
+        if until is not None and noise is not None:
+            invalid("noise", "be None with until: the release is rounded or noisy, not both")
+        if until is None and noise is None:
             return super().log_likelihood_ratio(releases, target, n)
-        require_same_columns(law=self, target=target, releases=releases, until=until)
+        require_same_columns(law=self, target=target, releases=releases, until=until, noise=noise)
         n = as_count(n, "n", least=2, most=MOST_IN_RANGES[self.order] // self.ploidy)
         row = as_floats(target, "target", finite=True)
         if row.shape != (self.size,):
             invalid("target", f"have {self.size} entries; its shape is {row.shape}")
-        return range_ratios(self, releases, until, self._possible(row, n), n)
+        row = self._possible(row, n)
+        if noise is not None:
+            return noisy_ratios(self, releases, noise, row, n)
+        return range_ratios(self, releases, until, row, n)
 
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         counts, target = self._counts(releases, n), self._possible(target, n)
@@ -438,17 +445,19 @@ class Chain(Marginal):
         """Probability of each entry of a row given those before."""
         return self._steps.chances(target)
 
-    def _innovation(self, target: FloatArray) -> float:
+    def _innovations(self, target: FloatArray) -> FloatArray:
         """Squared distances of the entries from what those before let expect, in variances.
 
-        Over n, about the variance of the log likelihood ratio, for many rows.
+        Their sum over n is about the variance of the log likelihood ratio, for many rows.
         """
         p, zero, one = self.p, self.after_zero, self.after_one
         means = np.append(self.ploidy * p[0], self.ploidy * zero + target[:-1] * (one - zero))
         within = (1.0 - p[:-1]) * zero * (1.0 - zero) + p[:-1] * one * (1.0 - one)
         variances = self.ploidy * np.append(p[0] * (1.0 - p[0]), within)
         varied = variances > 0.0
-        return float(np.sum((target - means)[varied] ** 2 / variances[varied]))
+        distances = np.zeros(p.size)
+        distances[varied] = (target - means)[varied] ** 2 / variances[varied]
+        return distances
 
     def _draw(self, rng: np.random.Generator, out: FloatArray) -> None:
         self._steps.draw(rng, out)

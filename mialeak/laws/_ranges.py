@@ -1,11 +1,11 @@
-"""Releases of linked columns that state ranges of counts: rounded means, and what is present."""
+"""Releases of linked columns that hide counts: rounded and noisy means, and what is present."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid, require, unsupported
 from mialeak._counts import count_tolerance
@@ -14,9 +14,7 @@ from mialeak.special import binom_logpmf
 if TYPE_CHECKING:
     from mialeak.laws._chain import Chain
 
-__all__ = ["MOST_IN_RANGES", "range_ratios"]
-
-IntArray = npt.NDArray[np.int64]
+__all__ = ["MOST_IN_RANGES", "noisy_ratios", "range_ratios"]
 
 #: Most haplotypes, by the order of a chain: a column takes as many steps of so many numbers each,
 #: and of second order the fourth power of operations and the third of memory (130 MB).
@@ -24,13 +22,7 @@ MOST_IN_RANGES = {1: 10_000, 2: 250}
 
 
 def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: int) -> FloatArray:
-    """Log likelihood ratios of columns given those before, for means within ranges.
-
-    The counts are a Markov chain in both worlds, of ``ploidy n`` haplotypes and of those of the
-    other rows, so that the probability of the ranges is a sum over hidden counts, column by column;
-    of second order the counts of two neighbours with that of ones in both.
-    """
-    log_chances = _log_chances if law.order == 1 else _pair_log_chances
+    """Log likelihood ratios of columns given those before, for means within ranges."""
     first, last = (
         as_floats(releases, "releases", finite=True),
         as_floats(until, "until", finite=True),
@@ -42,32 +34,81 @@ def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: i
     low, high = np.ceil(n * first - slack), np.floor(n * last + slack)
     good = (low <= high) & (high >= 0.0) & (low <= size)
     require(good, last, "until", f"be at least releases, with a mean of {n} rows between them")
-    low, high = np.maximum(low, 0.0).astype(np.int64), np.minimum(high, size).astype(np.int64)
-    shift = target.astype(np.int64)
-    ratios = np.empty(first.shape)
-    for place in np.ndindex(first.shape[:-1]):
-        out = log_chances(law, size, low[place], high[place])
-        if not np.isfinite(out).all():
-            why = "its probability is 0, or below what float64 holds"
-            unsupported("The likelihood ratio", "of this release", why, error=ArithmeticError)
-        others = size - law.ploidy, low[place] - shift, high[place] - shift
-        ratios[place] = log_chances(law, *others) - out
+    counts = np.arange(size + 1)
+
+    def weights(place: tuple[int, ...]) -> FloatArray:
+        within = (counts >= low[place][:, None]) & (counts <= high[place][:, None])
+        return np.asarray(within, np.float64)
+
+    return _ratios(law, weights, first.shape, target, n)
+
+
+def noisy_ratios(law: Chain, releases: Any, noise: Any, target: FloatArray, n: int) -> FloatArray:
+    """The same for means with independent normal noise of these standard deviations."""
+    means = as_floats(releases, "releases", finite=True)
+    if means.ndim not in (1, 2) or means.shape[-1] != law.size:
+        invalid("releases", f"have {law.size} columns; its shape is {means.shape}")
+    spread = as_floats(noise, "noise", finite=True)
+    if spread.shape not in ((), (law.size,)):
+        rule = f"be a number or have {law.size} entries, one for each column"
+        invalid("noise", f"{rule}; its shape is {spread.shape}")
+    require(spread > 0.0, spread, "noise", "be above 0; without noise leave it out")
+    counts = np.arange(law.ploidy * n + 1)
+    scale = n * np.broadcast_to(spread, law.size)[:, None]
+
+    def weights(place: tuple[int, ...]) -> FloatArray:
+        square = ((n * means[place][:, None] - counts) / scale) ** 2
+        return np.asarray(np.exp(-0.5 * (square - square.min(axis=1, keepdims=True))))
+
+    ratios = _ratios(law, weights, means.shape, target, n)
+    if not np.isfinite(ratios).all():  # with noise every release is possible
+        _refuse_release()
     return ratios
 
 
-def _log_chances(law: Chain, size: int, low: IntArray, high: IntArray) -> FloatArray:
-    """Log probability that the count of each column is in its range, given those before.
+def _refuse_release() -> None:
+    why = "its probability is 0, or below what float64 holds"
+    unsupported("The likelihood ratio", "of this release", why, error=ArithmeticError)
+
+
+def _ratios(
+    law: Chain,
+    weights: Callable[[tuple[int, ...]], FloatArray],
+    shape: tuple[int, ...],
+    target: FloatArray,
+    n: int,
+) -> FloatArray:
+    """Ratios by `weights`, the likelihood of each hidden count of each column, up to a factor.
+
+    The counts are a Markov chain in both worlds, of ``ploidy n`` haplotypes and of those of the
+    other rows, so that the probability of a release is a sum over hidden counts, column by column;
+    of second order the counts of two neighbours with that of ones in both.
+    """
+    log_chances = _log_chances if law.order == 1 else _pair_log_chances
+    others = law.ploidy * (n - 1)
+    shift = target.astype(np.int64).tolist()
+    ratios = np.empty(shape)
+    for place in np.ndindex(shape[:-1]):
+        weight = weights(place)
+        out = log_chances(law, weight)
+        if not np.isfinite(out).all():
+            _refuse_release()
+        inside = [row[z : z + others + 1] for row, z in zip(weight, shift, strict=True)]
+        ratios[place] = log_chances(law, np.stack(inside)) - out
+    return ratios
+
+
+def _log_chances(law: Chain, weights: FloatArray) -> FloatArray:
+    """Log of the mean weight of the count of each column, given those before.
 
     -inf from a column of probability 0 on.
     """
-    chances = np.zeros(len(low))
-    before = _binomial(size, law.start)
-    for j, (first, last) in enumerate(zip(low, high, strict=True)):
+    chances = np.zeros(len(weights))
+    before = _binomial(weights.shape[1] - 1, law.start)
+    for j, weight in enumerate(weights):
         if j:
             before = _step(before, law.after_zero[j - 1], law.after_one[j - 1])
-        kept = np.zeros_like(before)
-        place = slice(max(int(first), 0), max(int(last) + 1, 0))
-        kept[place] = before[place]
+        kept = before * weight
         total = float(kept.sum())
         if total == 0.0:
             chances[j:] = -np.inf
@@ -92,7 +133,7 @@ def _step(before: FloatArray, after_zero: float, after_one: float) -> FloatArray
     return np.convolve(common, total)
 
 
-def _pair_log_chances(law: Chain, size: int, low: IntArray, high: IntArray) -> FloatArray:
+def _pair_log_chances(law: Chain, weights: FloatArray) -> FloatArray:
     """`_log_chances` of a chain of second order.
 
     The state is a matrix for each count e of a column, by the haplotypes with ones in the column
@@ -102,24 +143,29 @@ def _pair_log_chances(law: Chain, size: int, low: IntArray, high: IntArray) -> F
     zero, one = law.after_zero, law.after_one
     steps = np.stack([zero[:, 0], one[:, 0], zero[:, 1], one[:, 1]], axis=1)
     steps = np.concatenate([[[law.start] * 4], steps])  # as if two columns of zeros came before
-    chances = np.zeros(len(low))
+    chances, size = np.zeros(len(weights)), weights.shape[1] - 1
     least, before = 0, [np.eye(size + 1, 1)]
-    for j, (first, last) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+    for j, weight in enumerate(weights):
+        shown_counts = np.flatnonzero(weight)
+        if not shown_counts.size:
+            chances[j:] = -np.inf
+            return chances
+        first, last = int(shown_counts[0]), int(shown_counts[-1])
         most = least + len(before) - 1
         rises = _sums(size - least, steps[j, 0], steps[j, 2])
         stays = _sums(most, steps[j, 1], steps[j, 3])
         moved = np.zeros((len(before), size + 1, most + 1))  # by e, rises and stays
         for e, state in enumerate(before, least):
             moved[e - least, : size - e + 1, : e + 1] = rises[size - e].T @ state @ stays[e]
-        least, before = max(first, 0), []
-        for count in range(least, min(last, size) + 1):
+        least, before = first, []
+        for count in range(first, last + 1):
             alone, both = np.ogrid[: size - count + 1, : count + 1]
             place = alone + both - (most + 1 - len(moved))
             good = (place >= 0) & (place < len(moved))
             shown = moved[
                 np.where(good, place, 0), count - both, np.minimum(both, moved.shape[2] - 1)
             ]
-            before.append(np.where(good, shown, 0.0))
+            before.append(np.where(good, weight[count] * shown, 0.0))
         total = sum(float(state.sum()) for state in before)
         if total == 0.0:
             chances[j:] = -np.inf
