@@ -38,7 +38,7 @@ def test_a_quiet_gate_prints_its_sentence_alone_and_only_where_it_stops(table, c
     assert main(["table", table, "--max-leakage", "0.001", "--quiet"]) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert line.endswith("is above the limit 0.001.")
-    assert "beside a limit" in refused(capsys, "table", table, "--quiet")
+    assert "beside a limit" in refused(capsys, "table", "no such file.csv", "--quiet")  # at once
     assert "--json" in refused(capsys, "table", table, "--max-leakage", "1", "--quiet", "--json")
 
 

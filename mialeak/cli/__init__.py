@@ -106,6 +106,7 @@ def _run(argv: Sequence[str] | None, options: argparse.Namespace) -> tuple[int, 
         _parse(argv, options)
         _output.check_files(options)
         _output.check_extras(options)
+        _output.check_quiet(options)
         code: int = options.run(options)
         print(end="", flush=True)  # into nothing where there is no stdout
     except BrokenPipeError:

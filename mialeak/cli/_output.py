@@ -85,6 +85,18 @@ def check_extras(options: argparse.Namespace) -> None:
             raise ImportError(message) from error
 
 
+def check_quiet(options: argparse.Namespace) -> None:
+    """Raise ValueError if ``--quiet`` has no sentence of a gate to print; a plan may have limits."""
+    if not getattr(options, "quiet", False):
+        return
+    names = [name for name in vars(options) if name.startswith("max_")]
+    limits = [getattr(options, name, None) for name in (*names, "claimed_epsilon", "baseline")]
+    none = options.command != "release" and all(limit is None for limit in limits)
+    if options.json or none:
+        rule = "not be combined with --json" if options.json else "be given beside a limit"
+        raise ValueError(f"--quiet must {rule}: it prints the sentence of the gate")
+
+
 def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
     """Whether a value is over the limit, if there is one, and a sentence that states it."""
     if limit is None:
@@ -202,9 +214,8 @@ def give(
     if judged is not None:
         above, sentences = _judged(options, schema, content, judged)
         over, verdict = over or above, "\n".join(filter(None, [verdict, *sentences]))
-    if options.quiet and (options.json or not verdict):
-        rule = "not be combined with --json" if options.json else "be given beside a limit"
-        raise ValueError(f"--quiet must {rule}: it prints the sentence of the gate")
+    if options.quiet and not verdict:
+        raise ValueError("--quiet must be given beside a limit: it prints the sentence of the gate")
     undecided = undecided and not over
     accepted = getattr(options, "accept_cautions", False)
     if document.cautions and verdict and not (over or accepted):
