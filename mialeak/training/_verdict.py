@@ -134,9 +134,9 @@ class DPSGDAudit(Report):
         ]
         header = ("training", "control")[: len(audits)]
         notes = [_NO_CONTROL] if self.control is None else [_CONTROL]
-        parts = [Table((*header, "quantity"), rows, left=1), Notes(notes)]
+        table = Table((*header, "quantity"), rows, left=1)
         page = self.bound.document()
-        sections = [Section("The audit", parts)]
+        sections = [Section("The audit", [table, Notes(notes)])]
         return Document(self.statement, sections, page.cautions, page.compared)
 
     def panels(self) -> list[Panel]:
@@ -151,7 +151,7 @@ class DPSGDAudit(Report):
         finite = np.isfinite(self.scores)
         if not finite.any():
             return [bound_panel(bars)]
-        edges = np.histogram_bin_edges(self.scores[finite], bins="auto")
+        edges = np.histogram_bin_edges(self.scores[finite], bins="auto").tolist()
 
         def draw(ax: Axes) -> None:
             for world, name, color in ((True, "in", "#D55E00"), (False, "out", "#0072B2")):
