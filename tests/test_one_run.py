@@ -48,7 +48,7 @@ class TestPValue:
         assert value == pytest.approx(truth, rel=1e-12)
 
     def test_the_345_cases_of_jax_privacy(self):
-        """The grid of its test_one_run_p_value (2.0.0); at delta = 1 nothing is claimed: 1."""
+        """The grid of its test_one_run_p_value (2.0.0)."""
         cases = [
             (m, r, r - wrong, epsilon, delta)
             for m, r, wrong, epsilon, delta in itertools.product(
@@ -63,11 +63,7 @@ class TestPValue:
         assert len(cases) == 345
         for m, r, v, epsilon, delta in cases:
             truth = published_p_value(m, r, v, epsilon, delta)
-            if delta == 1.0:
-                assert truth == 1
-                with pytest.raises(ValueError, match="delta must be at least 0 and less than 1"):
-                    one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
-                continue
+            assert delta < 1.0 or truth == 1
             value = one_run_p_value(v, r, epsilon, delta=delta, n_canaries=m)
             assert value == pytest.approx(float(truth), rel=1e-12)
 
@@ -97,6 +93,9 @@ class TestPValue:
             one_run_p_value(*arguments)
         with pytest.raises(ValueError, match="n_canaries must be between 10"):
             one_run_p_value(5, 10, 1.0, n_canaries=9)
+        for delta in (-1e-9, 1.0 + 1e-9, np.nan):
+            with pytest.raises(ValueError, match="delta must be"):
+                one_run_p_value(5, 10, 1.0, delta=delta)
 
 
 def responses(rng, m, epsilon):

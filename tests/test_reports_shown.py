@@ -21,6 +21,7 @@ from mialeak.tradeoff import (
     PiecewiseTradeOff,
     compose,
 )
+from mialeak.training import dp_sgd_audit
 
 EVIL = '<script>alert("x")</script>'
 RNG = np.random.default_rng(2)
@@ -60,10 +61,20 @@ def separate_runs():
     return audit(rng.normal(2.0, 1.0, 300), rng.normal(0.0, 1.0, 300), claimed_epsilon=0.5)
 
 
+def dp_sgd():
+    draws = np.random.default_rng(8).normal(size=60)
+
+    def train(member, noise=4.0):
+        return 2.0 * member + noise * draws
+
+    return dp_sgd_audit(train, 60, control=lambda m: train(m, 0.2), claimed_epsilon=1.0, rng=0)
+
+
 REPORTS = {
     "audit": (separate_runs, 2),
     "audit of one run": (lambda: one_run_audit(*canaries(), claimed_epsilon=9.0), 1),
     "shadow audit": (shadow, 1),
+    "audit of DP-SGD": (dp_sgd, 2),
     "stream": (stream, 1),
     "table": (lambda: table_leakage(TABLE), 2),
     "table beside its register": (

@@ -7,6 +7,7 @@ import pytest
 from test_training_known import clipped, dirac_training, options
 
 from mialeak import CovarianceAttack
+from mialeak.auditing import one_run_audit
 from mialeak.training import dp_sgd_audit
 
 
@@ -116,3 +117,50 @@ def test_a_control_that_its_canaries_do_not_allow_to_catch_is_explained():
     assert audit.verdict == "untested"
     assert "Of the control: For these canaries, by their gradients" in audit.statement
     assert audit.statement.count("best attack") == 1
+
+
+def test_a_report_has_the_numbers_of_the_training_beside_those_of_its_control():
+    train, control = (
+        dirac_training(60, 3, stated=2.0, noise=noise, seed=1) for noise in (2.0, 0.0)
+    )
+    audit = dp_sgd_audit(train, 60, control=control, delta=1e-5, rng=1)
+    document = audit.document()
+    assert document.answer == audit.statement
+    table, notes = document.sections[0].parts
+    assert table.header == ("training", "control", "quantity")
+    rows = {name: numbers for *numbers, name in table.rows}
+    for place, one in enumerate((audit, audit.control)):
+        proved = float(rows["epsilon that is proved at delta = 1e-05"][place])
+        assert one.bound.epsilon_lower * (1 - 1e-3) <= proved <= one.bound.epsilon_lower
+        assert float(rows["mu that is proved"][place]) <= one.mu_lower
+        assert rows["steps"][place] == "3"
+        right = (one.guesses == np.where(one.member, 1, -1)).sum()
+        assert rows["right guesses"][place] == str(right)
+        assert rows["of which were in"][place] == str(one.member.sum())
+        shown = float(rows["noise multiplier that the steps show"][place])
+        assert shown == pytest.approx((2.0, 0.0)[place], rel=0.1, abs=1e-4)
+    assert float(rows["mu of the stated noise"][0]) == pytest.approx(np.sqrt(3) / 2, abs=1e-4)
+    assert float(rows["epsilon that an accountant states"][0]) == pytest.approx(
+        audit.accountant_epsilon, abs=1e-3
+    )
+    assert "proves nothing of it is no evidence" in notes.lines[0]
+    epsilons, scores = audit.panels()
+    assert "proved of the control" in epsilons.alt
+    assert "in and out" in scores.alt
+
+
+def test_a_report_without_a_control_states_so_and_its_frame_is_one_run():
+    rng = np.random.default_rng(4)
+    draws = rng.normal(size=80)
+    draws[:2] = np.inf, -np.inf
+    audit = dp_sgd_audit(lambda member: member + draws, 80, rng=0)
+    table, notes = audit.document().sections[0].parts
+    assert table.header == ("training", "quantity")
+    assert "No control was run" in notes.lines[0]
+    frame = audit.to_frame()
+    again = one_run_audit(frame["score"], frame["member"], allow_reversed=True)
+    assert again.epsilon_lower == audit.bound.epsilon_lower
+    assert (frame["guess"] == audit.guesses).all()
+    assert len(audit.plot().axes) == 2
+    far = dp_sgd_audit(lambda member: np.where(draws > 0.0, np.inf, -np.inf), 80, rng=0)
+    assert len(far.panels()) == 1  # a histogram has finite scores

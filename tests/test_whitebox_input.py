@@ -353,6 +353,22 @@ def test_a_wrong_scale_is_warned_of(rate, size, match, seen):
         assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"shrinkage": 0.1}, {"shrinkage": "ledoit-wolf"}, {"ridge": 1e-6}]
+)
+def test_a_reference_of_another_layer_of_as_many_parameters_is_warned_of(options):
+    """Gradients of two layers; those of the first are twenty times smaller."""
+    rng = np.random.default_rng(2)
+    first, second = (scale * rng.normal(size=(400, 20)) for scale in (0.05, 1.0))
+    reference = StreamingCovariance(**options).fit(first)
+    for layer, words in ((first, None), (second, "or reference is of another layer")):
+        attack = CovarianceAttack(reference, batch_size=32)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            attack.update(layer[:5], layer[10:42].mean(axis=0))
+        assert [words in str(one.message) for one in caught] == [True] * (words is not None)
+
+
 def test_steps_of_the_right_scale_have_no_warning():
     """Few rows, a ridge, a diagonal, heavy tails, a strong canary, one step, sampled batches."""
     for seed in range(40):

@@ -15,13 +15,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._report.text import at_most
 from mialeak._results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "Report", "display", "drawing", "entitle"]
+__all__ = ["Panel", "Report", "bound_panel", "display", "drawing", "entitle"]
 
 
 class Panel(NamedTuple):
@@ -43,6 +44,22 @@ def display(name: str) -> Any:
 def entitle(ax: Axes, finding: str) -> None:
     """Write what a panel shows above it."""
     ax.set_title(finding, fontsize="medium", wrap=True)
+
+
+def bound_panel(bars: dict[str, float | None]) -> Panel:
+    """Epsilons side by side: what is proved, what could be, what is claimed."""
+    shown = {name: value for name, value in bars.items() if value is not None}
+
+    def draw(ax: Axes) -> None:
+        names = list(shown)
+        patches = ax.barh(names[::-1], [shown[name] for name in names[::-1]], color="#0072B2")
+        ax.bar_label(patches, [at_most(shown[name]) for name in names[::-1]], padding=3)
+        ax.margins(x=0.15)
+        ax.set_xlim(left=0.0)
+        ax.set_xlabel("Epsilon")
+
+    listed = ", ".join(f"{name} {at_most(value)}" for name, value in shown.items())
+    return Panel(f"Epsilon: {listed}.", draw)
 
 
 def drawing() -> ModuleType:

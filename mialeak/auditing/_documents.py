@@ -25,7 +25,6 @@ __all__ = [
     "audit_columns",
     "audit_document",
     "audit_panels",
-    "bound_panel",
     "cautions_of",
     "claim_sentence",
     "one_run_document",
@@ -228,22 +227,6 @@ def one_run_document(result: OneRunResult) -> Document:
     lead = _lead(result.epsilon_lower, result.confidence, coins, delta=result.delta)
     sections = [Section("The run", [notes])]
     return Document(lead, sections, compared=_COMPARED_ONE_RUN, cautions=result._cautions)
-
-
-def bound_panel(bars: dict[str, float | None]) -> Panel:
-    """Epsilons side by side: what is proved, what could be, what is claimed."""
-    shown = {name: value for name, value in bars.items() if value is not None}
-
-    def draw(ax: Axes) -> None:
-        names = list(shown)
-        patches = ax.barh(names[::-1], [shown[name] for name in names[::-1]], color="#0072B2")
-        ax.bar_label(patches, [at_most(shown[name]) for name in names[::-1]], padding=3)
-        ax.margins(x=0.15)
-        ax.set_xlim(left=0.0)
-        ax.set_xlabel("Epsilon")
-
-    listed = ", ".join(f"{name} {at_most(value)}" for name, value in shown.items())
-    return Panel(f"Epsilon: {listed}.", draw)
 
 
 def shadow_document(result: ShadowAudit) -> Document:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import betaincc, expit
 
-from mialeak._arrays import FloatArray, as_count, as_flag, as_floats, invalid, require
+from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
-from mialeak._report.report import Panel, Report
+from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import (
     Verdict,
@@ -29,7 +29,6 @@ from mialeak.auditing._checks import (
     warn_of_order,
 )
 from mialeak.auditing._documents import (
-    bound_panel,
     cautions_of,
     claim_sentence,
     one_run_document,
@@ -379,7 +378,7 @@ def one_run_p_value(
     epsilon : float
         At least 0.
     delta : float
-        In [0, 1).
+        In [0, 1]; of 1 nothing is claimed, and the p-value is 1.
     n_canaries : int, optional
         Canaries, the abstained among them; as many as guesses by default.
 
@@ -398,7 +397,9 @@ def one_run_p_value(
     canaries = guesses if n_canaries is None else as_count(n_canaries, "n_canaries", least=guesses)
     rate = float(as_floats(epsilon, "epsilon", ndim=0))
     require(rate >= 0.0, rate, "epsilon", "be at least 0")
-    return _p_value(correct, guesses, rate, canaries, as_delta(delta))
+    failure = as_float(delta, "delta")
+    require(0.0 <= failure <= 1.0, failure, "delta", "be between 0 and 1")
+    return _p_value(correct, guesses, rate, canaries, failure)
 
 
 def _p_value(correct: int, guesses: int, epsilon: float, canaries: int, delta: float) -> float:

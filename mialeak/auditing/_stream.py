@@ -10,10 +10,10 @@ from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
 from mialeak._report.document import Document
-from mialeak._report.report import Panel, Report
+from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import as_delta, refuse_other_order
-from mialeak.auditing._documents import bound_panel, stream_document
+from mialeak.auditing._documents import stream_document
 
 if TYPE_CHECKING:
     from mialeak.auditing._one_run import OneRunResult

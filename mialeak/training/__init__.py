@@ -7,7 +7,7 @@ and an audit of DP-SGD in one run.
 """
 
 from mialeak.training._attack import CovarianceAttack
-from mialeak.training._audit import DPSGDAudit, dp_sgd_audit
+from mialeak.training._audit import dp_sgd_audit
 from mialeak.training._canaries import (
     Canaries,
     blank_canaries,
@@ -18,6 +18,7 @@ from mialeak.training._canaries import (
 )
 from mialeak.training._gradients import LayerGradients, batch_gradient
 from mialeak.training._sketch import GradientSketch, SketchPower
+from mialeak.training._verdict import DPSGDAudit
 
 __all__ = [
     "Canaries",

@@ -171,20 +171,23 @@ def warn_of_short_reference(reference: Any) -> None:
 
 
 def laws_of(reference: Any) -> tuple[bool, bool]:
-    """Whether squared distances have their mean, and whether they have the law of chi-squared too.
+    """Whether squared distances have their mean at most, and whether they have its whole law too.
 
-    Neither has a covariance of too few rows, one that is shrunk, or one with a ridge.
+    Neither has a covariance of too few rows.  A ridge makes distances smaller, and shrinkage to a
+    multiple m of the identity, m the mean of the eigenvalues, makes their mean smaller: it is the
+    sum over eigenvalues of ``a / ((1 - s) a + s m)``, which is concave in a and d at a = m.
     """
     given = reference.get_params()
-    if given["structure"] not in ("full", "diagonal") or given["shrinkage"] or given["ridge"]:
+    if given["structure"] not in ("full", "diagonal"):
         return False, False
     rows, columns, is_full = (
         int(reference.n_samples_seen_),
         reference.mean_.size,
         given["structure"] == "full",
     )
+    is_plain = not given["shrinkage"] and not given["ridge"]
     is_enough = rows >= (2 * (columns + 2) if is_full else _ROWS)
-    return is_enough, is_enough and is_full
+    return is_enough, is_enough and is_full and is_plain
 
 
 def require_clipped(mean_square: float, clip_norm: float, columns: int | None = None) -> None:
@@ -222,7 +225,8 @@ def warn_of_scale(
 
     The squared distance of a mean of b gradients is about d/b; that of a sum is larger by b^2 at
     least, and a wrong learning rate counts squared.  A target in the batch adds its own squared
-    distance over b^2 at most.  `has_mean` is that of :func:`laws_of`.
+    distance over b^2 at most.  `has_mean` is the first
+    of :func:`laws_of`.
     """
     if batch_size < _LEAST_BATCH:
         return
