@@ -75,7 +75,7 @@ worlds differ by one row, added or removed.
   shift = 1                   # change of the count
 
   [[release]]
-  curve = "release.json"      # of these worlds, as to_dict() of a curve writes it
+  curve = "release.json"      # of these worlds, from to_dict() of a curve
 """
 
 _EPILOG = """\
