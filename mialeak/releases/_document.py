@@ -59,7 +59,9 @@ def _answer(report: ReleaseReport) -> str:
     exact = average.kind == "exact"
     which = "This output" if count == 1 else f"These {count:,} outputs together"
     leak = "leaks" if count == 1 else "leak"
-    ends = f" ({_range(report)})" if report.joint is not None else ""
+    limit = "" if exact else f"in the limit of many people {number(average.value)}"
+    ends = "; ".join(filter(None, [_range(report), limit]))
+    ends = f" ({ends})" if ends else ""
     words = (
         f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average{ends} "
         f"and {_span(highest)} about the riskiest row. An attacker who knows the population and "
