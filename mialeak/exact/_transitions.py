@@ -30,7 +30,6 @@ IntArray = npt.NDArray[np.int64]
 
 #: Entries whose log probability, tilted, is this far below the largest of their row are omitted.
 _DEPTH = 46.0
-#: Counts further from their mean than sqrt(2 q v) + q/3 have a probability below e^-q (Bernstein).
 #: Standard deviations of a step's log ratio by which tilted entries may be moved, and the largest
 #: depth this adds.
 _MOVED, _MOST_DEPTH = 12.0, 300.0
@@ -292,6 +291,7 @@ def _likely(
     share = max(_marginal(p, z, k), 1e-300)
     depth = _DEPTH + min(_MOVED * most_theta / np.sqrt(size * share), _MOST_DEPTH)
     mean, variance = size * p, size * p * (1.0 - p)
+    # Bernstein: further from the mean than this the probability is below e^-depth.
     reach = np.sqrt(2.0 * depth * variance) + depth / 3.0
     low, high = max(int(mean - reach), 0), min(int(mean + reach) + 1, size)
     counts = np.arange(low, high + 1)
