@@ -36,7 +36,8 @@ mialeak four times this error, plus 1e-14.
 `mialeak` is fitted to all rows at once, `by blocks` to seven rows at a time, and `merged` merges
 two objects, each fitted to half of the rows. The column of scikit-learn {sklearn} is for
 `EmpiricalCovariance`. river {river} computes a covariance but no distances; NumPy computes the
-distances from river's covariance and from NumPy's mean. Made by `python tests/covariance_accuracy.py`; do not edit.
+distances from river's covariance and from NumPy's mean. Made by
+`python tests/covariance_accuracy.py`; do not edit.
 
 | condition | mean | condition x eps | {names} |
 | --: | --: | --: | {rules} |"""

@@ -56,8 +56,8 @@ for cost in outputs(women=True, limit=65).contributions():
     print(f"{cost.determined:2d} groups only with {cost.output}")
 
 # %%
-# The leakage of each row has a lower and an upper bound, valid with 95 % confidence for the population
-# from which the people were sampled.
+# The leakage of each row has a lower and an upper bound, valid with 95 % confidence for the
+# population from which the people were sampled.
 
 figure, axes = plt.subplots(figsize=(7, 4.5))
 LeakageDisplay.from_rows(report.row_leakage, ax=axes, name="as planned")
@@ -78,9 +78,9 @@ for cell in [each for each in hidden if each.kind == "exact"][:5]:
 
 # %%
 # If the frequencies in the table are taken as the population, an attack on all published counts
-# raises the lower bound: the advantage of this attack is computed, so the largest leakage is at least
-# this advantage. The example publishes all one- and two-way margins of five columns, and computes the
-# attack for the 300 riskiest cells.
+# raises the lower bound: the advantage of this attack is computed, so the largest leakage is at
+# least this advantage. The example publishes all one- and two-way margins of five columns, and
+# computes the attack for the 300 riskiest cells.
 
 margins = Release({name: load_adult().columns[name][:5000] for name in COLUMNS})
 for number in (1, 2):

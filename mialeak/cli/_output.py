@@ -86,7 +86,7 @@ def check_extras(options: argparse.Namespace) -> None:
 
 
 def check_quiet(options: argparse.Namespace) -> None:
-    """Raise ValueError if ``--quiet`` has no sentence of a gate to print; a plan may have limits."""
+    """Raise ValueError if ``--quiet`` has no result of a limit to print; a plan may have limits."""
     if not getattr(options, "quiet", False):
         return
     names = [name for name in vars(options) if name.startswith("max_")]
