@@ -23,9 +23,9 @@ largest mean bound, which is unknown in practice. For the Gaussian mechanism eps
 
 _SHORT = """\
 This table summarises the {cells} combinations of law, epsilon and n. "allowed" is the nominal error
-plus three standard errors of a percentage of false bounds. "least ratio" is the smallest ratio of the
-mean bound to the oracle's bound at n = {most:,}, for the Laplace and Gaussian mechanisms where the
-oracle's bound exceeds 1; "elsewhere" is the smallest ratio for the other combinations at this n
+plus three standard errors of a percentage of false bounds. "least ratio" is the smallest ratio of
+the mean bound to the oracle's bound at n = {most:,}, for the Laplace and Gaussian mechanisms where
+the oracle's bound exceeds 1; "elsewhere" is the smallest ratio for the other combinations at this n
 where the oracle's bound is above 0. A row that is not a bound on epsilon has no ratio:
 """
 
