@@ -25,7 +25,7 @@ SEEDS = range(20)
 PAGE = """\
 # Accuracy of distances
 
-The table has the worst relative error of squared Mahalanobis distances against 60-digit
+The table has the largest relative error of squared Mahalanobis distances, compared with 60-digit
 arithmetic (mpmath) on the same float64 rows. Each line is for {count} random draws of 60 rows in
 6 columns, and for the distances of 8 of these rows. The first column is the condition number of
 the covariance, whose principal axes are rotated against the columns. The largest variance is
@@ -34,9 +34,10 @@ eps = 2**-52 is the error that rounding the entries of the covariance may cause;
 mialeak four times this error, plus 1e-14.
 
 `mialeak` is fitted to all rows at once, `by blocks` to seven rows at a time, and `merged` merges
-two objects that were fitted to half of the rows each. scikit-learn {sklearn} is
-`EmpiricalCovariance`. river {river} has a covariance but no distances, which NumPy computes from
-this covariance and NumPy's mean. Made by `python tests/covariance_accuracy.py`; do not edit.
+two objects, each fitted to half of the rows. The column of scikit-learn {sklearn} is for
+`EmpiricalCovariance`. river {river} computes a covariance but no distances; NumPy computes the
+distances from river's covariance and from NumPy's mean. Made by
+`python tests/covariance_accuracy.py`; do not edit.
 
 | condition | mean | condition x eps | {names} |
 | --: | --: | --: | {rules} |"""

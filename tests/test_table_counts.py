@@ -323,8 +323,8 @@ def test_suppressed_counts_are_taken_to_be_what_the_caller_says(suppressed, coun
     assert report.cell_counts.tolist() == counts
     taken = "0 to 2" if isinstance(suppressed, dict) else suppressed
     assert report.cautions[1] == (
-        f"2 counts are suppressed and taken to be {taken}: the answer is that for such a table, "
-        "not for the true one."
+        f"2 suppressed counts are replaced by {taken}. The answer is for the table with replaced "
+        "counts, not for the true table."
     )
 
 
@@ -367,7 +367,7 @@ def test_the_shell_names_totals_and_marks(tmp_path, capsys):
     assert main([*line, "--total", "Total", "--suppressed", "1"]) == 1
     assert "If it is a zero, pass --suppressed=-=0." in capsys.readouterr().err
     assert main([*line, "--total", "Total", "--suppressed=<5=1,-=0"]) == 0
-    assert "2 counts are suppressed and taken to be 0 to 1" in capsys.readouterr().out
+    assert "2 suppressed counts are replaced by 0 to 1" in capsys.readouterr().out
     assert main([*line, "--suppressed", "a"]) == 1
     assert "--suppressed must be a count, or MARK=COUNT,..." in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ COLUMNS = ["education", "marital_status", "race", "sex", "relationship"]
 
 
 def outputs(women, limit):
-    """Ten outputs: one may count women only, the last one counts the people up to an age."""
+    """Return ten outputs: `women` restricts one table to women, `limit` is the last table's age."""
     release = Release(load_adult().columns)
     release.add_table(["education", "sex"])
     release.add_table(["race", "sex"])
@@ -41,24 +41,23 @@ for group in report.determined:
 print(f"{report.n_determined} small groups follow from the outputs")
 
 # %%
-# The difference of the last two tables is the people of age 65, with a single person in some
-# occupations. The difference of the table of everybody and the table of women is the men. Both
-# groups follow from the outputs for all possible counts, so no check of each table by itself
-# reports them. The release is corrected by counting everybody, and by one limit of age for both
-# tables.
+# The last two tables differ by the people of age 65; two occupations have one such person. The
+# table of everybody and the table of women differ by the men. In both cases a subtraction gives the
+# counts of the group, whatever the counts are. A check of each table by itself cannot report these
+# groups. The corrected release counts everybody, and both last tables have the same limit of age.
 
 mended = outputs(women=False, limit=64).leakage()
 print(f"{mended.n_determined} small groups follow from the mended outputs")
 
 # %%
-# Which output contributes? ``contributions`` leaves out each output once.
+# Which outputs cause the small groups? ``contributions`` leaves out one output at a time.
 
 for cost in outputs(women=True, limit=65).contributions():
     print(f"{cost.determined:2d} groups only with {cost.output}")
 
 # %%
-# The leakage of each row has two ends, which hold for the population that the people came from with
-# a confidence of 95 %.
+# The leakage of each row has a lower and an upper bound, valid with 95 % confidence for the
+# population from which the people were sampled.
 
 figure, axes = plt.subplots(figsize=(7, 4.5))
 LeakageDisplay.from_rows(report.row_leakage, ax=axes, name="as planned")
@@ -78,9 +77,10 @@ for cell in [each for each in hidden if each.kind == "exact"][:5]:
     print(f"{cell.cell}: {cell.low}, hidden as {cell.shown_low} to {cell.shown_high}")
 
 # %%
-# If the people's own frequencies are the population, an attack on all published counts raises the
-# lower end: its advantage is computed, so that an attacker achieves it for certain. Here are all
-# one- and two-way margins of five columns, for the 300 cells of people at most risk.
+# If the frequencies in the table are taken as the population, an attack on all published counts
+# raises the lower bound: the advantage of this attack is computed, so the largest leakage is at
+# least this advantage. The example publishes all one- and two-way margins of five columns, and
+# computes the attack for the 300 riskiest cells.
 
 margins = Release({name: load_adult().columns[name][:5000] for name in COLUMNS})
 for number in (1, 2):
@@ -90,7 +90,7 @@ plain, attacked = (margins.leakage(attacks=cells).plug_in for cells in (0, 300))
 raised = np.flatnonzero(attacked.low > plain.low)
 raised = raised[np.argsort(-plain.value[raised])]
 figure, axes = plt.subplots(figsize=(7, 4.5))
-axes.plot(plain.high[raised], ".", label="upper end: all cells", color="tab:red", ms=4)
+axes.plot(plain.high[raised], ".", label="upper bound: all cells", color="tab:red", ms=4)
 axes.plot(plain.value[raised], "-", label="limit (asymptotic)", color="black", lw=1)
 axes.plot(attacked.low[raised], ".", label="attack (certified)", color="tab:blue", ms=4)
 axes.plot(plain.low[raised], ".", label="best single count (certified)", color="tab:gray", ms=4)

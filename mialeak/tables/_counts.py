@@ -124,11 +124,12 @@ def as_cell_counts(
         )
     hidden = taken[counts.codes] & ~totals
     if hidden.any():
-        span = cells[hidden]
+        span, number = cells[hidden], int(np.count_nonzero(hidden))
         as_what = f"{span.min()}" if span.min() == span.max() else f"{span.min()} to {span.max()}"
+        replaced = "suppressed count is" if number == 1 else "suppressed counts are"
         notes.append(
-            f"{np.count_nonzero(hidden):,} counts are suppressed and taken to be {as_what}: the "
-            "answer is that for such a table, not for the true one."
+            f"{number:,} {replaced} replaced by {as_what}. The answer is for the table with "
+            "replaced counts, not for the true table."
         )
     elif suppressed is not None:
         invalid("suppressed", "be left out, since no count of the table is suppressed")
