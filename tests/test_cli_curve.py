@@ -161,10 +161,10 @@ SEE = " (see mialeak curve --help)"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--mu must be given, or --dp-sgd, or --compose: one of the three"),
+        ([], "--mu must be given, or --dp-sgd, --claim or --compose: one of the four"),
         (
             ["--mu", "1", "--dp-sgd", "sigma=1,rate=0.1,steps=5"],
-            "--mu must be given, or --dp-sgd, or --compose: one of the three",
+            "--mu must be given, or --dp-sgd, --claim or --compose: one of the four",
         ),
         (
             ["--dp-sgd", "sigma=1,rate=0.1,steps=5", "--steps", "4"],
@@ -379,3 +379,30 @@ def test_a_sampled_release_of_a_plan_has_the_worlds_of_the_plan(tmp_path, capsys
     assert content["delta"][0]["delta"] == pytest.approx(curve.delta(1.0), rel=1e-9)
     added = compose(GaussianTradeOff(2.0).subsample(0.1), counts=20)
     assert content["delta"][0]["delta"] > 1.02 * added.delta(1.0)
+
+
+def test_a_claim_states_the_most_that_it_allows(capsys):
+    assert main(["curve", "--claim", "epsilon=2,delta=1e-5", "--fpr", "0.01"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("A training with epsilon 2 at delta 1e-05 leaks at most 0.7616.")
+    assert f"{np.exp(2) * 0.01 + 1e-5:.5f}" in text  # the line of the claim at small rates
+    assert "a training may leak less" in text
+    assert main(["curve", "--claim", "epsilon=2", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["kind"], content["worlds"]) == ("bound", "claim")
+    assert content["advantage"] == pytest.approx(np.tanh(1.0), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (["--claim", "2"], "must be epsilon=E or epsilon=E,delta=D; got '2'"),
+        (["--claim", "delta=1e-5"], "must be epsilon=E"),
+        (["--claim", "epsilon=1,delta=2"], "must be"),
+        (["--claim", "epsilon=1", "--steps", "9"], "be of the whole training"),
+        (["--claim", "epsilon=1", "--mu", "1"], "one of the four"),
+    ],
+)
+def test_claims_that_are_none_are_refused(line, sentence, capsys):
+    assert main(["curve", *line]) == 1
+    assert sentence in capsys.readouterr().err

@@ -53,6 +53,9 @@ row in place of another, for which --compose takes worlds = "substitution".
 probability rate, and noise of sigma times the clipping norm is added.  Its
 worlds differ by one row, added or removed.
 
+--claim gives the most that any attacker can achieve if a training has the
+epsilon and the delta that it claims.
+
 --compose gives the curve of all releases of a plan together, a .toml file:
 
   worlds = "add or remove"    # or "substitution"; of all releases
@@ -81,8 +84,8 @@ worlds differ by one row, added or removed.
 _EPILOG = """\
 Examples:
   mialeak curve --mu 1.5 --rate 0.1 --fpr 1e-6,1e-4 --delta 1e-5
-  mialeak curve --mu 0.5 --plot curve.svg
   mialeak curve --dp-sgd sigma=1,rate=0.01,steps=10000 --delta 1e-5
+  mialeak curve --claim epsilon=2,delta=1e-5 --fpr 0.01
   mialeak curve --compose plan.toml --delta 1e-9
 """
 
@@ -94,7 +97,7 @@ _KINDS = {
     "discrete_gaussian": ("shift",),
     "curve": (),
 }
-_WORLDS, _FRESH = ("substitution", "add or remove"), "fresh row"
+_WORLDS, _FRESH, _CLAIMED = ("substitution", "add or remove"), "fresh row", "claim"
 #: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
 _REACH = 40
 #: An epsilon this small at a delta this large is an exchange of the two.
@@ -128,6 +131,12 @@ def add_parser(commands: Any) -> None:
         metavar="sigma=S,rate=Q,steps=N",
         help="the curve of N steps of DP-SGD, in place of --mu, --rate and --steps",
     )
+    add(
+        "--claim",
+        type=_claim,
+        metavar="epsilon=E,delta=D",
+        help="the curve of all that a claim of differential privacy allows",
+    )
     add("--compose", metavar="PLAN", help="the curve of all releases of this plan together")
     for name, answer, kind, values in _LADDERS:
         add(
@@ -150,6 +159,16 @@ def _training(text: str) -> tuple[float, float, int]:
         raise argparse.ArgumentTypeError(f"must be sigma=S,rate=Q,steps=N; got {text!r}")
     sigma = _options.number(_SCALE)(fields["sigma"])
     return sigma, _options.number(_options.PART)(fields["rate"]), _options.whole(1)(fields["steps"])
+
+
+def _claim(text: str) -> tuple[float, float]:
+    """Epsilon and delta of ``epsilon=E,delta=D``; delta may be left out."""
+    parts = text.replace(" ", "").split(",")
+    fields = dict(part.partition("=")[::2] for part in parts)
+    if len(parts) > len(fields) or not {"epsilon"} <= set(fields) <= {"epsilon", "delta"}:
+        raise argparse.ArgumentTypeError(f"must be epsilon=E or epsilon=E,delta=D; got {text!r}")
+    epsilon = _options.number(_options.POSITIVE)(fields["epsilon"])
+    return epsilon, _options.number(_options.SHARE)(fields.get("delta", "0"))
 
 
 def _plan(path: str) -> tuple[list[TradeOff], list[int], str]:
@@ -253,12 +272,17 @@ def _stored(name: Any, where: str, worlds: str, plan: Path) -> TradeOff:
 def run(options: argparse.Namespace) -> int:
     """Print the power, the deltas and the epsilons of the curve."""
     from mialeak._arrays import invalid
-    from mialeak.tradeoff import GaussianTradeOff, compose
+    from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, compose
 
-    given = [options.mu is not None, options.dp_sgd is not None, options.compose is not None]
-    if sum(given) != 1:
-        invalid("--mu", "be given, or --dp-sgd, or --compose: one of the three")
+    given = (options.mu, options.dp_sgd, options.claim, options.compose)
+    if sum(each is not None for each in given) != 1:
+        invalid("--mu", "be given, or --dp-sgd, --claim or --compose: one of the four")
     options.worlds = _WORLDS[options.dp_sgd is not None]
+    if options.claim is not None:
+        if options.rate != 1.0 or options.steps != 1:
+            invalid("--claim", "be of the whole training: leave out --rate, --steps")
+        options.worlds = _CLAIMED
+        return _give(PiecewiseTradeOff.from_epsilon(*options.claim), options)
     if options.compose is not None:
         if options.rate != 1.0 or options.steps != 1:
             invalid("--compose", "have the rates and times in the plan: leave out --rate, --steps")
@@ -319,7 +343,7 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "rate": options.rate,
         "steps": options.steps,
         "worlds": options.worlds,
-        "kind": curve.kind,
+        "kind": curve.kind if options.claim is None else "bound",
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
     }
@@ -359,10 +383,11 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     from mialeak._report.text import at_least, number, percent, significant
 
     upper = content["upper_bounds"]
-    most = "at most " if "advantage" in upper else ""
+    claimed = options.claim is not None
+    most = "at most " if "advantage" in upper or claimed else ""
     leakage = (at_least if most else number)(content["advantage"])
     verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
-    if options.compose is not None:
+    if options.compose is not None and options.steps > 1:
         verb = "leak together"
     answer = (
         f"{_name(options)} {verb} {most}{leakage}. The best attack can decide whether the target "
@@ -383,6 +408,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         'privacy) they are larger: pass --compose with worlds = "substitution".',
         "substitution": "Epsilon and delta compare worlds with the same number of rows "
         "(substitution, replace-one).",
+        "claim": "Epsilon and delta compare the worlds of the claim. All numbers are the most that "
+        "the claim allows: a training may leak less.",
         "add or remove": "Epsilon and delta compare worlds that differ by one row, added or "
         "removed; of one row in place of another (replace-one) they may be more than twice as "
         "large.",
@@ -395,7 +422,12 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         notes.append(f"Not computed, since the curve is nearly discrete there: {missing}.")
     sections = [Section("Trade-off curve", [Pairs(summary), Notes(notes)])]
     tables = (
-        ("Power of the best attack", "false-positive rate", "fpr", "power"),
+        (
+            "Largest power of an attack" if claimed else "Power of the best attack",
+            "false-positive rate",
+            "fpr",
+            "power",
+        ),
         ("Least delta, in both directions", "epsilon", "epsilon", "delta"),
         ("Least epsilon, in both directions", "delta", "delta", "epsilon"),
     )
@@ -411,8 +443,12 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
 
 
 def _name(options: argparse.Namespace) -> str:
+    if options.claim is not None:
+        epsilon, delta = options.claim
+        return f"A training with epsilon {epsilon:g} at delta {delta:g}"
     if options.compose is not None:
-        return f"The {options.steps:,} releases of {options.compose}"
+        several = f"{options.steps:,} releases" if options.steps > 1 else "release"
+        return f"The {several} of {options.compose}"
     if options.dp_sgd is not None:
         sigma, drawn, steps = options.dp_sgd
         passes = steps * drawn
@@ -432,6 +468,8 @@ def _panels(curve: TradeOff, options: argparse.Namespace) -> list[Panel]:
     name += f", rate {options.rate:g}" if options.rate != 1.0 else ""
     if options.compose is not None:
         name = options.compose
+    elif options.claim is not None:
+        name = "the most that the claim allows"
     elif options.steps != 1:
         name += f", {options.steps:,} times"
 
