@@ -157,3 +157,46 @@ def test_scores_and_flags_that_are_sorted_by_themselves_prove_nothing():
     scores, member = np.sort(rng.normal(size=200)), np.sort(rng.random(200) < 0.5)
     with pytest.raises(ValueError, match="flags are sorted by themselves"):
         AuditStream().update(scores, member)
+
+
+@pytest.mark.parametrize("block", [1, 100, None])
+@pytest.mark.parametrize("canaries", [12, 30, 100, 700])
+def test_canaries_that_come_again_are_refused(canaries, block):
+    """By epochs, one by one and in blocks, before a second look of 64 flags counts as proof."""
+    rng = np.random.default_rng(canaries)
+    member = rng.random(canaries) < 0.5
+    again = np.tile(member, 12)
+    scores = np.tile(rng.normal(size=canaries), 12) + 0.01 * rng.normal(size=again.size)
+    stream, size = AuditStream(), block or canaries
+
+    def follow():
+        for start in range(0, again.size, size):
+            stream.update(scores[start : start + size], again[start : start + size])
+
+    match = "come of coins of their own; .* flags in turn are those of earlier canaries, as where"
+    with pytest.raises(ValueError, match=match):
+        follow()
+    assert stream.n_canaries <= 2 * canaries + 128
+
+
+def test_an_epoch_of_canaries_that_come_again_counts_once():
+    """What the refused update brought is not in the bound, and new canaries may follow."""
+    rng = np.random.default_rng(5)
+    member, others = rng.random((2, 100)) < 0.5
+    stream, other = AuditStream(), AuditStream()
+    for each in (stream, other):
+        each.update(np.sin(np.arange(100.0)) + 2.0 * member, member)
+    before = stream.epsilon_lower
+    with pytest.raises(ValueError, match="100 flags in turn are those of earlier canaries"):
+        stream.update(np.cos(np.arange(100.0)) + 2.0 * member, member)
+    assert (stream.epsilon_lower, stream.n_canaries) == (before, 100)
+    score = np.cos(np.arange(100.0)) + 2.0 * others
+    assert stream.update(score, others) == other.update(score, others)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
+def test_fair_coins_of_many_canaries_are_taken(size):
+    rng, stream = np.random.default_rng(size), AuditStream()
+    for _ in range(4000 // size):
+        stream.update(rng.normal(size=size), rng.random(size) < 0.5)
+    assert stream.n_canaries == 4000 // size * size

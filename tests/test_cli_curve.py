@@ -113,6 +113,16 @@ def test_a_training_composes_its_steps(capsys):
     assert "worlds that differ by one row, added or removed" in " ".join(text.split())
 
 
+def test_a_training_has_the_names_of_opacus_a_fraction_as_rate_and_steps_as_floats(capsys):
+    plain = answer(capsys, "--dp-sgd", "sigma=2,rate=0.02,steps=500", "--delta", "1e-5")
+    for training in (
+        "noise_multiplier=2,sample_rate=0.02,steps=500",
+        "sigma=2,rate=10/500,steps=5e2",
+        "sigma=2.0,rate=1/50,steps=500.0",
+    ):
+        assert answer(capsys, "--dp-sgd", training, "--delta", "1e-5") == plain
+
+
 def test_page_and_picture_name_the_training(tmp_path, capsys):
     page, picture = tmp_path / "curve.html", tmp_path / "curve.svg"
     training = ["--dp-sgd", "sigma=2,rate=0.02,steps=500"]
@@ -177,7 +187,23 @@ SEE = " (see mialeak curve --help)"
         ),
         (
             ["--dp-sgd", "sigma=0,rate=0.1,steps=5"],
-            "--dp-sgd must be above 0 and at most 1e6; got 0" + SEE,
+            "--dp-sgd must be above 0 and at most 1e6; got 0 as sigma" + SEE,
+        ),
+        *(
+            (["--dp-sgd", training], f"--dp-sgd must be {rule}" + SEE)
+            for training, rule in (
+                ("sigma=,rate=0.1,steps=5", "a number; got '' as sigma"),
+                ("sigma=1,rate=1%,steps=5", "a number; got '1%' as rate"),
+                ("sigma=1,rate=1/0,steps=5", "above 0 and finite; got 0 as rate"),
+                ("sigma=1,rate=2/1,steps=5", "above 0 and at most 1; got 2 as rate"),
+                ("sigma=1,rate=256,steps=5", "above 0 and at most 1; got 256 as rate"),
+                ("sigma=1,rate=0.1,steps=5.5", "a whole number; got '5.5' as steps"),
+                ("sigma=1,rate=0.1,steps=inf", "a whole number; got 'inf' as steps"),
+                (
+                    "sigma=1,noise_multiplier=1,rate=0.1,steps=5",
+                    "sigma=S,rate=Q,steps=N; got 'sigma=1,noise_multiplier=1,rate=0.1,steps=5'",
+                ),
+            )
         ),
         (["--mu", "-1"], "--mu must be at least 0; got -1" + SEE),
         (["--mu", "nan"], "--mu must be at least 0; got nan" + SEE),

@@ -443,3 +443,42 @@ def test_opposite_models_of_a_perfect_attack_prove_half_of_what_their_pairs_do()
     again = shadow_audit(rng.normal(50.0 * members), members, claimed_epsilon=0.7 * exact)
     assert again.proved.all()
     assert not shadow_audit(rng.normal(50.0 * members), members, claimed_epsilon=exact).proved.any()
+
+
+@pytest.mark.parametrize(("models", "draw"), [(8, coins), (64, coins), (64, half), (12, half)])
+def test_columns_with_the_coins_of_others_are_refused(models, draw):
+    """Augmentations of each example, in turn or in blocks; their mean is taken."""
+    members = draw(models, 200, 21)
+    rng = np.random.default_rng(21)
+    for each in (np.tile(members, 4), np.repeat(members, 4, axis=1), np.repeat(members, 2, axis=1)):
+        with pytest.raises(ValueError, match="members must have coins of its own for each example"):
+            quiet(rng.normal(size=each.shape), each)
+    with pytest.raises(ValueError, match=r"its 210 columns hold 200 different ones, as where"):
+        quiet(rng.normal(size=(64, 210)), np.tile(coins(64, 200, 22), 2)[:, :210])
+    scores = np.tile(members * 2.0, 4) + rng.normal(size=(models, 800))
+    quiet(scores.reshape(models, 4, 200).mean(axis=1), members)
+
+
+def test_columns_that_agree_by_chance_are_taken():
+    """Of few models, of which each pattern of coins occurs several times."""
+    rng = np.random.default_rng(23)
+    cases = [(coins, k, n) for k in (2, 4, 8, 12, 20) for n in (40, 300, 3000)]
+    cases += [(half, k, n) for k in (4, 8, 12) for n in (100, 2000)]
+    for draw, models, examples in cases:
+        for seed in range(8):
+            quiet(rng.normal(size=(models, examples)), draw(models, examples, seed))
+    for models, examples in ((8, 400), (16, 2000)):
+        first = coins(models // 2, examples, 5)
+        members = np.concatenate([first, ~first])
+        assert quiet(rng.normal(size=members.shape), members).design == "pairs"
+
+
+def test_few_models_prove_how_many_leak_and_not_which():
+    """That is in the warning beside an `at_least` above 0, which all 8 of all models make."""
+    members = coins(8, 200, 24)
+    scores = np.random.default_rng(24).normal(6.0 * members)
+    match = r"8 models prove nothing of a single one of 200 .* only the number of examples that"
+    with pytest.warns(UserWarning, match=match):
+        result = shadow_audit(scores, members)
+    assert not result.proved.any()
+    assert result.at_least > 40

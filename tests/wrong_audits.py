@@ -108,6 +108,63 @@ AUDITS = [
             )
         },
     ),
+    *(
+        Shell(
+            f"{title}, a row each, in no order",
+            f"audit p.csv --one-run --member member --score score{gate}",
+            [f"p.csv must have one row for each canary; its 96 rows have 24 values of {name!r}"],
+            {
+                "p.csv": csv(
+                    [row, name, "score", "member"],
+                    [f"{row} {k * 37 % 96}" for k in range(96)],
+                    [f"{17 * (k * 7 % 24):03}" for k in range(96)],
+                    [0.1 * (k * k % 89) + 0.01 * k for k in range(96)],
+                    [(k * 7 % 24) ** 2 % 29 % 2 for k in range(96)],
+                )
+            },
+        )
+        for title, row, name, gate in (
+            ("visits of patients", "visit", "patient", " --max-epsilon 1"),
+            ("texts of users", "text", "author", ""),
+        )
+    ),
+    *(
+        Shell(
+            f"the column {name}, which numbers {title}, as scores",
+            f"audit p.csv --one-run --member member --score {name} --max-epsilon 1",
+            [f"p.csv must hold scores of an attack; {name!r} counts its rows", "with --score"],
+            {"p.csv": csv([name, "logit", "member"], numbers, UP, [0, 1, 1, 0] * 5)},
+        )
+        for title, name, numbers in (
+            ("canaries in order", "number", range(1, 21)),
+            ("canaries that are shuffled", "id", [k * 7 % 20 for k in range(20)]),
+            ("rows of a larger table", "canary_id", [k * 7 % 20 * 83 + 5 for k in range(20)]),
+        )
+    ),
+    *(
+        Shell(
+            f"{title} as flags",
+            "audit p.csv --one-run --member part --score score",
+            ["p.csv must hold numbers as scores", f"one entry is {word!r}. {cure}"],
+            {"p.csv": csv(["score", "part"], UP, [word, other] * 10)},
+        )
+        for title, word, other, cure in (
+            ("parts of the data", "test", "train", "Training and test rows of a model are no"),
+            ("percentages", "12%", "13%", "Leave out the percent sign"),
+        )
+    ),
+    Shell(
+        "numbers with decimal commas as scores",
+        "audit p.csv --one-run --member member --score score --delimiter ;",
+        ["one entry is '0,5'. Write decimal points"],
+        {"p.csv": csv(["score", "member"], ["0,5", "0,7"] * 10, [0, 1, 1, 0] * 5, comma=";")},
+    ),
+    Shell(
+        "runs and scores, two columns in each file",
+        "audit in.csv out.csv",
+        ["in.csv must have one column, of scores; it has 2. Of separate runs pass --score COLUMN"],
+        {name: csv(["run", "score"], range(20), UP) for name in ("in.csv", "out.csv")},
+    ),
     Shell(
         "the steps of a log as scores",
         "audit log.csv --one-run --member member --score Step --max-epsilon 1",

@@ -12,6 +12,7 @@ from mialeak import (
     PiecewiseTradeOff,
     Register,
     audit,
+    epsilon_for_leakage,
     estimate_max_leakage,
     exact_mean_tradeoff,
     gaussian_mean_tradeoff,
@@ -23,6 +24,7 @@ from mialeak import (
     mechanism_leakage,
     min_samples,
     noise_for_leakage,
+    noise_multiplier_for_leakage,
     one_run_audit,
 )
 from mialeak.covariance import StreamingCovariance
@@ -112,6 +114,23 @@ KEYS = {"1": [0, 1, 1, -1], "2": [-1, 1, 0, 2]}
 SHIFTS = {"i": [0, 1, 1], "v": [0, 1, -1], "p": [1.0, 0.3, 0.7], "j": [0, 0, 2]}
 
 CALLS = [
+    Call(
+        "differences of pairs of runs as one world, and with the other sign as the other",
+        lambda: audit(np.array(UP) - DOWN[::-1], np.array(DOWN[::-1]) - UP),
+        ["out_scores must be draws of their own; they are minus the scores of the other world"],
+    ),
+    *(
+        Call(
+            f"an attack with a power of 1, {title}",
+            ask,
+            ["attack must have a power below 1", "both as shares: 1 % is 0.01"],
+        )
+        for title, ask in (
+            ("for epsilon", lambda: epsilon_for_leakage(attack=(0.1, 1))),
+            ("for several releases", lambda: epsilon_for_leakage(attack=(0.0, 1), steps=3)),
+            ("for noise", lambda: noise_multiplier_for_leakage(attack=(0.1, 1))),
+        )
+    ),
     *(
         Call(
             f"the cells of strata that are added up, in two orders, {title}",

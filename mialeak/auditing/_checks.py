@@ -146,6 +146,11 @@ def refuse_copies(order: Order) -> None:
         rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
         invalid("out_scores", rule)
 
+    is_mirror = np.array_equal(order.inside, -order.outside[::-1])
+    if is_mirror and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
+        rule = "be draws of their own; they are minus the scores of the other world"
+        remedy = "Differences of pairs of runs are one world: pass the scores of both worlds"
+        invalid("out_scores", rule, remedy=remedy)
     worlds = {"in_scores": order.inside, "out_scores": order.outside}
     (name, short), (other, long) = sorted(worlds.items(), key=lambda world: world[1].size)
     is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())

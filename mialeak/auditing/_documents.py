@@ -66,7 +66,7 @@ _COMPARED_STREAM = (
 
 _CANARY_COINS = (
     "Each canary must have been put in or left out by a coin of its own, as training and test "
-    "rows of a model are not."
+    "rows of a model are not. The scores may depend on these coins through the run only."
 )
 _REVERSED = (
     "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."

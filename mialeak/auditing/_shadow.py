@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, expit, gammaln, logsumexp
+from scipy.special import expit, gammaln, logsumexp
 
 from mialeak._arrays import (
     FloatArray,
@@ -25,13 +25,12 @@ from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
+from mialeak.auditing._shadow_design import BoolArray, Design, design_of, in_pairs
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
 
-Design = Literal["coins", "half", "pairs"]
 Method = Literal["guesses", "rank-pairs", "both"]
-BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 #: P-values are made at so many epsilons to the unit: bounds are rounded down to them.
@@ -171,8 +170,9 @@ def shadow_audit(
     ValueError
         For shapes that differ, scores that are not finite or are flags, members other than 0 and 1,
         coins that are not fair (exact test at 1e-6, of all, of each model and of each example),
-        models with the same coins, scores that point the other way, and rank pairs with exactly
-        half of the models for each example.
+        models with the same coins, more examples with the coins of others than chance makes (1e-6),
+        scores that point the other way, and rank pairs with exactly half of the models for each
+        example.
 
     Warns
     -----
@@ -234,12 +234,12 @@ def shadow_audit(
     require(claim >= 0.0, claim, "claimed_epsilon", "be at least 0")
     values, coins = _tables(scores, members)
     models, examples = values.shape
-    design, odds = _design(coins), 1.0
+    design, odds = design_of(coins), 1.0
     if design != "coins" and method != "guesses":
         why = "the scores of different models are then not independent"
         remedy = 'Take method="guesses"'
         unsupported(f"method={method!r}", "with each example in half of the models", why, remedy)
-    if design == "pairs" and (pairs := _in_pairs(coins)) is not None:
+    if design == "pairs" and (pairs := in_pairs(coins)) is not None:
         # One row fewer here is one more there: the odds of a coin are those of both models.
         first, second = pairs
         values, coins, odds = values[first] - values[second], coins[first], 2.0
@@ -341,66 +341,15 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
     return values, flags == 1.0
 
 
-def _design(coins: BoolArray) -> Design:
-    """Whether coins are fair, or a random half of the models; others are refused."""
-    models, examples = coins.shape
-    by_example = coins.sum(axis=0)
-    if models > 1 and len(np.unique(np.packbits(coins, axis=1), axis=0)) < models and examples > 40:
-        rule = "have coins of its own for each model; two models have the same"
-        invalid("members", rule, remedy="Pass one model for each draw of the coins")
-    is_half = models % 2 == 0 and bool((2 * by_example == models).all())
-    if is_half and models > 2 and _in_pairs(coins) is not None:
-        return "pairs"
-    half = gammaln(models + 1.0) - 2.0 * gammaln(0.5 * models + 1.0) - models * np.log(2.0)
-    if is_half and examples * half <= np.log(_CHANCE):
-        return "half"
-    by_model = coins.sum(axis=1)
-    tests = [(coins.sum(), coins.size, "all coins")]
-    tests += [(by_model[np.argmax(np.abs(2 * by_model - examples))], examples, "a model")]
-    tests += [(by_example[np.argmax(np.abs(2 * by_example - models))], models, "an example")]
-    for (count, size, what), cases in zip(tests, (1, models, examples), strict=True):
-        probability = 2.0 * cases * float(bdtr(min(count, size - count), size, 0.5))
-        if probability <= _CHANCE:
-            rule = (
-                f"come of fair coins; {int(count)} of {size} of {what} are 1, which fair coins "
-                f"give with probability {probability:.1g}"
-            )
-            remedy = (
-                "A coin must have put each example into each model, or each into half of the models"
-            )
-            invalid("members", rule, remedy=remedy)
-    if models > 1 and examples > 1 and bool((2 * by_model == examples).all()):
-        turned = " If models are columns, pass both transposed" if models > examples else ""
-        half = gammaln(examples + 1.0) - 2.0 * gammaln(0.5 * examples + 1.0)
-        if models * (half - examples * np.log(2.0)) <= np.log(_CHANCE):
-            warnings.warn(
-                "each model has exactly half of the examples: their coins are not independent, and "
-                f"the bounds have no proof for so few examples as {examples}.{turned}",
-                stacklevel=3,
-            )
-    return "coins"
-
-
-def _in_pairs(coins: BoolArray) -> tuple[slice, slice] | None:
-    """The rows of models, and of those with the opposite coins; None if there are no such pairs."""
-    half = len(coins) // 2
-    neighbours, halves = (slice(0, None, 2), slice(1, None, 2)), (slice(half), slice(half, None))
-    # Coins of fair draws are opposite in all pairs with probability 2^-(half of their number).
-    if coins.size < 2 * -np.log2(_CHANCE):
-        return None
-    for first, second in (neighbours, halves):
-        if (coins[first] != coins[second]).all():
-            return first, second
-    return None
-
-
 def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:
     """Warn of so few models that no attack proves anything."""
     what = "one model proves" if models == 1 else f"{models} models prove"
     least = int(np.ceil(wanted))
     warnings.warn(
-        f"{what} nothing of any of {examples} examples: that takes {least} models at least. For "
-        "a bound on the training pass the scores of one model to one_run_audit",
+        f"{what} nothing of a single one of {examples} examples, together with all others: that "
+        f"takes {least} models at least. Of so few models only the number of examples that leak "
+        "(at_least) may be proved, and not which ones. For a bound on the training pass the scores "
+        "of one model to one_run_audit",
         stacklevel=3,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy.special import bdtr, log_expit
@@ -36,6 +36,8 @@ _BLOCK = 1024
 _OVERFLOW = 700.0
 #: Coins are refused that fair ones give with this probability at most, at any one moment.
 _CHANCE = 1e-9
+#: So many flags in turn stand once only: of 1.5 million fair coins with probability 1 - 1e-9.
+_WINDOW = 64
 
 
 class AuditStream(Report):
@@ -127,6 +129,7 @@ class AuditStream(Report):
         self._last: tuple[float, float] | None = None
         self._rises = self._falls = True
         self._is_reversed = False
+        self._coins = _Coins()
         #: Scores so far, in ascending order: most, and the last ones.
         self._seen = self._recent = np.empty(0)
         #: Right and wrong guesses, by side and distance.
@@ -189,8 +192,9 @@ class AuditStream(Report):
         ------
         ValueError
             For shapes that differ, NaN, flags other than 0 and 1, scores that are the flags, or
-            coins so far that are not fair: by the number of members, or as members and others stand
-            together or alternate.
+            coins so far that are not fair: by the number of members, as members and others stand
+            together or alternate, or as their flags repeat earlier ones.  A canary counts once: of
+            a new score of the same canary, as after each epoch, the coin has been used already.
         """
         values, flags = self._checked(scores, member)
         for start in range(0, values.size, _BLOCK):
@@ -260,6 +264,7 @@ class AuditStream(Report):
                 "scores of one canary, are no coins. Pass one score a canary, in the order of coins"
             )
             invalid("member", rule, remedy=remedy)
+        self._coins.add(flags[len(before) :], is_sorted=is_sorted)
         self._rises, self._falls, self._changes = rises, falls, changes
         self._last = (float(flags[-1]), float(values[-1]))
 
@@ -303,3 +308,46 @@ class AuditStream(Report):
         shares = np.exp(np.minimum(wealth - self._wanted, _OVERFLOW)).sum(axis=(0, 2, 3))
         place = int(np.argmax(shares))
         return place if shares[place] >= 1.0 else None
+
+
+class _Coins:
+    """The flags so far, by windows of them: that of every 64th place, and the last one."""
+
+    def __init__(self) -> None:
+        self._windows: set[int] = set()
+        self._window, self._size = 0, 0
+        #: The flags of the last update, how many updates there were, and how many flags of the
+        #: last ones in turn are those of the update before.
+        self._before: tuple[int, ...] = ()
+        self._updates, self._repeated = 0, 0
+
+    def add(self, flags: FloatArray, *, is_sorted: bool) -> None:
+        """Take in flags; refuse those that repeat earlier ones, unless scores so far are sorted."""
+        coins = tuple(flags.astype(np.int64).tolist())
+        repeated = self._repeated + len(coins) if coins == self._before else 0
+        if not is_sorted and np.log1p(self._updates) - repeated * np.log(2.0) <= np.log(_CHANCE):
+            self._refuse(repeated)
+        window, size, new = self._window, self._size, set()
+        for coin in coins:
+            window, size = (window << 1 | coin) & ((1 << _WINDOW) - 1), size + 1
+            if size < _WINDOW:
+                continue
+            if not is_sorted and (window in self._windows or window in new):
+                self._refuse(_WINDOW)
+            if size % _WINDOW == 0:
+                new.add(window)
+        self._windows |= new
+        self._window, self._size, self._before = window, size, coins
+        self._updates, self._repeated = self._updates + 1, repeated
+
+    @staticmethod
+    def _refuse(repeated: int) -> NoReturn:
+        rule = (
+            f"come of coins of their own; {repeated} flags in turn are those of earlier canaries, "
+            "as where the same canaries are scored after each epoch"
+        )
+        remedy = (
+            "A coin proves something once: pass one score a canary, such as that after the last "
+            "epoch, or draw other canaries for each update"
+        )
+        invalid("member", rule, remedy=remedy)

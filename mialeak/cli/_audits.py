@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +22,10 @@ __all__ = ["cautioned", "give_audit", "run_shadow", "run_stream"]
 Answer = TypeVar("Answer")
 
 #: Words of a CSV that are flags.
-_TRUTH = {"true": "1", "false": "0"}
+_TRUTH = dict.fromkeys(("true", "yes", "in", "member"), "1")
+_TRUTH |= dict.fromkeys(("false", "no", "out", "non-member", "non_member", "nonmember"), "0")
+#: Words of parts of the data, which are no flags of canaries.
+_PARTS = ("train", "training", "test", "val", "valid", "validation", "holdout", "held-out")
 
 
 def run_shadow(options: argparse.Namespace) -> int:
@@ -95,22 +99,29 @@ def run_stream(
         higher_is_member=not options.lower_is_member,
         allow_reversed=options.allow_reversed,
     )
-    limit = options.max_epsilon if options.max_epsilon is not None else options.claimed_epsilon
+    limit, claim = options.max_epsilon, options.claimed_epsilon
+    watched = claim if limit is None else limit
     sign = -1.0 if options.lower_is_member else 1.0
-    stream, exceeded = _follow(sign * scores, member, options.confidence, limit)
+    stream, exceeded = _follow(sign * scores, member, options.confidence, watched)
     epsilon = stream.epsilon_lower
     over, verdict = _output.judge("What is proved", epsilon, limit)
-    if exceeded is not None:
+    if exceeded is not None and limit is not None:
         verdict += f" It was after {exceeded:,} canaries."
     undecided = False
-    if limit is not None and not over:
+    if watched is not None and not (limit is not None and over and claim is None):
         reached = _follow(2.0 * member - 1.0, member, options.confidence, None)[0].epsilon_lower
-        undecided = reached <= limit
-        if undecided:
-            verdict += (
-                " But this gate cannot fail: of so many canaries even a perfect attack proves "
-                f"{at_most(reached)}."
-            )
+        reach = f"of so many canaries even a perfect attack proves {at_most(reached)}"
+        if limit is not None and not over and reached <= limit:
+            undecided = True
+            verdict += f" But this gate cannot fail: {reach}."
+        if claim is not None:
+            open_word = "not testable" if reached <= claim else "not refuted"
+            word = "refuted" if epsilon > claim else open_word
+            since = f", above it after {exceeded:,} canaries" if limit is None and exceeded else ""
+            sentence = f"The claimed epsilon {claim:g} (a row added or removed) is {word}: "
+            sentence += reach if word == "not testable" else f"{at_most(epsilon)} is proved{since}"
+            verdict = f"{verdict} {sentence}.".lstrip()
+            over, undecided = over or word == "refuted", undecided or word == "not testable"
     document = stream.document(run=run)
     document = replace(document, cautions=[*warned, *document.cautions])
     content = stream.to_dict() | {"exceeded_after": exceeded, "cautions": document.cautions}
@@ -226,11 +237,26 @@ def numbers(path: str, column: Any) -> FloatArray:
         levels = np.empty(len(column.levels))
         for place, word in enumerate(column.levels):
             try:
-                levels[place] = float(_TRUTH.get(word.lower(), word))
+                levels[place] = float(_TRUTH.get(word.strip().lower(), word))
             except ValueError:
-                raise ValueError(
-                    f"{path} must hold numbers as scores, and 1 and 0 (or true and false) as "
-                    f"flags; one entry is {word!r}"
-                ) from None
+                raise ValueError(_not_a_number(path, word)) from None
         return as_floats(levels, path)[column.codes]
     return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
+
+
+def _not_a_number(path: str, word: str) -> str:
+    """What a file must hold in place of this word, and the cure where the word shows it."""
+    cure = ""
+    if word.strip().lower() in _PARTS:
+        cure = (
+            ". Training and test rows of a model are no canaries; if a fair coin put each row in, "
+            "write 1 for those that were in and 0 for the others"
+        )
+    elif re.fullmatch(r"\s*-?\d+,\d+\s*", word):
+        cure = ". Write decimal points: read the file with decimal commas and save it again"
+    elif word.rstrip().endswith("%"):
+        cure = ". Leave out the percent sign"
+    return (
+        f"{path} must hold numbers as scores, and 1 and 0 (or true and false) as flags; one entry "
+        f"is {word!r}{cure}"
+    )

@@ -35,6 +35,8 @@ _COMPARED = re.compile(
 #: Words after which a loss is no loss, and those with which a probability is not that of members.
 _RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
 _COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
+_IDS = re.compile("(ids?|uid|idx|index)")
+_RANKS = re.compile("(ranks?|scores?|orders?|percentiles?)")
 #: Names of columns of classes, letters only, which a model predicts.
 _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlabel|targetlabel)")
 #: Words in names of columns of what an attack guessed.
@@ -65,10 +67,16 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
             _refuse_several_scores(path, table, chosen)
         elif len(names) == 1:
             chosen = names
+        elif options.score in names:
+            chosen = [options.score]
+        elif options.score is not None:
+            listed = ", ".join(map(str, names))
+            raise ValueError(f"--score must be a column of {path}: {listed}; got {options.score}")
         else:
             raise ValueError(
-                f"{path} must have one column, of scores; it has {len(names)}. With --one-run or "
-                "--stream pass --member COLUMN for scores and flags of one file"
+                f"{path} must have one column, of scores; it has {len(names)}. Of separate runs "
+                "pass --score COLUMN; with --one-run or --stream pass --member COLUMN for scores "
+                "and flags of one file"
             )
         pairs += [(path, name, table[name]) for name in chosen]
     for is_second, (path, name, _) in enumerate(pairs):
@@ -155,9 +163,22 @@ def _words(name: str) -> list[str]:
 
 
 def _refuse_row_numbers(path: str, name: str, scores: FloatArray) -> None:
-    """Refuse a column that is called a step or an index, and rises from row to row."""
+    """Refuse a column that is called a step or an index, and rises or numbers rows; or both."""
+    import numpy as np
+
     rises = scores.size > 1 and bool((scores[1:] > scores[:-1]).all())
-    if rises and _is_called(name, _COUNTS):
+    first = scores.min() if scores.size > 1 else -1.0
+    numbers_rows = first in (0.0, 1.0) and np.array_equal(
+        np.sort(scores), first + np.arange(scores.size)
+    )
+    is_count, is_rank = _is_called(name, _COUNTS), _is_called(name, _RANKS)
+    if _is_called(name, _IDS):  # which need not begin at 0
+        numbers_rows = bool((scores == np.rint(scores)).all()) and np.unique(scores).size == len(
+            scores
+        )
+    if (is_count and (rises or numbers_rows)) or (
+        rises and numbers_rows and not is_rank and scores.size >= _REPEATS
+    ):
         raise ValueError(
             f"{path} must hold scores of an attack; {name!r} counts its rows. Pass the column of "
             "scores, with --score where there are others"
@@ -167,27 +188,43 @@ def _refuse_row_numbers(path: str, name: str, scores: FloatArray) -> None:
 def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
     """Refuse several rows of each canary, by a column that names it: its flag is one coin.
 
-    Fair coins agree in all rows of each name with probability 2^-(rows - names).
+    Fair coins agree in all rows of each name with probability 2^-(rows - names).  A column of
+    another name is one of canaries, or of persons, too, where the flags of its sorted values change
+    as coins do: those of other scores, or of parts of the data, stand together.
     """
     import numpy as np
 
     for name in table if isinstance(table, dict) else table.column_names:
-        if name in chosen or not _is_called(name, _NAMES):
+        if name in chosen:
             continue
-        values, flags = (
-            np.asarray(getattr(column, "codes", column))
-            for column in (table[name], table[chosen[1]])
-        )
+        values, flags = (_in_order(table[each]) for each in (name, chosen[1]))
         both = np.unique(
             np.stack([np.unique(each, return_inverse=True)[1] for each in (values, flags)]), axis=1
         )
         names = len(np.unique(values))
-        if names > 2 and both.shape[1] == names and len(values) - names >= _REPEATS:
+        changes = np.count_nonzero(np.diff(both[1]))
+        is_name = _is_called(name, _NAMES) or changes >= max(_REPEATS / 4, names / 4)
+        is_one = names > 2 and both.shape[1] == names
+        if is_name and is_one and len(values) - names >= _REPEATS:
             raise ValueError(
                 f"{path} must have one row for each canary; its {len(values)} rows have {names} "
-                f"values of {name!r}, each with one flag. The scores of one canary share its coin: "
-                "keep one, such as their mean"
+                f"values of {name!r}, each with one flag. The scores of one canary, or of one "
+                "person, share a coin: keep one, such as their mean"
             )
+
+
+def _in_order(column: Any) -> Any:
+    """The values of a column, or the ranks of its words: of numbers as such."""
+    import numpy as np
+
+    if not hasattr(column, "codes"):
+        return np.asarray(column)
+    words = list(column.levels)
+    try:
+        keys = np.array([float(word) for word in words])
+    except ValueError:
+        keys = np.array([str(word) for word in words])
+    return np.unique(keys, return_inverse=True)[1][np.asarray(column.codes)]
 
 
 def _refuse_one_model(names: list[str]) -> None:

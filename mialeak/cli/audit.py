@@ -91,7 +91,7 @@ def add_parser(commands: Any) -> None:
     add(
         "--score",
         metavar="COLUMN",
-        help="the column of scores, where IN has others beside that of --member",
+        help="the column of scores, where IN has others beside that of --member, or IN and OUT do",
     )
     _options.add_format(add, "IN and OUT")
     _options.add_delimiter(add)
@@ -196,7 +196,7 @@ def _check_member(options: argparse.Namespace) -> None:
                 "the following arguments are required: OUT, or --member COLUMN where IN holds "
                 "scores and flags"
             )
-        if options.score is not None:
+        if options.score is not None and (options.one_run or options.stream or options.shadow):
             raise ValueError("--score names a column beside that of --member; pass --member COLUMN")
         return
     if options.outside is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -151,14 +152,37 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+#: What Opacus calls the noise and the rate.
+_OPACUS = {"noise_multiplier": "sigma", "sample_rate": "rate"}
+
+
 def _training(text: str) -> tuple[float, float, int]:
     """Noise multiplier, rate and steps of ``sigma=S,rate=Q,steps=N``."""
-    parts = text.replace(" ", "").split(",")
-    fields = dict(part.partition("=")[::2] for part in parts)
+    parts = [part.partition("=")[::2] for part in text.replace(" ", "").split(",")]
+    fields = {_OPACUS.get(name, name): value for name, value in parts}
     if sorted(fields) != ["rate", "sigma", "steps"] or len(parts) > len(fields):
         raise argparse.ArgumentTypeError(f"must be sigma=S,rate=Q,steps=N; got {text!r}")
-    sigma = _options.number(_SCALE)(fields["sigma"])
-    return sigma, _options.number(_options.PART)(fields["rate"]), _options.whole(1)(fields["steps"])
+    over, slash, under = fields["rate"].partition("/")
+    try:
+        name = "sigma"
+        sigma = _options.number(_SCALE)(fields[name])
+        name = "rate"
+        if slash:  # the rows of a batch, of all
+            above = _options.number(("be above 0 and finite", lambda x: 0.0 < x < math.inf))
+            over = f"{above(over) / above(under):.17g}"
+        rate = _options.number(_options.PART)(over)
+        name = "steps"
+        return sigma, rate, _options.whole(1)(_as_whole(fields[name]))
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error} as {name}") from None
+
+
+def _as_whole(text: str) -> str:
+    """A whole number that is written as a float, as 1.4e4 is, in digits."""
+    try:
+        return str(int(float(text))) if float(text).is_integer() else text
+    except ValueError:
+        return text
 
 
 def _claim(text: str) -> tuple[float, float]:

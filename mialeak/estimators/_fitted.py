@@ -18,6 +18,12 @@ from mialeak.estimators._regression import (
     squares_influence,
     warn_of_copies,
 )
+from mialeak.estimators._rows import (
+    refuse_computed_columns,
+    refuse_groups,
+    warn_of_rows,
+    warn_of_standard_columns,
+)
 
 __all__ = ["influence_of"]
 
@@ -66,12 +72,17 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
         If X or y are not those of the fit, the fit does not solve the equations of an unweighted
         one, it had weights of its classes, more than two classes or responses, an L1 penalty, or in
         statsmodels any penalty, constraint or rows dropped for a missing value: these renumber the
-        rows.
+        rows.  For statsmodels also if rows are groups, by their frequencies or trials, and if a
+        formula computes a column from all rows, as ``center(x)`` and ``bs(x, df=5)`` do.
 
     Warns
     -----
     UserWarning
-        If rows are copies of one another, as of persons that are in the table several times.
+        If rows are copies of one another, as of persons that are in the table several times; if
+        columns have mean 0 and standard deviation 1, as after a scaler that was fitted to the same
+        rows; and for statsmodels if standard errors are clustered, weights or exposures are whole
+        numbers as those of groups are, responses of 0 and 1 lie between, or the labels of the rows
+        show that the fit left some out.
 
     Notes
     -----
@@ -114,7 +125,12 @@ def _unknown(result: Any) -> NoReturn:
     rule = f"be a fitted regression; it is {type(result).__name__}"
     remedy = _KNOWN
     if hasattr(result, "steps"):
-        remedy = "Pass its last step, and X as the steps before transform it"
+        remedy = (
+            "Its first steps may be fitted to the rows too: for a scaler pass the regression "
+            "fitted to X without it; where means and deviations are published take joint_influence "
+            "with mean_influence and variance_influence. Pass its last step, and X as the first "
+            "steps transform it, only where these learn nothing from the rows"
+        )
     invalid("result", rule, remedy=remedy, error=TypeError)
 
 
@@ -133,14 +149,14 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
         _unknown(model)
     _refuse_restricted(result)
     _refuse_dropped(model)
+    refuse_groups(model)
+    refuse_computed_columns(model)
+    warn_of_rows(result)
+    warn_of_standard_columns(design)
     endog = as_floats(model.endog, "result.model.endog", finite=True)
     if endog.shape == design.shape[:1]:  # a pair for each row of counts
         warn_of_copies(design, endog)
     if hasattr(model, "score_factor"):
-        counts = getattr(model, "freq_weights", None)
-        if counts is not None and not np.all(np.asarray(counts) == 1.0):
-            rule = "be made of single rows, not of rows with frequencies"
-            invalid("result", rule, remedy="Repeat each row as often as it stands for")
         score = as_floats(model.score_factor(theta), "score_factor", ndim=1, finite=True)
         curvature = as_floats(model.hessian_factor(theta), "hessian_factor", ndim=1, finite=True)
         # One of its models has the sign of the second derivative, the other that of information.
@@ -197,6 +213,7 @@ def _of_estimator(result: Any, X: Any, y: Any) -> InfluenceFunctions:
         penalty = getattr(result, "alpha_", getattr(result, "alpha", 0.0))
         y = np.reshape(y, np.size(y)) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y
     design, response, weights = as_regression(X, y, penalty, intercept)
+    warn_of_standard_columns(design[:, int(intercept) :])
     if coef.size != design.shape[1] - intercept:
         rule = f"have {coef.size} columns, one for each of result.coef_; its shape is"
         invalid("X", f"{rule} {np.shape(X)}")

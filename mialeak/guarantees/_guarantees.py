@@ -249,7 +249,7 @@ def _epsilon_of_steps(
     attack: tuple[float, float] | None,
 ) -> float:
     """Epsilon of each of several releases, by the composition of randomised responses."""
-    fpr, most = (_number(each, "attack") for each in attack or (0.0, 0.0))
+    fpr, most = _attack(attack) if attack is not None else (0.0, 0.0)
     share, lost = _number(leakage, "leakage") if attack is None else most, _number(delta, "delta")
     strike = abs(float(np.log(positive(_number(gamma, "gamma", np.inf), "gamma"))))
     if target != "given":
@@ -369,7 +369,7 @@ def _noise_of_steps(
     if attack is None:
         most, strike = _number(leakage, "leakage"), abs(np.log(_number(gamma, "gamma", np.inf)))
     else:
-        fpr, most = (_number(each, "attack") for each in attack)
+        fpr, most = _attack(attack)
         if most < fpr:
             invalid("attack", "have a power of at least its false-positive rate", value=most)
     least = 0.0 if attack is None else fpr
@@ -407,6 +407,18 @@ def positive(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name)[()]  # a scalar is faster than an array of no axis
     require((array > 0.0) & (array < np.inf), array, name, "be positive and finite")
     return array
+
+
+def _attack(attack: tuple[float, float]) -> tuple[float, float]:
+    """The false-positive rate of an attack, and the power that it may have at most."""
+    remedy = "Pass (false-positive rate, power), both as shares: 1 % is 0.01"
+    if np.shape(attack) != (2,):
+        invalid("attack", f"be two rates; its shape is {np.shape(attack)}", remedy=remedy)
+    fpr, most = (_number(each, "attack") for each in attack)
+    if most == 1.0 and fpr < 1.0:
+        rule = "have a power below 1, which every attack may have whatever the guarantee"
+        invalid("attack", rule, value=most, remedy=remedy)
+    return fpr, most
 
 
 def _number(value: Any, name: str, most: float = 1.0) -> float:

@@ -1,0 +1,108 @@
+"""Verdicts on streams, and what the columns of files are called, in ``mialeak audit``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from mialeak.cli import main
+
+
+def refused(capsys, *arguments):
+    """The one line of an error."""
+    capsys.readouterr()
+    assert main(["audit", *arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("mialeak: error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("mialeak: error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("size", "leak", "claim", "code", "words"),
+    [
+        (300, 3.0, "1", 2, "(a row added or removed) is refuted: "),
+        (300, 0.0, "1", 0, "(a row added or removed) is not refuted: 0 is proved."),
+        (300, 0.0, "9", 3, "is not testable: of so many canaries even a perfect attack proves"),
+    ],
+)
+def test_a_claim_of_a_stream_has_three_verdicts(capsys, tmp_path, size, leak, claim, code, words):
+    """It is no limit: nothing within it is called within a limit."""
+    rng = np.random.default_rng(2)
+    member = rng.random(size) < 0.5
+    paths = str(tmp_path / "scores.npy"), str(tmp_path / "member.npy")
+    np.save(paths[0], rng.normal(leak * member))
+    np.save(paths[1], member * 1)
+    line = ["audit", "--stream", *paths, "--claimed-epsilon", claim]
+    assert main(line) == code
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"The claimed epsilon {claim} {words}" in text or words in text
+    assert "limit" not in text
+    assert "gate" not in text
+    assert main([*line, "--max-epsilon", "0.5"]) == (2 if code == 2 else code)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "the limit 0.5." in text
+    assert words in text
+    assert main([*line, "--json"]) == code
+    content = json.loads(capsys.readouterr().out)
+    assert content["limit"] is None
+    assert (content["exceeded_after"] is not None) == (code == 2)
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"), [("yes", "no"), ("IN", "OUT"), ("member", "non-member"), ("True", "False")]
+)
+def test_flags_in_words_are_those_of_numbers(capsys, tmp_path, yes, no):
+    rng = np.random.default_rng(3)
+    member = rng.random(60) < 0.5
+    scores = rng.normal(2.0 * member)
+    answers = []
+    for words in (("1", "0"), (yes, no)):
+        path = tmp_path / "canaries.csv"
+        rows = [f"{score},{words[not flag]}" for score, flag in zip(scores, member, strict=True)]
+        path.write_text("\n".join(["score,in_data", *rows]) + "\n")
+        assert main(["audit", str(path), "--one-run", "--member", "in_data", "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["epsilon_lower"])
+    assert answers[0] == answers[1]
+
+
+def test_a_column_of_two_files_may_be_chosen(capsys, tmp_path):
+    """Of runs that are numbered, in separate worlds."""
+    rng = np.random.default_rng(4)
+    both = {"in.csv": rng.normal(2.0, size=60), "out.csv": rng.normal(size=60)}
+    for name, scores in both.items():
+        rows = [f"run {k},{score}" for k, score in enumerate(scores)]
+        (tmp_path / name).write_text("\n".join(["run,score", *rows]) + "\n")
+        np.save(tmp_path / f"{name[:-4]}.npy", scores)
+    line = ["audit", str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), "--score", "score"]
+    assert main([*line, "--json"]) == 0
+    chosen = json.loads(capsys.readouterr().out)["epsilon_lower"]
+    arrays = [str(tmp_path / "in.npy"), str(tmp_path / "out.npy")]
+    assert main(["audit", *arrays, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon_lower"] == chosen
+    assert "--score must be a column of" in refused(capsys, *line[1:-1], "scores")
+
+
+def test_columns_beside_scores_are_taken(capsys, tmp_path):
+    """Another score that is rounded, parts of the data, a rank, and classes of the model."""
+    rng = np.random.default_rng(5)
+    member = (rng.random(200) < 0.5) * 1
+    score = rng.normal(3.0 * member)
+    columns = {
+        "score": score,
+        "rounded": np.round(member + 0.4 * rng.random(200), 2),
+        "part": np.array(["c", "a"])[member],
+        "label": rng.integers(0, 10, 200),
+        "time_rank": np.argsort(np.argsort(score)) + 1,
+        "member": member,
+    }
+    path = tmp_path / "canaries.csv"
+    rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join([",".join(columns), *rows]) + "\n")
+    for chosen in ("score", "rounded"):
+        line = ["audit", str(path), "--one-run", "--member", "member", "--score", chosen]
+        assert main(line) == 0, chosen
+        assert "Epsilon is at least" in capsys.readouterr().out
