@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ from mialeak.tables._cells import all_differ, codes_of, count_cells
 
 __all__ = [
     "NEARLY_ALL",
+    "are_counts",
     "as_cell_counts",
     "as_words",
     "cautions_of_index",
@@ -44,6 +46,12 @@ _THREE_ZEROS = re.compile(r"[1-9]\d{0,2}\.000")
 
 #: Marks that are a zero for most offices.
 _DASHES = frozenset("-\u2013")
+
+#: Fewest different numbers that are spread as counts are, and to what counts are rounded at most.
+_FEWEST_SPREAD, _ROUNDED_TO = 13, 10.0
+
+#: Rows of each number from which these may be too many for counts, and the fewest numbers.
+_ROWS_OF_VALUE, _FEWEST_REPEATED = 20, 5
 
 #: Share of the rows that must differ in the other columns for a row to be a cell.
 NEARLY_ALL = 0.95
@@ -294,11 +302,49 @@ def count_column(factors: dict[Any, Factor]) -> Any:
     """The column that looks like the counts of all others; None if there is none."""
     rows = len(next(iter(factors.values())).codes)
     for name, factor in factors.items():
-        if is_count_name(name) and holds_counts(factor):
+        if is_count_name(name) and holds_counts(factor) and not _repeats(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 return name
     return None
+
+
+def are_counts(factor: Factor, *, spread: float = 1.0) -> bool:
+    """Whether the values are spread as the counts of different cells are, quarters among them.
+
+    The largest is at least `spread` times the median.
+    """
+    numbers, times = numbers_of(factor), factor.rows_of_level
+    if numbers is None or np.count_nonzero(times) < _FEWEST_SPREAD or factor.n_missing:
+        return False
+    shown = numbers[times > 0]
+    number_rows = times.max() == 1 and np.ptp(shown) == times.sum() - 1
+    if number_rows or (shown < 0.0).any() or (4.0 * shown % 1.0 != 0.0).any():
+        return False
+    return shown.max() >= spread * _median(numbers, times) and not _agree_too_often(numbers, times)
+
+
+def _median(numbers: npt.NDArray[np.float64], times: IntArray) -> float:
+    order = np.argsort(numbers)
+    return float(numbers[order][np.searchsorted(np.cumsum(times[order]), times.sum() / 2)])
+
+
+def _repeats(factor: Factor) -> bool:
+    """Whether so few values for so many rows are no counts but, say, sizes of towns."""
+    numbers, times = numbers_of(factor), factor.rows_of_level
+    few = times.sum() >= _ROWS_OF_VALUE * max(np.count_nonzero(times), _FEWEST_REPEATED)
+    return few and numbers is not None and _agree_too_often(numbers, times)
+
+
+def _agree_too_often(numbers: npt.NDArray[np.float64], times: IntArray) -> bool:
+    """Whether more rows share a number than if it were the count of each.
+
+    Counts of about m persons agree in at most ``1 / sqrt(4 pi m)`` of all pairs, since each has a
+    standard deviation of ``sqrt(m)`` at least, and in more if they are rounded.
+    """
+    rows = int(times.sum())
+    agreeing = float(times @ (times - 1)) / (rows * (rows - 1.0))
+    return agreeing * math.sqrt(4.0 * math.pi * max(_median(numbers, times), 1.0)) > _ROUNDED_TO
 
 
 def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
