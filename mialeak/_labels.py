@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import invalid
+from mialeak._arrays import invalid, listed
 
 __all__ = [
     "NAMES_OF_MEASURES",
     "NAMES_OF_PERIODS",
     "VARIANT",
     "WORDS_OF_TOTALS",
+    "columns_that",
     "is_count_name",
     "is_household_name",
     "is_person_name",
@@ -135,6 +136,13 @@ def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
 def is_household_name(name: Any) -> bool:
     """Whether it is the name of a column of numbers of households."""
     return _HOUSEHOLD.fullmatch(word_of(name)) is not None
+
+
+def columns_that(names: Sequence[Any], verb: str) -> str:
+    """The columns as the subject of a verb in the singular: "Columns 'a', 'b' hold"."""
+    if len(names) == 1:
+        return f"Column {listed(names)} {verb}"
+    return f"Columns {listed(names)} {verb.removesuffix('s')}"
 
 
 def is_weight(name: Any) -> bool:

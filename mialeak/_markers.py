@@ -185,8 +185,9 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
         return []
     name, rows = next(iter(met.items()))
     return [
-        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a last dot, leading zeros, a mark of a "
-        "footnote or the script of a letter alone are counted apart, in "
+        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
+        "last dot, leading zeros, a mark of a footnote or the script of a letter alone are counted "
+        "apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way."
     ]

@@ -111,6 +111,71 @@ PERSONS = [
         {"t.csv": SCHOOL},
         cautioned=True,
     ),
+    Shell(
+        "a footnote below the counts",
+        "table t.csv --counts n",
+        ["row 2 holds no value. If it is a source or a footnote, take the line out"],
+        {"t.csv": "sex,smokes,n\nf,no,310\nm,no,290\nSource: Census,,\n"},
+    ),
+    Shell(
+        "lines of a title above the names",
+        "table t.csv --counts n",
+        ["two columns of one name", "If lines of a title stand above the names, take them out"],
+        {"t.csv": "Table 3. Persons,,\n,,\nsex,smokes,n\nf,no,310\nm,no,290\n"},
+    ),
+    *(
+        Shell(
+            f"a count that is not shown: {mark}",
+            "table t.csv --counts n",
+            [f"row 1 holds '{mark}'", says],
+            {"t.csv": f"sex,smokes,n\nf,no,310\nm,no,{mark}\nm,yes,31\n"},
+        )
+        for mark, says in (
+            ("[c]", "--suppressed 1"),
+            ("np", "--suppressed 1"),
+            ("fewer than 5", "--suppressed 1"),
+            ("1 to 4", "--suppressed 1"),
+            ("295 p", "write the count alone: 295"),
+        )
+    ),
+    Shell(
+        "fewer than 5, taken to be 5",
+        "table t.csv --counts n --suppressed 5",
+        ["suppressed must be at most 4"],
+        {"t.csv": "sex,smokes,n\nf,no,310\nm,no,fewer than 5\nm,yes,31\n"},
+    ),
+    *(
+        Shell(
+            f"a published table {how}",
+            "release plan.toml",
+            ["published must have the counts of the people", says],
+            {
+                "people.csv": "sex,town\n" + "f,a\n" * 12 + "m,a\n" * 3 + "f,b\n" * 21,
+                "t.csv": f"sex,town,n\n{rows}",
+                "plan.toml": plan('table = ["sex", "town"]\npublished = "t.csv"'),
+            },
+        )
+        for how, rows, says in (
+            ("with totals", "f,a,12\nm,a,3\nf,b,21\nf,Total,33\n", "leave out their rows"),
+            ("with zeros", "f,a,12\nm,a,0\nf,b,21\n", "leave the field of a hidden count empty"),
+            ("rounded", "f,a,10\nm,a,5\nf,b,20\n", "pass protect='round:5'"),
+            ("of others", "f,a,12\nm,a,4\nf,b,21\n", "Pass the people it was made from"),
+        )
+    ),
+    *(
+        Shell(
+            f"a condition with an end {end} on ages of which one is a word",
+            "release plan.toml",
+            ["'min'", "list the values that belong, or pass a column of numbers"],
+            {
+                "people.csv": csv(["sex", "age"], ["f", "m", "m"] * 20, ["9", "17", "80+"] * 20),
+                "plan.toml": plan(
+                    'table = ["sex"]', f'table = ["sex"]\nwhere = {{ age = {{ min = {end} }} }}'
+                ),
+            },
+        )
+        for end in ("18", "'18'")
+    ),
     *(
         Shell(
             f"nested classes in words: {words[1]}",

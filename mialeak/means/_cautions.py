@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import VARIANT, is_household_name, is_person_name
+from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._markers import (
     MARKERS,
     MARKING_NUMBERS,
@@ -275,8 +275,8 @@ def _of_allele_counts(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[s
     if len(several) < _SITES or 2 * len(several) <= len(held) or np.median(largest) <= _COPIES:
         return []
     return [
-        f"Column {listed(several)} seems to hold counts of an allele in groups: persons have 0, 1 "
-        f"or 2 copies. Each row is taken for a person here. {_INSTEAD}."
+        f"{columns_that(several, 'seems')} to hold counts of an allele in groups: persons have 0, "
+        f"1 or 2 copies. Each row is taken for a person here. {_INSTEAD}."
     ]
 
 
@@ -342,7 +342,7 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
     if not named:
         return []
     return [
-        f"Column {listed(named)} seems to hold frequencies. Each row is taken for a person here, "
+        f"{columns_that(named, 'seems')} to hold frequencies. Each row is taken for a person here, "
         f"and the leakage is that of the mean over these rows. {_INSTEAD}."
     ]
 
@@ -360,10 +360,10 @@ def _of_groups(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     if not counting:
         return []
     return [
-        f"Column {listed(counting)} seems to count the persons of each row. Each row is taken for "
-        "one person here, and the leakage is that of the mean over these rows. Take a table with a "
-        "row for each person; of published means of n persons, mialeak.mean_tradeoff(target, mean, "
-        "cov, n) computes the leakage about a person."
+        f"{columns_that(counting, 'seems')} to count the persons of each row. Each row is taken "
+        "for one person here, and the leakage is that of the mean over these rows. Take a table "
+        "with a row for each person; of published means of n persons, "
+        "mialeak.mean_tradeoff(target, mean, cov, n) computes the leakage about a person."
     ]
 
 
@@ -384,7 +384,7 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
     if not means or not groups:
         return []
     return [
-        f"Column {listed(means)} seems to hold means of the groups that column {listed(groups)} "
+        f"{columns_that(means, 'seems')} to hold means of the groups that column {listed(groups)} "
         "names. Each row is taken for one person here. Take a table with a row for each person; of "
         "published means of n persons, mialeak.mean_tradeoff(target, mean, cov, n) computes the "
         "leakage about a person."

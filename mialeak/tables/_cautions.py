@@ -16,6 +16,7 @@ from mialeak._labels import (
     NAMES_OF_MEASURES,
     NAMES_OF_PERIODS,
     VARIANT,
+    columns_that,
     is_household_name,
     is_person_name,
     is_weight,
@@ -111,9 +112,9 @@ def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> li
             names.append(name)
     if not names:
         return []
-    column = f"Column {listed(names)} holds" if len(names) == 1 else f"Columns {listed(names)} hold"
     return [
-        f"{column} numbers with decimals that few persons share, as measurements and weights are, "
+        f"{columns_that(names, 'holds')} numbers with decimals that few persons share, as "
+        "measurements and weights are, "
         "and each number is a category of its own. If that is not meant, publish a column of "
         f"classes in its place, or pass exclude=[{listed(names)}]."
     ]
@@ -148,7 +149,7 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     """Cautions for columns whose name is that of an identifier or of a survey weight."""
     cautions = []
     for name, factor in factors.items():
-        size = np.count_nonzero(factor.rows_of_level), len(factor.codes)
+        size = int(np.count_nonzero(factor.rows_of_level)), len(factor.codes)
         named = is_person_name(name, *size) or is_household_name(name)
         if named and not all_differ(factor):
             cautions.append(

@@ -36,8 +36,13 @@ IntArray = npt.NDArray[np.int64]
 
 #: A count that a statistical office does not publish.
 _SUPPRESSED = re.compile(
-    r"[<\u2264]\s*=?\s*\d+|\d+\s*[-\u2013]\s*\d+|[cdsx*:\u2013-]+|\([cdsx]\)|\.+|n\.?/?a\.?", re.I
+    r"(?:[<\u2264]\s*=?|fewer than|less than)\s*\d+|\d+\s*(?:[-\u2013]|to)\s*\d+|[cdsx*:\u2013-]+"
+    r"|\([cdsx]\)|\[[a-z]{1,2}\]|\.+|n\.?/?[ap]\.?",
+    re.I,
 )
+
+#: A count with the mark of a note behind it, as "295 p" for a provisional one.
+_NOTED = re.compile(r"(\d+)\s*[a-z*]{1,2}", re.I)
 
 _SEPARATED = re.compile(r"[1-9]\d{0,2}([,. '\u00a0\u202f]\d{3})+")
 
@@ -99,7 +104,11 @@ def as_cell_counts(
     missing = (counts.codes < 0) & ~totals
     if missing.any():
         row = int(np.argmax(missing))
-        remedy = f"Write 0 where the cell is empty. {cure}"
+        notes_begin = row == len(missing) - np.count_nonzero(missing) and any(
+            (factor.codes[row:] < 0).all() for factor in categories.values()
+        )
+        remedy = "If it is a source or a footnote, take the line out of the file"
+        remedy = remedy if notes_begin else f"Write 0 where the cell is empty. {cure}"
         _refuse_count(name, row, "no value", remedy)
     values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
     bad, taken = np.zeros((2, len(values)), np.bool_)
@@ -204,7 +213,8 @@ def _of_mark(value: Any, suppressed: Any) -> int | None:
     else:
         count = as_count(suppressed, "suppressed")
     limits = [int(number) for number in re.findall(r"\d+", text)]
-    most = None if not limits else max(limits) - ("<" in text and "=" not in text)
+    is_below = ("<" in text and "=" not in text) or "than" in text
+    most = max(limits) - is_below if limits else None
     if most is not None and count > most:
         invalid("suppressed", f"be at most {most}, as the mark {text!r} states", value=count)
     return count
@@ -236,6 +246,8 @@ def _remedy(value: Any, cure: str) -> str:
         zero = "If it is a zero, "
         zero += f"pass suppressed={{{text!r}: 0}}" if cure is _BEFORE_SUPPRESSION else "write 0"
         return f"{zero}. {cure}"
+    if noted := _NOTED.fullmatch(text):
+        return f"If the letter marks a note, write the count alone: {noted[1]}"
     if not is_number(text.replace(",", ".")):
         return cure if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
@@ -332,7 +344,7 @@ def _median(numbers: npt.NDArray[np.float64], times: IntArray) -> float:
 def _repeats(factor: Factor) -> bool:
     """Whether so few values for so many rows are no counts but, say, sizes of towns."""
     numbers, times = numbers_of(factor), factor.rows_of_level
-    few = times.sum() >= _ROWS_OF_VALUE * max(np.count_nonzero(times), _FEWEST_REPEATED)
+    few = times.sum() >= _ROWS_OF_VALUE * max(int(np.count_nonzero(times)), _FEWEST_REPEATED)
     return few and numbers is not None and _agree_too_often(numbers, times)
 
 

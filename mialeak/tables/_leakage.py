@@ -486,8 +486,8 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         if person is None:
             everything = with_omitted(table, counted.unrecoded)
             cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
-            cautions += cautions_of_rows(factors, counted.cells)
-            cautions += cautions_of_omitted_counts(everything, counted.unrecoded)
+            of_counts = cautions_of_omitted_counts(everything, counted.unrecoded)
+            cautions += of_counts or cautions_of_rows(factors, counted.cells)
         return cautions + cautions_of_stacked(values, cell_counts)
     every = all_columns(table, factors, counts)
     return [

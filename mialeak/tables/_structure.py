@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor
-from mialeak._labels import NAMES_OF_PERIODS, word_of
+from mialeak._labels import NAMES_OF_PERIODS, columns_that, word_of
 from mialeak._samples import DATE
 from mialeak.tables._cells import codes_of, count_cells, summed
 from mialeak.tables._counts import holds_counts, numbers_of
@@ -252,8 +252,8 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
     others = _other_counts(categories)
     if others:
         cautions.append(
-            f"Column {listed(others)} holds whole numbers and is not needed to distinguish the "
-            "cells. If these are counts too, write one row a cell (pandas: melt), and pass the "
+            f"{columns_that(others, 'holds')} whole numbers, without which the cells are as "
+            "distinct. If these are counts too, write one row a cell (pandas: melt), and pass the "
             "column of all counts."
         )
     divisor = common_divisor(counts)
