@@ -367,19 +367,20 @@ def each_factor(
     ValueError
         If a column is missing, chosen twice or of another length, or there are no rows.
     """
-    is_dict = isinstance(frame, Mapping)
-    column: Any
-    names, column = _native_columns(frame, argument) if not is_dict else (list(frame), frame.get)
+    if isinstance(frame, Mapping):
+        names, column = list(frame), frame.__getitem__
+    else:
+        names, column = _native_columns(frame, argument)
     chosen = choose_columns(names, columns, exclude, argument=chosen_by, table=argument)
     markers = as_markers(missing)
     rows = None
-    for name, values in ((name, column(name)) for name in chosen):
-        plain = is_dict or isinstance(values, np.ndarray)
+    for name in chosen:
+        values = column(name)
+        plain = isinstance(frame, Mapping) or isinstance(values, np.ndarray)
         factor = (factor_from_values if plain else _factor_of_native)(values, name)
-        if rows is None:
-            rows = len(factor.codes)
-            if not rows:
-                invalid(argument, "have at least one row")
+        rows = len(factor.codes) if rows is None else rows
+        if not rows:
+            invalid(argument, "have at least one row")
         if len(factor.codes) != rows:
             rule = f"have as many rows as column {chosen[0]!r} ({rows}), not {len(factor.codes)}"
             invalid(_column(name), rule)
@@ -413,17 +414,15 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
 def _factor_of_native(column: Any, name: Any) -> Factor:
     import pyarrow as pa
 
-    factor = None
     dtype = getattr(column.to_native(), "dtype", None)
     if "interval" in str(getattr(getattr(dtype, "categories", None), "dtype", dtype)):  # of pandas
         return _from_objects([None if _is_missing(x) else str(x) for x in column.to_native()], name)
     with suppress(pa.ArrowException, OverflowError):  # OverflowError: integers above 2**64
-        factor = factor_from_arrow(column.to_arrow(), name)
-    if factor is None:  # a message of Arrow quotes a value, and values are those of persons
-        kinds = sorted({type(x).__name__ for x in column.to_list() if not _is_missing(x)})
-        rule = f"hold values of one type that pyarrow takes, not {' and '.join(kinds)}"
-        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
-    return factor
+        return factor_from_arrow(column.to_arrow(), name)
+    # A message of Arrow quotes a value, and values are those of persons.
+    kinds = sorted({type(x).__name__ for x in column.to_list() if not _is_missing(x)})
+    rule = f"hold values of one type that pyarrow takes, not {' and '.join(kinds)}"
+    invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
 
 
 def _as_table(frame: Any) -> str:
