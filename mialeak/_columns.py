@@ -422,7 +422,7 @@ def _factor_of_native(column: Any, name: Any) -> Factor:
     # A message of Arrow quotes a value, and values are those of persons.
     kinds = sorted({type(x).__name__ for x in column.to_list() if not _is_missing(x)})
     rule = f"hold values of one type that pyarrow takes, not {' and '.join(kinds)}"
-    invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
+    return invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
 
 
 def _as_table(frame: Any) -> str:

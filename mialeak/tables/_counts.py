@@ -342,10 +342,11 @@ def _median(numbers: npt.NDArray[np.float64], times: IntArray) -> float:
 
 
 def _repeats(factor: Factor) -> bool:
-    """Whether so few values for so many rows are no counts but, say, sizes of towns."""
+    """Whether so few values for so many rows are no counts, but sizes of towns."""
     numbers, times = numbers_of(factor), factor.rows_of_level
-    few = times.sum() >= _ROWS_OF_VALUE * max(int(np.count_nonzero(times)), _FEWEST_REPEATED)
-    return few and numbers is not None and _agree_too_often(numbers, times)
+    values = max(int(np.count_nonzero(times)), _FEWEST_REPEATED)
+    is_small = times.sum() >= _ROWS_OF_VALUE * values
+    return is_small and numbers is not None and _agree_too_often(numbers, times)
 
 
 def _agree_too_often(numbers: npt.NDArray[np.float64], times: IntArray) -> bool:
