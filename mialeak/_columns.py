@@ -355,8 +355,8 @@ def each_factor(
 ) -> Iterator[tuple[Any, Factor]]:
     """The chosen columns (all, for None, but those to `exclude`) of a table, one at a time.
 
-    The table is a dict of columns, or a data frame; `argument` and `chosen_by` are what the caller
-    of the library calls it and `columns`.  The values that `missing` names mark a missing one.
+    In errors the dict or data frame is `argument`, and `columns` are `chosen_by`.  The values that
+    `missing` names mark a missing one.
 
     Raises
     ------
@@ -378,10 +378,9 @@ def each_factor(
         values = column(name)
         plain = isinstance(frame, Mapping) or isinstance(values, np.ndarray)
         factor = (factor_from_values if plain else _factor_of_native)(values, name)
-        if rows is None:
-            rows = len(factor.codes)
-            if not rows:
-                invalid(argument, "have at least one row")
+        rows = len(factor.codes) if rows is None else rows
+        if not rows:
+            invalid(argument, "have at least one row")
         if len(factor.codes) != rows:
             rule = f"have as many rows as column {chosen[0]!r} ({rows}), not {len(factor.codes)}"
             invalid(_column(name), rule)
@@ -415,14 +414,15 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
 def _factor_of_native(column: Any, name: Any) -> Factor:
     import pyarrow as pa
 
-    factor: Factor | None = None
+    dtype = getattr(column.to_native(), "dtype", None)
+    if "interval" in str(getattr(getattr(dtype, "categories", None), "dtype", dtype)):  # of pandas
+        return _from_objects([None if _is_missing(x) else str(x) for x in column.to_native()], name)
     with suppress(pa.ArrowException, OverflowError):  # OverflowError: integers above 2**64
-        factor = factor_from_arrow(column.to_arrow(), name)
-    if factor is None:  # a message of Arrow quotes a value, and values are those of persons
-        kinds = {type(value).__name__ for value in column.to_list() if not _is_missing(value)}
-        rule = f"hold values of one type that pyarrow takes, not {' and '.join(sorted(kinds))}"
-        invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
-    return factor
+        return factor_from_arrow(column.to_arrow(), name)
+    # A message of Arrow quotes a value, and values are those of persons.
+    kinds = sorted({type(x).__name__ for x in column.to_list() if not _is_missing(x)})
+    rule = f"hold values of one type that pyarrow takes, not {' and '.join(kinds)}"
+    return invalid(_column(name), rule, remedy=_TO_STRINGS, error=TypeError)
 
 
 def _as_table(frame: Any) -> str:

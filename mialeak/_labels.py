@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import invalid
+from mialeak._arrays import invalid, listed
 
 __all__ = [
     "NAMES_OF_MEASURES",
     "NAMES_OF_PERIODS",
-    "NAMES_OF_PERSONS",
     "VARIANT",
     "WORDS_OF_TOTALS",
+    "columns_that",
     "is_count_name",
+    "is_household_name",
+    "is_person_name",
     "is_weight",
     "labels_of",
     "require_consecutive",
@@ -29,18 +31,30 @@ __all__ = [
 _ARRAY = np.ndarray
 #: Names of columns that identify persons, in small letters.
 _PERSON_WORDS = """
-id pid uid uuid ssn cpr iid email pidp idno lopnr löpnr personnummer personnr person_nr person_no
-person_number pers_id pers_nr persnr pnr fnr fodselsnummer fødselsnummer bsn rinpersoon hetu
-kennitala nhsno nhs_no nhs_number mrn patientnr patient_nr subjid usubjid idind ind_id pseudonym
-pseudo_id pseudo-id study_id eid
+id uid uuid ssn cpr email pidp idno lopnr löpnr personnummer personnr personid
+bsn rinpersoon hetu kennitala nhsno mrn patientnr subjid usubjid idind ind_id pseudonym upn
+pseudo_id pseudo-id study_id fodselsnummer fødselsnummer fnr pnr iid eid
 """
-_WHO = """
-person patient subject user customer sample case client member participant respondent student pupil
-employee individual
+_WHO = (
+    "person|pers|patient|subject|user|customer|sample|case|client|member|participant|respondent|"
+    "resp|student|pupil|employee|individual|ind|nhs|p|s"
+)
+_PERSON = re.compile(
+    rf"({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|" + "|".join(_PERSON_WORDS.split())
+)
+#: Nouns for a person, which are also names of categories: of a subject at school, of a control.
+_NOUN_WORDS = """
+person patient subject participant respondent individual customer employee client pupil student
+sample case member
 """
-NAMES_OF_PERSONS = frozenset(_PERSON_WORDS.split()) | {
-    who + end for who in _WHO.split() for end in ("_id", "id")
-}
+_NOUNS = frozenset(_NOUN_WORDS.split())
+#: Names of columns of numbers of households.
+_HOUSEHOLD = re.compile(
+    r"(household|hh|hushold|hushåll|haushalts?|dwelling|family|fam|menage|h)[_. -]?"
+    r"(id|nr|no|num|number|nummer)|household|hidp|serial|serialno|idmen"
+)
+#: Fewest values of such a column that are persons, and rows of each at most.
+_FEWEST_PERSONS, _ROWS_OF_PERSON = 20, 20
 
 #: Names of columns of which each value has a table of the same persons.
 _PERIOD_WORDS = """
@@ -79,6 +93,7 @@ num total cases persons people individuals population pop obs_value value
 antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
 frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
 lukumäärä počet pocet
+deaths births headcount head_count admissions enrolment enrollment n_persons n_people num_persons
 len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
 """
 _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
@@ -104,6 +119,30 @@ VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?
 def word_of(name: Any) -> str:
     """The name of a column in small letters, as these sets have it: ".id" is "id"."""
     return str(name).strip().lower().strip("._")
+
+
+def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
+    """Whether a column of so many `values` in so many `rows` has the name of one of persons.
+
+    A noun such as "case" is one where as many values as persons have a few rows each.  Without
+    `values`, whether it may be one.
+    """
+    word = word_of(name)
+    if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
+        return _PERSON.fullmatch(word) is not None
+    return word in _NOUNS or _PERSON.fullmatch(word) is not None
+
+
+def is_household_name(name: Any) -> bool:
+    """Whether it is the name of a column of numbers of households."""
+    return _HOUSEHOLD.fullmatch(word_of(name)) is not None
+
+
+def columns_that(names: Sequence[Any], verb: str) -> str:
+    """The columns as the subject of a verb in the singular: "Columns 'a', 'b' hold"."""
+    if len(names) == 1:
+        return f"Column {listed(names)} {verb}"
+    return f"Columns {listed(names)} {verb.removesuffix('s')}"
 
 
 def is_weight(name: Any) -> bool:

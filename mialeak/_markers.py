@@ -185,8 +185,9 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
         return []
     name, rows = next(iter(met.items()))
     return [
-        "Values that differ in capitals, spaces, hyphens, a last dot, leading zeros, a mark of a "
-        "footnote or the script of a letter alone are counted apart, in "
+        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
+        "last dot, leading zeros, a mark of a footnote or the script of a letter alone are counted "
+        "apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way."
     ]
@@ -218,8 +219,29 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
         number = _WHOLE.fullmatch(word)
         other = met.setdefault(number[1] if number else word, code)
         if other != code:
-            return tuple(sorted(int(np.argmax(factor.codes == each)) for each in (other, code)))
-    return ()
+            return _first_rows(factor, other, code)
+    return _first_rows(factor, *_abbreviated(values))
+
+
+def _first_rows(factor: Factor, *codes: int) -> tuple[int, ...]:
+    return tuple(sorted(int(np.argmax(factor.codes == each)) for each in codes))
+
+
+def _abbreviated(values: Mapping[int, Any]) -> tuple[int, ...]:
+    """The codes of a letter and of the word for which it stands, as M for Male; none if none does.
+
+    Each of two letters at least begins exactly one of the words, and another each.
+    """
+    words = {code: value.strip().casefold() for code, value in values.items()
+             if isinstance(value, str) and value.strip().isalpha()}  # fmt: skip
+    letters = {code: word for code, word in words.items() if len(word) == 1}
+    if len(letters) < 2 or len(letters) == len(words):
+        return ()
+    begun = [
+        [code for code, word in words.items() if len(word) > 1 and word[0] == letter]
+        for letter in letters.values()
+    ]
+    return (next(iter(letters)), begun[0][0]) if all(len(each) == 1 for each in begun) else ()
 
 
 def _has_merged_cells(factor: Factor) -> bool:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._columns import Factor, numeric_levels
+
 __all__ = [
     "COPIED",
+    "DATE",
     "LEVEL",
     "common_copies",
     "differ_together",
+    "groups_of_rows",
     "log_chance_of_all_cells",
     "long_table",
     "repeated_piece",
@@ -21,6 +26,13 @@ __all__ = [
 ]
 
 IntArray = npt.NDArray[np.int64]
+
+#: A year, a part of one, or a day.
+DATE = re.compile(
+    r"(?:19|20)\d\d(?:[-./ ]?[QKTMWSH]?\d{1,2})?(?:[-./]\d\d)?(?:[T ][\d:.Z]+)?"
+    r"|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d",
+    re.I,
+)
 
 #: Level of the tests, and the rows and the people outside that each lumped value expects.
 LEVEL, _EXPECTED = 1e-9, 5.0
@@ -122,6 +134,75 @@ def long_table(columns: Mapping[Any, npt.NDArray[Any]]) -> str:
                 "pivot)."
             )
     return ""
+
+
+#: Fewest groups that are taken for persons, the rows of each on average and of the largest.
+_FEWEST_GROUPS, _ROWS, _MOST_ROWS = 50, 10, 60
+
+
+def groups_of_rows(columns: Mapping[Any, Factor]) -> tuple[Any, list[Any]]:
+    """A column within whose values others never differ, as those of a person's rows, and these.
+
+    Its values have a few rows each.  Two of the others must be no function of one another, as the
+    county and the state of a postcode are; one suffices where the rows of a value stand together.
+    That no value has two of theirs must be no chance.  None if there is no such column.
+    """
+    for name, factor in columns.items():
+        sizes = factor.rows_of_level[factor.rows_of_level > 0]
+        rows, groups = len(factor.codes), sizes.size
+        if groups < _FEWEST_GROUPS or factor.n_missing or not groups < rows <= _ROWS * groups:
+            continue
+        if sizes.max() > _MOST_ROWS or _are_days(factor):
+            continue
+        order = np.argsort(factor.codes, kind="stable")
+        same = np.diff(factor.codes[order]) == 0
+        together = np.count_nonzero(np.diff(factor.codes)) == groups - 1
+        met: dict[Any, IntArray] = {}
+        for other, each in columns.items():
+            agree = float(np.square(each.rows_of_level / rows).sum())
+            values = np.count_nonzero(each.rows_of_level)
+            coarser = other != name and 1 < values < groups
+            if not coarser or (groups - rows) * np.log(agree) < -np.log(LEVEL) or each.n_missing:
+                continue
+            codes = each.codes[order]
+            is_constant = bool((codes[1:] == codes[:-1])[same].all())
+            if is_constant and not (_is_finer(factor, each) or _is_band(factor, each)):
+                met[other] = each.codes.astype(np.int64)
+        if (met and together) or any(_are_crossed(*pair) for pair in combinations(met.values(), 2)):
+            return name, list(met)
+    return None, []
+
+
+def _are_crossed(one: IntArray, other: IntArray) -> bool:
+    """Whether neither column is a function of the other."""
+    pairs = np.unique(one * (int(other.max()) + 1) + other).size
+    return bool(pairs > max(np.unique(one).size, np.unique(other).size))
+
+
+def _are_days(factor: Factor) -> bool:
+    """Whether the values are days, or parts of years, whose own parts other columns may hold."""
+    shown = np.flatnonzero(factor.rows_of_level)[:_FEWEST_GROUPS].tolist()
+    return all(DATE.fullmatch(str(factor.value(code)).strip()) for code in shown)
+
+
+def _is_band(factor: Factor, other: Factor) -> bool:
+    """Whether the other column is a class of the numbers of a column, as a band of ages is."""
+    numbers = numeric_levels(factor)
+    if numbers is None:
+        return False
+    codes = other.codes[np.argsort(numbers[factor.codes], kind="stable")]
+    return bool(np.count_nonzero(np.diff(codes)) < np.count_nonzero(other.rows_of_level))
+
+
+def _is_finer(factor: Factor, other: Factor) -> bool:
+    """Whether each code of a column begins with that of the other column, as 0312 does with 03."""
+    _, first = np.unique(factor.codes, return_index=True)
+    return all(
+        str(factor.value(int(factor.codes[row]))).startswith(
+            str(other.value(int(other.codes[row])))
+        )
+        for row in first.tolist()
+    )
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:

@@ -222,7 +222,7 @@ def test_columns_that_count_the_other_allele_in_a_panel_are_named():
     far = [name for name in rows if abs(other[name].mean() - 1.0) > 0.5]
     swapped = {name: 2 - v if name in far[:2] else v for name, v in other.items()}
     (caution,) = mean_leakage(rows, panel=swapped).cautions
-    assert caution.startswith(f"Column {far[0]!r}, {far[1]!r} seems to count the other allele")
+    assert caution.startswith(f"Columns {far[0]!r}, {far[1]!r} seem to count the other allele")
     with pytest.raises(ValueError, match="panel must count the same alleles as the table"):
         mean_leakage(rows, panel={name: 2 - v for name, v in other.items()})
 

@@ -331,3 +331,13 @@ def test_a_sample_of_a_register_is_not_attacked():
     assert any("No attack was computed" in each for each in report.caveats)
     with pytest.raises(ValueError, match="attacks must be"):
         release.leakage(attacks=-1)
+
+
+def test_a_group_that_holds_missing_values_is_named_so():
+    people = {"sex": ["f"] * 20 + ["m"] * 20, "age": ([30.0] * 18 + [np.nan] * 2) * 2}
+    release = Release(people, na="category")
+    release.add_table(["sex"])
+    release.add_table(["sex"], where={"age": {"max": 64}})
+    text = str(release.leakage())
+    assert "age > 64 or missing: 2 people" in text
+    assert "age > 64: 2 people" not in text

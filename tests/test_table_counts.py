@@ -415,3 +415,22 @@ def test_as_many_rows_in_every_cell_are_a_quota_sample(cells, times):
     assert any(said in each for each in table_leakage(copied).cautions)
     few = {"group": np.repeat(np.arange(60), 5)}
     assert any(said in each for each in table_leakage(few).cautions)
+
+
+def test_bands_of_pandas_cut_are_counted_as_their_text():
+    ages = [17, 25, 31, 47, 64, 70, None, 22] * 20
+    bands = pd.cut(pd.Series(ages, dtype=float), [0, 20, 40, 60])
+    sexes = ["f", "m", "m", "f"] * 40
+    words = [None if pd.isna(band) else str(band) for band in bands]
+    expected = table_leakage({"age": words, "sex": sexes}, na="category")
+    intervals = pd.Series(pd.array(bands))
+    for column in (bands, intervals):
+        report = table_leakage(pd.DataFrame({"age": column, "sex": sexes}), na="category")
+        assert report.plug_in == expected.plug_in
+        assert report.row_cells.tolist() == expected.row_cells.tolist()
+
+
+def test_a_town_of_each_person_is_no_count_of_persons():
+    size = [3750, 8750, 25000, 87500, 175000] * 40
+    report = table_leakage({"name": list(range(200)), "population": size})
+    assert not [each for each in report.cautions if "population" in each]

@@ -250,7 +250,7 @@ def test_without_missing_values_the_three_ways_agree():
             "table must have at least 3 rows for margins, not 2",
         ),
         (
-            pd.DataFrame({"a": pd.cut([1, 2, 3, 4], 2)}),
+            pl.DataFrame({"a": [{"left": 1.0, "right": 2.0}] * 4}),
             {},
             TypeError,
             "column 'a' must hold single values, not struct<left: double, right: double>. "

@@ -36,6 +36,7 @@ from wrong_genotypes import (
 )
 from wrong_inputs import MEANS
 from wrong_layouts import LARGE_CALLS, LAYOUTS
+from wrong_persons import ORDINARY, PERSONS
 from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
@@ -53,7 +54,7 @@ LONGEST = 600
 ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
 
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS
-LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS
+LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
@@ -120,6 +121,15 @@ def test_the_cure_cures(line, files, tmp_path, monkeypatch, capsys):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     assert main(line.split()) == 0
+    assert capsys.readouterr().out.startswith("Publishing ")
+
+
+@pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.title)
+def test_an_ordinary_file_has_no_caution(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, content in case.files.items():
+        (tmp_path / name).write_text(content)
+    assert main(case.line.split()) == 0
     assert capsys.readouterr().out.startswith("Publishing ")
 
 

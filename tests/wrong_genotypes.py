@@ -327,7 +327,7 @@ GENETICS = [
             (
                 "counts of an allele in groups",
                 {f"rs1{k}": each for k, each in enumerate(BRED.reshape(30, 10, 20).sum(1).T)},
-                ["seems to hold counts of an allele in groups", "mean=2*p"],
+                ["seem to hold counts of an allele in groups", "mean=2*p"],
             ),
             (
                 "few persons as columns, many sites as rows",

@@ -100,7 +100,7 @@ MEANS = [
         Shell(
             f"both alleles of a person at each of some loci, {title}",
             "mean t.csv --max-leakage 0.99",
-            [f"Column '{names[0]}'", "of a microsatellite or of an HLA gene", "not allele freq"],
+            [f"Columns '{names[0]}'", "of a microsatellite or of an HLA gene", "not allele freq"],
             {"t.csv": csv(names, *columns)},
             cautioned=True,
         )
@@ -241,7 +241,7 @@ MEANS = [
     Shell(
         "frequencies of populations as rows, in per cent",
         "mean f.csv",
-        ["'rs100', 'rs101', 'rs102' and 9 more seems to hold frequencies"],
+        ["'rs100', 'rs101', 'rs102' and 9 more seem to hold frequencies"],
         {
             "f.csv": csv(
                 ["population", *RS[:12]],

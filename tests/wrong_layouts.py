@@ -234,7 +234,7 @@ LAYOUTS += [
     Shell(
         "households under an unknown name",
         "table t.csv",
-        ["Rows of one value of column 'dwelling' stand together, at most 4", "--exclude dwelling"],
+        ["Rows of one value of column 'dwelling' agree in column 'rooms'", "--exclude dwelling"],
         {"t.csv": csv(["dwelling", "rooms", "sex"], HOMES, (HOMES * 7 + HOMES // 5) % 5 + 1,
                       RNG.choice(list("fm"), HOMES.size))},
         cautioned=True,

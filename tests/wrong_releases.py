@@ -107,7 +107,7 @@ PLANS = [
             TOWNS,
             AGES,
         ),
-        ["Values that differ in capitals", "column 'sex'"],
+        ["or differ in capitals", "column 'sex'"],
     ),
     cautioned(
         "the mean of ages of which some are 999",

@@ -397,7 +397,7 @@ TABLES = [
         Shell(
             f"two spellings: {other!r} beside {value!r}",
             "table t.csv --max-leakage 1",
-            ["Values that differ in capitals, spaces, hyphens", "column 'x' (rows 0, 1 for 'x')"],
+            ["or differ in capitals, spaces, hyphens", "column 'x' (rows 0, 1 for 'x')"],
             {"t.csv": csv(["x", "sex"], [(value, other, "b")[k % 3] for k in range(200)], SEXES)},
             cautioned=True,
         )

@@ -205,7 +205,8 @@ def _labels(
     for place, name in enumerate(labels, 1):
         if name in places:
             where = f"columns {places[name]} and {place} are {name!r}"
-            raise ValueError(f"{path} has two columns of one name: {where}")
+            title = "" if name else ". If lines of a title stand above the names, take them out"
+            raise ValueError(f"{path} has two columns of one name: {where}{title}")
         places[name] = place
     return labels, has_names
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
+from mialeak._labels import columns_that
 
 __all__ = ["allele_cautions", "allele_number_cautions", "cautions_of_loci"]
 
@@ -83,8 +84,8 @@ def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
     if len(sites) < _LOCI:
         return []
     return [
-        f"Column {listed(sites)} seems to hold alleles of a microsatellite or of an HLA gene. The "
-        "mean of a column of numbers and the share of each value of others are taken here, not "
+        f"{columns_that(sites, 'seems')} to hold alleles of a microsatellite or of an HLA gene. "
+        "The mean of a column of numbers and the share of each value of others are taken here, not "
         "allele frequencies. Of these write a column for each allele, with the copies of a person, "
         "0, 1 or 2."
     ]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import VARIANT
+from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._markers import (
     MARKERS,
     MARKING_NUMBERS,
@@ -51,13 +51,7 @@ _ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site"
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
 )
-#: Names of columns that name a person, and of those that count the persons of a row.
-_PERSON = re.compile(
-    r"(person|patient|subject|participant|respondent|individual|member|customer|employee|"
-    r"household|hh|user|client|p|s|resp)[_. ]?(id|nr|no|number)|id|pid|ssn|person|patient|subject|"
-    r"participant|respondent|individual|household|customer|employee|#?[efi]id|sample([_. ]?id)?",
-    re.IGNORECASE,
-)
+#: Names of columns that count the persons of a row.
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
     r"n[_. ]risk|(number[_. ])?at[_. ]risk|n[_. ]events?|"
@@ -166,7 +160,7 @@ def cautions_of(
     known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        shared = rows < _ROWS_PER_VALUE * values or _PERSON.fullmatch(str(name).strip())
+        shared = rows < _ROWS_PER_VALUE * values or _names_persons(name)
         if name not in known and _VALUES <= values < rows and shared:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
@@ -281,8 +275,8 @@ def _of_allele_counts(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[s
     if len(several) < _SITES or 2 * len(several) <= len(held) or np.median(largest) <= _COPIES:
         return []
     return [
-        f"Column {listed(several)} seems to hold counts of an allele in groups: persons have 0, 1 "
-        f"or 2 copies. Each row is taken for a person here. {_INSTEAD}."
+        f"{columns_that(several, 'seems')} to hold counts of an allele in groups: persons have 0, "
+        f"1 or 2 copies. Each row is taken for a person here. {_INSTEAD}."
     ]
 
 
@@ -348,7 +342,7 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
     if not named:
         return []
     return [
-        f"Column {listed(named)} seems to hold frequencies. Each row is taken for a person here, "
+        f"{columns_that(named, 'seems')} to hold frequencies. Each row is taken for a person here, "
         f"and the leakage is that of the mean over these rows. {_INSTEAD}."
     ]
 
@@ -366,10 +360,10 @@ def _of_groups(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     if not counting:
         return []
     return [
-        f"Column {listed(counting)} seems to count the persons of each row. Each row is taken for "
-        "one person here, and the leakage is that of the mean over these rows. Take a table with a "
-        "row for each person; of published means of n persons, mialeak.mean_tradeoff(target, mean, "
-        "cov, n) computes the leakage about a person."
+        f"{columns_that(counting, 'seems')} to count the persons of each row. Each row is taken "
+        "for one person here, and the leakage is that of the mean over these rows. Take a table "
+        "with a row for each person; of published means of n persons, "
+        "mialeak.mean_tradeoff(target, mean, cov, n) computes the leakage about a person."
     ]
 
 
@@ -385,12 +379,12 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
         for name, levels in numbers.items()
         if levels is None
         and len(_texts(factors[name])) == len(factors[name].codes) > 1
-        and not _PERSON.fullmatch(str(name).strip())
+        and not _names_persons(name)
     ]
     if not means or not groups:
         return []
     return [
-        f"Column {listed(means)} seems to hold means of the groups that column {listed(groups)} "
+        f"{columns_that(means, 'seems')} to hold means of the groups that column {listed(groups)} "
         "names. Each row is taken for one person here. Take a table with a row for each person; of "
         "published means of n persons, mialeak.mean_tradeoff(target, mean, cov, n) computes the "
         "leakage about a person."
@@ -403,7 +397,7 @@ def _of_persons(
     """Cautions for numbers of persons that several rows share."""
     cautions = []
     for name, levels in numbers.items():
-        if levels is None or name in known or not _PERSON.fullmatch(str(name).strip()):
+        if levels is None or name in known or not _names_persons(name):
             continue
         values, rows = _held(factors[name], levels)
         if values.size < _VALUES or rows.max() < 2 or (values % 1.0).any():
@@ -414,6 +408,10 @@ def _of_persons(
             f"add these up first, and pass exclude=[{name!r}]."
         )
     return cautions
+
+
+def _names_persons(name: Any) -> bool:
+    return is_person_name(name) or is_household_name(name)
 
 
 def _texts(factor: Factor) -> list[str]:

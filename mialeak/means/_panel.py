@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.plink_text import Frequencies, Site
+from mialeak._labels import columns_that
 from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows
 from mialeak.means._reading import as_table, release_of
@@ -93,8 +94,8 @@ class ReferencePanel:
                 if is_other
             ]
             return [
-                f"Column {listed(names)} seems to count the other allele in the panel: the mean is "
-                "near 2 less that of the table. Count the same allele in both.",
+                f"{columns_that(names, 'seems')} to count the other allele in the panel: the mean "
+                "is near 2 less that of the table. Count the same allele in both.",
                 *copies,
             ]
         if ratio < _FAR:

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_PERSONS, is_count_name, is_weight, word_of
+from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight, word_of
 from mialeak._markers import cautions_of_lines, cautions_of_spellings, marker_cautions
 from mialeak._samples import (
     LEVEL,
+    groups_of_rows,
     log_chance_of_all_cells,
     long_table,
     repeated_piece,
@@ -122,16 +123,23 @@ def _of_people(people: People, name: Any) -> Factor:
 def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     """Cautions for rows that are not one person each: visits, years, cells, and persons twice."""
     cautions = []
-    columns = {name: _codes(people, name) for name in people.names[:_MOST_COLUMNS]}
+    factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
+    columns = {name: factor.codes.astype(np.int64) for name, factor in factors.items()}
+    of_persons, others = groups_of_rows(factors)
     for name, codes in columns.items():
-        word = word_of(name)
-        if word in NAMES_OF_PERSONS and np.unique(codes[codes >= 0]).size < codes.size:
+        values = np.unique(codes[codes >= 0]).size
+        if values < codes.size and is_person_name(name, values, codes.size):
+            why = "has the name of an identifier, and some of its values are those of several rows"
+        elif name == of_persons:
+            why = f"has values whose rows agree in column {listed(others)}, as those of a person do"
+        else:
+            why = ""
+        if why:
             cautions.append(
-                f"Column {name!r} has the name of an identifier, and some of its values are those "
-                "of several rows. The report takes each row for one person: pass one row for each "
-                "person, or its leakage is too low for persons with several rows."
+                f"Column {name!r} {why}. The report takes each row for one person: pass one row "
+                "for each person, or its leakage is too low for persons with several rows."
             )
-        elif word in NAMES_OF_PERIODS and name not in used and np.unique(codes).size > 1:
+        elif word_of(name) in NAMES_OF_PERIODS and name not in used and np.unique(codes).size > 1:
             cautions.append(
                 f"The people have different values of column {name!r}, which no output uses. If a "
                 f"person may be in several, keep the rows of one value of {name!r}."
@@ -161,9 +169,9 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     return cautions
 
 
-def _codes(people: People, name: Any) -> IntArray:
-    """The codes of a column of the people, whether an output uses it or not."""
-    return next(each_factor(people.frame, [name], argument="people"))[1].codes.astype(np.int64)
+def _factor(people: People, name: Any) -> Factor:
+    """A column of the people, whether an output uses it or not."""
+    return next(each_factor(people.frame, [name], argument="people"))[1]
 
 
 def _key(columns: Sequence[IntArray]) -> IntArray:

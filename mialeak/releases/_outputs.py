@@ -233,6 +233,7 @@ def _compared(
     }
     published, amount, wrong = np.zeros(counts.size, np.bool_), factors[counted[0]], 0
     noisy: list[tuple[float, int]] = []
+    every: list[tuple[float, bool, bool]] = []  # the count, whether it is wrong, and no cell's
     for row in range(len(amount.codes)):
         count = amount.value(int(amount.codes[row]))
         if count is None or count == "":
@@ -250,6 +251,7 @@ def _compared(
             invalid("published", rule, remedy="Leave the field of a hidden count empty")
         if protect is None or not protect.random:
             wrong += count != wanted[0]
+            every.append((count, bool(count != wanted[0]), cell is None))
         else:
             noisy.append((float(count), int(wanted[0])))
         if cell is not None and published[cell]:
@@ -260,9 +262,22 @@ def _compared(
         _require_noise(protect, *np.array(noisy).T)
     if wrong:
         rule = f"have the counts of the people; {wrong:,} of its counts differ"
-        remedy = "Pass the people it was made from, the same where and the same protect"
-        invalid("published", rule, remedy=remedy)
+        invalid("published", rule, remedy=_cause(np.array(every, np.float64)))
     return published
+
+
+def _cause(counts: FloatArray) -> str:
+    """The probable cause of wrong counts: rows of a count, whether it is wrong, and no cell's."""
+    published, wrong, is_absent = counts.T
+    wrong_ones = published[wrong > 0]
+    base = int(np.gcd.reduce(published.astype(np.int64)))
+    if (is_absent[wrong > 0] > 0).all() and (wrong_ones > 0).all():
+        return "They are of values that nobody has, as those of totals are: leave out their rows"
+    if not wrong_ones.any():
+        return "They are 0: leave the field of a hidden count empty"
+    if base > 1:
+        return f"All are multiples of {base}: if they are rounded, pass protect='round:{base}'"
+    return "Pass the people it was made from, the same where and the same protect"
 
 
 def _require_noise(protect: Any, published: FloatArray, counts: FloatArray) -> None:

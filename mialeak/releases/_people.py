@@ -23,6 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: What a condition may hold beside a value or a list of values.
 _CONDITIONS = ("min", "max", "not")
+_LIST_THEM = "list the values that belong, or pass a column of numbers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +206,10 @@ def _name(column: Column, mask: BoolArray, condition: Any) -> None:
     if isinstance(condition, Mapping) and len(condition) == 1 and "not" not in condition:
         (key, end), name = *condition.items(), printable(column.name)
         words = (">=", "<") if key == "min" else ("<=", ">")
+        missing = np.array([value is None for value in column.values])
         for each, word in zip((mask, ~mask), words, strict=True):
-            column.conditions[each.tobytes()] = f"{name} {word} {printable(end)}"
+            or_missing = " or missing" if (each & missing).any() else ""
+            column.conditions[each.tobytes()] = f"{name} {word} {printable(end)}{or_missing}"
 
 
 def _among(column: Column, values: Any) -> BoolArray:
@@ -236,14 +239,16 @@ def _beyond(column: Column, end: Any, sign: int, key: str) -> BoolArray:
         values = column.numbers()
     if values is None or not (is_quantity(end) or all(type(x) is type(end) for x in values)):
         rule = f"compare with the values of column {column.name!r}"
-        invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, error=TypeError)
+        words = [x for x in column.values if isinstance(x, str) and not is_number(x)]
+        remedy = f"It holds words, such as {words[0]!r}: {_LIST_THEM}" if words else ""
+        invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, remedy=remedy, error=TypeError)
     mask = np.array([bool(x >= end if sign > 0 else x <= end) for x in values], np.bool_)
     if isinstance(end, str):
         last = _parts(end)
         by_numbers = [_parts(x) >= last if sign > 0 else _parts(x) <= last for x in values]
         if mask.tolist() != by_numbers:
-            rule = f"be a number, or list the values of column {column.name!r}, which are words"
-            remedy = "As words, '9' comes after '70+'"
+            rule = f"be an end of the values of column {column.name!r}, which are words"
+            remedy = f"As words, '9' comes after '70+': {_LIST_THEM}"
             invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, remedy=remedy)
     return mask
 

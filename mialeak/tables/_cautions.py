@@ -15,8 +15,10 @@ from mialeak._fields import is_number
 from mialeak._labels import (
     NAMES_OF_MEASURES,
     NAMES_OF_PERIODS,
-    NAMES_OF_PERSONS,
     VARIANT,
+    columns_that,
+    is_household_name,
+    is_person_name,
     is_weight,
     word_of,
 )
@@ -26,7 +28,13 @@ from mialeak._markers import (
     lone_markers,
     marker_cautions,
 )
-from mialeak._samples import LEVEL, differ_together, log_chance_of_all_cells, shares_differ
+from mialeak._samples import (
+    LEVEL,
+    differ_together,
+    groups_of_rows,
+    log_chance_of_all_cells,
+    shares_differ,
+)
 from mialeak.tables._cells import all_differ, codes_of, summed
 from mialeak.tables._structure import common_divisor
 
@@ -47,12 +55,6 @@ __all__ = [
 
 IntArray = npt.NDArray[np.int64]
 
-#: Names of columns that identify persons, also households, in small letters.
-_IDENTIFIERS = NAMES_OF_PERSONS | {
-    "hhid", "hh_id", "hid", "hidp", "household_id", "serial", "serialno", "hhnr", "hh_nr", "hhnum",
-    "household_no", "household_nr", "hushold_id", "hushåll_id", "haushalt_id", "haushaltsnummer",
-    "haushaltnr", "dwelling_id", "family_id", "famid", "fam_id", "idmen", "menage_id"
-}  # fmt: skip
 #: Words in the names of columns of shares, means, thousands, amounts, estimates and sums up to a
 #: row, which count nobody.
 _SHARE_WORDS = """
@@ -74,9 +76,6 @@ _FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
 #: Fewest columns of sites that make a table one of genotypes.
 _SITES = 10
 
-#: Fewest groups that are taken for households, their members on average and of the largest.
-_FEWEST_HOUSEHOLDS, _MEMBERS, _LARGEST_HOUSEHOLD = 50, 6, 20
-
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 
@@ -94,7 +93,7 @@ def cautions_of(
     cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:
         return cautions
-    return cautions + _of_households(factors) + cautions_of_persons(factors)
+    return cautions + cautions_of_persons(factors)
 
 
 def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> list[str]:
@@ -113,9 +112,9 @@ def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> li
             names.append(name)
     if not names:
         return []
-    column = f"Column {listed(names)} holds" if len(names) == 1 else f"Columns {listed(names)} hold"
     return [
-        f"{column} numbers with decimals that few persons share, as measurements and weights are, "
+        f"{columns_that(names, 'holds')} numbers with decimals that few persons share, as "
+        "measurements and weights are, "
         "and each number is a category of its own. If that is not meant, publish a column of "
         f"classes in its place, or pass exclude=[{listed(names)}]."
     ]
@@ -131,45 +130,6 @@ def _of_sites(factors: dict[Any, Factor]) -> list[str]:
         "genotypes are counted. If their allele frequencies are published, call mialeak mean, in "
         "Python mean_leakage."
     ]
-
-
-def _of_households(factors: dict[Any, Factor]) -> list[str]:
-    """A sentence for a column that numbers small groups of rows, which stand together.
-
-    Within these groups another column never differs, as the town or the rent of a household does
-    not; that must be no coincidence.
-    """
-    for name, factor in factors.items():
-        sizes = factor.rows_of_level[factor.rows_of_level > 0]
-        rows, groups = len(factor.codes), sizes.size
-        small = groups and sizes.max() <= _LARGEST_HOUSEHOLD and rows <= _MEMBERS * groups
-        if groups < _FEWEST_HOUSEHOLDS or factor.n_missing or not small or rows == groups:
-            continue
-        same = factor.codes[1:] == factor.codes[:-1]
-        if np.count_nonzero(~same) != groups - 1:
-            continue
-        for other in factors.values():
-            agree = float(np.square(other.rows_of_level / rows).sum())
-            common = bool((other.codes[1:] == other.codes[:-1])[same].all())
-            common = common and not _is_finer(factor, other)
-            if common and (rows - groups) * -np.log(agree) > -np.log(LEVEL) and other is not factor:
-                return [
-                    f"Rows of one value of column {name!r} stand together, at most {sizes.max()} "
-                    "of them, and agree in other columns, as the members of a household do. If the "
-                    f"column numbers households or other groups, pass exclude=[{name!r}]."
-                ]
-    return []
-
-
-def _is_finer(factor: Factor, other: Factor) -> bool:
-    """Whether each code of a column begins with that of the other column, as 0312 does with 03."""
-    _, first = np.unique(factor.codes, return_index=True)
-    return not other.n_missing and all(
-        str(factor.value(int(factor.codes[row]))).startswith(
-            str(other.value(int(other.codes[row])))
-        )
-        for row in first.tolist()
-    )
 
 
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
@@ -189,8 +149,9 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     """Cautions for columns whose name is that of an identifier or of a survey weight."""
     cautions = []
     for name, factor in factors.items():
-        word = word_of(name)
-        if word in _IDENTIFIERS and not all_differ(factor):
+        size = int(np.count_nonzero(factor.rows_of_level)), len(factor.codes)
+        named = is_person_name(name, *size) or is_household_name(name)
+        if named and not all_differ(factor):
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "
                 f"of several rows. The report is about rows, not persons; if {name!r} names the "
@@ -228,41 +189,55 @@ def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table"
     return []
 
 
-def cautions_of_measures(categories: Mapping[Any, Factor]) -> list[str]:
+def cautions_of_measures(categories: Mapping[Any, Factor], chosen: Container[Any]) -> list[str]:
     """A caution for a column of a table of counts that states what each number counts.
 
-    `categories` are those of the cells.  Populations and employed persons, or persons and
-    thousands of them, are then added up.
+    `categories` are all columns, `chosen` those that are counted.  Populations and employed
+    persons, or persons and thousands of them, are then added up.
     """
     for name, factor in categories.items():
         if str(name).strip().lower().removesuffix(" label") not in NAMES_OF_MEASURES:
             continue
         if np.count_nonzero(np.bincount(factor.codes + 1)) > 1:
+            which = "" if name in chosen else ", which is left out,"
             return [
-                f"Column {name!r} has the name of one that states what a number counts, or its "
-                "unit, and has several values. Keep the rows of one of them, which count persons; "
-                "if the values are categories of persons, rename the column."
+                f"Column {name!r}{which} has the name of one that states what a number counts, "
+                "or its unit, and has several values. Keep the rows of one of them, which count "
+                "persons; if the values are categories of persons, rename the column."
             ]
     return []
 
 
 def cautions_of_uncounted_persons(
-    frame: Any, chosen: Container[Any], repeats: Callable[[Any, Any], bool]
+    frame: Any,
+    chosen: Container[Any],
+    every: Mapping[Any, Factor],
+    beginning: Callable[[Any, Any], tuple[int, int]],
 ) -> list[str]:
-    """A caution for a column that is left out and names the persons of several rows.
+    """A caution for a column of the persons, or households, of several rows: by name or by data.
 
-    `repeats` returns of a table and a column whether two rows share a value.
+    By its name only if it is left out; by what its values have in common, of `every` column.
+    `beginning` returns of a table and a column how many values how many first rows have.
     """
     for name in names_of(frame):
-        if name in chosen or word_of(name) not in NAMES_OF_PERSONS:
+        if name in chosen or not is_person_name(name):
             continue
-        if repeats(frame, name):
+        values, rows = beginning(frame, name)
+        if values < rows and is_person_name(name, values, rows):
             return [
                 f"Column {name!r}, which is left out, has the name of an identifier, and some of "
                 "its values are those of several rows. The report is about rows; if a person has "
                 f"several, pass person={name!r}."
             ]
-    return []
+    name, others = groups_of_rows(every)
+    if name is None or (name in chosen and (is_person_name(name) or is_household_name(name))):
+        return []  # named already
+    cure = f" If it numbers households, pass exclude=[{name!r}]." if name in chosen else ""
+    return [
+        f"Rows of one value of column {name!r} agree in column {listed(others)}, as those of a "
+        "person, or of a household, do. The report is about rows; if a person has several, pass "
+        f"person={name!r}.{cure}"
+    ]
 
 
 def cautions_of_unknown(name: Any, factor: Factor, rows: IntArray) -> list[str]:

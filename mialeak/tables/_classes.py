@@ -48,6 +48,12 @@ _FROM = re.compile(
     r"|(?:[a-z]_)?g[te]_?(\d+)"
 )
 _FEWEST_CLASSES = 3
+#: Classes that are open by words alone, as "Bachelor's or higher", below and above; and the fewest
+#: comparisons of two open classes.
+_AND = r".*\D (?:and|or|und|oder|et|ou|og|och|eller|of|en|y|o) "
+_DOWN = re.compile(_AND + r"(?:below|under|less|lower|fewer|weniger|niedriger|moins|lägre|lavere)")
+_UP = re.compile(_AND + r"(?:above|over|more|higher|better|beyond|mehr|höher|plus|högre|más)")
+_FEWEST_COMPARED = 4
 
 #: Levels of a column up to which its classes are compared.
 _MOST_LEVELS = 400
@@ -219,11 +225,14 @@ def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[s
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
         present = np.unique(levels).tolist()
-        if not _FEWEST_CLASSES <= len(present) <= _MOST_LEVELS:
+        if not 2 <= len(present) <= _MOST_LEVELS:
             continue
         missing = len(categories[name].levels)
-        classes = {code: _open_bound(categories[name].value(code)) for code in present
-                   if code < missing}  # fmt: skip
+        words = {code: categories[name].value(code) for code in present if code < missing}
+        classes = {code: _open_bound(value) for code, value in words.items()}
+        persons = summed(levels, counts, size)
+        if not any(classes.values()):  # the rank of a class by its persons is its bound
+            classes = {code: _open_in_words(value, persons[code]) for code, value in words.items()}
         others = [pair for key, pair in codes.items() if key != name]
         group = _groups(others, len(levels))
         for sign in (1, -1):
@@ -231,12 +240,14 @@ def _of_cumulative(categories: Mapping[Any, Factor], counts: IntArray) -> list[s
             for code, each in classes.items():
                 if each and each[0] == sign:
                     bounds[code] = sign * each[1]
-            if np.isfinite(bounds).sum() < max(_FEWEST_CLASSES, len(present) - 1):
+            open_classes = np.isfinite(bounds).sum()
+            if open_classes < max(2, len(present) - 1):
                 continue
             order = np.lexsort((bounds[levels], group))
             order = order[np.isfinite(bounds[levels][order])]
             same = np.diff(group[order]) == 0
-            if same.any() and (np.diff(counts[order])[same] >= 0).all():
+            fewest = 1 if open_classes >= _FEWEST_CLASSES else _FEWEST_COMPARED
+            if same.sum() >= fewest and (np.diff(counts[order])[same] >= 0).all():
                 cautions.append(
                     f"The classes of column {name!r} are parts of one another, and so are their "
                     "counts. Pass the count of each class without the others: the differences."
@@ -272,6 +283,15 @@ def _class(word: str) -> Class | None:
         side, end = bound
         return (letters, -math.inf, end) if side > 0 else (letters, end, math.inf)
     return _closed(word)
+
+
+def _open_in_words(value: Any, persons: int) -> tuple[int, float] | None:
+    """The same of a class whose bound is a word: its persons rise with the bound, or fall."""
+    text = str(value).strip().lower()
+    for sign, pattern in ((1, _DOWN), (-1, _UP)):
+        if pattern.fullmatch(text):
+            return sign, sign * float(persons)
+    return None
 
 
 def _open_bound(value: Any) -> tuple[int, float] | None:

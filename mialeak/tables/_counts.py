@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ from mialeak.tables._cells import all_differ, codes_of, count_cells
 
 __all__ = [
     "NEARLY_ALL",
+    "are_counts",
     "as_cell_counts",
     "as_words",
     "cautions_of_index",
@@ -34,8 +36,13 @@ IntArray = npt.NDArray[np.int64]
 
 #: A count that a statistical office does not publish.
 _SUPPRESSED = re.compile(
-    r"[<\u2264]\s*=?\s*\d+|\d+\s*[-\u2013]\s*\d+|[cdsx*:\u2013-]+|\([cdsx]\)|\.+|n\.?/?a\.?", re.I
+    r"(?:[<\u2264]\s*=?|fewer than|less than)\s*\d+|\d+\s*(?:[-\u2013]|to)\s*\d+|[cdsx*:\u2013-]+"
+    r"|\([cdsx]\)|\[[a-z]{1,2}\]|\.+|n\.?/?[ap]\.?",
+    re.I,
 )
+
+#: A count with the mark of a note behind it, as "295 p" for a provisional one.
+_NOTED = re.compile(r"(\d+)\s*[a-z*]{1,2}", re.I)
 
 _SEPARATED = re.compile(r"[1-9]\d{0,2}([,. '\u00a0\u202f]\d{3})+")
 
@@ -44,6 +51,12 @@ _THREE_ZEROS = re.compile(r"[1-9]\d{0,2}\.000")
 
 #: Marks that are a zero for most offices.
 _DASHES = frozenset("-\u2013")
+
+#: Fewest different numbers that are spread as counts are, and to what counts are rounded at most.
+_FEWEST_SPREAD, _ROUNDED_TO = 13, 10.0
+
+#: Rows of each number from which these may be too many for counts, and the fewest numbers.
+_ROWS_OF_VALUE, _FEWEST_REPEATED = 20, 5
 
 #: Share of the rows that must differ in the other columns for a row to be a cell.
 NEARLY_ALL = 0.95
@@ -91,7 +104,11 @@ def as_cell_counts(
     missing = (counts.codes < 0) & ~totals
     if missing.any():
         row = int(np.argmax(missing))
-        remedy = f"Write 0 where the cell is empty. {cure}"
+        notes_begin = row == len(missing) - np.count_nonzero(missing) and any(
+            (factor.codes[row:] < 0).all() for factor in categories.values()
+        )
+        remedy = "If it is a source or a footnote, take the line out of the file"
+        remedy = remedy if notes_begin else f"Write 0 where the cell is empty. {cure}"
         _refuse_count(name, row, "no value", remedy)
     values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
     bad, taken = np.zeros((2, len(values)), np.bool_)
@@ -197,7 +214,8 @@ def _of_mark(value: Any, suppressed: Any) -> int | None:
     else:
         count = as_count(suppressed, "suppressed")
     limits = [int(number) for number in re.findall(r"\d+", text)]
-    most = None if not limits else max(limits) - ("<" in text and "=" not in text)
+    is_below = ("<" in text and "=" not in text) or "than" in text
+    most = max(limits) - is_below if limits else None
     if most is not None and count > most:
         invalid("suppressed", f"be at most {most}, as the mark {text!r} states", value=count)
     return count
@@ -229,6 +247,8 @@ def _remedy(value: Any, cure: str) -> str:
         zero = "If it is a zero, "
         zero += f"pass suppressed={{{text!r}: 0}}" if cure is _BEFORE_SUPPRESSION else "write 0"
         return f"{zero}. {cure}"
+    if noted := _NOTED.fullmatch(text):
+        return f"If the letter marks a note, write the count alone: {noted[1]}"
     if not is_number(text.replace(",", ".")):
         return cure if _SUPPRESSED.fullmatch(text) else ""
     if text.startswith("-"):
@@ -295,11 +315,50 @@ def count_column(factors: dict[Any, Factor]) -> Any:
     """The column that looks like the counts of all others; None if there is none."""
     rows = len(next(iter(factors.values())).codes)
     for name, factor in factors.items():
-        if is_count_name(name) and holds_counts(factor):
+        if is_count_name(name) and holds_counts(factor) and not _repeats(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 return name
     return None
+
+
+def are_counts(factor: Factor, *, spread: float = 1.0) -> bool:
+    """Whether the values are spread as the counts of different cells are, quarters among them.
+
+    The largest is at least `spread` times the median.
+    """
+    numbers, times = numbers_of(factor), factor.rows_of_level
+    if numbers is None or np.count_nonzero(times) < _FEWEST_SPREAD or factor.n_missing:
+        return False
+    shown = numbers[times > 0]
+    number_rows = times.max() == 1 and np.ptp(shown) == times.sum() - 1
+    if number_rows or (shown < 0.0).any() or (4.0 * shown % 1.0 != 0.0).any():
+        return False
+    return shown.max() >= spread * _median(numbers, times) and not _agree_too_often(numbers, times)
+
+
+def _median(numbers: npt.NDArray[np.float64], times: IntArray) -> float:
+    order = np.argsort(numbers)
+    return float(numbers[order][np.searchsorted(np.cumsum(times[order]), times.sum() / 2)])
+
+
+def _repeats(factor: Factor) -> bool:
+    """Whether so few values for so many rows are no counts, but sizes of towns."""
+    numbers, times = numbers_of(factor), factor.rows_of_level
+    values = max(int(np.count_nonzero(times)), _FEWEST_REPEATED)
+    is_small = times.sum() >= _ROWS_OF_VALUE * values
+    return is_small and numbers is not None and _agree_too_often(numbers, times)
+
+
+def _agree_too_often(numbers: npt.NDArray[np.float64], times: IntArray) -> bool:
+    """Whether more rows share a number than if it were the count of each.
+
+    Counts of about m persons agree in at most ``1 / sqrt(4 pi m)`` of all pairs, since each has a
+    standard deviation of ``sqrt(m)`` at least, and in more if they are rounded.
+    """
+    rows = int(times.sum())
+    agreeing = float(times @ (times - 1)) / (rows * (rows - 1.0))
+    return agreeing * math.sqrt(4.0 * math.pi * max(_median(numbers, times), 1.0)) > _ROUNDED_TO
 
 
 def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:

@@ -49,7 +49,7 @@ from mialeak.tables._rows import (
     with_omitted,
 )
 from mialeak.tables._secrets import check_secret, secret_report
-from mialeak.tables._sources import Source, as_table, repeated_cells, repeats
+from mialeak.tables._sources import Source, as_table, beginning, repeated_cells
 from mialeak.tables._structure import (
     cautions_of_alike,
     cautions_of_counts,
@@ -484,15 +484,16 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         cautions += cautions_of_persons(factors)
     if persons is None:
         if person is None:
-            cautions += cautions_of_uncounted_persons(table, factors, repeats)
-            cautions += cautions_of_rows(factors, counted.cells)
             everything = with_omitted(table, counted.unrecoded)
-            cautions += cautions_of_omitted_counts(everything, counted.unrecoded)
+            cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
+            of_counts = cautions_of_omitted_counts(everything, counted.unrecoded)
+            cautions += of_counts or cautions_of_rows(factors, counted.cells)
         return cautions + cautions_of_stacked(values, cell_counts)
+    every = all_columns(table, factors, counts)
     return [
         *cautions,
-        *cautions_of_repeats(all_columns(table, factors, counts)),
-        *cautions_of_measures(factors),
+        *cautions_of_repeats(every),
+        *cautions_of_measures(every, factors),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
         *(cautions_of_stacked(values, cell_counts) or cautions_of_shares(values, cell_counts)),

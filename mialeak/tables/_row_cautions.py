@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor
-from mialeak._labels import is_count_name
-from mialeak._samples import long_table, repeated_piece
+from mialeak._labels import is_count_name, is_person_name
+from mialeak._samples import LEVEL, long_table, repeated_piece
 from mialeak.tables._cells import Cells, codes_of, count_cells
-from mialeak.tables._counts import count_column, holds_counts, refuse_counted
+from mialeak.tables._counts import are_counts, count_column, holds_counts, refuse_counted
 from mialeak.tables._structure import MOST_COLUMNS, common_divisor
 
 __all__ = ["cautions_of_omitted_counts", "cautions_of_rows"]
@@ -32,6 +32,11 @@ _FEWEST_PAIRS = 7.0
 _DENSE = 20
 #: Fewest rows that list each combination of values once as no persons do.
 _FEWEST_CELLS = 4
+
+#: Combinations of categories for each row, at most, that a further category is taken to divide.
+_HIDDEN = 0.4
+#: How much larger than half of the numbers the largest is, where these are counts of many cells.
+_SPREAD = 10.0
 
 #: Rows in which one looks first whether two agree.
 _FIRST_ROWS = 10_000
@@ -90,19 +95,59 @@ def cautions_of_omitted_counts(
             refuse_counted(counts[0], argument)
         if any(name in omitted for name in counts):
             return [_of_cells(keys, counts)]
-    for name in named:
+    for name in filter(is_count_name, every):
         others = {key: factor for key, factor in every.items() if key != name}
         used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
         rows, cells = len(every[name].codes), math.prod(used)
-        is_whole = count_column({**others, name: every[name]}) == name
-        if is_whole and rows == cells >= _FEWEST_CELLS and min(used) > 1 < len(others):
+        is_grid = len(used) > 1 < min(used) and rows == cells >= _FEWEST_CELLS
+        if name in named and is_grid and count_column(dict(every)) == name:
             refuse_counted(name, argument)
+        if are_counts(every[name]):
+            return [
+                f"Column {name!r} has the name of a count, and its numbers are spread as counts "
+                f"are. If each row stands for so many persons, pass counts={name!r}; if it is a "
+                "quantity of each person, rename the column."
+            ]
         of_chosen = {key: factor for key, factor in others.items() if key in chosen}
-        is_whole = is_whole and cells <= _DENSE * rows
-        if is_whole or count_column({**of_chosen, name: every[name]}) == name:
+        listed_by = [others, of_chosen] if cells <= _DENSE * rows else [of_chosen]
+        if name in named and any(count_column({**k, name: every[name]}) == name for k in listed_by):
             return [
                 f"Column {name!r}, which is left out, has the name of a count, and next to no "
                 f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
+            ]
+    return _of_hidden_cells(every, chosen) if every else []
+
+
+def _of_hidden_cells(every: Mapping[Any, Factor], chosen: Container[Any]) -> list[str]:
+    """A caution for cells of a table with a further category, which is left out or not in the file.
+
+    Such rows list the combinations of the other categories once for each of its values: the
+    combinations have more even numbers of rows than random rows, or rows that agree never stand
+    together.  Equal numbers, as of a design, are no sign.
+    """
+    from scipy.special import chdtr
+
+    rows = len(next(iter(every.values())).codes)
+    for name, factor in every.items():
+        others = [each for key, each in every.items() if key != name and key in chosen]
+        if not others or len(every) > MOST_COLUMNS or is_person_name(name):
+            continue
+        if not (holds_counts(factor, strict=True) and are_counts(factor, spread=_SPREAD)):
+            continue
+        cells = count_cells(map(codes_of, others), rows)
+        times = cells.counts
+        if times.size < 2 or times.size > _HIDDEN * rows or times.min() == times.max():
+            continue
+        expected = rows / times.size
+        is_even = chdtr(times.size - 1, float(np.sum((times - expected) ** 2) / expected)) < LEVEL
+        together = (rows - 1) * float(np.square(times / rows).sum())
+        is_apart = together > -math.log(LEVEL) and (cells.of_row[1:] != cells.of_row[:-1]).all()
+        if is_even or is_apart:
+            how = "are there in numbers too even for" if is_even else "never stand together, unlike"
+            return [
+                f"Rows that agree in all columns but {name!r} {how} rows of persons: they may be "
+                "the cells of a table that is already counted, by a column that is left out. If "
+                f"{name!r} holds their counts, pass counts={name!r}."
             ]
     return []
 

@@ -167,16 +167,16 @@ def all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any
 def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Factor]:
     """The same of a table that may be one of counts: a small one, or one by a column's name.
 
-    Or one whose first rows look like cells.  Of a table elsewhere its first rows.
+    Or one whose first rows look like cells.  Of a table elsewhere its first rows, or nothing.
     """
-    named = any(is_count_name(name) for name in names_of(frame) if name not in chosen)
+    named = any(map(is_count_name, names_of(frame)))
     if isinstance(frame, Source):
         if not (named and frame.can_be_read_again):
-            return chosen
+            return {}
         try:
             return frame.head([*chosen, *(name for name in frame.names if name not in chosen)])
         except TypeError:  # a column that holds no single values
-            return chosen
+            return {}
     small = len(next(iter(chosen.values())).codes) <= _MOST_CELLS
     if small or named or _begins_with_cells(frame, chosen):
         return all_columns(frame, dict(chosen), None)

@@ -29,7 +29,7 @@ from mialeak._columns import (
 from mialeak._files.tables import LargeTable, read_table
 from mialeak.tables._cells import codes_of, count_cells, summed
 
-__all__ = ["Source", "as_table", "repeated_cells", "repeats"]
+__all__ = ["Source", "as_table", "beginning", "repeated_cells"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -399,15 +399,15 @@ def as_table(frame: Any) -> Any:
     return _Stream(frame) if hasattr(frame, "__arrow_c_stream__") else frame
 
 
-def repeats(frame: Any, name: Any) -> bool:
-    """Whether two rows share a value of a column; of a table elsewhere two of the first rows."""
+def beginning(frame: Any, name: Any) -> tuple[int, int]:
+    """How many values of a column how many rows have; of a table elsewhere the first rows."""
     if isinstance(frame, Source):
         factor, rows = frame.beginning(name)
     else:
         factor = dict(each_factor(frame, [name]))[name]
         rows = np.ones(len(factor.codes), np.int64)
     known = factor.codes >= 0
-    return len(np.unique(factor.codes[known])) < int(rows[known].sum())
+    return len(np.unique(factor.codes[known])), int(rows[known].sum())
 
 
 def repeated_cells(

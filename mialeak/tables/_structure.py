@@ -7,7 +7,6 @@ that would be a coincidence in the table that is asked about.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from itertools import chain, combinations, islice, product
 from typing import Any
@@ -17,7 +16,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor
-from mialeak._labels import NAMES_OF_PERIODS, word_of
+from mialeak._labels import NAMES_OF_PERIODS, columns_that, word_of
+from mialeak._samples import DATE
 from mialeak.tables._cells import codes_of, count_cells, summed
 from mialeak.tables._counts import holds_counts, numbers_of
 
@@ -57,13 +57,6 @@ _ROUNDED = 0.03
 #: Most of them that are looked for by their words for "all", and the fewest values of a column with
 #: such a word: halves of a design are no tables.
 _MOST_TABLES, _FEWEST_VALUES = 20, 3
-
-#: A year, a part of one, or a day.
-_DATE = re.compile(
-    r"(?:19|20)\d\d(?:[-./ ]?[QKTMWSH]?\d{1,2})?(?:[-./]\d\d)?(?:[T ][\d:.Z]+)?"
-    r"|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d",
-    re.I,
-)
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
@@ -208,7 +201,7 @@ def _are_dates(factor: Factor) -> bool:
     """Whether the values are a few years, quarters, months or days."""
     shown = np.flatnonzero(factor.rows_of_level > 0).tolist()
     return len(shown) <= _MOST_TABLES and all(
-        _DATE.fullmatch(str(factor.value(code)).strip()) for code in shown
+        DATE.fullmatch(str(factor.value(code)).strip()) for code in shown
     )
 
 
@@ -259,8 +252,8 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
     others = _other_counts(categories)
     if others:
         cautions.append(
-            f"Column {listed(others)} holds whole numbers and is not needed to distinguish the "
-            "cells. If these are counts too, write one row a cell (pandas: melt), and pass the "
+            f"{columns_that(others, 'holds')} whole numbers, without which the cells are as "
+            "distinct. If these are counts too, write one row a cell (pandas: melt), and pass the "
             "column of all counts."
         )
     divisor = common_divisor(counts)
