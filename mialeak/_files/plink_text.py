@@ -25,9 +25,12 @@ __all__ = [
     "Counts",
     "Frequencies",
     "Site",
+    "bare_chromosome",
     "children",
+    "identifier",
     "is_autosomal",
     "raw_sites",
+    "same_alleles",
 ]
 
 #: Why a site of a chromosome of which a person has one copy or two is omitted.
@@ -38,6 +41,8 @@ _SEX = re.compile(
     r"(_.*)?",
     re.IGNORECASE,
 )
+#: How RefSeq names an autosome, before its number and a version.
+_REFSEQ = re.compile(r"nc_0+(?=\d+\.)")
 #: Why a column of a .raw file is omitted, and how PLINK ends its name.
 HETEROZYGOUS, _HET = "heterozygous genotypes", "_HET"
 #: Counted beside the sites that are omitted: people with a parent in the file.
@@ -95,6 +100,36 @@ def children(people: Sequence[str], *parents: Sequence[str]) -> int:
 def is_autosomal(chromosome: str) -> bool:
     """Whether a person has two copies of the chromosome, by its name."""
     return _SEX.fullmatch(str(chromosome)) is None
+
+
+def bare_chromosome(site: Site) -> str:
+    """The chromosome, with or without "chr" and by RefSeq's name the same."""
+    bare = site.chromosome.lower().removeprefix("chr")
+    return _REFSEQ.sub("", bare).partition(".")[0] if _REFSEQ.match(bare) else bare
+
+
+def identifier(site: Site) -> str:
+    """The name of a site; that of a .raw column without its alleles."""
+    if site.chromosome or not site.name:
+        return site.name
+    ending = f"_{site.counted}" + (f"(/{site.other})" if site.other else "")
+    return site.name.removesuffix(ending)
+
+
+def same_alleles(one: Site, other: Site) -> bool | None:
+    """Whether two sites count the same allele; None if they have other alleles.
+
+    Small letters mark repeats of the reference, and are the same alleles.
+    """
+    one, other = (
+        each._replace(counted=each.counted.upper(), other=each.other.upper())
+        for each in (one, other)
+    )
+    if one.counted == other.counted:
+        return None if one.other and other.other and one.other != other.other else True
+    straight = one.counted == other.other or (not other.other and bool(one.other))
+    back = one.other == other.counted or (not one.other and straight)
+    return False if straight and back else None
 
 
 # --- .raw -----------------------------------------------------------------------------------------
