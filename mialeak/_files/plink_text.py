@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -256,6 +257,9 @@ class Frequencies:
         Of the counted allele.
     haplotypes : (sites,) ndarray
         From which each frequency is known.
+    rounding : (sites,) ndarray
+        The most by which each frequency differs from the one that was rounded to the digits of the
+        file: it has as many decimals, or as many significant digits, as its longest frequency.
     omitted : Counter
         Numbers of other sites, by their kind.
 
@@ -269,7 +273,7 @@ class Frequencies:
         file.check_text()
         self.sites: list[Site] = []
         self.omitted: Counter[str] = Counter()
-        numbers: list[tuple[float, float]] = []
+        numbers: list[tuple[float, float, Decimal]] = []
         memory = file.memory()
         with file.open() as opened:
             lines = (line.decode(errors="replace").split() for line in file.lines(opened))
@@ -292,11 +296,16 @@ class Frequencies:
         twice = [site for site, times in Counter(self.sites).items() if times > 1]
         if twice:
             raise ValueError(f"{file} must hold each site once; it holds {twice[0].name!r} twice")
-        self.frequency: FloatArray = np.array([p for p, _ in numbers])
-        self.haplotypes: FloatArray = np.array([count for _, count in numbers])
+        self.frequency: FloatArray = np.array([p for p, _, _ in numbers])
+        self.haplotypes: FloatArray = np.array([count for _, count, _ in numbers])
+        self.rounding = _rounding([digits for _, _, digits in numbers])
 
     def _add(
-        self, of: dict[str, str], file: TableFile, line: int, numbers: list[tuple[float, float]]
+        self,
+        of: dict[str, str],
+        file: TableFile,
+        line: int,
+        numbers: list[tuple[float, float, Decimal]],
     ) -> None:
         """Add the site of a line, or count it as omitted."""
         if not is_autosomal(of["#CHROM"]):
@@ -319,4 +328,13 @@ class Frequencies:
             file.damaged("PLINK .afreq", what)
         name = "" if of["ID"] == "." else of["ID"]
         self.sites.append(Site(name, of["#CHROM"], position, of["ALT"], of["REF"]))
-        numbers.append((p, float(count)))
+        numbers.append((p, float(count), Decimal(of["ALT_FREQS"])))
+
+
+def _rounding(numbers: list[Decimal]) -> FloatArray:
+    """Half a unit of the last decimal, or of the last significant digit if that is larger."""
+    parts = [number.as_tuple() for number in numbers]
+    last = min(min(int(part.exponent), 0) for part in parts)
+    digits = max(len(part.digits) for part in parts)
+    units = [max(last, x.adjusted() - digits + 1) if x else last for x in numbers]
+    return np.asarray(0.5 * 10.0 ** np.array(units, np.float64))

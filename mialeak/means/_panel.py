@@ -64,6 +64,8 @@ class ReferencePanel:
     mean, variance : (columns of numbers,) ndarray
     rows : (columns of numbers,) ndarray
         People from whom each mean is known.
+    rounding : (columns of numbers,) ndarray
+        The most by which each frequency was rounded; 0 for people.
     release : Release or None
         The people of the panel, with the columns of the table; None for frequencies alone.
     """
@@ -71,6 +73,7 @@ class ReferencePanel:
     mean: FloatArray
     variance: FloatArray
     rows: FloatArray
+    rounding: FloatArray
     release: Release | None
 
     @property
@@ -277,11 +280,11 @@ def reference_panel(
         flip = np.array([name in swapped for name in kept], np.bool_)
         p = np.where(flip, 1.0 - panel.frequency[at], panel.frequency[at])
         rows = panel.haplotypes[at] / 2.0
-        made = ReferencePanel(2.0 * p, 2.0 * p * (1.0 - p), rows, None)
+        made = ReferencePanel(2 * p, 2 * p * (1 - p), rows, panel.rounding[at], None)
     elif kept:
         made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, drop)
     else:
-        made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), None)
+        made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), np.zeros(0), None)
     varied = (made.variance > 0.0) | constant
     moving = {c.name for c in release.columns if release.stds[c.place] > 0.0}
     if not varied.all():
@@ -334,7 +337,7 @@ def _of_people(
         invalid("panel", "hold other people than the table; it is the table", remedy=remedy)
     variance = people.stds**2 * (people.rows / (people.rows - 1.0))
     rows = np.full(len(kept), float(people.rows))
-    return ReferencePanel(people.means, variance, rows, people)
+    return ReferencePanel(people.means, variance, rows, np.zeros(len(kept)), people)
 
 
 def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePanel:
@@ -348,7 +351,10 @@ def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePane
             for place, column in enumerate(np.array(release.columns, dtype=object)[kept])
         ]
         release = replace(release, columns=columns, numbers=release.numbers[:, kept])
-    return ReferencePanel(panel.mean[kept], panel.variance[kept], panel.rows[kept], release)
+    mean, variance, rows, rounding = (
+        each[kept] for each in (panel.mean, panel.variance, panel.rows, panel.rounding)
+    )
+    return ReferencePanel(mean, variance, rows, rounding, release)
 
 
 def _without(
