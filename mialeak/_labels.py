@@ -17,6 +17,7 @@ __all__ = [
     "VARIANT",
     "WORDS_OF_TOTALS",
     "is_count_name",
+    "is_person_name",
     "is_weight",
     "labels_of",
     "require_consecutive",
@@ -32,7 +33,9 @@ _PERSON_WORDS = """
 id pid uid uuid ssn cpr iid email pidp idno lopnr löpnr personnummer personnr person_nr person_no
 person_number pers_id pers_nr persnr pnr fnr fodselsnummer fødselsnummer bsn rinpersoon hetu
 kennitala nhsno nhs_no nhs_number mrn patientnr patient_nr subjid usubjid idind ind_id pseudonym
-pseudo_id pseudo-id study_id eid
+pseudo_id pseudo-id study_id eid studyid patno pat_no pat_id record_id recordid hospital_no
+hospital_number hosp_no case_no case_number patient_no patient_number patientennr patienten_nr
+probandennr subject_no subject_number participant_no chart_no chi_number
 """
 _WHO = """
 person patient subject user customer sample case client member participant respondent student pupil
@@ -109,6 +112,11 @@ def word_of(name: Any) -> str:
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
     return word_of(name).rstrip("0123456789") in _WEIGHTS
+
+
+def is_person_name(name: Any) -> bool:
+    """Whether it is the name of a column that identifies persons."""
+    return word_of(name).replace(" ", "_") in NAMES_OF_PERSONS
 
 
 def is_count_name(name: Any) -> bool:

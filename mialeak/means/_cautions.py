@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import VARIANT
+from mialeak._labels import VARIANT, is_person_name
 from mialeak._markers import (
     MARKERS,
     MARKING_NUMBERS,
@@ -51,13 +51,15 @@ _ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site"
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
 )
-#: Names of columns that name a person, and of those that count the persons of a row.
+#: Names of columns that name a person, beside those of labels; shorter ones, which have other
+#: meanings as well; and names of those that count the persons of a row.
 _PERSON = re.compile(
     r"(person|patient|subject|participant|respondent|individual|member|customer|employee|"
     r"household|hh|user|client|p|s|resp)[_. ]?(id|nr|no|number)|id|pid|ssn|person|patient|subject|"
     r"participant|respondent|individual|household|customer|employee|#?[efi]id|sample([_. ]?id)?",
     re.IGNORECASE,
 )
+_SHORT = {"nr", "no", "chi"}
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
     r"n[_. ]risk|(number[_. ])?at[_. ]risk|n[_. ]events?|"
@@ -166,7 +168,7 @@ def cautions_of(
     known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
-        shared = rows < _ROWS_PER_VALUE * values or _PERSON.fullmatch(str(name).strip())
+        shared = rows < _ROWS_PER_VALUE * values or _names_person(name)
         if name not in known and _VALUES <= values < rows and shared:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
@@ -385,7 +387,7 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
         for name, levels in numbers.items()
         if levels is None
         and len(_texts(factors[name])) == len(factors[name].codes) > 1
-        and not _PERSON.fullmatch(str(name).strip())
+        and not _names_person(name)
     ]
     if not means or not groups:
         return []
@@ -403,7 +405,7 @@ def _of_persons(
     """Cautions for numbers of persons that several rows share."""
     cautions = []
     for name, levels in numbers.items():
-        if levels is None or name in known or not _PERSON.fullmatch(str(name).strip()):
+        if levels is None or name in known or not _names_person(name):
             continue
         values, rows = _held(factors[name], levels)
         if values.size < _VALUES or rows.max() < 2 or (values % 1.0).any():
@@ -414,6 +416,11 @@ def _of_persons(
             f"add these up first, and pass exclude=[{name!r}]."
         )
     return cautions
+
+
+def _names_person(name: Any) -> bool:
+    word = str(name).strip()
+    return is_person_name(word) or word.lower() in _SHORT or bool(_PERSON.fullmatch(word))
 
 
 def _texts(factor: Factor) -> list[str]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
 from mialeak._columns import Factor
 from mialeak._fields import reads_as_number
+from mialeak._labels import is_person_name
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
@@ -196,7 +197,8 @@ class Release:
             if column.factor is not None:
                 continue
             consecutive = high[column.place] - low[column.place] == self.rows - 1
-            if not (consecutive or _IDENTIFIERS.fullmatch(str(column.name).strip())):
+            name = str(column.name).strip()
+            if not (consecutive or _IDENTIFIERS.fullmatch(name) or is_person_name(name)):
                 continue
             values = self.numbers[:, column.place]
             if np.all(values % 1.0 == 0.0) and np.unique(values).size == self.rows:
