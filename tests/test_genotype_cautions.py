@@ -305,3 +305,20 @@ def test_numbers_of_genotypes_of_each_probe_set_are_no_persons():
     table |= {name: rng.integers(0, 90, 60) for name in ("AA", "AB", "BB")}
     (caution,) = mean_leakage(table).cautions
     assert caution.startswith("The rows seem to be genes or probes, by column 'probeset_id'")
+
+
+def test_mean_counts_in_place_of_frequencies_are_refused():
+    """For people drawn by half of them; those drawn by the frequencies are answered."""
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.05, 0.49, 300)
+    people = rng.binomial(2, p, (40, 300))
+    for target in people:
+        with pytest.raises(ValueError, match=r"p must be frequencies .* p / 2 is more likely"):
+            exact_mean_tradeoff(target, Genotype(2 * p), n=500)
+    for target in people[:4]:
+        assert exact_mean_tradeoff(target, Genotype(p), n=500).advantage < 0.5
+    for counts in (DATA.counts, mosaics(40, 200, rng), divided(40, 300, rng, mixed=False)):
+        q = counts.mean(axis=0) / 2
+        law = Genotype(q)
+        for target in counts[:40]:
+            assert np.isfinite(law.log_likelihood_ratio(2 * q, target, len(counts))).any()
