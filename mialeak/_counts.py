@@ -29,6 +29,7 @@ __all__ = [
     "Releases",
     "as_column_probabilities",
     "count_tolerance",
+    "hardy_weinberg_ratio",
     "is_mean_of_half",
     "require_counts",
     "require_genotype",
@@ -56,6 +57,9 @@ _SITES, _ROWS = 20, 100
 _NATS, _UNUSUAL, _TYPICAL = 40.0, 1.8, 1.2
 #: The same of frequencies that are twice as large.
 _UNLIKE, _LIKE = 1.3, 1.15
+#: Genotypes are not in Hardy-Weinberg proportions from this excess of variance, and this many
+#: standard deviations, on.  Of the people of five continents together it is 0.24.
+_FAR_FROM_ONE, _SURE = 0.3, 6.0
 #: A draw has at least so many times the expected number of rarer alleles, which is taken for at
 #: least `_LEAST_COPIES`.  Above `_RARER` no allele is rare.
 _DESIGNED, _LEAST_COPIES, _RARER = 0.5, 5.0, 0.4
@@ -184,6 +188,23 @@ def _require_same_allele(
         gain = float(np.median(gains[other]))
         rule = f"count the allele of {name}; {swapped} is more likely by e^{gain:.0f}"
         invalid("target", rule, remedy=f"If it counts the other allele, pass {swapped}")
+
+
+def hardy_weinberg_ratio(counts: Any) -> float | None:
+    """The variance of genotypes in that of Hardy-Weinberg proportions, where these clearly differ.
+
+    A sum over the columns of `counts`, shape (rows, columns): 2 for people who are fully inbred; 1
+    plus F_ST where several populations are mixed.  None within 30 %, and within six standard
+    deviations of as many independent columns as have common alleles, at most 20.
+    """
+    mean, rows = counts.mean(axis=0), len(counts)
+    expected = mean * (1.0 - 0.5 * mean)
+    if not expected.sum():
+        return None
+    ratio = float(counts.var(axis=0).sum() / expected.sum())
+    columns = min(float(expected.sum() ** 2 / np.square(expected).sum()), 20.0)
+    sure = abs(ratio - 1.0) > max(_FAR_FROM_ONE, _SURE / np.sqrt(rows * columns))
+    return ratio if sure else None
 
 
 def _require_frequencies(rows: FloatArray, p: FloatArray) -> None:
