@@ -39,6 +39,8 @@ _EQUAL, _VARYING = 1e-9, 5.0
 #: is that of the population; and the share of a deviation below which what others leave of a column
 #: is rounding.
 _BLOCK, _DETERMINED = 128, 1e-6
+#: With a smallest eigenvalue of the correlations above this one no column is determined.
+_CLEAR = 1e-8
 
 
 def row_leakage_scores(
@@ -261,7 +263,11 @@ def basis_of(rows: FloatArray) -> npt.NDArray[np.intp]:
         size, kept = places.size, [np.zeros(0, np.intp)]
         for start in range(0, size, width):
             block = places[start : start + width]
-            triangle, order = linalg.qr(rows[:, block], mode="r", pivoting=True)
+            part = rows[:, block]
+            if linalg.eigvalsh(part.T @ part)[0] > _CLEAR * n:  # no QR, which takes far longer
+                kept.append(block)
+                continue
+            triangle, order = linalg.qr(part, mode="r", pivoting=True)
             free = np.abs(np.diagonal(triangle)) > _DETERMINED * n**0.5
             kept.append(np.sort(block[order[: free.size][free]]))
         places = np.concatenate(kept)
