@@ -29,6 +29,7 @@ __all__ = [
     "Releases",
     "as_column_probabilities",
     "count_tolerance",
+    "hardy_weinberg_ratio",
     "is_mean_of_half",
     "require_counts",
     "require_genotype",
@@ -54,6 +55,11 @@ _SITES, _ROWS = 20, 100
 #: times the expected one.  Of 1.2 million pairs of a person and the frequencies of an ancestry, in
 #: 20 to 127 columns, one is refused; of swapped persons 20 to 90 %, of swapped bits 5 to 80 %.
 _NATS, _UNUSUAL, _TYPICAL = 40.0, 1.8, 1.2
+#: The same of frequencies that are twice as large.
+_UNLIKE, _LIKE = 1.3, 1.15
+#: Genotypes are not in Hardy-Weinberg proportions from this excess of variance, and this many
+#: standard deviations, on.  Of the people of five continents together it is 0.24.
+_FAR_FROM_ONE, _SURE = 0.3, 6.0
 #: A draw has at least so many times the expected number of rarer alleles, which is taken for at
 #: least `_LEAST_COPIES`.  Above `_RARER` no allele is rare.
 _DESIGNED, _LEAST_COPIES, _RARER = 0.5, 5.0, 0.4
@@ -142,6 +148,8 @@ def require_likely_counts(
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
     caller has them, and a mean called `name`, in multiples of `unit`.
     """
+    if most == 2 and name == "p" and p.size >= _SITES and targets.size:
+        _require_frequencies(targets.reshape(-1, p.size)[:_ROWS], p)
     if p.size < _SITES or not targets.size or checks.are_likely_draws(targets, p, most):
         return
     rows, columns = targets.reshape(-1, p.size)[:_ROWS], np.arange(p.size)
@@ -180,6 +188,43 @@ def _require_same_allele(
         gain = float(np.median(gains[other]))
         rule = f"count the allele of {name}; {swapped} is more likely by e^{gain:.0f}"
         invalid("target", rule, remedy=f"If it counts the other allele, pass {swapped}")
+
+
+def hardy_weinberg_ratio(counts: Any) -> float | None:
+    """The variance of genotypes in that of Hardy-Weinberg proportions, where these clearly differ.
+
+    A sum over the columns of `counts`, shape (rows, columns): 2 for people who are fully inbred; 1
+    plus F_ST where several populations are mixed.  None within 30 %, and within six standard
+    deviations of as many independent columns as have common alleles, at most 20.
+    """
+    mean, rows = counts.mean(axis=0), len(counts)
+    expected = mean * (1.0 - 0.5 * mean)
+    if not expected.sum():
+        return None
+    ratio = float(counts.var(axis=0).sum() / expected.sum())
+    columns = min(float(expected.sum() ** 2 / np.square(expected).sum()), 20.0)
+    sure = abs(ratio - 1.0) > max(_FAR_FROM_ONE, _SURE / np.sqrt(rows * columns))
+    return ratio if sure else None
+
+
+def _require_frequencies(rows: FloatArray, p: FloatArray) -> None:
+    """Refuse mean counts, twice the frequencies, where the halves are far more likely."""
+    if rows.sum() > 0.75 * len(rows) * 2.0 * p.sum():  # refutes most at once
+        return
+    inside = (p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN)
+    if np.count_nonzero(inside) < _SITES:
+        return
+    rows, p = np.rint(rows[:, inside]), p[inside]
+    gains = rows @ np.full(p.size, -np.log(2.0)) + (2.0 - rows) @ np.log(
+        (2.0 - p) / (2.0 - 2.0 * p)
+    )
+    twice = (gains > _NATS) & (_log_loss(rows, p, 2) > _UNLIKE * _expected_loss(p, 2))
+    twice &= _log_loss(rows, 0.5 * p, 2) < _LIKE * _expected_loss(0.5 * p, 2)
+    twice &= _is_drawn(rows, 0.5 * p, 2)
+    if 2 * np.count_nonzero(twice) > twice.size:
+        gain = float(np.median(gains[twice]))
+        rule = f"be frequencies of the allele; for target, p / 2 is more likely by e^{gain:.0f}"
+        invalid("p", rule, remedy="Of genotypes 0, 1 and 2 the frequency is half the mean")
 
 
 def _swapped_columns(rows: FloatArray, p: FloatArray, most: int) -> npt.NDArray[np.bool_]:

@@ -31,16 +31,17 @@ __all__ = [
 _ARRAY = np.ndarray
 #: Names of columns that identify persons, in small letters.
 _PERSON_WORDS = """
-id uid uuid ssn cpr email pidp idno lopnr löpnr personnummer personnr personid
-bsn rinpersoon hetu kennitala nhsno mrn patientnr subjid usubjid idind ind_id pseudonym upn
-pseudo_id pseudo-id study_id fodselsnummer fødselsnummer fnr pnr iid eid
+id uid uuid ssn cpr email pidp idno lopnr löpnr personnummer bsn rinpersoon hetu kennitala mrn
+subjid usubjid idind pseudonym upn pseudo_id pseudo-id study_id fodselsnummer fødselsnummer fnr
+iid studyid patno pat_no pat_id record_id recordid hospital_no hospital_number hosp_no patientennr
+patienten_nr probandennr chart_no chi_number
 """
 _WHO = (
     "person|pers|patient|subject|user|customer|sample|case|client|member|participant|respondent|"
     "resp|student|pupil|employee|individual|ind|nhs|p|s"
 )
 _PERSON = re.compile(
-    rf"({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|" + "|".join(_PERSON_WORDS.split())
+    rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|{'|'.join(_PERSON_WORDS.split())})"
 )
 #: Nouns for a person, which are also names of categories: of a subject at school, of a control.
 _NOUN_WORDS = """

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
+from mialeak._counts import hardy_weinberg_ratio
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
-from mialeak.laws import Genotype
+from mialeak.laws import Chain, Genotype
 
 DATA = load_genotypes()
 
@@ -305,3 +307,42 @@ def test_numbers_of_genotypes_of_each_probe_set_are_no_persons():
     table |= {name: rng.integers(0, 90, 60) for name in ("AA", "AB", "BB")}
     (caution,) = mean_leakage(table).cautions
     assert caution.startswith("The rows seem to be genes or probes, by column 'probeset_id'")
+
+
+def test_mean_counts_in_place_of_frequencies_are_refused():
+    """For people drawn by half of them; those drawn by the frequencies are answered."""
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.05, 0.49, 300)
+    people = rng.binomial(2, p, (40, 300))
+    for target in people:
+        with pytest.raises(ValueError, match=r"p must be frequencies .* p / 2 is more likely"):
+            exact_mean_tradeoff(target, Genotype(2 * p), n=500)
+    for target in people[:4]:
+        assert exact_mean_tradeoff(target, Genotype(p), n=500).advantage < 0.5
+    for counts in (DATA.counts, mosaics(40, 200, rng), divided(40, 300, rng, mixed=False)):
+        q = counts.mean(axis=0) / 2
+        law = Genotype(q)
+        for target in counts[:40]:
+            assert np.isfinite(law.log_likelihood_ratio(2 * q, target, len(counts))).any()
+
+
+def test_genotypes_of_selfing_plants_have_no_exact_law():
+    """With an inbreeding coefficient of 0.9; ordinary cohorts are in Hardy-Weinberg proportions."""
+    rng = np.random.default_rng(31)
+    p = rng.uniform(0.1, 0.5, 80)
+    first, second = (rng.random((500, 80)) < p for _ in range(2))
+    plants = first + 1 * np.where(rng.random((500, 80)) < 0.9, first, second)
+    score = np.max((plants - 2 * p) ** 2 @ (1 / (2 * p * (1 - p) * 1.9))) / 500
+    report = mean_leakage(table_of(plants), structure="diagonal")
+    truth = special.erf(np.sqrt(score / 8))
+    assert report.highest == pytest.approx(truth, rel=0.1)
+    exact = report.exact_rows(1)
+    assert exact.rows[0]["leakage"] > 1.25 * truth
+    (caution,) = exact.cautions
+    assert "times the variance of Hardy-Weinberg proportions" in caution
+    assert caution.partition(" times")[0].endswith(("1.88", "1.89", "1.90", "1.91", "1.92"))
+    law = Chain.fit(plants, ploidy=2)
+    assert any("Hardy-Weinberg" in doubt for doubt in law.fitted.warnings)
+    for name, counts in cohorts():
+        assert hardy_weinberg_ratio(counts) is None, name
+    assert Chain.fit(DATA.counts[:400, :40], ploidy=2).fitted.variance_ratio is None

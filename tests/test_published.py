@@ -11,7 +11,7 @@ import pytest
 
 from mialeak import mean_leakage, mean_tradeoff
 from mialeak.cli import main
-from mialeak.means._published import _log_terms
+from mialeak.means._published import _averaged_terms, _log_terms
 
 SITES = 40
 
@@ -229,3 +229,141 @@ def test_what_has_no_answer_is_refused(files, tmp_path, options, words):
     given = {k: at[v] if isinstance(v, str) and v in at else v for k, v in given.items()}
     with pytest.raises(ValueError, match=f"(?s){words}"):
         mean_leakage(given.pop("table"), **given)
+
+
+def released(folder, cohort, panel, targets, *, decimals=None):
+    """A report on targets, with frequencies rounded before they are written."""
+    kept = (panel.sum(axis=0) > 0) & (panel.sum(axis=0) < 2 * len(panel))
+    kept &= np.ptp(targets, axis=0) > 0
+    cohort, panel, targets = (each[:, kept] for each in (cohort, panel, targets))
+    copies = cohort.sum(axis=0)
+    if decimals is not None:
+        copies = np.round(copies / (2 * len(cohort)), decimals) * 2 * len(cohort)
+    alleles = np.full(copies.size, 2 * len(cohort))
+    release = write_afreq(folder / "release.afreq", copies, alleles)
+    beside = np.full(copies.size, 2 * len(panel))
+    others = write_afreq(folder / "others.afreq", panel.sum(axis=0), beside)
+    table = write_raw(folder / "people.raw", targets)
+    return mean_leakage(table, published=release, panel=others)
+
+
+@pytest.mark.parametrize(("decimals", "people"), [(3, 1000), (2, 300)])
+def test_members_are_not_excluded_by_frequencies_that_are_rounded(tmp_path, decimals, people):
+    """One copy is less than half a unit: a frequency of 0 excludes nobody."""
+    rng = np.random.default_rng(decimals)
+    p = np.exp(rng.uniform(np.log(0.0005), np.log(0.5), 300))
+    cohort, panel, outside = (rng.binomial(2, p, (k, p.size)) for k in (people, 4000, 600))
+    targets = np.concatenate([cohort[: people // 2], outside])
+    report = released(tmp_path, cohort, panel, targets, decimals=decimals)
+    assert report.cautions == ()
+    members, others = np.split(report.log_likelihood_ratios, [people // 2])
+    assert np.isfinite(members).all()
+    assert members.mean() > 0.0 > others.mean()
+    assert np.mean(np.exp(others)) == pytest.approx(1.0, abs=0.15)
+    for x in (0.5, 1.0, 2.0):
+        assert np.mean(others >= x) <= math.exp(-x)
+    assert "The frequencies are rounded" in report.warnings[-1]
+    assert "Certainly not" not in str(report)
+    whole = released(tmp_path, cohort, panel, targets)
+    assert "rounded" not in str(whole)
+    assert whole.log_likelihood_ratios[: people // 2].mean() > members.mean()
+
+
+def test_a_ratio_by_rounded_copies_is_that_of_all_that_are_possible():
+    """Enumerated: copies between 3 and 6 of 40, 9 of 60 in the panel, frequency of Jeffreys."""
+    low, high, alleles, b, others = 3, 6, 40, 9, 60
+    got = _averaged_terms(*(np.array([float(x)]) for x in (low, high, alleles, b, others)))
+    for x in range(3):
+        grid = (np.arange(20_000) + 0.5) / 20_000
+        prior = grid ** (b - 0.5) * (1 - grid) ** (others - b - 0.5)
+        out = [
+            math.comb(alleles, c) * np.mean(prior * grid**c * (1 - grid) ** (alleles - c))
+            for c in range(low, high + 1)
+        ]
+        ratios = [
+            float(ratio(x, c, alleles, b, others, Fraction(1, 3))) for c in range(low, high + 1)
+        ]
+        assert math.exp(got[x, 0]) == pytest.approx(np.dot(out, ratios) / sum(out), rel=1e-9)
+
+
+def mosaics(people, sites, rng, founders):
+    """Linked sites: each haplotype copies one of forty, and changes it at one site of eighty."""
+    moves = rng.random((2 * people, sites)) < 1 / 80
+    moves[:, 0] = True
+    last = np.maximum.accumulate(np.where(moves, np.arange(sites), 0), axis=1)
+    copied = rng.integers(len(founders), size=moves.shape)[np.arange(2 * people)[:, None], last]
+    haplotypes = founders[copied, np.arange(sites)]
+    return haplotypes[::2] + 1 * haplotypes[1::2]
+
+
+@pytest.mark.parametrize("kind", ["linked", "populations"])
+@pytest.mark.parametrize("targets", [300, 20])
+def test_no_false_positive_rate_is_stated_where_sites_are_correlated(tmp_path, kind, targets):
+    """More people outside than e^-x reach x = 5, and a caution says why."""
+    rng, sites = np.random.default_rng(targets), 1200
+    founders = rng.random((40, sites)) < rng.uniform(0.1, 0.5, sites)
+    p = rng.uniform(0.1, 0.9, sites)
+    p = rng.beta(9 * p, 9 * (1 - p), (2, sites))
+
+    def people(k, first=0.5):
+        if kind == "linked":
+            return mosaics(k, sites, rng, founders)
+        sizes = round(first * k), round((1 - first) * k)
+        return np.concatenate(
+            [rng.binomial(2, q, (m, sites)) for q, m in zip(p, sizes, strict=True)]
+        )
+
+    report = released(tmp_path, people(100, 0.6), people(1000), people(targets))
+    others = report.log_likelihood_ratios
+    if targets > 20:
+        assert np.mean(others >= 5.0) > 2.0 * math.exp(-5.0)
+    assert len(report.cautions) == 1
+    assert "The sites are not independent" in report.cautions[0]
+    assert "not stated" in str(report)
+
+
+def test_independent_sites_and_families_are_no_correlated_sites(tmp_path):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p = np.exp(rng.uniform(np.log(0.005), np.log(0.5), 500))
+        cohort, panel, targets = (
+            rng.binomial(2, p, (k, p.size)) for k in (200, 900, 40 + 90 * seed)
+        )
+        report = released(tmp_path, cohort, panel, targets)
+        assert report.cautions == (), seed
+        parents = rng.random((20, 1, 2, 2, p.size)) < p
+        chosen = rng.integers(2, size=(20, 2, 2, 1, p.size))
+        children = np.take_along_axis(parents, chosen, axis=3).sum(axis=(2, 3)).reshape(-1, p.size)
+        if seed > 3:
+            report = released(tmp_path, cohort, panel, np.concatenate([targets, children[:8]]))
+            assert report.cautions == (), seed
+
+
+def test_one_target_is_warned_of_sites_that_are_close(tmp_path):
+    """Of few people linkage shows by the places of the sites alone."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 600)
+    alleles = np.full(600, 200)
+    published, panel = (
+        write_afreq(tmp_path / name, rng.binomial(200, p), alleles)
+        for name in ("r.afreq", "p.afreq")
+    )
+    genotypes = np.array(["0/0", "0/1", "1/1"])[rng.binomial(2, p)]
+
+    def cautions(step):
+        lines = [
+            "##fileformat=VCFv4.2",
+            "##contig=<ID=1>",
+            '##FORMAT=<ID=GT,Number=1,Type=String,Description="">',
+            "#CHROM POS ID REF ALT QUAL FILTER INFO FORMAT s".replace(" ", "\t"),
+        ]
+        for j, genotype in enumerate(genotypes):
+            words = f"1 {10_000 + step * j} rs{j} A C . . . GT {genotype}"
+            lines.append("\t".join(words.split()))
+        path = tmp_path / "one.vcf"
+        path.write_text("\n".join(lines) + "\n")
+        return mean_leakage(path, published=published, panel=panel).cautions
+
+    assert cautions(1_000_000) == ()
+    (caution,) = cautions(300)
+    assert "99.8% of the sites are within 5,000 bases" in caution

@@ -438,3 +438,32 @@ def test_the_corpus_is_one_of_fifty():
     assert len(cases) >= 50
     titles = [f"{case.title} {getattr(case, 'line', '')}" for case in cases]
     assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SUBJID",
+        "USUBJID",
+        "PATNO",
+        "record_id",
+        "MRN",
+        "study_id",
+        "nhs_number",
+        "hospital_no",
+        "case_no",
+        "CHI",
+        "personnummer",
+        "PatientenNr",
+        "nr",
+        "Patient_No",
+    ],
+)
+def test_several_rows_of_a_person_are_a_caution_whatever_its_number_is_called(name):
+    rng = np.random.default_rng(0)
+    person = np.repeat(100_000 + rng.permutation(90_000)[:150], 3)
+    frame = pd.DataFrame({name: person, "sbp": rng.normal(130, 15, 450)})
+    (caution,) = mean_leakage(frame).cautions
+    assert f"Column {name!r} seems to name the person of a row, and 450 rows have 150" in caution
+    other = mean_leakage(frame.rename(columns={name: "income"})).cautions
+    assert not any("name the person" in each for each in other)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +26,12 @@ __all__ = [
     "Counts",
     "Frequencies",
     "Site",
+    "bare_chromosome",
     "children",
+    "identifier",
     "is_autosomal",
     "raw_sites",
+    "same_alleles",
 ]
 
 #: Why a site of a chromosome of which a person has one copy or two is omitted.
@@ -38,6 +42,8 @@ _SEX = re.compile(
     r"(_.*)?",
     re.IGNORECASE,
 )
+#: How RefSeq names an autosome, before its number and a version.
+_REFSEQ = re.compile(r"nc_0+(?=\d+\.)")
 #: Why a column of a .raw file is omitted, and how PLINK ends its name.
 HETEROZYGOUS, _HET = "heterozygous genotypes", "_HET"
 #: Counted beside the sites that are omitted: people with a parent in the file.
@@ -95,6 +101,36 @@ def children(people: Sequence[str], *parents: Sequence[str]) -> int:
 def is_autosomal(chromosome: str) -> bool:
     """Whether a person has two copies of the chromosome, by its name."""
     return _SEX.fullmatch(str(chromosome)) is None
+
+
+def bare_chromosome(site: Site) -> str:
+    """The chromosome, with or without "chr" and by RefSeq's name the same."""
+    bare = site.chromosome.lower().removeprefix("chr")
+    return _REFSEQ.sub("", bare).partition(".")[0] if _REFSEQ.match(bare) else bare
+
+
+def identifier(site: Site) -> str:
+    """The name of a site; that of a .raw column without its alleles."""
+    if site.chromosome or not site.name:
+        return site.name
+    ending = f"_{site.counted}" + (f"(/{site.other})" if site.other else "")
+    return site.name.removesuffix(ending)
+
+
+def same_alleles(one: Site, other: Site) -> bool | None:
+    """Whether two sites count the same allele; None if they have other alleles.
+
+    Small letters mark repeats of the reference, and are the same alleles.
+    """
+    one, other = (
+        each._replace(counted=each.counted.upper(), other=each.other.upper())
+        for each in (one, other)
+    )
+    if one.counted == other.counted:
+        return None if one.other and other.other and one.other != other.other else True
+    straight = one.counted == other.other or (not other.other and bool(one.other))
+    back = one.other == other.counted or (not one.other and straight)
+    return False if straight and back else None
 
 
 # --- .raw -----------------------------------------------------------------------------------------
@@ -221,6 +257,9 @@ class Frequencies:
         Of the counted allele.
     haplotypes : (sites,) ndarray
         From which each frequency is known.
+    rounding : (sites,) ndarray
+        The most by which each frequency differs from the one that was rounded to the digits of the
+        file: it has as many decimals, or as many significant digits, as its longest frequency.
     omitted : Counter
         Numbers of other sites, by their kind.
 
@@ -234,7 +273,7 @@ class Frequencies:
         file.check_text()
         self.sites: list[Site] = []
         self.omitted: Counter[str] = Counter()
-        numbers: list[tuple[float, float]] = []
+        numbers: list[tuple[float, float, Decimal]] = []
         memory = file.memory()
         with file.open() as opened:
             lines = (line.decode(errors="replace").split() for line in file.lines(opened))
@@ -257,11 +296,16 @@ class Frequencies:
         twice = [site for site, times in Counter(self.sites).items() if times > 1]
         if twice:
             raise ValueError(f"{file} must hold each site once; it holds {twice[0].name!r} twice")
-        self.frequency: FloatArray = np.array([p for p, _ in numbers])
-        self.haplotypes: FloatArray = np.array([count for _, count in numbers])
+        self.frequency: FloatArray = np.array([p for p, _, _ in numbers])
+        self.haplotypes: FloatArray = np.array([count for _, count, _ in numbers])
+        self.rounding = _rounding([digits for _, _, digits in numbers])
 
     def _add(
-        self, of: dict[str, str], file: TableFile, line: int, numbers: list[tuple[float, float]]
+        self,
+        of: dict[str, str],
+        file: TableFile,
+        line: int,
+        numbers: list[tuple[float, float, Decimal]],
     ) -> None:
         """Add the site of a line, or count it as omitted."""
         if not is_autosomal(of["#CHROM"]):
@@ -284,4 +328,13 @@ class Frequencies:
             file.damaged("PLINK .afreq", what)
         name = "" if of["ID"] == "." else of["ID"]
         self.sites.append(Site(name, of["#CHROM"], position, of["ALT"], of["REF"]))
-        numbers.append((p, float(count)))
+        numbers.append((p, float(count), Decimal(of["ALT_FREQS"])))
+
+
+def _rounding(numbers: list[Decimal]) -> FloatArray:
+    """Half a unit of the last decimal, or of the last significant digit if that is larger."""
+    parts = [number.as_tuple() for number in numbers]
+    last = min(min(int(part.exponent), 0) for part in parts)
+    digits = max(len(part.digits) for part in parts)
+    units = [max(last, x.adjusted() - digits + 1) if x else last for x in numbers]
+    return np.asarray(0.5 * 10.0 ** np.array(units, np.float64))

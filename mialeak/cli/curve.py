@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
+from mialeak.cli._curve_plans import WORLDS, curves_of_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from matplotlib.axes import Axes
 
@@ -90,21 +90,8 @@ Examples:
   mialeak curve --compose plan.toml --delta 1e-9
 """
 
-#: What a release of a plan may be, and which further values it may have.
-_KINDS = {
-    "gaussian": ("rate",),
-    "laplace": ("rate",),
-    "epsilon": ("delta",),
-    "discrete_gaussian": ("shift",),
-    "curve": (),
-}
-_WORLDS, _FRESH, _CLAIMED = ("substitution", "add or remove"), "fresh row", "claim"
-#: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
-_REACH = 40
-#: An epsilon this small at a delta this large is an exchange of the two.
-_SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
-#: Largest scale of a discrete Gaussian.
-_MOST_SCALE = 1e4
+#: The worlds of a sample that a fresh row may be in, and those of a claim, which it states.
+_FRESH, _CLAIMED = "fresh row", "claim"
 
 
 def add_parser(commands: Any) -> None:
@@ -195,104 +182,6 @@ def _claim(text: str) -> tuple[float, float]:
     return epsilon, _options.number(_options.SHARE)(fields.get("delta", "0"))
 
 
-def _plan(path: str) -> tuple[list[TradeOff], list[int], str]:
-    """The curves of the releases of a plan, how often each is used, and their worlds."""
-    import tomllib
-    from pathlib import Path
-
-    from mialeak._arrays import invalid
-
-    file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        invalid(str(file), f"be a plan in TOML ({error})")
-    releases = content.pop("release", None)
-    worlds = content.pop("worlds", None)
-    if worlds not in _WORLDS:
-        rule = f"be {_WORLDS[0]!r} or {_WORLDS[1]!r}"
-        invalid(f"worlds of {file.name}", rule, value=worlds)
-    if content:
-        invalid(file.name, "have only worlds and [[release]]", value=next(iter(content)))
-    if not isinstance(releases, list) or not all(isinstance(each, dict) for each in releases):
-        invalid(f"release of {file.name}", "be tables, each below a line [[release]]")
-    curves, counts = [], []
-    for number, each in enumerate(releases, 1):
-        where = f"release {number} of {file.name}"
-        if each.get("worlds", worlds) != worlds:
-            remedy = "Epsilons of different neighbours do not compose: restate one of them"
-            invalid(f"worlds of {where}", f"be {worlds!r}", value=each["worlds"], remedy=remedy)
-        content = {k: v for k, v in each.items() if k != "worlds"}
-        curves.append(_release(content, where, worlds, file))
-        counts.append(each.get("times", 1))
-    return curves, counts, worlds
-
-
-def _release(content: dict[str, Any], where: str, worlds: str, plan: Path) -> TradeOff:
-    """The curve of one release of a plan."""
-    import numpy as np
-
-    from mialeak._arrays import invalid, listed
-    from mialeak.tradeoff import GaussianTradeOff, LaplaceTradeOff, PiecewiseTradeOff
-
-    kinds = [kind for kind in _KINDS if kind in content]
-    if len(kinds) != 1:
-        invalid(where, f"have one of {listed(_KINDS, show=str)}", value=listed(kinds, show=str))
-    kind = kinds[0]
-    unknown = sorted(set(content) - {kind, "times", *_KINDS[kind]})
-    if unknown:
-        known = listed([kind, *_KINDS[kind], "times"], show=str)
-        invalid(where, f"have only {known}", value=unknown[0])
-    for name, given in content.items():
-        number = not isinstance(given, bool) and isinstance(given, (int, float))
-        if not number and name != "curve":
-            invalid(f"{name} of {where}", "be a number, without quotes", value=given)
-    value, rate = content[kind], content.get("rate", 1.0)
-    if kind == "curve":
-        return _stored(content[kind], where, worlds, plan)
-    if kind == "epsilon":
-        if 0.0 < value <= _SMALL_EPSILON and content.get("delta", 0.0) >= _LARGE_DELTA:
-            rule = f"have a delta below {_LARGE_DELTA:g} where epsilon is {value:g}"
-            invalid(where, rule, value=content["delta"], remedy="They seem to be exchanged")
-        return PiecewiseTradeOff.from_epsilon(value, content.get("delta", 0.0))
-    if kind == "discrete_gaussian":
-        if not isinstance(value, (int, float)) or not 0.0 < value <= _MOST_SCALE:
-            rule = f"be above 0 and at most {_MOST_SCALE:g}"
-            invalid(f"discrete_gaussian of {where}", rule, value=value)
-        place = np.arange(-int(_REACH * value) - 1, int(_REACH * value) + 2)
-        p = np.exp(-0.5 * (place / value) ** 2)
-        return PiecewiseTradeOff.from_noise(p / p.sum(), content.get("shift", 1))
-    curve = GaussianTradeOff(value) if kind == "gaussian" else LaplaceTradeOff(value)
-    # One row replaces another: each of the worlds has a row in its batch that the other lacks.
-    return curve if rate == 1.0 else curve.subsample(rate, symmetric=worlds == _WORLDS[0])
-
-
-def _stored(name: Any, where: str, worlds: str, plan: Path) -> TradeOff:
-    """The curve in a file beside the plan."""
-    import json
-
-    from mialeak._arrays import invalid
-    from mialeak._files.opening import inside_folder
-    from mialeak.tradeoff import ComposedTradeOff, SubsampledTradeOff, TradeOff
-
-    file = inside_folder(plan, name, f"curve of {where.rpartition(' of ')[0]}")
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        invalid(file.name, f"be JSON, as json.dump of to_dict() writes it ({error})")
-    try:
-        curve = TradeOff.from_dict(content)
-    except (TypeError, ValueError) as error:
-        invalid(file.name, f"hold a curve that mialeak wrote: {error}")
-    for one in curve.curves if isinstance(curve, ComposedTradeOff) else (curve,):
-        # A sample states its worlds; other curves do not.
-        if isinstance(one, SubsampledTradeOff) and one.symmetric != (worlds == _WORLDS[0]):
-            remedy = "Epsilons of different neighbours do not compose: restate one of them"
-            rule = f"be of the worlds {worlds!r}: it holds a sample of others"
-            invalid(file.name, rule, remedy=remedy)
-    return curve
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the power, the deltas and the epsilons of the curve."""
     from mialeak._arrays import invalid
@@ -301,7 +190,7 @@ def run(options: argparse.Namespace) -> int:
     given = (options.mu, options.dp_sgd, options.claim, options.compose)
     if sum(each is not None for each in given) != 1:
         invalid("--mu", "be given, or --dp-sgd, --claim or --compose: one of the four")
-    options.worlds = _WORLDS[options.dp_sgd is not None]
+    options.worlds = WORLDS[options.dp_sgd is not None]
     if options.claim is not None:
         if options.rate != 1.0 or options.steps != 1:
             invalid("--claim", "be of the whole training: leave out --rate, --steps")
@@ -310,7 +199,7 @@ def run(options: argparse.Namespace) -> int:
     if options.compose is not None:
         if options.rate != 1.0 or options.steps != 1:
             invalid("--compose", "have the rates and times in the plan: leave out --rate, --steps")
-        curves, counts, options.worlds = _plan(options.compose)
+        curves, counts, options.worlds = curves_of_plan(options.compose)
         options.steps = sum(counts)
         return _give(compose(*curves, counts=counts), options)
     if options.dp_sgd is not None:
@@ -337,7 +226,7 @@ def _give(curve: TradeOff, options: argparse.Namespace) -> int:
         schema="mialeak.curve/2",
         content=content,
         title=f"What {_name(options).replace('A Gaussian', 'a Gaussian', 1)} leaks",
-        compared=_ADDED if options.worlds == _WORLDS[1] else (),
+        compared=_ADDED if options.worlds == WORLDS[1] else (),
         panels=_panels(curve, options),
     )
 
@@ -402,7 +291,6 @@ def _epochs(options: argparse.Namespace) -> str:
 
 
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
-    from mialeak._arrays import listed
     from mialeak._report.document import Document, Notes, Pairs, Section, Table
     from mialeak._report.text import at_least, number, percent, significant
 
@@ -426,25 +314,7 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     ]
     if content["auc"] is not None:
         summary.append((number(content["auc"]), "area under the curve of power against it"))
-    worlds = {
-        "fresh row": "Epsilon and delta compare worlds with the same number of rows: the target "
-        "takes the place of a row drawn anew. Between two given rows (replace-one differential "
-        'privacy) they are larger: pass --compose with worlds = "substitution".',
-        "substitution": "Epsilon and delta compare worlds with the same number of rows "
-        "(substitution, replace-one).",
-        "claim": "Epsilon and delta compare the worlds of the claim. All numbers are the most that "
-        "the claim allows: a training may leak less.",
-        "add or remove": "Epsilon and delta compare worlds that differ by one row, added or "
-        "removed; of one row in place of another (replace-one) they may be more than twice as "
-        "large.",
-    }
-    notes = [worlds[options.worlds], *filter(None, [_epochs(options)])]
-    if upper:
-        notes.append(f"Upper bounds, as no closer number is computed: {listed(upper, show=str)}.")
-    if content["not_computed"]:
-        missing = listed(content["not_computed"], show=str)
-        notes.append(f"Not computed, since the curve is nearly discrete there: {missing}.")
-    sections = [Section("Trade-off curve", [Pairs(summary), Notes(notes)])]
+    sections = [Section("Trade-off curve", [Pairs(summary), Notes(_notes(content, options))])]
     tables = (
         (
             "Largest power of an attack" if claimed else "Power of the best attack",
@@ -464,6 +334,31 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         if rows:
             sections.append(Section(title, [Table((head, answered), rows)]))
     return Document(answer, sections)
+
+
+def _notes(content: dict[str, Any], options: argparse.Namespace) -> list[str]:
+    """What epsilon and delta compare, and which numbers are bounds or missing."""
+    from mialeak._arrays import listed
+
+    worlds = {
+        "fresh row": "Epsilon and delta compare worlds with the same number of rows: the target "
+        "takes the place of a row drawn anew. Between two given rows (replace-one differential "
+        'privacy) they are larger: pass --compose with worlds = "substitution".',
+        "substitution": "Epsilon and delta compare worlds with the same number of rows "
+        "(substitution, replace-one).",
+        "claim": "Epsilon and delta compare the worlds of the claim. All numbers are the most that "
+        "the claim allows: a training may leak less.",
+        "add or remove": "Epsilon and delta compare worlds that differ by one row, added or "
+        "removed; of one row in place of another (replace-one) they may be more than twice as "
+        "large.",
+    }
+    notes = [worlds[options.worlds], *filter(None, [_epochs(options)])]
+    if upper := content["upper_bounds"]:
+        notes.append(f"Upper bounds, as no closer number is computed: {listed(upper, show=str)}.")
+    if content["not_computed"]:
+        missing = listed(content["not_computed"], show=str)
+        notes.append(f"Not computed, since the curve is nearly discrete there: {missing}.")
+    return notes
 
 
 def _name(options: argparse.Namespace) -> str:

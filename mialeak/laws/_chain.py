@@ -20,6 +20,7 @@ from mialeak._arrays import (
 from mialeak._counts import (
     Releases,
     count_tolerance,
+    hardy_weinberg_ratio,
     require_counts,
     require_possible_target,
     require_probability,
@@ -301,6 +302,7 @@ class Chain(Marginal):
             ploidy=ploidy,
             order=order,
             second_order_gain=second_order_gain(data) if ploidy == 1 else None,
+            variance_ratio=hardy_weinberg_ratio(data) if ploidy == 2 else None,
         )
         object.__setattr__(law, "fitted", report)
         return law._named(labels_of(rows))

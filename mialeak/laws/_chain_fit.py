@@ -65,6 +65,9 @@ class ChainFit(Result):
         Log likelihood of the rows, in nats, that a second order adds to the first without
         smoothing, less the penalty of the Bayesian information criterion.  Above 0 a chain of
         second order fits the rows better.  None for genotypes, whose phase is not known.
+    variance_ratio : float or None
+        Variance of genotypes in that of Hardy-Weinberg proportions, where these clearly differ;
+        the chain takes the two haplotypes of a row as independent.
     kind : str
         "estimate".
     warnings : tuple of str
@@ -92,6 +95,7 @@ class ChainFit(Result):
     ploidy: int = 1
     order: int = 1
     second_order_gain: float | None = None
+    variance_ratio: float | None = None
     kind: Kind = "estimate"
 
     @property
@@ -104,6 +108,13 @@ class ChainFit(Result):
                 f"The chain was fitted to {haplotypes:,} haplotypes: with fewer than "
                 f"{_LEAST_HAPLOTYPES} the leakage may be wrong by a fifth and more. Fit it to a "
                 "larger panel"
+            )
+        if self.variance_ratio is not None:
+            doubts.append(
+                f"The genotypes that the chain was fitted to have {self.variance_ratio:.2f} times "
+                "the variance of Hardy-Weinberg proportions, as of inbred people or of several "
+                "populations: the chain takes the two haplotypes of a row as independent, and the "
+                "leakage is not that of these people. mean_leakage takes the variance of the rows"
             )
         for lag, seen, chain in zip(
             self.lags, self.correlation, self.chain_correlation, strict=True

@@ -51,6 +51,8 @@ _ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site"
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
 )
+#: Short names of persons' numbers, which have other meanings as well.
+_SHORT = {"nr", "no", "chi"}
 #: Names of columns that count the persons of a row.
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
@@ -411,7 +413,8 @@ def _of_persons(
 
 
 def _names_persons(name: Any) -> bool:
-    return is_person_name(name) or is_household_name(name)
+    short = str(name).strip().lower() in _SHORT
+    return short or is_person_name(name) or is_household_name(name)
 
 
 def _texts(factor: Factor) -> list[str]:

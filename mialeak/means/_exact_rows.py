@@ -12,6 +12,7 @@ from mialeak._arrays import (
     FloatArray,
     unsupported,
 )
+from mialeak._counts import hardy_weinberg_ratio
 from mialeak._report.document import Notes, Section, Table
 from mialeak._report.text import significant
 from mialeak.exact import exact_mean_tradeoff
@@ -154,6 +155,19 @@ class ExactRows:
             "rows": self.rows,
         }
 
+    @property
+    def cautions(self) -> list[str]:
+        """A caution where genotypes are not in Hardy-Weinberg proportions."""
+        ratio = hardy_weinberg_ratio(self._genotypes) if self._genotypes.size else None
+        if ratio is None:
+            return []
+        return [
+            f"Caution: the genotypes have {ratio:.2f} times the variance of Hardy-Weinberg "
+            "proportions, as of inbred people or of several populations. The exact law is not "
+            "theirs, and these numbers are not exact; the leakage above is by the variance "
+            "of the genotypes."
+        ]
+
     def section(self) -> Section:
         """For people."""
         header = ("row", "exact leakage", "for many rows", *(f"power at {x:g}" for x in _FPR))
@@ -168,9 +182,11 @@ class ExactRows:
         ]
         kinds = [(self._bits.shape[1], "of two values"), (self._genotypes.shape[1], "genotypes")]
         columns = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+        law = ", genotypes as in Hardy-Weinberg proportions" if self._genotypes.size else ""
         notes = Notes(
             [
-                f"Columns ({columns}) are taken as independent, and the frequencies among the "
+                *self.cautions,
+                f"Columns ({columns}) are taken as independent{law}, and the frequencies among the "
                 "other rows as those of the population; for that the numbers are exact at this "
                 "number of rows. Powers are at false-positive rates.",
             ]

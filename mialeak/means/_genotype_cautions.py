@@ -23,6 +23,7 @@ from mialeak._arrays import FloatArray, Numbers
 __all__ = [
     "Kin",
     "are_too_near",
+    "excess_correlation",
     "kin_of",
     "lone_alleles",
     "relatives",
@@ -52,6 +53,9 @@ _DEVIATIONS, _UPPER = 6.0, 1.6448536269514722
 _CHANCE = 1e-9
 #: Pairs at least, and their share of the rows.
 _PAIRS, _SHARE = 3, 0.01
+#: Copies of the rarer allele without which correlations are not looked at, and the correlation of
+#: relatives over all sites.
+_COPIES, _RELATED = 5, 0.2
 #: Least number of columns that are sites together.
 _SITES = 10
 
@@ -170,6 +174,41 @@ def _independent(genotypes: Numbers, sites: npt.NDArray[np.intp]) -> float:
     squares = float(np.square(standard @ standard.T, dtype=np.float64).sum()) / rows**2
     by_chance = columns * (columns - 1.0) / (rows - 1.0)
     return float(columns**2 / max(squares - by_chance, columns))
+
+
+def excess_correlation(genotypes: Numbers) -> tuple[float, float]:
+    """How correlated sites are: by linkage, or since rows are of several populations.
+
+    Returns
+    -------
+    inflation : float
+        The sum of the squared correlations of a site with the others, on average, less that which
+        chance gives: by so much the variance of a sum over sites exceeds that of independent ones.
+    deviations : float
+        The same in standard deviations of what chance gives.
+    """
+    part = genotypes[:_ROWS]
+    rows = len(part)
+    means = part.mean(axis=0)
+    kept = np.flatnonzero(np.minimum(means, 2.0 - means) * rows >= _COPIES)
+    if rows < 3 or kept.size < _SITES:
+        return 0.0, 0.0
+    alike = np.zeros((rows, rows))
+    for start in range(0, kept.size, _COLUMNS):
+        block = part[:, kept[start : start + _COLUMNS]].astype(np.float64)
+        block -= block.mean(axis=0)
+        std = block.std(axis=0)
+        block /= np.where(std > 0.0, std, 1.0)
+        alike += block @ block.T
+    pairs = alike[np.triu_indices(rows, 1)]
+    related = pairs > _RELATED * kept.size
+    if related.mean() <= _SHARE:  # those of families are no sign of linkage
+        pairs = pairs[~related]
+    squares = float(np.square(alike.diagonal()).sum()) + rows * (rows - 1.0) * float(
+        np.mean(pairs**2)
+    )
+    excess = squares / rows**2 - kept.size - kept.size * (kept.size - 1.0) / (rows - 1.0)
+    return max(excess / kept.size, 0.0), excess * (rows - 1.0) / (2.0 * kept.size)
 
 
 def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:

@@ -348,5 +348,6 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
             return []
     return [
         f"{count:,} of {seen:,} columns follow from others, {shown}. Columns are taken as "
-        "independent here, so that these are counted again: exclude them."
+        "independent here, so that these are counted again: exclude them, or take a shrunk "
+        "covariance."
     ]

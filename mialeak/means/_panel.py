@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -14,12 +13,19 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._files.genotypes import GenotypeTable
-from mialeak._files.plink_text import Frequencies, Site
+from mialeak._files.plink_text import (
+    Frequencies,
+    Site,
+    bare_chromosome,
+    identifier,
+    same_alleles,
+)
 from mialeak._labels import columns_that
 from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows
 from mialeak.means._reading import as_table, release_of
 from mialeak.means._release import Column, Release
+from mialeak.means._rows import basis_of, copies_of
 from mialeak.means._tradeoff import leakage_score
 
 __all__ = ["ReferencePanel", "is_panel", "reference_panel"]
@@ -46,8 +52,6 @@ _SAME = 1e-4
 _SWAPPED, _FITS = 50.0, 10.0
 #: Share of the columns from which on those left out are a caution.
 _LARGE = 0.1
-#: How RefSeq names an autosome, before its number and a version.
-_REFSEQ = re.compile(r"nc_0+(?=\d+\.)")
 #: Alleles that the two strands of a site share.
 _BOTH_STRANDS = ({"A", "T"}, {"C", "G"})
 
@@ -61,6 +65,8 @@ class ReferencePanel:
     mean, variance : (columns of numbers,) ndarray
     rows : (columns of numbers,) ndarray
         People from whom each mean is known.
+    rounding : (columns of numbers,) ndarray
+        The most by which each frequency was rounded; 0 for people.
     release : Release or None
         The people of the panel, with the columns of the table; None for frequencies alone.
     """
@@ -68,6 +74,7 @@ class ReferencePanel:
     mean: FloatArray
     variance: FloatArray
     rows: FloatArray
+    rounding: FloatArray
     release: Release | None
 
     @property
@@ -121,7 +128,7 @@ class ReferencePanel:
             other[:] = False
         return other
 
-    def require_same_alleles(self, table: Release) -> None:
+    def requiresame_alleles(self, table: Release) -> None:
         """Refuse a panel most of whose columns count the other allele."""
         far, back = (float(np.mean(self._distances(table, other=k))) for k in (False, True))
         is_other = self.mean.size >= _COLUMNS and far > _SWAPPED * max(back, 1.0)
@@ -174,18 +181,39 @@ class ReferencePanel:
         # (V C + k R)^-1 / k, from (C + k R / V)^-1 / k.
         inflated = 1.0 + rows_used / self.size
         cov = self.variance * ((1.0 + rows_used / self.rows) / inflated)
-        if covariance != "diagonal":
-            assert self.release is not None
-            cov = np.atleast_2d(np.cov(self.release.numbers.T))
-            if covariance == "shrunk":
-                share = self.release.shrinkage
-                cov = (1.0 - share) * cov + share * np.diag(np.diag(cov))
-        noise = None
-        if noise_std > 0.0:
-            added = self.variance * (noise_std**2 / inflated)
-            noise = added if cov.ndim == 1 else np.diag(added)
-        scores = leakage_score(table.numbers, self.mean, cov, rows_used, release_noise_cov=noise)
+        numbers, added = table.numbers, self.variance * (noise_std**2 / inflated)
+        if covariance == "diagonal":
+            noise = added if noise_std else None
+            scores = leakage_score(numbers, self.mean, cov, rows_used, release_noise_cov=noise)
+            return np.asarray(scores) / inflated
+        assert self.release is not None
+        people, share = self.release.numbers, 0.0
+        parts = [(np.arange(self.mean.size), added)]
+        if covariance == "shrunk":
+            share = self.release.shrinkage
+            first, added, basis = self._shared_columns(table, added)
+            parts = [(first, added)] if noise_std else []
+            # Without noise, columns that others determine add nothing.
+            parts += [(basis, np.zeros(basis.size))] if basis.size < first.size or not parts else []
+        scores = np.full(table.rows, np.inf)
+        for kept, variance in parts:
+            cov = np.atleast_2d(np.cov(people[:, kept].T))
+            cov = (1.0 - share) * cov + share * np.diag(np.diag(cov))
+            noise = np.diag(variance) if variance.any() else None
+            each = leakage_score(
+                numbers[:, kept], self.mean[kept], cov, rows_used, release_noise_cov=noise
+            )
+            scores = np.minimum(scores, each)
         return np.asarray(scores) / inflated
+
+    def _shared_columns(self, table: Release, noise: FloatArray) -> tuple[Any, FloatArray, Any]:
+        """Columns that copy no other in panel and table, their noise, and a basis of these."""
+        assert self.release is not None
+        rows = np.concatenate([self.release.numbers, table.numbers]).astype(np.float64)
+        rows -= rows.mean(axis=0)
+        rows /= rows.std(axis=0)
+        first, groups = copies_of(rows)
+        return first, noise[first] / np.bincount(groups), first[basis_of(rows[:, first])]
 
 
 def is_panel(panel: Any) -> bool:
@@ -253,11 +281,11 @@ def reference_panel(
         flip = np.array([name in swapped for name in kept], np.bool_)
         p = np.where(flip, 1.0 - panel.frequency[at], panel.frequency[at])
         rows = panel.haplotypes[at] / 2.0
-        made = ReferencePanel(2.0 * p, 2.0 * p * (1.0 - p), rows, None)
+        made = ReferencePanel(2 * p, 2 * p * (1 - p), rows, panel.rounding[at], None)
     elif kept:
         made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, drop)
     else:
-        made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), None)
+        made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), np.zeros(0), None)
     varied = (made.variance > 0.0) | constant
     moving = {c.name for c in release.columns if release.stds[c.place] > 0.0}
     if not varied.all():
@@ -279,7 +307,7 @@ def reference_panel(
         notes.append(_HARDY_WEINBERG)
     release = _without(release, names, notes, omitted if is_large else ())
     if argument == "panel":
-        made.require_same_alleles(release)
+        made.requiresame_alleles(release)
     return made, release
 
 
@@ -310,7 +338,7 @@ def _of_people(
         invalid("panel", "hold other people than the table; it is the table", remedy=remedy)
     variance = people.stds**2 * (people.rows / (people.rows - 1.0))
     rows = np.full(len(kept), float(people.rows))
-    return ReferencePanel(people.means, variance, rows, people)
+    return ReferencePanel(people.means, variance, rows, np.zeros(len(kept)), people)
 
 
 def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePanel:
@@ -324,7 +352,10 @@ def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePane
             for place, column in enumerate(np.array(release.columns, dtype=object)[kept])
         ]
         release = replace(release, columns=columns, numbers=release.numbers[:, kept])
-    return ReferencePanel(panel.mean[kept], panel.variance[kept], panel.rows[kept], release)
+    mean, variance, rows, rounding = (
+        each[kept] for each in (panel.mean, panel.variance, panel.rows, panel.rounding)
+    )
+    return ReferencePanel(mean, variance, rows, rounding, release)
 
 
 def _without(
@@ -374,21 +405,21 @@ def _matched(
     by_name: dict[str, list[Any]] = {}
     for key, site in described.items():
         if site.is_placed:
-            at_place.setdefault((_bare(site), site.position), []).append(key)
-        by_name.setdefault(_identifier(site), []).append(key)
+            at_place.setdefault((bare_chromosome(site), site.position), []).append(key)
+        by_name.setdefault(identifier(site), []).append(key)
     for name in columns:
         if name not in sites:
             problems.setdefault(_ABSENT, []).append(name)
             continue
         site = sites[name]
-        near = at_place.get((_bare(site), site.position), []) if site.is_placed else []
-        if not near and _identifier(site):
+        near = at_place.get((bare_chromosome(site), site.position), []) if site.is_placed else []
+        if not near and identifier(site):
             near = [
                 key
-                for key in by_name.get(_identifier(site), [])
+                for key in by_name.get(identifier(site), [])
                 if not (site.is_placed and described[key].is_placed)
             ]
-        fits = {key: _same_alleles(site, described[key]) for key in near}
+        fits = {key: same_alleles(site, described[key]) for key in near}
         good = [key for key, same in fits.items() if same is not None]
         if not good:
             problems.setdefault(_OTHER if near else _ABSENT, []).append(name)
@@ -410,36 +441,6 @@ def _sites(table: Any) -> Mapping[str, Site]:
 def _names(panel: Any) -> set[Any]:
     columns = panel.keys() if isinstance(panel, Mapping) else getattr(panel, "columns", ())
     return set(getattr(panel, "column_names", columns))
-
-
-def _bare(site: Site) -> str:
-    """The chromosome, with or without "chr" and by RefSeq's name the same."""
-    bare = site.chromosome.lower().removeprefix("chr")
-    return _REFSEQ.sub("", bare).partition(".")[0] if _REFSEQ.match(bare) else bare
-
-
-def _identifier(site: Site) -> str:
-    """The name of a site; that of a .raw column without its alleles."""
-    if site.chromosome or not site.name:
-        return site.name
-    ending = f"_{site.counted}" + (f"(/{site.other})" if site.other else "")
-    return site.name.removesuffix(ending)
-
-
-def _same_alleles(one: Site, other: Site) -> bool | None:
-    """Whether two sites count the same allele; None if they have other alleles.
-
-    Small letters mark repeats of the reference, and are the same alleles.
-    """
-    one, other = (
-        each._replace(counted=each.counted.upper(), other=each.other.upper())
-        for each in (one, other)
-    )
-    if one.counted == other.counted:
-        return None if one.other and other.other and one.other != other.other else True
-    straight = one.counted == other.other or (not other.other and bool(one.other))
-    back = one.other == other.counted or (not one.other and straight)
-    return False if straight and back else None
 
 
 def _require_judged(

@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from mialeak._arrays import FloatArray, as_count, invalid, listed
 from mialeak._files.plink_text import Frequencies
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.text import number, percent, printable, significant
+from mialeak.means._genotype_cautions import excess_correlation
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
 from mialeak.means._reading import as_table
 from mialeak.means._release import Release
@@ -24,8 +26,16 @@ __all__ = ["PublishedFrequencies", "PublishedReport", "published_frequencies"]
 _MONOMORPHIC = "Monomorphic sites"
 #: Names of columns listed.
 _NAMED = 12
-#: Frequencies are written with six significant digits: their relative error.
-_DIGITS = 5.1e-6
+#: What products of a frequency and a number of alleles are rounded by, at most, and the numbers of
+#: copies that are looked at where several are possible.
+_PRODUCT, _POINTS = 1e-6, 101
+#: The average likelihood ratio of people who are not in the release is 1 for independent sites, and
+#: e^(v i / 2) for sites whose sums vary more by the share i, v the variance of its logarithm.  From
+#: this one on no false-positive rate is stated, if the correlations are beyond so many deviations.
+_INFLATED, _CORRELATED = 2.0, 6.0
+#: With fewer people of known genotypes linkage is taken from the places of the sites: so many bases
+#: apart at most, and the share of such sites.
+_PEOPLE, _BASES, _LINKED = 100, 5_000, 0.1
 #: Mean squared distance of the release's frequencies from the panel's, in their variance, from
 #: which on the two are taken for different populations: six standard deviations of the mean for
 #: independent sites, and at least the first, as linked sites vary more; that of the same
@@ -45,11 +55,17 @@ class PublishedFrequencies(ReferencePanel):
         Over which each frequency is taken.
     is_known : bool
         Whether a panel of people or frequencies states the population.
+    digits : (sites,) ndarray
+        The most by which each frequency of the release was rounded.
+    close : float
+        Share of the sites that are next to another.
     """
 
     frequency: FloatArray
     haplotypes: FloatArray
     is_known: bool
+    digits: FloatArray
+    close: float
 
     @property
     def people(self) -> int:
@@ -58,9 +74,42 @@ class PublishedFrequencies(ReferencePanel):
 
     def cautions(self, table: Release) -> list[str]:
         """A caution where the release is further from the panel than chance, or the panel."""
-        if not self.is_known or self.mean.size < _SITES:
+        if not self.is_known:
+            return []
+        return self._linked(table) or self._far()
+
+    def _linked(self, table: Release) -> list[str]:
+        """A caution where sites are correlated, so that evidence is counted several times."""
+        people = self.haplotypes / 2.0
+        variance = float(np.sum(1.0 / (people * (1.0 + people / self.rows))))
+        known = [table.numbers, *([] if self.release is None else [self.release.numbers])]
+        genotypes = max(known, key=len)
+        inflation, deviations = excess_correlation(genotypes)
+        least = 2.0 * np.log(_INFLATED) / variance
+        if deviations >= _CORRELATED and inflation >= least:
+            why = (
+                f"the genotypes of {len(genotypes):,} people are correlated between sites, by "
+                "linkage or since they are of several populations"
+            )
+        elif len(genotypes) < _PEOPLE and self.close >= _LINKED and least < 1.0:
+            why = (
+                f"{percent(self.close)} of the sites are within {_BASES:,} bases of the one before"
+            )
+        else:
+            return []
+        return [
+            f"The sites are not independent: {why}. Likelihood ratios take them as independent and "
+            "are too large, for people outside the release as well; no false-positive rate is "
+            "stated. Take sites that are not linked, and a panel of the same population."
+        ]
+
+    def _far(self) -> list[str]:
+        """A caution where the release is further from the panel than chance, or the panel."""
+        if self.mean.size < _SITES:
             return []
         error = self.variance * (2.0 / self.haplotypes + 1.0 / self.rows)
+        error += (4.0 / 3.0) * (self._rounded(self.digits, self.haplotypes) ** 2)
+        error += (4.0 / 3.0) * (self._rounded(self.rounding, 2.0 * self.rows) ** 2)
         ratio = float(np.mean((2.0 * self.frequency - self.mean) ** 2 / error))
         if ratio < _SAME:
             return [
@@ -75,6 +124,23 @@ class PublishedFrequencies(ReferencePanel):
             "population of the release seem to be in it, in or not. Take a panel of the same "
             "population."
         ]
+
+    @staticmethod
+    def _rounded(digits: FloatArray, alleles: FloatArray) -> FloatArray:
+        """By how much frequencies were rounded, where that hides numbers of copies."""
+        return np.where(digits * alleles >= 0.5, digits, 0.0)
+
+    @property
+    def hidden(self) -> int:
+        """Sites of the release at which its rounded frequency is that of several numbers."""
+        low, high = _copies(self.frequency, self.haplotypes, self.digits)
+        return int(np.count_nonzero(high > low))
+
+    @property
+    def is_panel_rounded(self) -> bool:
+        """Whether a frequency of the panel is that of several numbers of copies."""
+        low, high = _copies(self.mean / 2.0, 2.0 * self.rows, self.rounding)
+        return bool(np.any(high > low))
 
     def scores(
         self, table: Release, covariance: str, noise_std: float, rows_used: int
@@ -97,15 +163,44 @@ class PublishedFrequencies(ReferencePanel):
         copies in the release given those in both.  Of c copies among the m of the release and t
         among the N of both, that of x copies of the target is r(c, m) / r(t, N) with
         ``r(c, m) = c (c - 1) / (m (m - 1))`` for x = 2, ``c (m - c) / (m (m - 1))`` for 1 and
-        ``(m - c) (m - c - 1) / (m (m - 1))`` for 0.
+        ``(m - c) (m - c - 1) / (m (m - 1))`` for 0.  Where a rounded frequency is that of several
+        c, the average over these, in their probabilities by the panel (Beta-binomial, Jeffreys).
         """
-        copies, others = np.rint(self.frequency * self.haplotypes), np.rint(self.mean * self.rows)
-        terms = _log_terms(copies, self.haplotypes, others, 2.0 * self.rows)
+        low, high = _copies(self.frequency, self.haplotypes, self.digits)
+        others = np.rint(self.mean * self.rows)
+        terms = _averaged_terms(low, high, self.haplotypes, others, 2.0 * self.rows)
         first = np.arange(self.mean.size)
         ratios = np.empty(table.rows)
         for block in kernel_blocks(table.numbers, matrix=False):
             ratios[block] = terms[table.numbers[block].astype(np.intp), first].sum(axis=1)
         return ratios
+
+
+def _copies(
+    frequency: FloatArray, alleles: FloatArray, digits: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest number of copies of which these are the rounded frequencies."""
+    low = np.ceil((frequency - digits) * alleles - _PRODUCT)
+    high = np.floor((frequency + digits) * alleles + _PRODUCT)
+    return np.maximum(low, 0.0), np.minimum(high, alleles)
+
+
+def _averaged_terms(
+    low: FloatArray, high: FloatArray, alleles: FloatArray, others: FloatArray, beside: FloatArray
+) -> FloatArray:
+    """:func:`_log_terms`, for copies between `low` and `high` their average."""
+    count = np.minimum(high - low + 1.0, _POINTS)
+    total, weight = np.full((3, low.size), -np.inf), np.full(low.size, -np.inf)
+    for k in range(int(count.max())):
+        copies = low + np.rint(k * (high - low) / np.maximum(count - 1.0, 1.0))
+        copies = np.minimum(copies, high)
+        zeros = alleles - copies
+        chance = special.betaln(copies + others + 0.5, zeros + beside - others + 0.5)
+        chance -= special.betaln(copies + 1.0, zeros + 1.0)
+        chance = np.where(k < count, chance, -np.inf)
+        weight = np.logaddexp(weight, chance)
+        total = np.logaddexp(total, chance + _log_terms(copies, alleles, others, beside))
+    return np.asarray(total - weight)
 
 
 def _log_terms(
@@ -154,8 +249,15 @@ class PublishedReport(MeanReport):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What was omitted of the files."""
-        return [note for note in self._release.notes if not note.startswith(_MONOMORPHIC)]
+        """What was omitted of the files, and what rounding hides."""
+        notes = [note for note in self._release.notes if not note.startswith(_MONOMORPHIC)]
+        if self._reference.hidden:
+            notes.append(
+                f"The frequencies are rounded: at {self._reference.hidden:,} sites they are those "
+                "of several numbers of copies. The leakage is that of frequencies that are not "
+                "rounded, which is more."
+            )
+        return notes
 
     @cached_property
     def caveats(self) -> list[str]:
@@ -220,7 +322,8 @@ class PublishedReport(MeanReport):
             )
             return Section(title, [Notes([why])])
         rows = np.argsort(-ratios, kind="stable")[:top]
-        is_doubtful = bool(self._reference.cautions(self._release))
+        known = self._reference
+        is_doubtful = bool(known.cautions(self._release)) or known.is_panel_rounded
         rates = np.exp(-np.maximum(ratios, 0.0))
         header = ("row", "log likelihood ratio", "false-positive rate at most", "leakage")
         body = [
@@ -236,10 +339,19 @@ class PublishedReport(MeanReport):
         notes = [
             f"Above 0, as in {np.count_nonzero(ratios > 0.0):,} of {self.rows:,} rows, it is "
             "evidence that the target is among them. If release, panel and targets are of one "
-            "population, at most the share e^-x of the others reaches x. It is exact for "
-            "independent sites in Hardy-Weinberg proportions, given the copies in release and "
-            "panel together, so that the panel need not be large."
+            "population, and its sites are independent and in Hardy-Weinberg proportions, at most "
+            "the share e^-x of the others reaches x. The ratio is that given the copies in release "
+            "and panel together, so that the panel need not be large."
         ]
+        if known.hidden:
+            notes.append(
+                f"At {known.hidden:,} sites with rounded frequencies the ratio is the average over "
+                "the numbers of copies that are possible."
+            )
+        if known.is_panel_rounded:
+            notes.append(
+                "No false-positive rate is stated, since the panel's frequencies are rounded."
+            )
         if impossible:
             notes.append(
                 f"Certainly not among them, by genotypes that the release excludes: {impossible:,}."
@@ -328,10 +440,13 @@ def published_frequencies(
         known.mean,
         known.variance,
         known.rows,
+        known.rounding,
         known.release,
         released.mean[at] / 2.0,
         2.0 * released.rows[at],
         is_known,
+        released.rounding[at],
+        _close(release, table),
     )
     unused = len(frequencies.sites) - at.size
     if unused:
@@ -341,19 +456,35 @@ def published_frequencies(
         )
         release = replace(release, notes=(*release.notes, note))
     if is_known:
-        _require_counts(made.frequency, made.haplotypes, release, "published")
-        _require_counts(made.mean / 2.0, 2.0 * made.rows, release, "panel")
+        for frequency, alleles, digits, argument in (
+            (made.frequency, made.haplotypes, made.digits, "published"),
+            (made.mean / 2.0, 2.0 * made.rows, made.rounding, "panel"),
+        ):
+            _require_counts(frequency, alleles, digits, release, argument)
     return made, release
 
 
+def _close(release: Release, table: Any) -> float:
+    """Share of the sites that are within so many bases of the one before."""
+    places: dict[str, list[int]] = {}
+    for column in release.columns:
+        site = table.sites[column.name]
+        if site.is_placed:
+            places.setdefault(site.chromosome, []).append(site.position)
+    close = sum(int(np.count_nonzero(np.diff(np.sort(each)) <= _BASES)) for each in places.values())
+    return close / max(len(release.columns), 1)
+
+
 def _require_counts(
-    frequency: FloatArray, haplotypes: FloatArray, release: Release, argument: str
+    frequency: FloatArray,
+    haplotypes: FloatArray,
+    digits: FloatArray,
+    release: Release,
+    argument: str,
 ) -> None:
     """Refuse frequencies that are no shares of whole alleles, two of each person."""
-    given = frequency * haplotypes
-    odd = haplotypes % 2.0 != 0.0
-    digits = _DIGITS * np.maximum(given, haplotypes - given)  # the other allele may be counted
-    wrong = np.abs(given - np.rint(given)) > digits + 1e-9
+    low, high = _copies(frequency, haplotypes, digits)
+    odd, wrong = haplotypes % 2.0 != 0.0, low > high
     for bad, rule in (
         (odd, "be over two alleles of each person (OBS_CT even)"),
         (wrong, "be shares of whole alleles of OBS_CT; those of dosages are not"),

@@ -15,12 +15,22 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
 from mialeak._columns import Factor
 from mialeak._fields import reads_as_number
+from mialeak._labels import is_person_name
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
 from mialeak.means._genotype_cautions import Kin, kin_of
 from mialeak.means._matrix_cautions import are_genotypes, cautions_of_matrix, repeat_cautions
-from mialeak.means._rows import calibrated_shrinkage, refuse_full, row_leakage_scores, spectrum
+from mialeak.means._rows import (
+    basis_of,
+    calibrated_shrinkage,
+    copies_of,
+    noisy_scores,
+    refuse_full,
+    row_leakage_scores,
+    shrunk_scores,
+    spectrum,
+)
 
 __all__ = ["Column", "Release", "category_scores"]
 
@@ -74,6 +84,37 @@ class Column:
         words = [level for level in self.factor.levels if isinstance(level, str)]
         strays = [word for word in words if not reads_as_number(word)]
         return strays[0] if 0 < 2 * len(strays) < len(words) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Shrunk:
+    """Standardised columns, those that copy another left out.
+
+    Attributes
+    ----------
+    rows : (rows, columns) ndarray
+    copies : (columns,) ndarray
+        How many columns of the table each is.
+    is_basis : bool
+        Whether no column is determined by others.
+    values, squares : ndarray
+        Of :func:`spectrum`, for a basis of the columns.
+    dimensions : int
+        Columns that others do not determine.
+    intensity : float
+        Of shrinkage.
+    alone : (rows,) ndarray of bool
+        Which rows are alone in a column.
+    """
+
+    rows: FloatArray
+    copies: npt.NDArray[np.intp]
+    is_basis: bool
+    values: FloatArray
+    squares: FloatArray
+    dimensions: int
+    intensity: float
+    alone: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +197,8 @@ class Release:
             if column.factor is not None:
                 continue
             consecutive = high[column.place] - low[column.place] == self.rows - 1
-            if not (consecutive or _IDENTIFIERS.fullmatch(str(column.name).strip())):
+            name = str(column.name).strip()
+            if not (consecutive or _IDENTIFIERS.fullmatch(name) or is_person_name(name)):
                 continue
             values = self.numbers[:, column.place]
             if np.all(values % 1.0 == 0.0) and np.unique(values).size == self.rows:
@@ -224,13 +266,25 @@ class Release:
             except Outside as outside:
                 self._refuse_near(outside.column)
             return scores / rate
-        share = 1.0 if covariance == "full" else 1.0 - self.shrinkage
-        values, squares = self._spectrum[:2]
-        added = 1.0 - share + self.rows * variance + share / (self.rows - 2.0) * values
-        scores = downdated(squares @ (1.0 / added), self.rows, share)
+        if covariance == "shrunk":
+            return self._shrunk_scores(variance) / rate
+        values, squares = self._spectrum
+        added = self.rows * variance + values / (self.rows - 2.0)
+        return downdated(squares @ (1.0 / added), self.rows, 1.0) / rate
+
+    def _shrunk_scores(self, variance: float) -> FloatArray:
+        """By shrunk correlations; copies of a column are one, whose noise is their average's."""
+        known, share = self._shrunk, 1.0 - self.shrinkage
+        scores = shrunk_scores(known.values, known.squares, share)
         if variance == 0.0:
-            scores[self._spectrum[3]] = np.inf
-        return scores / rate
+            return np.where(known.alone, np.inf, scores)
+        added = self.rows * variance / known.copies
+        if known.is_basis and (known.copies == 1).all():
+            level = 1.0 - share + added[:1] + share / (self.rows - 2.0) * known.values
+            return downdated(known.squares @ (1.0 / level), self.rows, share)
+        noisy = noisy_scores(known.rows, added, share)
+        # Noise hides; without it, columns that others determine are known to add nothing.
+        return noisy if known.is_basis else np.minimum(noisy, scores)
 
     def _refuse_near(self, place: int) -> NoReturn:
         """Refuse a column that others determine up to rounding, by its place in the matrix."""
@@ -245,7 +299,12 @@ class Release:
     @property
     def shrinkage(self) -> float:
         """The intensity of a shrunk covariance."""
-        return self._spectrum[2]
+        return self._shrunk.intensity
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers published, not counting those that others of a shrunk covariance determine."""
+        return self._shrunk.dimensions
 
     def _standard(self) -> FloatArray:
         """The columns whose means are published, each in units of its standard deviation."""
@@ -268,14 +327,30 @@ class Release:
         return matrix
 
     @cached_property
-    def _spectrum(self) -> tuple[FloatArray, FloatArray, float, npt.NDArray[np.bool_]]:
-        """:func:`spectrum`, the intensity of shrinkage, and which rows are alone."""
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        return spectrum(self._standard())
+
+    @cached_property
+    def _shrunk(self) -> _Shrunk:
+        """What scores by a shrunk covariance are computed of."""
         rows = self._standard()
-        values, squares = spectrum(rows)
         limit = (self.rows - 1.0) * (1.0 - ALONE)
         alone = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
-        share = calibrated_shrinkage(values, squares, rows.shape[1])
-        return values, squares, share, alone**2 >= limit
+        first, groups = copies_of(rows)
+        rows = rows[:, first]
+        basis = rows[:, basis_of(rows)]
+        values, squares = spectrum(basis)
+        dimensions = min(self.free, basis.shape[1])
+        return _Shrunk(
+            rows,
+            np.bincount(groups, minlength=first.size),
+            basis.shape == rows.shape,
+            values,
+            squares,
+            dimensions,
+            calibrated_shrinkage(values, squares, dimensions),
+            alone**2 >= limit,
+        )
 
     def _diagonal(self, variance: float) -> FloatArray:
         """With columns taken as uncorrelated, a category being one column of several numbers."""

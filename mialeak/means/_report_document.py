@@ -253,8 +253,9 @@ def warnings_of(report: MeanReport, release: Release, known: Release) -> list[st
         )
     if report.covariance == "shrunk":
         warnings.append(
-            f"Correlations are shrunk to 0 by an intensity of {report.shrinkage:.2g}, with which "
-            "scores average what they must."
+            f"Correlations are shrunk to 0 by an intensity of {report.shrinkage:.2g}, the least "
+            f"with which scores average the number of columns, less those that others determine, "
+            f"over the number of rows: {known.dimensions:,} over {known.rows:,}."
         )
     if report.covariance == "full" and not known.has_rows_for_full:
         warnings.append(
