@@ -385,9 +385,13 @@ class Panel(_Population):
         good = (parameters >= 0.0) & np.isfinite(parameters)
         require(good, parameters, "prior", "be finite and at least 0")
         self.weights = as_frozen(self.counts + parameters)
-        if not 0.0 < self.weights.sum() <= MAX_COUNT:
+        total = float(self.weights.sum())
+        if total == 0.0:
             remedy = "Pass a prior above 0, or a panel with rows"
             invalid("prior", "be above 0 for a panel without a row", remedy=remedy)
+        if total > MAX_COUNT:
+            rule = "sum, over the cells and with the rows of the panel, to at most 2**53"
+            invalid("prior", f"{rule}; the sum is {total:g}", remedy="Pass a smaller prior")
 
     def __repr__(self) -> str:
         return f"Panel(rows={self.rows}, n_cells={self.n_cells})"

@@ -10,12 +10,13 @@ import sys
 from fractions import Fraction
 from math import comb
 from pathlib import Path
+from unittest import mock
 
 import jsonschema
 import numpy as np
 import pytest
 
-from mialeak import table_leakage
+from mialeak import certificates, table_leakage
 from mialeak.certificates import Certificate, certify
 from mialeak.cli import main
 from mialeak.datasets import load_adult
@@ -120,6 +121,14 @@ def test_it_holds_on_another_instruction_set(reports, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_certificate_of_an_earlier_version_holds():
+    # Written by 0.2.0.dev0.  A later one may leave out old certificates with a new schema alone.
+    path = ROOT / "tests" / "data" / "certificate-1.json"
+    verification = Certificate.load(path).verify()
+    assert verification.holds, str(verification)
+    assert program().failures(path, []) == []
+
+
 def test_no_value_of_a_person_is_in_a_certificate():
     table = {"word": np.array(["secret-a", "secret-b"] * 20), "number": np.arange(40) + 71_000}
     text = certify(table_leakage(table, ["word", "number"])).text()
@@ -168,6 +177,7 @@ FORGERIES = {
         value=(float.fromhex(c["numbers"][1]["value"]) * 0.9999).hex()
     ),
     "the decimal of the estimate": lambda c: c["numbers"][1].update(decimal="0.01 (0 to 0.02)"),
+    "an estimate in words": lambda c: c["numbers"][1].update(value="low"),
     "the kind": lambda c: c["numbers"][1].update(kind="exact"),
     "a number left out": lambda c: c["numbers"].pop(),
     "the counts": lambda c: c["counts"].update(sizes=[12], cells=[3]),
@@ -190,6 +200,7 @@ NONSENSE = {
     "true": lambda c: c["counts"].update(sizes=[True], cells=[36]),
     "words": lambda c: c["counts"].update(sizes="36", cells="1"),
     "no counts": lambda c: c.update(counts=None),
+    "rows that are not those of the counts": lambda c: c["question"].update(rows=37),
     "more cells than memory": lambda c: c["counts"].update(sizes=[1], cells=[2**52]),
     "no question": lambda c: c.pop("question"),
     "a question more": lambda c: c["question"].update(more=1),
@@ -216,6 +227,27 @@ def test_nested_json_is_refused(tmp_path):
     path.write_text("[" * 200_000)
     with pytest.raises(ValueError, match=r"^certificate must hold a certificate"):
         Certificate.load(path)
+
+
+def test_a_file_longer_than_any_certificate_is_not_read_further(tmp_path):
+    path = tmp_path / "certificate.json"
+    certificate = certify(small_report())
+    certificate.save(path)
+    size = path.stat().st_size
+    with mock.patch.object(certificates, "_MOST_BYTES", size):
+        assert Certificate.load(path).verify().holds
+    message = f"certificate must have at most {size - 1:,} bytes"
+    with (
+        mock.patch.object(certificates, "_MOST_BYTES", size - 1),
+        pytest.raises(ValueError, match=message),
+    ):
+        Certificate.load(path)
+
+
+def test_a_certificate_shows_its_numbers():
+    report = small_report()
+    values = f"plug_in={report.plug_in:.6g}, leakage={report.estimate.value:.6g}"
+    assert repr(certify(report)) == f"Certificate({values})"
 
 
 def test_inputs_are_compared_by_their_salted_hashes(tmp_path):

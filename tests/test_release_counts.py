@@ -18,7 +18,7 @@ from mialeak.mechanisms import Round, Suppress
 from mialeak.releases import Recovered, _analysis, _design
 from mialeak.releases._design import Design
 from mialeak.releases._explanations import count_range
-from mialeak.releases._modular import PRIME, fractions_modulo
+from mialeak.releases._modular import _CHUNK, PRIME, fractions_modulo, image
 
 # --- rank against fractions -----------------------------------------------------------------------
 
@@ -46,6 +46,37 @@ def test_determined_cells_agree_with_the_rank_of_fractions(most_rows):
                 assert np.array_equal(total, unit[0])
                 follows += 1
     assert follows > 50
+
+
+def test_groups_follow_from_few_rows_beside_cells_that_follow_one_by_one():
+    """Too many rows for the rank, until the cells are left out that follow from one another."""
+    rng, apart = np.random.default_rng(8), 0
+    for _ in range(60):
+        cells = int(rng.integers(4, 6))
+        units = np.eye(cells, dtype=int)[rng.permutation(cells)[:2]]
+        matrix = np.vstack([np.ones(cells, int), rng.integers(0, 2, (3, cells)), units])
+        known = rank(matrix)
+        with mock.patch.object(_design, "MOST_ROWS", known - 1):
+            design = Design.of(sparse.csr_matrix(matrix))
+        for bits in itertools.product((0, 1), repeat=cells) if design.complete else ():
+            if not any(bits):
+                continue
+            with mock.patch.object(Design, "_short", return_value=None):  # of two rows or three
+                weights = design.combination(np.flatnonzero(bits))
+            assert (weights is not None) == (rank(np.vstack([matrix, bits])) == known)
+            if weights is not None:
+                total = sum(weight * matrix[row].astype(object) for row, weight in weights.items())
+                assert np.array_equal(total, bits)
+                apart += not np.all(design.determined[np.flatnonzero(bits)])
+    assert apart > 100
+
+
+@pytest.mark.parametrize("columns", [_CHUNK, _CHUNK + 1, 2 * _CHUNK + 1])
+def test_products_of_residues_are_exact_for_any_number_of_columns(columns):
+    vector = np.full(columns, PRIME - 1)
+    rows = np.vstack([vector, np.arange(columns) % PRIME])
+    truth = [sum(int(a) * (PRIME - 1) for a in row) % PRIME for row in rows]
+    assert image(sparse.csr_matrix(rows), vector).tolist() == truth
 
 
 def test_factors_of_other_cells_are_not_taken_over():

@@ -353,12 +353,28 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
             TypeError,
             "min_samples is not available for a Register and this gamma",
         ),
+        (
+            lambda: Stratified([[2**53 - 2, 1], [2]], [1, 1]),
+            ValueError,
+            "registers must hold at most 2**53 people; they hold 9,007,199,254,740,993",
+        ),
+        (
+            lambda: Panel([2**53, 1]),
+            ValueError,
+            "counts must sum to at most 2**53 rows; the sum is 9,007,199,254,740,993",
+        ),
         (lambda: Panel([]), ValueError, "counts must have at least one cell"),
         (lambda: Panel([[3]]), ValueError, "counts must have 1 dimension"),
         (lambda: Panel([3.5]), TypeError, "counts must be integers"),
         (lambda: Panel([3, -1]), ValueError, "counts must be between 0 and 2**53"),
         (lambda: Panel([3], prior=-1.0), ValueError, "prior must be finite and at least 0"),
         (lambda: Panel([0, 0], prior=0.0), ValueError, "prior must be above 0 for a panel without"),
+        (
+            lambda: Panel([3], prior=1e300),
+            ValueError,
+            "at most 2**53; the sum is 1e+300. Pass a sm",
+        ),
+        (lambda: Panel([2**53 - 1, 1]), ValueError, "at most 2**53; the sum is 9.0072e+15. Pass a"),
         (lambda: Panel([3], prior=math.inf), ValueError, "prior must be finite"),
         (lambda: Panel([3, 1], prior=[1.0]), ValueError, "prior must be a number or have one for"),
         (
@@ -379,3 +395,15 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
 def test_what_is_no_population_or_has_no_answer_is_refused(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call()
+
+
+def test_as_many_people_as_a_float_counts_are_taken():
+    assert Stratified([[2**53 - 3, 1], [2]], [1, 1]).people == 2**53
+    assert Panel([2**53 - 1, 1], prior=0.0).rows == 2**53
+
+
+def test_strata_and_panels_state_their_size():
+    assert repr(Stratified([[3, 1], [2, 4]], [1, 1])) == (
+        "Stratified(people=10, strata=2, published=True)"
+    )
+    assert repr(Panel([3, 0, 2])) == "Panel(rows=5, n_cells=3)"
