@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from mialeak import exact_mean_tradeoff, gaussian_mean_tradeoff
+from mialeak import GaussianTradeOff, exact_mean_tradeoff, gaussian_mean_tradeoff
 from mialeak._numerics.inversion._integrals import option
 from mialeak.exact import _enclosure
 from mialeak.laws import Bernoulli, Normal
@@ -98,3 +99,22 @@ def test_an_enclosure_is_the_same_with_every_panel(monkeypatch):
     every = curve.enclosure(fpr, reach=300.0)
     np.testing.assert_allclose(quick.lower, every.lower, rtol=1e-10)
     np.testing.assert_allclose(quick.upper, every.upper, rtol=1e-10)
+
+
+def test_an_exact_mean_of_many_columns_is_enclosed_beside_normal_noise():
+    """Against the sum over the atoms of the mean of the closed form of the noise."""
+    p, mu = np.linspace(0.2, 0.6, 8), 0.5
+    target = (np.arange(8) % 3 == 0).astype(float)
+    atoms = exact_mean_tradeoff(target, Bernoulli(p), 6, method="atoms")._law.atoms
+    mean = exact_mean_tradeoff(target, Bernoulli(p), 6, method="halves")
+    curve = mean.compose(GaussianTradeOff(mu))
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        x = epsilon - atoms.ratio
+        far = stats.norm.cdf(mu / 2 - x / mu), stats.norm.cdf(-mu / 2 - x / mu)
+        into = float(atoms.inside @ far[0] - np.exp(epsilon) * (atoms.out @ far[1]))
+        bounds = curve.enclosure(epsilon=epsilon, direction="in")
+        # An enclosure of a power is as wide as an atom near its threshold.
+        assert bounds.lower <= into <= bounds.upper < bounds.lower + 0.03
+        near = curve.enclosure(delta=into, direction="in")
+        assert near.lower <= epsilon + 1e-12
+        assert near.upper >= epsilon - 1e-12

@@ -22,7 +22,7 @@ from mialeak._arrays import (
 from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Kind
-from mialeak.exact._enclosure import TailEnclosure, enclosed_power
+from mialeak.exact._enclosure import ENCLOSED, TailEnclosure, enclosed_power, enclosing_curves
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw, RatioLoss
 from mialeak.tradeoff import EmpiricalTradeOff, SubsampledTradeOff, TradeOff
@@ -262,6 +262,11 @@ class ExactTradeOff(TradeOff):
 
     def _loss(self) -> Loss:
         return RatioLoss(self._law, self._moments)
+
+    def _enclosing(self) -> tuple[TradeOff, TradeOff]:
+        fpr = np.concatenate([[0.0], ENCLOSED, 1.0 - ENCLOSED[-2::-1], [1.0]])
+        bounds = self.enclosure(fpr)
+        return enclosing_curves(fpr, np.asarray(bounds.lower), np.asarray(bounds.upper))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""

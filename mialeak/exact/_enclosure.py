@@ -24,8 +24,9 @@ from mialeak._arrays import FloatArray
 from mialeak._numerics.inversion import cosine_and_sine
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import DEVIATIONS
+from mialeak.tradeoff import PiecewiseTradeOff
 
-__all__ = ["TailEnclosure", "enclosed_power"]
+__all__ = ["ENCLOSED", "TailEnclosure", "enclosed_power", "enclosing_curves"]
 
 #: Length of a panel in units of one over the standard deviation, and nodes of a panel.
 _PANEL, _NODES = 1.5, 16
@@ -49,6 +50,10 @@ _SAMPLE = 1 << 12
 _QUIET, _GROUP, _CHOSEN, _CHANGE = 42.0, 4, 96, 0.1
 #: Spreads of a coordinate up to which the bound from four moments is of use.
 _NEAR = 1.5
+#: Rates, up to a half, at which a curve is enclosed between two of finitely many outcomes.
+ENCLOSED = np.geomspace(1e-6, 0.5, 200)
+#: Distances, in such rates, of the two bounds that a line goes through.
+_BACK = (2, 4, 8, 16, 32)
 #: Rounding error of the sums, several hundred eps.
 _ROUNDING = 1e-13
 
@@ -229,3 +234,40 @@ def enclosed_power(
     sure = finite - out(x)[1] >= fpr
     upper = np.where(sure, 1.0 - inside(x)[0], 1.0)
     return np.clip(np.maximum(lower, fpr), 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def enclosing_curves(
+    fpr: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[PiecewiseTradeOff, PiecewiseTradeOff]:
+    """Curves nowhere above and nowhere below that with these bounds of its power."""
+    low = np.maximum.accumulate(np.where(fpr > 0.0, lower, 0.0))
+    high = np.minimum.accumulate(upper[::-1])[::-1]
+    # The power is concave: between two rates it is at most the line through an earlier lower
+    # bound and the upper bound at the first rate; it increases, and is at most that at the
+    # second.
+    line = np.full(fpr.size, np.inf)
+    for back in _BACK:
+        rise = (high[back:-1] - low[: -back - 1]) / (fpr[back:-1] - fpr[: -back - 1])
+        reached = high[back:-1] + rise * np.diff(fpr)[back:]
+        line[back + 1 :] = np.minimum(line[back + 1 :], reached)
+    step = np.append(high[1:], 1.0)
+    by_line = line[1:] - high[1:] < high[1:] - high[:-1]
+    most = np.where(np.append(by_line, True), high, step)
+    most[1:] = np.where(by_line, np.maximum(most[1:], line[1:]), most[1:])
+    most = np.maximum.accumulate(np.minimum(most, 1.0))
+    most[-1] = 1.0
+    return _hull(fpr, np.append(low[:-1], 1.0)), _hull(fpr, most)
+
+
+def _hull(fpr: FloatArray, power: FloatArray) -> PiecewiseTradeOff:
+    """The least concave curve above points."""
+    kept: list[int] = []
+    for i in range(fpr.size):
+        while len(kept) > 1:
+            a, b = kept[-2:]
+            rise = (power[b] - power[a]) * (fpr[i] - fpr[a])
+            if rise > (power[i] - power[a]) * (fpr[b] - fpr[a]):
+                break
+            kept.pop()
+        kept.append(i)
+    return PiecewiseTradeOff(fpr[kept], power[kept], kind="bound")

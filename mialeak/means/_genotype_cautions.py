@@ -223,9 +223,9 @@ def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
         sites += int(np.count_nonzero(like_most == rows - 1))
     return [
         f"Rows with an allele that no other of {rows:,} rows has: {alone:,}, at {sites:,} of the "
-        "sites. They are judged as if nobody else had it, and leak 1. By the frequency of the "
-        "allele in the population they leak less: pass a panel of other people (of one group at a "
-        "time, without by), or exclude such sites."
+        "sites. Without other rows that have the allele its frequency in the population is taken "
+        "to be 0, so that these rows leak 1. By its true frequency they leak less: pass a panel of "
+        "other people (of one group at a time, without by), or exclude such sites."
     ]
 
 

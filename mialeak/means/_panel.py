@@ -39,8 +39,9 @@ _STRAND = "swapped in the {}, with alleles A and T or C and G, whose strand is u
 _NOUNS = {"panel": "panel", "published": "release"}
 #: What a report states of a panel of frequencies.
 _HARDY_WEINBERG = (
-    "Variances of the panel's genotypes are those of Hardy-Weinberg proportions; in a panel of "
-    "several populations they are larger, and the leakage is less than stated."
+    "The variances of the panel's genotypes are computed from its frequencies, by Hardy-Weinberg "
+    "proportions. In a panel of several populations the true variances are larger, and the leakage "
+    "is smaller than stated."
 )
 #: Mean squared distance of a table's means from a panel's, in their variance, from which on the two
 #: are taken for different populations; and columns for that (of chi-square over 20, 1e-6 is 3.3).

@@ -442,6 +442,10 @@ class TradeOff(Report, ABC):
         """The log likelihood ratio of a composable curve."""
         self._without_ratio()
 
+    def _enclosing(self) -> tuple[TradeOff, TradeOff]:
+        """Curves nowhere above and nowhere below this one, whose ratios are known by outcome."""
+        return self, self
+
     def _without_ratio(self) -> NoReturn:
         why = "the law of its likelihood ratio is not known"
         unsupported("compose", f"for {type(self).__name__}", why, error=TypeError)
