@@ -20,7 +20,6 @@ from mialeak.discrete import atom_leakage
 from mialeak.exact import _transitions
 from mialeak.laws._ranges import MOST_IN_RANGES
 from mialeak.laws._second_order import SecondOrder
-from mialeak.means import _published
 from mialeak.mechanisms import Synthetic
 from mialeak.releases import _design
 from mialeak.special import binom_excess, binom_sf
@@ -96,7 +95,6 @@ def names() -> dict[str, Any]:
     sizes = sizes_of_adult()
     return {
         "AuditStream": AuditStream,
-        "DIGITS": _published._DIGITS,
         "GaussianTradeOff": GaussianTradeOff,
         "Release": Release,
         "SecondOrder": SecondOrder,
