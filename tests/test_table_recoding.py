@@ -336,3 +336,22 @@ def test_a_plan_is_for_the_table_that_is_asked_about(tmp_path, monkeypatch, caps
              "n": [c[2] for c in cells] + [2]}  # fmt: skip
     plan = plan_recoding(frame, leakage=0.1, counts="n")
     assert content["plan"]["lost"] == pytest.approx(plan.lost, rel=1e-12)
+
+
+def test_a_band_that_an_end_cuts_is_named_by_what_it_holds():
+    """It was "60-79" beside "74+", and 79 was in the latter."""
+    ages = {"age": [12, 61, 73, 74, 79]}
+    cut = table_leakage(ages, recode={"age": {"bin": 20, "top": 74}})
+    assert {row.values["age"] for row in cut.riskiest(5)} == {"0-19", "60-73", "74+"}
+    cut = table_leakage({"age": [16, 17, 18, 20, 21]}, recode={"age": {"bin": 5, "bottom": 17}})
+    assert {row.values["age"] for row in cut.riskiest(5)} == {"up to 17", "18-19", "20-24"}
+    cut = table_leakage({"age": [1.0, 5.5, 7.5]}, recode={"age": {"bin": 2.5, "top": 6.0}})
+    assert {row.values["age"] for row in cut.riskiest(3)} == {"[0, 2.5)", "[5, 6)", "6+"}
+
+
+def test_missing_values_of_a_dropped_column_are_dropped():
+    """They were a cell of their own: 140 cells for 102, and a limit that did not hold."""
+    table = {"region": ["a", None, "b", None] * 50, "sex": ["f", "m"] * 100}
+    dropped = table_leakage(table, na="category", recode={"region": {"drop": True}})
+    assert dropped.n_cells == 2
+    assert dropped.plug_in == table_leakage({"sex": table["sex"]}).plug_in

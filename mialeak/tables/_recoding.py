@@ -231,9 +231,12 @@ def _band(number: float, rules: Mapping[str, Any]) -> str | float:
         return number
     width, start = float(rules["bin"]), float(rules.get("start", 0.0))
     low = start + math.floor((number - start) / width) * width
-    if width == int(width) and start == int(start):
-        return f"{_plain(low)}-{_plain(low + width - 1)}" if width > 1.0 else _plain(low)
-    return f"[{_plain(low)}, {_plain(low + width)})"
+    high = min(low + width, float(rules.get("top", math.inf)))  # beyond it is the code of the end
+    bottom = float(rules.get("bottom", -math.inf))
+    if all(end.is_integer() or math.isinf(end) for end in (width, start, high, bottom)):
+        low = max(low, bottom + 1.0)
+        return f"{_plain(low)}-{_plain(high - 1)}" if high - low > 1.0 else _plain(low)
+    return f"{'(' if low <= bottom else '['}{_plain(max(low, bottom))}, {_plain(high)})"
 
 
 def _codes(
@@ -267,7 +270,9 @@ def _codes(
 def recode_factor(
     factor: Factor, rules: Mapping[str, Any], column: Any, persons: IntArray | None
 ) -> Factor:
-    """The column by its codes; what is missing stays so."""
+    """The column by its codes; what is missing stays so, unless the column is dropped."""
+    if rules.get("drop"):
+        return Factor(np.zeros(len(factor.codes), np.int32), [_DROPPED])
     used = np.unique(factor.codes[factor.codes >= 0])
     weights = None if persons is None else persons[factor.codes >= 0].astype(np.float64)
     rows = np.bincount(factor.codes[factor.codes >= 0], weights, len(factor.levels))
