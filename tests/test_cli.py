@@ -94,6 +94,12 @@ def test_no_answer_is_written_over_a_file_that_is_read(table, tmp_path, capsys):
         for files in ((table, "out.csv"), ("in.csv", table)):
             assert refused(capsys, "audit", *files, f"--{option}", path) == message
     assert Path(table).read_bytes() == before
+    for read in ("population", "panel"):
+        line = ["table", "people.csv", f"--{read}", table, "--certificate", table]
+        assert refused(capsys, *line) == f"--certificate must be a file of its own; got {table!r}"
+    line = ["table", "people.csv", "--recode", "codes.csv", "--recode-to", "codes.csv"]
+    assert "--recode-to must be a file of its own" in refused(capsys, *line)
+    assert Path(table).read_bytes() == before
     both = str(tmp_path / "both.svg")
     message = refused(capsys, "curve", "--mu", "1", "--plot", both, "--html", both)
     assert message.startswith(f"--html must end in .html or .htm; got {both!r}")

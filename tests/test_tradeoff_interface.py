@@ -146,6 +146,8 @@ def test_a_curve_says_what_it_is():
         "type": "PiecewiseTradeOff",
         "fpr": [0.0, 0.25, 1.0],
         "power": [0.0, 0.75, 1.0],
+        "p_out": [0.25, 0.75],
+        "p_in": [0.75, 0.25],
         "kind": "exact",
     }
 
@@ -320,3 +322,11 @@ def test_every_kind_keeps_what_holds_for_all_curves(curve):
         assert np.all(epsilon[1:] <= epsilon[:-1])
     assert curve.delta(1.0, direction="in") >= np.max(power - np.e * fpr) - 1e-9
     assert curve.delta(1.0, direction="out") >= np.max(1 - fpr - np.e * (1 - power)) - 1e-9
+
+
+def test_a_root_just_above_the_lower_end_is_found_by_leaps_from_far_above():
+    """Leaps of 2**55 numbers closed the bracket and the upper end was returned: 256.0 for 1."""
+    low = np.array(1.0)
+    high = (low.view(np.int64) + 2**55 + 1).view(np.float64)
+    root = increasing_root(lambda x: np.where(x > 1.0, 1.0, -1.0), low, high)
+    assert root == np.nextafter(1.0, 2.0)

@@ -20,6 +20,7 @@ __all__ = [
     "increasing_root",
     "least_epsilon",
     "least_epsilon_near",
+    "positive_where",
 ]
 
 #: Every fourth step is a halving: interpolation fails where the function is mostly rounding.
@@ -39,7 +40,8 @@ def increasing_root(
     ----------
     function : callable
         From an array of any shape to an array of a shape that broadcasts with it; NaN counts as
-        negative.
+        negative.  Where it is zero at several x the result may be any of them:
+        :func:`positive_where` makes it positive there.
     low, high : array_like, 0 <= low <= high < inf
     tolerance : float
         Values of at most this modulus count as zero.
@@ -60,6 +62,7 @@ def increasing_root(
         below = ~(f_new > 0.0)
         at, f_at = np.where(below, new, at), np.where(below, f_new, f_at)
         other, f_other = np.where(below, other, new), np.where(below, f_other, f_new)
+    result = np.where(active, other.view(np.float64), result)  # where leaps alone close the bracket
     active &= other - at > 1
     last, f_last = at, f_at  # makes the next step a halving
     for number in range(_STEPS):

@@ -30,6 +30,7 @@ __all__ = [
     "as_typed",
     "check_extras",
     "check_files",
+    "check_quiet",
     "give",
     "in_shell",
     "judge",
@@ -45,8 +46,8 @@ OVER = 2
 _UNDECIDED = 3
 
 _CAUTIONED = (
-    "This is undecided, with exit code 3: the input may not be what was meant, see the cautions "
-    "above. Cure them, or pass --accept-cautions if none of them applies."
+    f"This is undecided, with exit code {_UNDECIDED}: the input may not be what was meant, see the "
+    "cautions above. Cure them, or pass --accept-cautions if none of them applies."
 )
 
 #: What a gate compares: by its field in the JSON, its name and its value.
@@ -59,14 +60,23 @@ _DOTS = 150
 _NOT_SETTINGS = {"app", "argv", "run", "typed", "html", "plot", "json", "certificate", "quiet"}
 
 
+#: Options that name a file which is read, and those that name one which is written.
+_READ = (
+    *("file", "inside", "outside", "baseline", "population", "panel", "published", "samples"),
+    *("recode", "compose"),
+)
+_WRITTEN = ("plot", "html", "certificate", "recode_to")
+
+
 def check_files(options: argparse.Namespace) -> None:
     """Raise ValueError if a file would be written over one that is read, or over the other."""
-    read = (getattr(options, name, None) for name in ("file", "inside", "outside", "baseline"))
-    taken = {Path(path).resolve() for path in read if path}
-    for name in ("plot", "html", "certificate"):
+    read = (getattr(options, name, None) for name in _READ)
+    taken = {Path(path).resolve() for path in read if path and isinstance(path, str)}
+    for name in _WRITTEN:
         if path := getattr(options, name, None):
             if Path(path).resolve() in taken:
-                raise ValueError(f"--{name} must be a file of its own; got {path!r}")
+                option = name.replace("_", "-")
+                raise ValueError(f"--{option} must be a file of its own; got {path!r}")
             taken.add(Path(path).resolve())
 
 
