@@ -316,14 +316,10 @@ class SaddlePointInversion:
 
         saddle = edge(first, last, lambda theta: self._local(theta)[1] < x)
         # Across a pole the integral is that of the complement, which loses a small probability, and
-        # near one the wrap-around is that of the mass.  The saddle loses little by the least shift.
-        most_apart = _OFF_POLE * (last - first)
-        least_apart = min(_APART / self._local(saddle)[2], most_apart)
-        below_0, above_1 = (
-            min(max(0.5 * abs(saddle - pole), least_apart), most_apart) for pole in (0.0, 1.0)
-        )
-        inside = min(below_0, above_1, 0.25)
-        ends = [-np.inf, -below_0, inside, 1.0 - inside, 1.0 + above_1, np.inf]
+        # near one the wrap-around is that of the mass.
+        apart = _OFF_POLE * (last - first)
+        inside = min(apart, 0.25)
+        ends = [-np.inf, -apart, inside, 1.0 - inside, 1.0 + apart, np.inf]
         side = 2 * int(np.searchsorted([0.0, 1.0], saddle))
         least, most = max(first, ends[side]), min(last, ends[side + 1])
         if least <= used.theta <= most and depth(used.theta) - depth(saddle) <= _LOSS:
@@ -334,11 +330,8 @@ class SaddlePointInversion:
             theta = edge(saddle, end, lambda theta: depth(theta) - depth(saddle) <= _LESS)
             if self._local(theta)[2] < _SMALLER * self._local(chosen)[2]:
                 chosen = theta
-        if depth(used.theta) - depth(chosen) >= _GAIN and first < chosen < last:
-            return chosen
-        if depth(used.theta) - depth(saddle) > 2.0 * _LOSS:
-            self._refuse(saddle)
-        return None
+        better = depth(used.theta) - depth(chosen) >= _GAIN
+        return chosen if better and first < chosen < last else None
 
     def _next(self, theta: float, direction: int, step: float) -> float:
         """Theta plus `step` outward: off the pole at 1, at most half the way to the strip's end."""
