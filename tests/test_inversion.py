@@ -152,22 +152,3 @@ def test_a_law_of_atoms_is_refused():
     law = SaddlePointInversion(lambda s: np.log(np.cosh(s)))
     with pytest.raises(ArithmeticError, match="log_moment must fall off along the line Re s = "):
         law.log_tails([0.5])
-
-
-@pytest.mark.parametrize("rare", [1e-3, 1e-6])
-def test_a_rare_wide_part_is_resolved_within_few_nodes(rare):
-    """The saddle of most x is where the tilted law has both parts, and takes the most nodes."""
-    narrow, centre, wide = 0.05, 4.0, 1.5
-
-    def log_moment(s):
-        parts = np.array([0.5 * (narrow * s) ** 2, centre * s + 0.5 * (wide * s) ** 2])
-        most = parts.real.max(axis=0)
-        return most + np.log(np.array([1.0 - rare, rare]) @ np.exp(parts - most))
-
-    inversion = SaddlePointInversion(log_moment, most_nodes=1 << 12)
-    x = np.array([-0.1, 0.1, 0.2, 0.4, 0.9, 1.6, 2.5, 4.0, 7.0])
-    truth = (1.0 - rare) * stats.norm.sf(x / narrow) + rare * stats.norm.sf((x - centre) / wide)
-    assert np.exp(inversion.log_tails(x)[1]) == pytest.approx(truth, rel=2e-12)
-    one_by_one = SaddlePointInversion(log_moment, most_nodes=1 << 12)
-    for each, sf in zip(x[::-1].tolist(), truth[::-1].tolist(), strict=True):
-        assert np.exp(one_by_one.log_tails(each)[1]) == pytest.approx(sf, rel=2e-12)

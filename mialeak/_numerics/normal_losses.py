@@ -47,9 +47,6 @@ _LOWEST = -70.0
 #: Largest number of points of the grid, with frequencies and without, and number of grids that are
 #: stored.
 _MOST_POINTS, _MOST_WITHOUT_WAVES, _GRIDS = 1 << 14, 1 << 19, 8
-#: From so many frequencies on, each of the highest octaves has its own grid, whose step is that of
-#: its largest frequency; fewer would not repay the grids.
-_SEPARATE, _OCTAVES = 64, 3
 #: Releases with noises within this factor share a grid, and so many of them at most.
 _ALIKE, _MOST_ALIKE = 2.0, 1 << 10
 #: K below this is computed as log1p of a sum of small terms, for each l apart where the part of
@@ -130,17 +127,9 @@ class SampledNormalLoss(Loss):
         return summed(self.times, law.log_mass, mean, variance)
 
     def log_wave(self, theta: float, t: FloatArray) -> ComplexArray:
+        most = float(np.max(np.abs(t), initial=0.0))
         # Rounded up to a power of two: neighbouring frequencies share a grid.
-        octave = np.ceil(np.log2(np.maximum(np.abs(t), 1e-300)))
-        octave = np.maximum(octave, octave.max() - (_OCTAVES if t.size >= _SEPARATE else 0))
-        result = np.empty(t.shape, np.complex128)
-        for number in np.unique(octave).tolist():
-            alike = octave == number
-            result[alike] = self._log_wave(theta, t[alike], float(np.exp2(number)))
-        return result
-
-    def _log_wave(self, theta: float, t: FloatArray, most: float) -> ComplexArray:
-        law = self._grid(theta, most)
+        law = self._grid(theta, float(np.exp2(np.ceil(np.log2(max(most, 1e-300))))))
         centre = float(self.times @ law.mean / self.times.sum())
         real, imaginary = waves_less_one(law.weights, law.growth - centre, t)
         drift = np.multiply.outer(t, law.mean - centre)

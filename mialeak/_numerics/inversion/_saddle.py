@@ -36,14 +36,6 @@ _START, _APART, _LADDER = 0.5, 0.1, 2.5
 #: Largest distance of x from the saddle of its contour, in standard deviations of the tilted law:
 #: the integral loses a factor e^(d^2/2) to cancellation.
 _FAR = 2.0
-#: Largest logarithm of this factor where x is farther.  A new contour for such an x has less of it,
-#: off the saddle if its spread is this much smaller there.
-#: A contour that gains less than this is not made.
-_LOSS, _LESS, _SMALLER, _GAIN = 0.5 * _FAR**2, 0.45 * _FAR**2, 0.8, 0.1
-#: Halvings of an interval of theta: the cancellation has its minimum at the saddle.
-_HALVINGS = 14
-#: Distance of a contour between two others from a pole, as a share of their distance.
-_OFF_POLE = 0.125
 #: If the saddle is within this share of a period of the mean, f(x + period) is the total mass: the
 #: wrap-around is the mass, and is subtracted.
 _NEAR = 0.7
@@ -222,7 +214,7 @@ class SaddlePointInversion:
     def _evaluate(
         self, x: FloatArray, anchor: float, kernel: Callable[..., FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
-        """Log of the integral at each x on the contour that cancels least, and its theta."""
+        """Log of the integral at each x on the contour whose saddle is nearest, and its theta."""
         low, high = self._support
         flat = np.where(x < low, -np.inf, np.where(x >= high, np.inf, x)).ravel()
         mean = self._local(anchor)[1]
@@ -233,7 +225,8 @@ class SaddlePointInversion:
         finite = np.flatnonzero(np.isfinite(flat))
         if finite.size:
             contours = self._reach(flat[finite])
-            which = np.searchsorted(_borders(contours), flat[finite])
+            saddles = np.array([contour.saddle for contour in contours])
+            which = np.searchsorted(0.5 * (saddles[1:] + saddles[:-1]), flat[finite])
             for k in np.unique(which):
                 contour, places = contours[k], finite[which == k]
                 seen = self._in_reach(contour, flat[places])
@@ -276,62 +269,24 @@ class SaddlePointInversion:
         return contours
 
     def _fill(self, contours: list[Contour], x: FloatArray) -> None:
-        """Contours in between, where the integral for an x would cancel on both of its neighbours.
-
-        An x near the saddle of its contour needs no other.  Under a heavy tail the tilted law
-        changes so fast that most x are near no saddle: for these the cancellation is computed.
-        """
+        """Contours in between, where the tilted law changes so fast that an x is far from both."""
         while len(contours) < _MOST_CONTOURS:
             saddles = np.array([contour.saddle for contour in contours])
             spreads = np.array([contour.spread for contour in contours])
-            used, right = np.searchsorted(_borders(contours), x), np.searchsorted(saddles, x)
-            far = np.abs(x - saddles[used]) > _FAR * spreads[used]
+            near = np.searchsorted(0.5 * (saddles[1:] + saddles[:-1]), x)
+            far = np.abs(x - saddles[near]) > _FAR * spreads[near]
+            right = np.searchsorted(saddles, x)
             far &= (right > 0) & (right < saddles.size)
-            for place, k in np.unique([right[far], used[far]], axis=1).T.tolist():
-                served = x[far & (right == place) & (used == k)]
-                # The farthest from the saddle cancels most.
-                one = float(served.max() if k < place else served.min())
-                theta = self._between(contours[place - 1], contours[place], contours[k], one)
-                if theta is not None:
-                    contours.insert(place, self._contour(theta))
-                    break
-            else:
+            if not far.any():
                 return
-
-    def _between(self, below: Contour, above: Contour, used: Contour, x: float) -> float | None:
-        """Theta between two contours for x, or None if the integral loses little on that in use.
-
-        The integral at theta is e^(K(theta) - theta x), of which e^(K(saddle) - saddle x) remains.
-        """
-        first, last = below.theta, above.theta
-
-        def depth(theta: float) -> float:
-            return self._local(theta)[0] - theta * x
-
-        def edge(start: float, end: float, inside: Callable[[float], bool]) -> float:
-            for _ in range(_HALVINGS):
-                middle = 0.5 * (start + end)
-                start, end = (middle, end) if inside(middle) else (start, middle)
-            return start
-
-        saddle = edge(first, last, lambda theta: self._local(theta)[1] < x)
-        # Across a pole the integral is that of the complement, which loses a small probability, and
-        # near one the wrap-around is that of the mass.
-        apart = _OFF_POLE * (last - first)
-        inside = min(apart, 0.25)
-        ends = [-np.inf, -apart, inside, 1.0 - inside, 1.0 + apart, np.inf]
-        side = 2 * int(np.searchsorted([0.0, 1.0], saddle))
-        least, most = max(first, ends[side]), min(last, ends[side + 1])
-        if least <= used.theta <= most and depth(used.theta) - depth(saddle) <= _LOSS:
-            return None
-        chosen = saddle = min(max(saddle, least), most)
-        # A smaller spread of the tilted law takes fewer nodes.
-        for end in (least, most):
-            theta = edge(saddle, end, lambda theta: depth(theta) - depth(saddle) <= _LESS)
-            if self._local(theta)[2] < _SMALLER * self._local(chosen)[2]:
-                chosen = theta
-        better = depth(used.theta) - depth(chosen) >= _GAIN
-        return chosen if better and first < chosen < last else None
+            place = int(right[np.argmax(far)])
+            first, last = contours[place - 1].theta, contours[place].theta
+            middle = 0.5 * (first + last)
+            if not first < middle < last:
+                return
+            if min(abs(middle), abs(middle - 1.0)) < 0.125 * (last - first):
+                middle += 0.25 * (last - first)
+            contours.insert(place, self._contour(middle))
 
     def _next(self, theta: float, direction: int, step: float) -> float:
         """Theta plus `step` outward: off the pole at 1, at most half the way to the strip's end."""
@@ -435,10 +390,3 @@ class SaddlePointInversion:
             remedy="Enumerate a law that has a small number of atoms",
             error=ArithmeticError,
         )
-
-
-def _borders(contours: list[Contour]) -> FloatArray:
-    """The x at which two neighbouring contours have the same cancellation."""
-    theta = np.array([contour.theta for contour in contours])
-    log_moment = np.array([contour.log_moment for contour in contours])
-    return np.asarray(np.diff(log_moment) / np.diff(theta))
