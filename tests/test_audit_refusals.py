@@ -482,7 +482,7 @@ class TestControl:
 
 
 def test_the_shell_says_that_coins_were_not_fair(capsys, tmp_path):
-    paths = saved(tmp_path, scores=np.arange(100.0), member=np.arange(100) < 95)
+    paths = saved(tmp_path, scores=np.arange(100.0) ** 2, member=np.arange(100) < 95)
     message = refused(capsys, *paths, "--one-run")
     assert message.startswith(f"{paths[1]} must come of fair coins")
 

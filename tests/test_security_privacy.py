@@ -262,7 +262,6 @@ def test_the_noise_of_sampled_steps_where_grids_refuse():
     assert noise_multiplier_for_leakage(0.9, steps=1, rate=0.5) == 0.0
     assert noise_multiplier_for_leakage(0.2, steps=10, rate=0.01) == 0.0
     assert noise_multiplier_for_leakage(attack=(0.01, 0.9), steps=1, rate=0.5) == 0.0
-    assert noise_multiplier_for_leakage(attack=(0.01, 1.0), steps=1, rate=1.0) == 0.0
     noise = noise_multiplier_for_leakage(0.01, steps=200, rate=5e-4)
     # By the central limit theorem for small rates: worlds are mu apart.
     mu = 5e-4 * np.sqrt(200.0 * 2.0 * np.expm1(4.0 / noise**2))

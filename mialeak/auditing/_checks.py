@@ -146,7 +146,9 @@ def refuse_copies(order: Order) -> None:
         rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
         invalid("out_scores", rule)
 
-    is_mirror = np.array_equal(order.inside, -order.outside[::-1])
+    least, most = order.inside[[0, -1]]
+    is_mirror = (least, most) == (-order.outside[-1], -order.outside[0])  # takes no copy otherwise
+    is_mirror = is_mirror and np.array_equal(order.inside, -order.outside[::-1])
     if is_mirror and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
         rule = "be draws of their own; they are minus the scores of the other world"
         remedy = "Differences of pairs of runs are one world: pass the scores of both worlds"
