@@ -30,6 +30,7 @@ __all__ = [
     "as_typed",
     "check_extras",
     "check_files",
+    "check_quiet",
     "give",
     "in_shell",
     "judge",
@@ -149,6 +150,13 @@ def _earlier(path: str, schema: str, judged: Judged) -> dict[str, float]:
     return numbers
 
 
+def check_quiet(options: argparse.Namespace, *, has_limit: bool) -> None:
+    """Refuse --quiet where the command is no gate; before a command writes files of its own."""
+    if options.quiet and (options.json or not has_limit):
+        rule = "not be combined with --json" if options.json else "be given beside a limit"
+        raise ValueError(f"--quiet must {rule}: it prints the sentence of the gate")
+
+
 def give(
     options: argparse.Namespace,
     document: Document,
@@ -202,9 +210,7 @@ def give(
     if judged is not None:
         above, sentences = _judged(options, schema, content, judged)
         over, verdict = over or above, "\n".join(filter(None, [verdict, *sentences]))
-    if options.quiet and (options.json or not verdict):
-        rule = "not be combined with --json" if options.json else "be given beside a limit"
-        raise ValueError(f"--quiet must {rule}: it prints the sentence of the gate")
+    check_quiet(options, has_limit=bool(verdict))
     undecided = undecided and not over
     accepted = getattr(options, "accept_cautions", False)
     if document.cautions and verdict and not (over or accepted):

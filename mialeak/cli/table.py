@@ -192,7 +192,7 @@ def _add_population(add: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; 2 if it is over the limit."""
-    recode = _protections.recoding(options)
+    _output.check_quiet(options, has_limit=_has_limit(options))
     frame, columns, margins, file, origin = _read(options)
     population, inputs = _options.read_population(options, options.population)
     panel, beside = _options.read_population(options, options.panel, is_size=False)
@@ -223,7 +223,7 @@ def run(options: argparse.Namespace) -> int:
         protect=_protections.protections(options),
         coarsen=options.coarsen,
         secret=options.secret,
-        recode=recode,
+        recode=_protections.recoding(options),
         **asked,
     )
     _certify(report, inputs, options)
@@ -252,6 +252,11 @@ def run(options: argparse.Namespace) -> int:
         compared=_SAMPLED if has_people else (),
         judged=judged,
     )
+
+
+def _has_limit(options: argparse.Namespace) -> bool:
+    limits = (options.max_leakage, options.max_row_leakage, options.baseline)
+    return any(limit is not None for limit in limits)
 
 
 def _certify(report: TableReport, inputs: list[Path], options: argparse.Namespace) -> None:
