@@ -53,6 +53,8 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "download_all_examples": False,
     "show_memory": False,
+    # Pictures of two panels are read at this width; custom.css shows two of them beside each other.
+    "thumbnail_size": (720, 420),
     "min_reported_time": 30,
     "abort_on_example_error": True,
 }

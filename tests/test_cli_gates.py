@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,11 @@ def test_a_quiet_gate_prints_its_sentence_alone_and_only_where_it_stops(table, c
     (line,) = capsys.readouterr().out.splitlines()
     assert line.endswith("is above the limit 0.001.")
     assert "beside a limit" in refused(capsys, "table", "no such file.csv", "--quiet")  # at once
+    assert "beside a limit" in refused(capsys, "table", table, "--quiet")
+    files = [str(Path(table).with_name(name)) for name in ("certificate.json", "recode.csv")]
+    writing = ["--certificate", files[0], "--plan", "0.5", "--recode-to", files[1]]
+    assert "beside a limit" in refused(capsys, "table", table, "--quiet", *writing)
+    assert not any(Path(file).exists() for file in files), "a refused command writes no file"
     assert "--json" in refused(capsys, "table", table, "--max-leakage", "1", "--quiet", "--json")
 
 

@@ -12,6 +12,7 @@ import pytest
 from fresh import in_fresh_python
 
 from mialeak import Release, mean_leakage, table_leakage
+from mialeak._report.figure import figure_of
 from mialeak.auditing import AuditStream, audit, one_run_audit, shadow_audit
 from mialeak.tables import plan_recoding
 from mialeak.tradeoff import (
@@ -150,6 +151,14 @@ def test_the_pictures_of_a_release_are_titled_with_their_finding(reports):
     few = outputs.leakage()
     title = few.plot().axes[0].get_title()
     assert title == f"{few.n_determined} small groups follow (outputs in red)"
+
+
+@pytest.mark.parametrize("limit", [None, 0.3])
+def test_the_picture_of_a_release_has_the_limit_of_the_gate(reports, limit):
+    report = reports["release"]
+    ax = figure_of(report.panels(limit)).axes[1]
+    lines = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
+    assert lines.get("at most 0.3") == (None if limit is None else [0.3, 0.3])
 
 
 def test_a_frame_of_a_table_lists_its_cells(reports):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "ReportFigure", "figure_of", "pictures_of"]
 
-#: Inches of a panel.
-_WIDTH, _HEIGHT = 5.6, 4.8
+#: Inches of a panel: small, so that its words can be read in half of a page and on a phone.
+_WIDTH, _HEIGHT = 4.8, 4.1
 
 #: Dots an inch where a notebook shows a figure.
 _DOTS = 100

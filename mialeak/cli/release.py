@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
         schema="mialeak.release/1",
         content=content,
         title=f"What the outputs of {plan.path.name} leak together",
-        panels=report.panels(),
+        panels=report.panels(limits["max_row_leakage"]),
         inputs=[plan.path, *plan.files],
         verdict=verdict,
         over=over,

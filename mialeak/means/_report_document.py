@@ -282,7 +282,7 @@ def _draw_rows(report: MeanReport, leakage: float, ax: Axes) -> None:
 
     needed = report.noise_needed(leakage)["riskiest"]
     stds = {"without noise": 0.0, f"noise {report.noise_std:.3g}": report.noise_std}
-    stds[f"noise {at_least(needed, 3)}, as needed"] = needed
+    stds[f"noise {at_least(needed)}, as needed"] = needed
     for name, std in stds.items():
         if std or name == "without noise":
             LeakageDisplay.from_rows(report.leakage_with(std), ax=ax, name=name, limit=leakage)
@@ -301,4 +301,4 @@ def _draw_noise(report: MeanReport, leakage: float, ax: Axes) -> None:
         values = [float(summary(each)) for each in rows]
         LeakageDisplay.from_noise(grid, values, ax=ax, name=name, limit=leakage)
     ax.set_xlabel("Noise on each mean (standard deviations of its column)")
-    entitle(ax, f"With noise of {at_least(needed, 3)} every row leaks at most {leakage:g}")
+    entitle(ax, f"With noise of {at_least(needed)} every row leaks at most {leakage:g}")

@@ -163,13 +163,13 @@ def _riskiest(report: ReleaseReport, top: int, show_rows: bool) -> Section:
 # --- picture ----------------------------------------------------------------------------------
 
 
-def panels(report: ReleaseReport) -> list[Panel]:
+def panels(report: ReleaseReport, limit: float | None) -> list[Panel]:
     """The outputs by the columns that they use, and the leakage of the rows, both ends."""
     design = "Which output uses which column; outputs that determine a small group are marked."
     rows = "Lower and upper end of the leakage of each row, riskiest first."
     return [
         Panel(design, lambda ax: _draw_design(report, ax)),
-        Panel(rows, lambda ax: _draw_rows(report, ax)),
+        Panel(rows, lambda ax: _draw_rows(report, limit, ax)),
     ]
 
 
@@ -202,8 +202,9 @@ def _label(name: object) -> str:
     return printable(name).replace("$", r"\$")
 
 
-def _draw_rows(report: ReleaseReport, ax: Axes) -> None:
+def _draw_rows(report: ReleaseReport, limit: float | None, ax: Axes) -> None:
     from mialeak.plotting import LeakageDisplay
 
-    LeakageDisplay.from_rows(report.row_leakage, ax=ax, name="all outputs together")
+    name = "all outputs together"
+    LeakageDisplay.from_rows(report.row_leakage, ax=ax, name=name, limit=limit)
     ax.set_title(f"Together they leak {_span(report.average)} on average", fontsize="medium")

@@ -255,9 +255,9 @@ class ReleaseReport(Report):
         """The report as a document: the answer, the outputs, what is determined, rows at risk."""
         return document(self, top=top, show_rows=show_rows, contributions=contributions)
 
-    def panels(self) -> Sequence[Panel]:
-        """What :meth:`plot` draws."""
-        return panels(self)
+    def panels(self, limit: float | None = None) -> Sequence[Panel]:
+        """What :meth:`plot` draws; `limit`: the largest leakage of a row that a gate accepts."""
+        return panels(self, limit)
 
     def _table(self) -> dict[str, Any]:
         """The rows: both ends of their leakage and the limit for many people, in both accounts."""
