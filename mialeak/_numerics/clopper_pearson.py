@@ -14,7 +14,7 @@ __all__ = ["probability_range"]
 
 
 def probability_range(
-    sizes: npt.NDArray[Any], rows: int | FloatArray, confidence: float | FloatArray
+    sizes: npt.NDArray[Any], rows: int | FloatArray, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     """The smallest and the largest probability that a cell with `sizes` of `rows` rows may have.
 

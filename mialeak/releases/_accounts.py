@@ -128,6 +128,13 @@ def account_of_law(analysis: Analysis, attacks: int) -> ReleaseAccount:
     return _account(counts, (low, value, high), exact, kind)
 
 
+def _range(counts: IntArray, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest probability of cells of these counts, once for equal ones."""
+    sizes, place = np.unique(counts, return_inverse=True)
+    least, most = probability_range(sizes, n, confidence)
+    return least[place], most[place]
+
+
 def account_of_sample(analysis: Analysis, joint: Estimate, confidence: float) -> ReleaseAccount:
     """The account for the population that the people came from, with `joint` for all cells.
 
@@ -140,9 +147,9 @@ def account_of_sample(analysis: Analysis, joint: Estimate, confidence: float) ->
     atoms, n = analysis.atoms, analysis.n
     finest = np.ones_like(atoms.counts) if analysis.separates else atoms.counts
     rarest, candidates = analysis.rarest_counts
-    whole = 1.0 - (1.0 - confidence) / candidates
-    most = probability_range(rarest, n, np.where(rarest == finest, confidence, whole))[1]
-    least = probability_range(finest, n, confidence)[0]
+    least, of_cell = _range(finest, n, confidence)
+    shared = _range(rarest, n, 1.0 - (1.0 - confidence) / candidates)[1]
+    most = np.where(rarest == finest, of_cell, shared)
     low, high = analysis.leakage_at(most), analysis.leakage_at(least)
     high = np.maximum(low, high)
     scatter = analysis.squares * ((n - 2.0) / n)
