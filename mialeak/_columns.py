@@ -79,7 +79,7 @@ class Factor:
     @cached_property
     def n_missing(self) -> int:
         """Number of rows without a value."""
-        return len(self.codes) - int(self.rows_of_level.sum())
+        return int(np.count_nonzero(self.codes < 0))
 
     @cached_property
     def rows_of_level(self) -> npt.NDArray[np.intp]:

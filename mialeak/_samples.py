@@ -84,8 +84,12 @@ def repeated_piece(cells: IntArray, times: IntArray) -> int:
     places = places[places <= rows - _WINDOW]
     key = np.zeros(places.size, np.uint64)
     for k in range(_WINDOW):
-        key = (key + cells[places + k].astype(np.uint64)) * _ODD
+        key += cells[k:][places].view(np.uint64)
+        key *= _ODD
         key ^= key >> np.uint64(29)
+    in_order = np.sort(key)
+    if (in_order[1:] != in_order[:-1]).all():
+        return 0
     kept, first, seen = np.unique(key, return_index=True, return_counts=True)
     again = np.ones(places.size, np.bool_)
     again[first] = False

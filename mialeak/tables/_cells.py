@@ -6,7 +6,7 @@ and the integers are counted.  Nothing is sorted unless cells times levels outgr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,15 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._columns import Factor
 
-__all__ = ["Cells", "all_differ", "codes_of", "count_cells", "of_rows", "summed"]
+__all__ = [
+    "Cells",
+    "all_differ",
+    "codes_of",
+    "count_cells",
+    "keep_rows_of_levels",
+    "of_rows",
+    "summed",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -106,6 +114,14 @@ def summed(of_cell: npt.NDArray[Any], counts: IntArray, cells: int) -> IntArray:
     sums = np.zeros(cells, np.int64)
     np.add.at(sums, of_cell, counts)
     return sums
+
+
+def keep_rows_of_levels(factors: Mapping[Any, Factor], cells: Cells) -> None:
+    """Take the rows of each level of the columns from their joint cells."""
+    for factor in factors.values():
+        if not factor.n_missing and "rows_of_level" not in vars(factor):
+            sums = summed(factor.codes[cells.first_row], cells.counts, len(factor.levels))
+            vars(factor)["rows_of_level"] = sums  # where cached_property looks first
 
 
 def of_rows(row_cells: IntArray, values: FloatArray) -> FloatArray:

@@ -80,13 +80,9 @@ def _baseline(
     right makes up for it.
     """
     spread = sampling.spread(counts, rows)
-
-    def contribution(count: FloatArray) -> FloatArray:
-        p = np.clip(count / rows, 0.0, 1.0)
-        return p * sampling.leakage(p, n, gamma)
-
-    sides = contribution(counts + spread) + contribution(counts - spread)
-    return 2 * contribution(counts) - sides / 2
+    p = np.clip(np.concatenate([counts, counts + spread, counts - spread]) / rows, 0.0, 1.0)
+    plug_in, above, below = (p * sampling.leakage(p, n, gamma)).reshape(3, -1)
+    return np.asarray(2 * plug_in - (above + below) / 2)
 
 
 def _baseline_scores(count: int, rows: int, n: int, gamma: float, sampling: Sampling) -> FloatArray:
@@ -101,11 +97,15 @@ def _baseline_total(law: CompletedLaw, n: int, gamma: float) -> float:
     return float(law.cells @ _baseline(sizes, law.rows, n, gamma, law.sampling))
 
 
-def completed_leakage(law: CompletedLaw, n: int, gamma: float) -> float:
+def completed_leakage(
+    law: CompletedLaw, n: int, gamma: float, baseline: float | None = None
+) -> float:
     """Leakage of the completed law: baseline of the sample, and what the fit expects it to miss."""
+    if baseline is None:
+        baseline = _baseline_total(law, n, gamma)
     seen = _all_scores(law.rows, n, gamma, law.sampling).scores[0] @ law.pmf
     missed = float(law.shares @ (law.sampling.leakage(law.nodes, n, gamma) - seen))
-    return min(max(_baseline_total(law, n, gamma) + missed, 0.0), 1.0)
+    return min(max(baseline + missed, 0.0), 1.0)
 
 
 class _AllScores:
@@ -314,7 +314,8 @@ def leakage_interval(
     """Estimate of the leakage of a release of n rows, lower and upper end of its interval."""
     scores = _Scores(law, n, gamma)
     low, high = sorted(scores.end(sign, confidence) for sign in (-1, 1))
-    return min(max(completed_leakage(law, n, gamma), low), high), low, high
+    estimate = completed_leakage(law, n, gamma, float(scores.observed[0]))
+    return min(max(estimate, low), high), low, high
 
 
 def interval_end(law: CompletedLaw, n: int, gamma: float, confidence: float, sign: int) -> float:

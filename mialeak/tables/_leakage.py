@@ -280,8 +280,6 @@ def table_leakage(
     (3355, 1268)
     >>> round(report.plug_in, 3)
     0.092
-    >>> report.estimate.value > report.plug_in
-    True
     >>> row = report.riskiest(1)[0]
     >>> row.row, row.values
     (6, {'age': 49, 'education': '9th', 'race': 'Black', 'sex': 'Female'})
@@ -486,7 +484,9 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         if person is None:
             everything = with_omitted(table, counted.unrecoded)
             cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
-            of_counts = cautions_of_omitted_counts(everything, counted.unrecoded)
+            is_same = factors is counted.unrecoded and counted.kept.all()
+            cells = counted.cells if is_same and not isinstance(table, Source) else None
+            of_counts = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
             cautions += of_counts or cautions_of_rows(factors, counted.cells)
         return cautions + cautions_of_stacked(values, cell_counts)
     every = all_columns(table, factors, counts)

@@ -13,7 +13,7 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._labels import is_count_name, is_person_name
 from mialeak._samples import LEVEL, long_table, repeated_piece
-from mialeak.tables._cells import Cells, codes_of, count_cells
+from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import are_counts, count_column, holds_counts, refuse_counted
 from mialeak.tables._structure import MOST_COLUMNS, common_divisor
 
@@ -38,7 +38,7 @@ _HIDDEN = 0.4
 #: How much larger than half of the numbers the largest is, where these are counts of many cells.
 _SPREAD = 10.0
 
-#: Rows in which one looks first whether two agree.
+#: Rows in which two that agree are searched for first.
 _FIRST_ROWS = 10_000
 
 
@@ -76,11 +76,15 @@ def _is_even(factor: Factor) -> bool:
 
 
 def cautions_of_omitted_counts(
-    every: Mapping[Any, Factor], chosen: Container[Any], argument: str = "table"
+    every: Mapping[Any, Factor],
+    chosen: Container[Any],
+    argument: str = "table",
+    cells: Cells | None = None,
 ) -> list[str]:
     """A sentence if the rows, passed as persons, are cells whose counts are not among `chosen`.
 
-    `every` are the columns of the table, the argument of that name, those that are chosen first.
+    `every` are the columns of the table, the argument of that name, those that are chosen first;
+    `cells` are those of the chosen columns, if they are counted already.
 
     Raises
     ------
@@ -98,8 +102,8 @@ def cautions_of_omitted_counts(
     for name in filter(is_count_name, every):
         others = {key: factor for key, factor in every.items() if key != name}
         used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
-        rows, cells = len(every[name].codes), math.prod(used)
-        is_grid = len(used) > 1 < min(used) and rows == cells >= _FEWEST_CELLS
+        rows, combinations = len(every[name].codes), math.prod(used)
+        is_grid = len(used) > 1 < min(used) and rows == combinations >= _FEWEST_CELLS
         if name in named and is_grid and count_column(dict(every)) == name:
             refuse_counted(name, argument)
         if are_counts(every[name]):
@@ -109,16 +113,18 @@ def cautions_of_omitted_counts(
                 "quantity of each person, rename the column."
             ]
         of_chosen = {key: factor for key, factor in others.items() if key in chosen}
-        listed_by = [others, of_chosen] if cells <= _DENSE * rows else [of_chosen]
+        listed_by = [others, of_chosen] if combinations <= _DENSE * rows else [of_chosen]
         if name in named and any(count_column({**k, name: every[name]}) == name for k in listed_by):
             return [
                 f"Column {name!r}, which is left out, has the name of a count, and next to no "
                 f"two rows agree in the others. If it holds their counts, pass counts={name!r}."
             ]
-    return _of_hidden_cells(every, chosen) if every else []
+    return _of_hidden_cells(every, chosen, cells) if every else []
 
 
-def _of_hidden_cells(every: Mapping[Any, Factor], chosen: Container[Any]) -> list[str]:
+def _of_hidden_cells(
+    every: Mapping[Any, Factor], chosen: Container[Any], cells: Cells | None
+) -> list[str]:
     """A caution for cells of a table with a further category, which is left out or not in the file.
 
     Such rows list the combinations of the other categories once for each of its values: the
@@ -132,16 +138,22 @@ def _of_hidden_cells(every: Mapping[Any, Factor], chosen: Container[Any]) -> lis
         others = [each for key, each in every.items() if key != name and key in chosen]
         if not others or len(every) > MOST_COLUMNS or is_person_name(name):
             continue
+        if cells is None:
+            cells = count_cells((codes_of(every[key]) for key in every if key in chosen), rows)
+        if _are_uneven(cells, factor) and _agree_in_turn(others, rows):
+            continue
         if not (holds_counts(factor, strict=True) and are_counts(factor, spread=_SPREAD)):
             continue
-        cells = count_cells(map(codes_of, others), rows)
-        times = cells.counts
+        # The combinations of some columns from those of all: there are fewer cells than rows.
+        pairs = [codes_of(each, cells.first_row) for each in others]
+        of_cell = count_cells(pairs, len(cells.counts)).of_row
+        times = summed(of_cell, cells.counts, int(of_cell.max()) + 1)
         if times.size < 2 or times.size > _HIDDEN * rows or times.min() == times.max():
             continue
         expected = rows / times.size
         is_even = chdtr(times.size - 1, float(np.sum((times - expected) ** 2) / expected)) < LEVEL
         together = (rows - 1) * float(np.square(times / rows).sum())
-        is_apart = together > -math.log(LEVEL) and (cells.of_row[1:] != cells.of_row[:-1]).all()
+        is_apart = together > -math.log(LEVEL) and not _agree_in_turn(others, rows)
         if is_even or is_apart:
             how = "are there in numbers too even for" if is_even else "never stand together, unlike"
             return [
@@ -150,6 +162,27 @@ def _of_hidden_cells(every: Mapping[Any, Factor], chosen: Container[Any]) -> lis
                 f"{name!r} holds their counts, pass counts={name!r}."
             ]
     return []
+
+
+def _are_uneven(cells: Cells, factor: Factor) -> bool:
+    """Whether the cells without the column `factor` surely have no even numbers of rows.
+
+    They are at least m = cells/values of the column, of which one has at least the rows of the
+    largest cell: if these exceed rows/m by sqrt(rows), chi-square is at least m.
+    """
+    rows = len(factor.codes)
+    fewest = len(cells.counts) / (np.count_nonzero(factor.rows_of_level) + 1)  # or it is missing
+    return bool(cells.counts.max() >= rows / fewest + math.sqrt(rows))
+
+
+def _agree_in_turn(columns: Sequence[Factor], rows: int) -> bool:
+    """Whether a row agrees with the one before it in all `columns`."""
+    for part in (min(rows, _FIRST_ROWS), rows):  # the first rows show that most often
+        if np.logical_and.reduce(
+            [each.codes[1:part] == each.codes[: part - 1] for each in columns]
+        ).any():
+            return True
+    return False
 
 
 def _of_cells(keys: Sequence[Any], counts: Sequence[Any]) -> str:

@@ -12,7 +12,7 @@ from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
 from mialeak._labels import is_count_name, is_weight
 from mialeak.tables._cautions import is_share, names_of
-from mialeak.tables._cells import Cells, codes_of, count_cells, summed
+from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak.tables._counts import (
     NEARLY_ALL,
     as_cell_counts,
@@ -228,6 +228,8 @@ def cells_of(
     rows = rows if places is None else len(places)
     cells = count_cells([codes_of(factor, kept) for factor in factors.values()], rows)
     if persons is None:
+        if every:
+            keep_rows_of_levels(factors, cells)
         return cells
     counts = summed(cells.of_row, persons[kept], len(cells.counts))
     return Cells(cells.of_row, counts, cells.first_row)
