@@ -14,12 +14,20 @@ import numpy.typing as npt
 __all__ = [
     "as_numbers",
     "is_number",
+    "is_suppressed",
     "reads_as_number",
+    "suppressed_range",
 ]
 #: A number as people write it, without leading zeros.
 _QUANTITY = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
 #: A number as a field of a file.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+#: A count that a statistical office does not publish.
+_SUPPRESSED = re.compile(
+    r"(?:[<\u2264]\s*=?|fewer than|less than)\s*\d+|\d+\s*(?:[-\u2013]|to)\s*\d+|[cdsx*:\u2013-]+"
+    r"|\([cdsx]\)|\[[a-z]{1,2}\]|\.+|n\.?/?[ap]\.?",
+    re.I,
+)
 
 
 def is_number(text: str) -> bool:
@@ -56,3 +64,20 @@ def _as_float(number: Any) -> float:
 def reads_as_number(text: str) -> bool:
     """Whether an empty or missing field, or a number; "007" is the name of something."""
     return text == "" or _QUANTITY.fullmatch(text) is not None
+
+
+def is_suppressed(text: str) -> bool:
+    """Whether a field stands for a count that is not published, as ``<5``, ``1-4`` or ``c``."""
+    return _SUPPRESSED.fullmatch(text) is not None
+
+
+def suppressed_range(text: str) -> tuple[int, int | None]:
+    """The counts that such a field stands for: (0, 4) for ``<5``, (1, 4) for ``1-4``.
+
+    The last is None if the field has no number.
+    """
+    limits = [int(number) for number in re.findall(r"\d+", text)]
+    if not limits:
+        return 0, None
+    is_below = ("<" in text and "=" not in text) or "than" in text
+    return (0 if len(limits) == 1 else min(limits)), max(limits) - is_below

@@ -96,7 +96,7 @@ def test_a_column_of_words_is_merged_greedily(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--protect", "round"], "must be round:BASE, random-round:BASE, suppress:BELOW, cell-key"),
+        (["--protect", "round"], "must be round:BASE, random-round:BASE, suppress:BELOW"),
         (["--protect", "round:2.5"], "got 'round:2.5'"),
         (["--protect", "round:1"], "got 'round:1'"),
         (["--protect", "geometric:-1"], "got 'geometric:-1'"),

@@ -377,3 +377,97 @@ def test_the_cost_of_a_table_counts_groups_below_the_threshold():
     young = {"where": {"age": {"max": 80}}}
     assert release.cost_of(["city"], threshold=4, **young).determined == 1
     assert release.cost_of(["city"], threshold=3, **young).determined == 0
+
+
+WARDS = {"A": (40, 4, 4), "B": (23, 60, 31), "C": (12, 18, 25)}
+
+
+def _wards():
+    """The people of three wards in three age groups, and the published table by both."""
+    cells = [(ward, age, n) for ward, counts in WARDS.items() for age, n in enumerate(counts)]
+    people = {
+        "ward": [ward for ward, _, n in cells for _ in range(n)],
+        "age": [age for _, age, n in cells for _ in range(n)],
+    }
+    table = {"ward": [each[0] for each in cells], "age": [each[1] for each in cells]}
+    return people, table, [each[2] for each in cells]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["<5", "< 5", "\u22644", "<=4", "1-4", "1 to 4", "fewer than 5"],
+)
+def test_marks_limit_the_counts_in_whose_place_they_stand(mark):
+    """Two counts below 5 sum to 8, by the total of their ward: both are 4."""
+    people, table, counts = _wards()
+    release = Release(people)
+    release.add_table(["ward"])
+    shown = [mark if n < 5 else str(n) for n in counts]
+    release.add_table(["ward", "age"], published={**table, "n": shown})
+    report = release.leakage(threshold=5)
+    assert [(each.low, each.high) for each in report.recovered] == [(4, 4)] * 2
+    protected = Release(people)
+    protected.add_table(["ward"])
+    protected.add_table(["ward", "age"], protect=Suppress(5, zeros_shown=mark.startswith("1")))
+    assert np.array_equal(report.plug_in.low, protected.leakage(threshold=5).plug_in.low)
+    assert report.cautions == ()
+
+
+def test_a_mark_that_is_not_of_the_people_is_refused():
+    people, table, counts = _wards()
+    release = Release(people)
+    shown = ["<5" if n in (4, 23) else str(n) for n in counts]
+    with pytest.raises(ValueError, match=r"row 3 holds '<5' for 23 people"):
+        release.add_table(["ward", "age"], published={**table, "n": shown})
+
+
+def test_a_mark_without_a_number_limits_nothing_and_marks_of_other_counts_are_no_rule():
+    people, table, counts = _wards()
+    release = Release(people)
+    release.add_table(["ward"])
+    shown = ["c" if n == 4 else str(n) for n in counts]
+    release.add_table(["ward", "age"], published={**table, "n": shown})
+    cells = release.leakage(threshold=3).recovered
+    assert [(each.low, each.high) for each in cells] == [(0, 8)] * 2
+    release = Release(people)
+    release.add_table(["ward"])
+    shown = ["<5" if n == 4 else "10-20" if n == 18 else str(n) for n in counts]
+    release.add_table(["ward", "age"], published={**table, "n": shown})
+    cells = release.leakage(threshold=5).recovered
+    assert [(each.low, each.high) for each in cells] == [(4, 4), (4, 4), (18, 18)]
+
+
+def test_counts_hidden_by_hand_below_the_threshold_are_named():
+    people, table, counts = _wards()
+    release = Release(people)
+    shown = [None if n < 5 else n for n in counts]
+    release.add_table(["ward", "age"], published={**table, "n": shown})
+    (caution,) = release.leakage(threshold=5).cautions
+    assert 'add protect = "suppress:5"' in caution
+    assert release.leakage(threshold=10).cautions != ()  # no count from 5 to 9 is shown
+    assert release.leakage(threshold=4).cautions == ()
+
+
+@pytest.mark.parametrize("hidden", ["", "<3"])
+def test_no_hidden_count_is_0_where_zeros_are_shown(hidden):
+    """Three hidden counts of a ward with three cases, and a zero: each is 1."""
+    counts = {"J18": (14, 1, 7), "I21": (9, 1, 0), "E11": (22, 1, 12), "F20": (6, 0, 4)}
+    cells = [(d, w, n) for d, ns in counts.items() for w, n in zip("ACD", ns, strict=True)]
+    people = {
+        "diagnosis": [d for d, _, n in cells for _ in range(n)],
+        "ward": [w for _, w, n in cells for _ in range(n)],
+    }
+    shown = {"diagnosis": [c[0] for c in cells], "ward": [c[1] for c in cells]}
+    for zero, expected in (("0", [(1, 1)] * 3), (hidden, [(0, 3)] * 3 if not hidden else [])):
+        n = [str(n) if n > 2 else hidden if n else zero for _, _, n in cells]
+        release = Release(people)
+        release.add_table(["ward"])
+        release.add_table(["diagnosis", "ward"], published={**shown, "n": n})
+        found = release.leakage(threshold=2).recovered
+        assert [(each.low, each.high) for each in found] == expected
+    n = [str(n) if n > 2 or not n else "" for _, _, n in cells]
+    release = Release(people)
+    release.add_table(["ward"])
+    release.add_table(["diagnosis", "ward"], protect=Suppress(3), published={**shown, "n": n})
+    found = release.leakage(threshold=2).recovered
+    assert [(each.shown_low, each.low, each.high) for each in found] == [(1, 1, 1)] * 3

@@ -387,7 +387,7 @@ def test_the_results_of_acro_are_read_and_their_hidden_counts_recovered(tmp_path
     hidden = {(each.output, each.cell): (each.low, each.high) for each in report.recovered}
     assert hidden["table 1", "year = 2010, grant_type = R"] == (5, 5)
     assert hidden["table 2", "year = 2011, grant_type = R"] == (4, 4)
-    assert "output_2 (crosstab), output_9 (custom) of ACRO's results" in report.cautions[-1]
+    assert "output_2 (crosstab), output_9 (custom) of ACRO's results" in report.cautions[0]
 
 
 def test_totals_of_what_acro_shows_are_no_further_outputs(tmp_path):
@@ -418,26 +418,29 @@ def test_a_category_of_which_acro_hides_all_counts_is_no_line_of_names(tmp_path,
     assert release.outputs == ("table 1: year by grant_type",)
 
 
+def write_grants(tmp_path):
+    rows = [GRANTS, *zip(*GRANTS.values(), strict=True)]
+    (tmp_path / "people.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+
+
 def test_a_gate_does_not_pass_for_outputs_that_are_not_read(tmp_path, capsys):
     path = acro_results(tmp_path, "with totals", "means")
-    rows = zip(*GRANTS.values(), strict=True)
-    lines = [",".join(GRANTS), *(",".join(map(str, row)) for row in rows)]
-    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    write_grants(tmp_path)
     plan = written(tmp_path, f'[[outputs]]\nacro = "{path.name}"\n')
     for more, code in (([], 3), (["--accept-cautions"], 0)):
         assert main(["release", plan, "--max-determined", "9", *more]) == code
         out = " ".join(capsys.readouterr().out.split())
         assert out.startswith("Caution: Not read, and not counted in any leakage: output_1")
-    plan = written(tmp_path, f'[[outputs]]\nacro = "{path.name}"\noutputs = ["output_0"]\n')
-    assert main(["release", plan, "--max-determined", "9"]) == 0
-    assert "Not read" not in capsys.readouterr().out
+    chosen = f'[[outputs]]\nacro = "{path.name}"\noutputs = ["output_0"]\n'
+    for more, code in (("", 3), ('protect = "suppress:10"\n', 0)):
+        plan = written(tmp_path, chosen + more)
+        assert main(["release", plan, "--max-determined", "9"]) == code
+        assert "Not read" not in capsys.readouterr().out
 
 
 def test_a_plan_takes_the_results_of_acro(tmp_path, capsys):
     acro_results(tmp_path, "suppressed", "with totals")
-    rows = zip(*GRANTS.values(), strict=True)
-    lines = [",".join(GRANTS), *(",".join(map(str, row)) for row in rows)]
-    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    write_grants(tmp_path)
     plan = written(tmp_path, '[[outputs]]\nacro = "results.json"\noutputs = ["output_1"]\n')
     assert main(["release", plan, "--max-determined", "0"]) == 2
     out = " ".join(capsys.readouterr().out.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from functools import partial
 from typing import Any
 
 from mialeak.cli import _options
@@ -11,9 +12,9 @@ from mialeak.cli import _options
 __all__ = ["add_protections", "add_recoding", "plan", "protections", "recoding"]
 
 _FORMS = (
-    "round:BASE, random-round:BASE, suppress:BELOW, cell-key:FILE, geometric:EPSILON, "
-    "gaussian:SIGMA, synthetic:ROWS, several in their order, such as suppress:7+round:5, or "
-    "pram:FILE"
+    "round:BASE, random-round:BASE, suppress:BELOW, suppress-positive:BELOW (zeros are shown), "
+    "cell-key:FILE, geometric:EPSILON, gaussian:SIGMA, synthetic:ROWS, several in their order, "
+    "such as suppress:7+round:5, or pram:FILE"
 )
 
 
@@ -135,6 +136,7 @@ def _protection(text: str) -> Any:
         "round": (mechanisms.Round, int),
         "random-round": (mechanisms.RandomRound, int),
         "suppress": (mechanisms.Suppress, int),
+        "suppress-positive": (partial(mechanisms.Suppress, zeros_shown=True), int),
         "cell-key": (mechanisms.CellKey, str),
         "geometric": (mechanisms.Geometric, float),
         "gaussian": (mechanisms.DiscreteGaussian, float),

@@ -12,6 +12,7 @@ from typing import Any
 from mialeak._arrays import invalid, listed
 from mialeak._fields import is_number
 from mialeak._files.opening import inside_folder
+from mialeak.mechanisms import CellMechanism
 from mialeak.releases._outputs import Output, table_output
 from mialeak.releases._people import People, Where
 
@@ -114,7 +115,9 @@ def _counts_of(
 # ---- its tables as outputs ----
 
 
-def acro_outputs(people: People, table: PublishedTable, where: Any, before: int) -> list[Output]:
+def acro_outputs(
+    people: People, table: PublishedTable, where: Any, protect: CellMechanism | None, before: int
+) -> list[Output]:
     """A table as ACRO published it, and its totals where they are published for themselves."""
     limits, parts = Where.of(people, where), list(zip(*table.counts, strict=True))
     names: list[Any] = []
@@ -144,7 +147,8 @@ def acro_outputs(people: People, table: PublishedTable, where: Any, before: int)
             column = max(("n", *map(str, kept)), key=len) + "_"  # none of their names
             shown[column] = list(counts.values())
             number = before + len(outputs) + 1
-            outputs.append(table_output(people, number, kept, limits, None, shown))
+            rule = protect if kept == tuple(names) else None  # ACRO does not check totals
+            outputs.append(table_output(people, number, kept, limits, rule, shown))
     return outputs
 
 

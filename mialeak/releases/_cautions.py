@@ -41,7 +41,7 @@ _NEARLY_ALL = 0.95
 
 
 def cautions_of_release(
-    people: People, outputs: Sequence[Output], counts: IntArray, mass: IntArray
+    people: People, outputs: Sequence[Output], counts: IntArray, mass: IntArray, threshold: int
 ) -> list[str]:
     """A sentence for each suspicion, with its cure.
 
@@ -67,7 +67,23 @@ def cautions_of_release(
     if people.in_register:
         categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
         cautions += _of_sample(people, categories, counts, mass)
-    return cautions + _of_rows(people, used)
+    return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, used)
+
+
+def _of_hidden(people: People, outputs: Sequence[Output], threshold: int) -> list[str]:
+    """A sentence if the counts that were hidden by hand are those below the threshold."""
+    cautions = []
+    for output in outputs:
+        if not output.gaps or output.protect is not None:
+            continue
+        counts = np.bincount(output.of_row[: people.rows] + 1, minlength=output.n_cells + 1)[1:]
+        if np.array_equal(~output.exact, counts < threshold):
+            cautions.append(
+                f"The counts hidden in {output.name} are those below {threshold}. A reader who "
+                f'knows that may recover more of them: add protect = "suppress:{threshold}" '
+                f"(in Python Suppress({threshold})) to this output."
+            )
+    return cautions
 
 
 def _of_sample(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._columns import each_factor
-from mialeak._fields import is_number
+from mialeak._fields import is_number, is_suppressed, suppressed_range
 from mialeak._report.text import printable
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 from mialeak.releases._people import People, Where, conditions_in_words, is_quantity
@@ -167,16 +167,20 @@ def table_output(
     of_row = np.full(where.rows.size, -1, np.int64)
     of_row[inside] = place
     counts = np.bincount(of_row[: people.rows] + 1, minlength=len(labels) + 1)[1:]
-    exact, low, high = _seen(protect, counts, people.rows)
     gaps = False
-    if shown is not None:
+    if shown is None:
+        exact, low, high = _seen(protect, counts, people.rows)
+    else:
         published = _compared(people, columns, labels, counts, protect, shown)
-        missing = ~published
+        protect = published.protection(protect, counts)
+        exact, low, high = _seen(protect, counts, people.rows)
+        missing = ~published.shown
         if isinstance(protect, Suppress):
             missing &= exact  # a count that the protection hides is no gap
         gaps = bool(missing.any())
-        exact &= published
-        low[missing], high[missing] = 0, people.rows
+        exact &= published.shown
+        low[missing] = published.least[missing]
+        high[missing] = np.minimum(published.most[missing], people.rows)
     return Output(
         name=f"table {number}",
         columns=tuple(columns),
@@ -213,6 +217,42 @@ def _seen(
     return exact, low, high
 
 
+@dataclass(frozen=True, eq=False)
+class _Published:
+    """What a published table states of each cell that has people.
+
+    Attributes
+    ----------
+    shown : (cells,) bool
+        Whether its count is published.
+    least, most : (cells,) int64
+        The counts that a hidden one may be: by its mark, such as "<5", or any.
+    marked : (cells,) bool
+        Whether a mark with a number stands in its place.
+    zeros_shown, zeros_hidden : bool
+        Whether 0 is published of a cell without people; whether the count of such a cell is hidden.
+    """
+
+    shown: BoolArray
+    least: IntArray
+    most: IntArray
+    marked: BoolArray
+    zeros_shown: bool
+    zeros_hidden: bool
+
+    def protection(self, protect: CellMechanism | None, counts: IntArray) -> CellMechanism | None:
+        """`protect`, with zeros shown if they are; or suppression, if the marks state it."""
+        if isinstance(protect, Suppress) and self.zeros_shown and not self.zeros_hidden:
+            return replace(protect, zeros_shown=True)
+        if protect is not None or not self.marked.any():
+            return protect
+        below = int(self.most[self.marked].min()) + 1
+        by_rule = bool((self.most[self.marked] < below).all()) and below > 1
+        if by_rule and np.array_equal(self.marked, counts < below):
+            return Suppress(below, zeros_shown=bool((self.least[self.marked] > 0).all()))
+        return None
+
+
 def _compared(
     people: People,
     columns: Sequence[Any],
@@ -220,8 +260,8 @@ def _compared(
     counts: IntArray,
     protect: CellMechanism | None,
     shown: Any,
-) -> BoolArray:
-    """Which cells have a count in the published table, which must be those of the people."""
+) -> _Published:
+    """The published table, whose counts must be those of the people."""
     factors = dict(each_factor(shown, None, argument="published"))
     counted = [name for name in factors if name not in columns]
     if len(counted) != 1 or len(factors) != len(columns) + 1:
@@ -231,39 +271,70 @@ def _compared(
         tuple(people.column(name).values[code] for name, code in zip(columns, row, strict=True)): k
         for k, row in enumerate(labels.tolist())
     }
-    published, amount, wrong = np.zeros(counts.size, np.bool_), factors[counted[0]], 0
+    published, marked = np.zeros(counts.size, np.bool_), np.zeros(counts.size, np.bool_)
+    least, most = np.zeros(counts.size, np.int64), np.full(counts.size, people.rows)
+    amount, wrong, zeros_shown, zeros_hidden = factors[counted[0]], 0, False, False
     noisy: list[tuple[float, int]] = []
     every: list[tuple[float, bool, bool]] = []  # the count, whether it is wrong, and no cell's
     for row in range(len(amount.codes)):
         count = amount.value(int(amount.codes[row]))
-        if count is None or count == "":
-            continue
-        if isinstance(count, str) and is_number(count):
-            count = float(count)
+        if isinstance(count, str):
+            count = float(count) if is_number(count) else count.strip()
         cell = index.get(
             tuple(factors[name].value(int(factors[name].codes[row])) for name in columns)
         )
-        wanted = np.array([0 if cell is None else counts[cell]])
-        if protect is not None and not protect.random:
-            wanted = protect.release(wanted)
+        true = 0 if cell is None else int(counts[cell])
+        is_mark = isinstance(count, str) and is_suppressed(count)
+        if count is None or count == "" or is_mark:
+            low, high = suppressed_range(count) if is_mark else (0, None)
+            if not low <= true <= (people.rows if high is None else high):
+                rule = (
+                    f"have the counts of the people; row {row} holds {count!r} for {true:,} people"
+                )
+                invalid("published", rule)
+            if cell is None:
+                zeros_hidden = True
+            elif high is not None:
+                least[cell], most[cell], marked[cell] = low, high, True
+            continue
         if not is_quantity(count):
             rule = f"hold counts; row {row} holds {count!r}"
             invalid("published", rule, remedy="Leave the field of a hidden count empty")
+        wanted = true
+        if protect and not protect.random and (true or not isinstance(protect, Suppress)):
+            wanted = int(protect.release(np.array([true]))[0])
         if protect is None or not protect.random:
-            wrong += count != wanted[0]
-            every.append((count, bool(count != wanted[0]), cell is None))
+            wrong += count != wanted
+            every.append((count, bool(count != wanted), cell is None))
         else:
-            noisy.append((float(count), int(wanted[0])))
-        if cell is not None and published[cell]:
+            noisy.append((float(count), true))
+        if cell is None:
+            zeros_shown |= count == 0
+            continue
+        if published[cell]:
             invalid("published", "hold each cell once", index=row)
-        if cell is not None:
-            published[cell] = True
+        published[cell] = True
     if noisy:
         _require_noise(protect, *np.array(noisy).T)
     if wrong:
         rule = f"have the counts of the people; {wrong:,} of its counts differ"
         invalid("published", rule, remedy=_cause(np.array(every, np.float64)))
-    return published
+    if zeros_shown and not zeros_hidden:
+        least = np.maximum(least, 1)  # a count that is hidden where zeros are shown is none
+    return _Published(published, least, most, marked, zeros_shown, zeros_hidden)
+
+
+def _hidden(count: Any, true: int, row: int) -> tuple[int, int | None] | None:
+    """The range that a field without a count states, which must hold the `true` count."""
+    if count is None or count == "":
+        return 0, None
+    if not isinstance(count, str) or not is_suppressed(count):
+        return None
+    low, high = suppressed_range(count)
+    if not low <= true <= (true if high is None else high):
+        rule = f"have the counts of the people; row {row} holds {count!r} for {true:,} people"
+        invalid("published", rule)
+    return low, high
 
 
 def _cause(counts: FloatArray) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,13 @@ _LIMITS = ("determined", "max_leakage", "max_row_leakage")
 _OUTPUT_KEYS = {
     "table": ("table", "where", "protect", "published"),
     "mean": ("mean", "where"),
-    "acro": ("acro", "outputs", "where"),
+    "acro": ("acro", "outputs", "where", "protect"),
 }
 _PROTECTIONS: dict[str, tuple[Callable[[Any], CellMechanism], type]] = {
     "round": (Round, int),
     "random-round": (RandomRound, int),
     "suppress": (Suppress, int),
+    "suppress-positive": (partial(Suppress, zeros_shown=True), int),
     "geometric": (Geometric, float),
 }
 
@@ -133,6 +135,8 @@ def _output(
     _known(content, _OUTPUT_KEYS[kind], where)
     if kind == "acro":
         given = {key: value for key, value in content.items() if key != kind}
+        if "protect" in given:
+            given["protect"] = _protection(given["protect"], where)
         return PlannedOutput(kind, file(content[kind], f"acro in {where}"), given)
     columns = content[kind]
     columns = [columns] if isinstance(columns, str) else columns
@@ -148,7 +152,10 @@ def _output(
 
 def _protection(text: Any, where: str) -> CellMechanism:
     name, _, value = text.partition(":") if isinstance(text, str) else ("", "", "")
-    rule = "be round:BASE, random-round:BASE, suppress:BELOW or geometric:EPSILON"
+    rule = (
+        "be round:BASE, random-round:BASE, suppress:BELOW, suppress-positive:BELOW (zeros are "
+        "shown) or geometric:EPSILON"
+    )
     if name not in _PROTECTIONS:
         invalid(f"protect in {where}", rule, value=text)
     kind, number = _PROTECTIONS[name]

@@ -186,7 +186,10 @@ class Release:
             A protection of each count by itself, such as ``Round(5)`` or ``Suppress(10)``.
         published : table, optional
             The table as it was published: `columns` and one column of counts, in which a hidden
-            count is missing.  Its counts are compared with those of the people.
+            count is missing, or a mark such as ``"<5"`` or ``"1-4"``, which limits it.  If no other
+            counts than those below the number of the marks have one, this is the protection
+            ``Suppress``.  Where the table shows zeros, and hides none, no hidden count is 0.  Its
+            counts are compared with those of the people.
 
         Raises
         ------
@@ -225,7 +228,9 @@ class Release:
         number = len(self._outputs) + 1
         self._add(mean_output(self._people, number, "mean", where, weights))
 
-    def add_acro(self, results: Any, *, outputs: Any = None, where: Any = None) -> None:
+    def add_acro(
+        self, results: Any, *, outputs: Any = None, where: Any = None, protect: Any = None
+    ) -> None:
         """Add the tables of counts in the results of ACRO, as it published them.
 
         Each is compared with the people, and its hidden counts are checked as those of
@@ -241,6 +246,8 @@ class Release:
             Names of the outputs to be read; by default all.
         where : mapping, optional
             The sub-population that they were made of, as for :meth:`add_table`.
+        protect : CellMechanism, optional
+            The rule of ACRO that its readers know, such as ``Suppress(10)``.
 
         Raises
         ------
@@ -250,6 +257,7 @@ class Release:
         """
         tables, others = read_acro(results, self._names)
         known = [*(each.name for each in tables), *others]
+        protection = as_protection(protect, self._people.in_register)
         chosen = known if outputs is None else list(outputs)
         for name in chosen:
             if name not in known:
@@ -259,9 +267,8 @@ class Release:
         for each in tables:
             if each.name in chosen:
                 try:
-                    added += acro_outputs(
-                        self._people, each, where, len(self._outputs) + len(added)
-                    )
+                    number = len(self._outputs) + len(added)
+                    added += acro_outputs(self._people, each, where, protection, number)
                 except (ValueError, TypeError) as error:
                     raise type(error)(f"{each.name} of ACRO: {error}") from error
         for output in added:

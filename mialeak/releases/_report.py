@@ -320,8 +320,8 @@ def report_of(
         population = account_of_sample(analysis, joint, confidence)
     recovered, complete = recovered_cells(analysis)
     determined, marks = determined_groups(analysis, threshold, _MOST_REPORTED)
-    cautions = cautions_of_release(people, outputs, atoms.counts, atoms.mass)
-    cautions += _not_read(unread)
+    cautions = _not_read(unread)
+    cautions += cautions_of_release(people, outputs, atoms.counts, atoms.mass, threshold)
     names = list(
         dict.fromkeys(name for each in outputs for name in [*each.columns, *each.where.masks])
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
 from mialeak._columns import Factor, numeric_levels
-from mialeak._fields import is_number
+from mialeak._fields import is_number, is_suppressed, suppressed_range
 from mialeak._labels import WORDS_OF_TOTALS, is_count_name
 from mialeak.tables._cells import all_differ, codes_of, count_cells
 
@@ -33,13 +33,6 @@ __all__ = [
 ]
 
 IntArray = npt.NDArray[np.int64]
-
-#: A count that a statistical office does not publish.
-_SUPPRESSED = re.compile(
-    r"(?:[<\u2264]\s*=?|fewer than|less than)\s*\d+|\d+\s*(?:[-\u2013]|to)\s*\d+|[cdsx*:\u2013-]+"
-    r"|\([cdsx]\)|\[[a-z]{1,2}\]|\.+|n\.?/?[ap]\.?",
-    re.I,
-)
 
 #: A count with the mark of a note behind it, as "295 p" for a provisional one.
 _NOTED = re.compile(r"(\d+)\s*[a-z*]{1,2}", re.I)
@@ -209,13 +202,11 @@ def _of_mark(value: Any, suppressed: Any) -> int | None:
         if text not in suppressed:
             return None
         count = as_count(suppressed[text], "suppressed")
-    elif not isinstance(value, str) or not _SUPPRESSED.fullmatch(text) or set(text) <= _DASHES:
+    elif not isinstance(value, str) or not is_suppressed(text) or set(text) <= _DASHES:
         return None
     else:
         count = as_count(suppressed, "suppressed")
-    limits = [int(number) for number in re.findall(r"\d+", text)]
-    is_below = ("<" in text and "=" not in text) or "than" in text
-    most = max(limits) - is_below if limits else None
+    _, most = suppressed_range(text)
     if most is not None and count > most:
         invalid("suppressed", f"be at most {most}, as the mark {text!r} states", value=count)
     return count
@@ -250,7 +241,7 @@ def _remedy(value: Any, cure: str) -> str:
     if noted := _NOTED.fullmatch(text):
         return f"If the letter marks a note, write the count alone: {noted[1]}"
     if not is_number(text.replace(",", ".")):
-        return cure if _SUPPRESSED.fullmatch(text) else ""
+        return cure if is_suppressed(text) else ""
     if text.startswith("-"):
         return "A negative number is a correction or a marker, not a count"
     return (
@@ -451,9 +442,7 @@ def _are_shares(factors: list[Factor]) -> bool:
 def _is_unpublished(value: Any) -> bool:
     """Whether it stands for a count in a published table, though it is no number."""
     text = str(value).strip()
-    return isinstance(value, str) and bool(
-        _SUPPRESSED.fullmatch(text) or _SEPARATED.fullmatch(text)
-    )
+    return isinstance(value, str) and bool(is_suppressed(text) or _SEPARATED.fullmatch(text))
 
 
 def _are_categories(factor: Factor) -> bool:
