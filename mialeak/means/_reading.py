@@ -15,6 +15,7 @@ from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table
 from mialeak.means._cautions import cautions_of, refuse_sites
+from mialeak.means._person_cautions import person_cautions, unpublished_columns
 from mialeak.means._release import Column, Release
 
 __all__ = ["as_table", "release_of"]
@@ -83,6 +84,8 @@ def release_of(
     levels = {name: part.numbers for name, part in parts.items()}
     chosen = columns is not None or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
+    if argument == "table":
+        cautions += person_cautions(unpublished_columns(table, factors), factors, places)
     del factors, levels
     published: list[Column] = []
     unique = []
