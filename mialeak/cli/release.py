@@ -48,9 +48,9 @@ bounds the leakage of every person: exact where both ends agree.
 _EPILOG = """\
 With limits, in the plan or as options, the command is a gate: it exits with 2
 if more small groups than `determined` follow from the outputs (hidden counts
-that can be recovered included), if more published counts than `small` are below
-the threshold, or if the leakage on average, or about the riskiest row, is
-above `max_leakage` or `max_row_leakage`; with 0 otherwise.
+that can be recovered included), if more published counts than `small` are
+below the threshold, or if the leakage on average, or about the riskiest row,
+is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
 Leakage is compared by its upper end: that of the range for the population
 that the people came from, or with a register the certified bound.  An answer
 within the limits that has cautions, since the people may not be what was
