@@ -82,8 +82,9 @@ def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> l
             continue
         alike = sums.min() >= _FEWEST_PERSONS and sums.max() - sums.min() <= _ALIKE * sums.max()
         equal = len(sums) > 2 and sums.min() == sums.max() and 1 < sums.max() % _QUOTA < _QUOTA - 1
-        nested = len(count_cells(others, len(levels)).counts) >= _NESTED * len(levels)
-        if alike and (nested or equal):
+        if alike and (
+            equal or len(count_cells(others, len(levels)).counts) >= _NESTED * len(levels)
+        ):
             return [
                 f"The counts of each value of column {name!r} sum to {sums.max():,}, or nearly, as "
                 "tables do that stand below each other and count the same persons. Then pass one "
