@@ -496,5 +496,8 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *cautions_of_measures(every, factors),
         *cautions_of_sums(values, cell_counts),
         *cautions_of_counts(factors, cell_counts),
-        *(cautions_of_stacked(values, cell_counts) or cautions_of_shares(values, cell_counts)),
+        *(
+            cautions_of_stacked(values, cell_counts, True)
+            or cautions_of_shares(values, cell_counts)
+        ),
     ]

@@ -66,12 +66,14 @@ _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
 _MOST_SEEN = 2**22
 
 
-def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+def cautions_of_stacked(
+    categories: Mapping[Any, Factor], counts: IntArray, counted: bool = False
+) -> list[str]:
     """A sentence if tables of the same persons stand below each other, each by another category.
 
     Then the counts of each value of a column have one sum, and next to no two of these values share
-    what the other columns hold, or the sum is none that a quota has.  `categories` and `counts` are
-    those of the cells.
+    what the other columns hold; or, in a table that is `counted`, the sum is none that a quota has.
+    `categories` and `counts` are those of the cells.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
@@ -81,7 +83,8 @@ def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> l
         if not others or len(sums) < 2 or len(sums) == len(levels) or 2 * len(levels) > sums.max():
             continue
         alike = sums.min() >= _FEWEST_PERSONS and sums.max() - sums.min() <= _ALIKE * sums.max()
-        equal = len(sums) > 2 and sums.min() == sums.max() and 1 < sums.max() % _QUOTA < _QUOTA - 1
+        equal = counted and len(sums) > 2 and sums.min() == sums.max()
+        equal &= bool(1 < sums.max() % _QUOTA < _QUOTA - 1)
         if alike and (
             equal or len(count_cells(others, len(levels)).counts) >= _NESTED * len(levels)
         ):
