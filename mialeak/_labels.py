@@ -11,8 +11,10 @@ import numpy as np
 from mialeak._arrays import invalid, listed
 
 __all__ = [
+    "NAMES_OF_ALLELES",
     "NAMES_OF_MEASURES",
     "NAMES_OF_PERIODS",
+    "NAMES_OF_VARIABLES",
     "VARIANT",
     "WORDS_OF_TOTALS",
     "columns_that",
@@ -75,6 +77,17 @@ unit_measure measure_unit contents contentscode tabellinhold statistikvariabel u
 yksikkö enhed enhet eenheid unité unité_mesure
 """
 NAMES_OF_MEASURES = frozenset(_MEASURE_WORDS.split())
+
+#: Names of columns that list variables, each of which has a table of the same persons; and of
+#: alleles, of which a person has two.
+_VARIABLE_WORDS = """
+variable variables var characteristic characteristics question questions item items attribute
+feature merkmal merkmale variabel variabler variabele variabile característica caractéristique
+snp snps snp_id snpid rsid rs_id rs marker markers variant variants variant_id locus loci probe
+metabolite analyte gene genes
+"""
+NAMES_OF_VARIABLES = frozenset(_VARIABLE_WORDS.split())
+NAMES_OF_ALLELES = frozenset(("allele", "alleles", "haplotype", "haplotypes", "hla_allele"))
 
 #: Names of columns of survey weights, in small letters.
 _WEIGHT_WORDS = """

@@ -255,7 +255,7 @@ def test_in_a_browser_by_keyboard_at_two_widths(port, tmp_path):
         verdict = wait(lambda page: page.find_elements(By.CSS_SELECTOR, "[role=status]"))[0]
         assert "within the limit" in verdict.text
         answer = browser.find_element(By.CLASS_NAME, "answer").text
-        assert answer.startswith("Publishing these 30 counts leaks")
+        assert answer.startswith("Publishing these 30 counts of ")
         for details in browser.find_elements(By.TAG_NAME, "details"):
             browser.execute_script("arguments[0].open = true", details)
         for field in browser.find_elements(By.CSS_SELECTOR, "input:not([type=hidden]), select"):

@@ -53,7 +53,7 @@ def refused(capsys, *arguments):
 def test_the_example_answers_in_the_first_line():
     done = shell("table", "--example", "adult")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Publishing these 6,493 counts leaks 0.")
+    assert done.stdout.startswith("Publishing these 6,493 counts of 32,561 people leaks 0.")
     assert "32,561 rows, 5 columns: age, education, marital_status, race, sex" in done.stdout
     assert "Rows a release needs to leak at most 0.01" in done.stdout
     assert "Rows most at risk" in done.stdout

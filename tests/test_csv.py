@@ -287,3 +287,11 @@ def test_without_tqdm_there_is_an_answer_and_no_bar(write, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert main(["table", str(write("a,b\nx,y\nx,z\nu,y\n"))]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_a_file_with_more_rows_than_cells_are_looked_for_in_is_counted(tmp_path):
+    """The rows beyond 2**17 are persons; the first are looked at as cells with counts might be."""
+    path = tmp_path / "large.csv"
+    path.write_text("sex,town\n" + "f,Bern\nm,Basel\nm,Bern\n" * 45_000)
+    report = table_leakage(read_table(path))
+    assert (report.rows, report.n_cells) == (135_000, 3)

@@ -159,6 +159,21 @@ def test_limits_of_the_options_replace_those_of_the_plan(folder, capsys):
     capsys.readouterr()
 
 
+def test_published_counts_below_the_threshold_are_limited_by_themselves(tmp_path, capsys):
+    """Counts of 2 and 30 people, with a threshold of 5: no group follows that no output shows."""
+    (tmp_path / "people.csv").write_text("ward\n" + "A\n" * 2 + "B\n" * 30)
+    plan = written(tmp_path, "threshold = 5\n[[outputs]]\ntable = 'ward'\n[limits]\nsmall = 1\n")
+    assert main(["release", plan, "--max-determined", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "1 published count is below 5." in out
+    assert "published counts from 1 to 4, 1, is within the limit 1." in out
+    assert main(["release", plan, "--max-small", "0"]) == 2
+    assert "published counts from 1 to 4, 1, is above the limit 0." in capsys.readouterr().out
+    plan = written(tmp_path, "threshold = 5\n[[outputs]]\ntable = 'ward'\n")
+    assert main(["release", plan, "--max-determined", "0"]) == 0
+    assert "Small counts that an output shows, 1, have no limit." in capsys.readouterr().out
+
+
 def test_json_has_what_the_text_has(folder, capsys):
     plan = written(folder, TWO_TABLES)
     assert main(["release", plan, "--json", "--contributions", "--show-rows"]) == 0

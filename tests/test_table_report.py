@@ -204,7 +204,7 @@ def test_the_text_leads_with_the_estimate_and_fits_a_page(adult):
     accuracy = f"{(1 + adult.estimate.value) / 2:.1%}"
     assert f"in the table with {accuracy} accuracy (guessing: 50%)." in " ".join(text.split())
     assert lines[0].startswith(
-        f"Publishing these 6,493 counts leaks {adult.estimate.value:.3f} (95%"
+        f"Publishing these 6,493 counts of 32,561 people leaks {adult.estimate.value:.3f} (95%"
     )
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)
@@ -232,7 +232,7 @@ def test_one_is_not_a_plural():
     assert "Publishing such counts of 1 row leaks 0.0" in text
     assert "1 distinct cell;" in text
     text = " ".join(str(table_leakage({"a": ["x"] * 5})).split())
-    assert text.startswith("Publishing this count leaks 0.0")
+    assert text.startswith("Publishing this count of 5 people leaks 0.0")
     assert "sees this count can decide" in text
     gap = {"a": ["x", "x", "y", "y", None]}
     assert "1 more row dropped" in str(table_leakage(gap, na="drop"))

@@ -199,7 +199,7 @@ def test_a_report_for_a_number_of_people_says_so():
     people, rows = people_and_sample(3, 1500)
     report = table_leakage(at(people, rows), population=4000)
     text = " ".join(report.text().split())
-    assert "of a sample of 4,000 people, leaks" in text
+    assert "people, drawn from 4,000, leaks" in text
     assert "for the 4,000 people these rows were drawn from (estimate, 95% interval" in text
     assert "Rows a release needs" not in text
     assert (report.people, report.population, report.estimate.claimed) == (4000, None, True)

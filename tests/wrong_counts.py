@@ -155,7 +155,7 @@ COUNTS = [
     Shell(
         "one of its columns for the count",
         "table t.csv --counts m",
-        ["Column 'f' holds whole numbers, without which the cells", "melt"],
+        ["Column 'f' holds numbers, without which the cells", "melt"],
         {"t.csv": cube(CUBED, BY_SEX, name="m", names=["f"])},
         cautioned=True,
     ),

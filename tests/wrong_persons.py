@@ -50,7 +50,74 @@ SCHOOLS = [(k, s, t) for k in range(20) for s in "fm" for t in THINGS]
 SCHOOL = csv(["school", "sex", "indicator", "n"], *zip(*SCHOOLS, strict=True),
              RNG.integers(50, 300, len(SCHOOLS)))  # fmt: skip
 
+#: Genotypes of three sites of 211 persons, one of them not called for three; girls and boys.
+SITES = csv(["snp", "genotype", "n"], ["rs1"] * 3 + ["rs2"] * 3 + ["rs3"] * 3,
+            ["AA", "AG", "GG"] * 3, [101, 82, 28, 54, 92, 62, 140, 60, 11])  # fmt: skip
+TRACKS = [(grade, track) for grade in (5, 6, 7) for track in ("academic", "vocational")]
+GIRLS, BOYS = [31, 12, 27, 18, 22, 15], [28, 19, 33, 11, 25, 14]
+
 PERSONS = [
+    Shell(
+        "genotypes of several sites below each other, some missing",
+        "table t.csv --counts n",
+        ["Column 'snp' has the name of one that lists variables", "mean_leakage"],
+        {"t.csv": SITES},
+        cautioned=True,
+    ),
+    Shell(
+        "the characteristics of one cohort below each other",
+        "table t.csv --counts n",
+        ["Column 'Variable' has the name of one that lists variables", "margins"],
+        {"t.csv": SITES.replace("snp", "Variable")},
+        cautioned=True,
+    ),
+    Shell(
+        "alleles of one locus",
+        "table t.csv --counts n",
+        ["Column 'allele' has the name of alleles, of which each person has two"],
+        {"t.csv": csv(["allele", "n"], ["B*07", "B*08", "B*44"], [211, 174, 93])},
+        cautioned=True,
+    ),
+    Shell(
+        "three questions to as many persons, under a name that says nothing",
+        "table t.csv --counts n",
+        ["The counts of each value of column 'k' sum to 214, or nearly"],
+        {
+            "t.csv": csv(
+                ["k", "answer", "n"], list("aabbcc"), ["no", "yes"] * 3, [120, 94, 31, 183, 64, 150]
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "girls and boys beside their sum, by a grade in numbers",
+        "table t.csv --counts pupils",
+        ["Columns 'girls', 'boys' hold numbers, without which the cells are as distinct"],
+        {
+            "t.csv": csv(
+                ["grade", "track", "girls", "boys", "pupils"],
+                *zip(*TRACKS, strict=True),
+                GIRLS,
+                BOYS,
+                [g + b for g, b in zip(GIRLS, BOYS, strict=True)],
+            )
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "a mean mark beside the counts",
+        "table t.csv --counts pupils",
+        ["Column 'mark' holds numbers, without which", "means of the cells leak more"],
+        {
+            "t.csv": csv(
+                ["grade", "track", "mark", "pupils"],
+                *zip(*TRACKS, strict=True),
+                [2.1, 1.9, 2.5, 2.7, 2.0, 2.2],
+                GIRLS,
+            )
+        },
+        cautioned=True,
+    ),
     *(
         Shell(
             f"cells without one of their categories, with counts named {name}",

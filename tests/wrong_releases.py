@@ -165,10 +165,16 @@ PLANS = [
         )
         for title, protect, counts, says in (
             (
-                "marks of hidden counts",
+                "words for hidden counts",
                 "",
-                ["<10" if count < 10 else count for count in COUNTS],
-                ["hold counts; row", "holds '<10'", "Leave the field of a hidden count empty"],
+                ["few" if count < 10 else count for count in COUNTS],
+                ["hold counts; row", "holds 'few'", "Leave the field of a hidden count empty"],
+            ),
+            (
+                "marks of hidden counts that are larger",
+                "",
+                ["<10" if count < 20 else count for count in COUNTS],
+                ["have the counts of the people; row", "holds '<10' for 1"],
             ),
             (
                 "counts that no rounding to 3 gives",

@@ -38,6 +38,7 @@ PLAN is a TOML file that names the table of the people and lists the outputs:
 
   [limits]
   determined = 0
+  small = 0
 
 The report names the groups of fewer than `threshold` people whose count
 follows from the outputs, with the combination of outputs that gives it, and
@@ -47,8 +48,9 @@ bounds the leakage of every person: exact where both ends agree.
 _EPILOG = """\
 With limits, in the plan or as options, the command is a gate: it exits with 2
 if more small groups than `determined` follow from the outputs (hidden counts
-that can be recovered included), or if the leakage on average, or about the
-riskiest row, is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
+that can be recovered included), if more published counts than `small` are
+below the threshold, or if the leakage on average, or about the riskiest row,
+is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
 Leakage is compared by its upper end: that of the range for the population
 that the people came from, or with a register the certified bound.  An answer
 within the limits that has cautions, since the people may not be what was
@@ -100,6 +102,12 @@ def add_parser(commands: Any) -> None:
         metavar="K",
         help="exit with 2 if more than K small groups follow from the outputs",
     )
+    add(
+        "--max-small",
+        type=_options.whole(0),
+        metavar="K",
+        help="exit with 2 if more than K published counts are from 1 to the threshold less 1",
+    )
     _options.add_gate(add, rows=True)
     _options.add_outputs(_options.group(parser, "output"))
     parser.set_defaults(run=run)
@@ -122,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
     costs = release.contributions(threshold=plan.threshold) if options.contributions else None
     limits = {
         "determined": options.max_determined,
+        "small": options.max_small,
         "max_leakage": options.max_leakage,
         "max_row_leakage": options.max_row_leakage,
     }
@@ -156,16 +165,16 @@ def _verdict(
     """Whether the report is over a limit, the sentences that state it, and the same for JSON."""
     if all(limit is None for limit in limits.values()):
         return False, "", None
-    over, sentences = False, []
+    over = False
+    sentences: list[str] = []
     if limits["determined"] is not None:
-        count = report.n_determined
-        above = count > limits["determined"]
-        relation = "above" if above else "within"
-        sentences.append(
-            f"The number of small groups that follow from the outputs, {count:,}, is {relation} "
-            f"the limit {limits['determined']:,}."
-        )
-        over = above
+        count, subject = report.n_determined, "small groups that follow from the outputs"
+        over |= _counted(sentences, subject, count, limits["determined"])
+        if report.small and limits["small"] is None:
+            sentences.append(f"Small counts that an output shows, {report.small:,}, have no limit.")
+    if limits["small"] is not None:
+        subject = f"published counts from 1 to {report.threshold - 1:,}"
+        over |= _counted(sentences, subject, report.small, limits["small"])
     content = {**limits}
     for name, (subject, value) in judged.items():
         limit = limits[f"max_{name}"]
@@ -175,3 +184,10 @@ def _verdict(
             sentences.append(sentence)
         content[name] = None if limit is None else value
     return over, "\n".join(sentences), {**content, "over": over}
+
+
+def _counted(sentences: list[str], subject: str, count: int, limit: int) -> bool:
+    """Whether a number is above its limit, which a sentence states."""
+    relation = "above" if count > limit else "within"
+    sentences.append(f"The number of {subject}, {count:,}, is {relation} the limit {limit:,}.")
+    return count > limit

@@ -69,6 +69,9 @@ def _answer(report: ReleaseReport) -> str:
         "whether a random person is in the data (guessing: 50%)."
     )
     groups = report.n_determined
+    if report.small:
+        verb = "are" if report.small > 1 else "is"
+        words += f" {_several(report.small, 'published count')} {verb} below {report.threshold:,}."
     if groups:
         several = f"The counts of {groups:,} groups" if groups > 1 else "The count of a group"
         verb = "follow" if groups > 1 else "follows"

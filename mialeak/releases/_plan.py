@@ -21,7 +21,8 @@ __all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "read_plan"]
 PLAN_SCHEMA = "mialeak.release-plan/1"
 
 _KEYS = ("schema", "people", "population", "na", "missing", "threshold", "limits", "outputs")
-_LIMITS = ("determined", "max_leakage", "max_row_leakage")
+_WHOLE_LIMITS = ("determined", "small")
+_LIMITS = (*_WHOLE_LIMITS, "max_leakage", "max_row_leakage")
 _OUTPUT_KEYS = {
     "table": ("table", "where", "protect", "published"),
     "mean": ("mean", "where"),
@@ -173,9 +174,9 @@ def _limits(content: Any, name: str) -> dict[str, float]:
     _known(content, _LIMITS, where)
     for key, value in content.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if key == "determined" and not (type(value) is int and value >= 0):
+        if key in _WHOLE_LIMITS and not (type(value) is int and value >= 0):
             invalid(f"{key} in {where}", "be a whole number of at least 0", value=value)
-        if not number or (key != "determined" and not 0.0 <= value <= 1.0):
+        if not number or (key not in _WHOLE_LIMITS and not 0.0 <= value <= 1.0):
             invalid(f"{key} in {where}", "be between 0 and 1", value=value)
     return content
 

@@ -13,8 +13,10 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import (
+    NAMES_OF_ALLELES,
     NAMES_OF_MEASURES,
     NAMES_OF_PERIODS,
+    NAMES_OF_VARIABLES,
     VARIANT,
     columns_that,
     is_household_name,
@@ -193,17 +195,30 @@ def cautions_of_measures(categories: Mapping[Any, Factor], chosen: Container[Any
     """A caution for a column of a table of counts that states what each number counts.
 
     `categories` are all columns, `chosen` those that are counted.  Populations and employed
-    persons, or persons and thousands of them, are then added up.
+    persons, or persons and thousands of them, are then added up; of a column that lists variables
+    each person has a value in each; and each person has two alleles.
     """
-    for name, factor in categories.items():
-        if str(name).strip().lower().removesuffix(" label") not in NAMES_OF_MEASURES:
-            continue
-        if np.count_nonzero(np.bincount(factor.codes + 1)) > 1:
-            which = "" if name in chosen else ", which is left out,"
+    several = [name for name, factor in categories.items() if len(np.unique(factor.codes)) > 1]
+    for name in several:
+        word, omitted = word_of(name), "" if name in chosen else ", which is left out,"
+        if word.removesuffix(" label") in NAMES_OF_MEASURES:
             return [
-                f"Column {name!r}{which} has the name of one that states what a number counts, "
+                f"Column {name!r}{omitted} has the name of one that states what a number counts, "
                 "or its unit, and has several values. Keep the rows of one of them, which count "
                 "persons; if the values are categories of persons, rename the column."
+            ]
+        if word in NAMES_OF_VARIABLES:
+            return [
+                f"Column {name!r}{omitted} has the name of one that lists variables: each person "
+                "may be counted once for each of its values, and leaks more than stated. Pass one "
+                "row a person, and name the tables with margins=['A', 'B']; genotypes are for "
+                "mean_leakage. If the values are categories of persons, rename the column."
+            ]
+        if word in NAMES_OF_ALLELES:
+            return [
+                f"Column {name!r}{omitted} has the name of alleles, of which each person has two: "
+                "the answer is for chromosomes, and a person leaks more. Pass one row a person to "
+                "mean_leakage, with the number of copies of each allele."
             ]
     return []
 

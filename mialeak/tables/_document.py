@@ -53,12 +53,14 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
 def _answer(report: TableReport) -> str:
     value = report.estimate
     one = report.n_cells == 1
-    release, seen = _counts(report.n_cells), "this count" if one else "these counts"
+    people = f"{report.rows:,} {'person' if report.rows == 1 else 'people'}"
+    release = f"{_counts(report.n_cells)} of {people}"
+    seen = "this count" if one else "these counts"
     if report.n != report.rows:
         release, seen = f"such counts of {_rows(report.n)}", "such counts"
     known = "the population"
     if report.people is not None:
-        release += f", of a sample of {report.people:,} people,"
+        release += f", drawn from {report.people:,},"
         known = "all of them"
     return (
         f"Publishing {release} leaks {number(value.value)} ({_interval(report)}). An attacker who "

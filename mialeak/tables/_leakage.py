@@ -466,7 +466,7 @@ def _margins(
 def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
     """What the report states first."""
     table, factors, values = counted.table, counted.factors, counted.values
-    persons, cell_counts = counted.persons, counted.cells.counts
+    persons, sizes = counted.persons, counted.cells.counts
     cautions = [
         *counted.notes,
         *cautions_of_dropped(factors, counted.rows, counted.n_dropped),
@@ -475,7 +475,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *cautions_of_recoding(counted.unrecoded, factors),
     ]
     if person is None:
-        cautions += cautions_of_periods(table, factors) + cautions_of_alike(values, cell_counts)
+        cautions += cautions_of_periods(table, factors) + cautions_of_alike(values, sizes)
     if isinstance(table, Source) and persons is not None:
         # Two rows of a cell show what is alone, and what is not.
         factors, persons = repeated_cells(factors, persons, 2), None
@@ -488,13 +488,13 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
             cells = counted.cells if is_same and not isinstance(table, Source) else None
             of_counts = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
             cautions += of_counts or cautions_of_rows(factors, counted.cells)
-        return cautions + cautions_of_stacked(values, cell_counts)
+        return cautions + cautions_of_stacked(values, sizes)
     every = all_columns(table, factors, counts)
     return [
         *cautions,
         *cautions_of_repeats(every),
         *cautions_of_measures(every, factors),
-        *cautions_of_sums(values, cell_counts),
-        *cautions_of_counts(factors, cell_counts),
-        *(cautions_of_stacked(values, cell_counts) or cautions_of_shares(values, cell_counts)),
+        *cautions_of_sums(values, sizes),
+        *cautions_of_counts(factors, sizes),
+        *(cautions_of_stacked(values, sizes, True) or cautions_of_shares(values, sizes)),
     ]

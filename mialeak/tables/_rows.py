@@ -185,12 +185,16 @@ def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Facto
 
 def _begins_with_cells(frame: Any, chosen: Mapping[Any, Factor]) -> bool:
     """Whether the first rows of a data frame, or a dict, may be cells with counts."""
-    columns = {name: frame[name] for name in names_of(frame)}
-    head = {name: getattr(each, "iloc", each)[:_FIRST_CELLS] for name, each in columns.items()}
-    first = {
-        name: Factor(factor.codes[:_FIRST_CELLS], factor.levels) for name, factor in chosen.items()
-    }
+    head = {name: _first_of(frame[name]) for name in names_of(frame)}
+    first = {name: _first_of(factor) for name, factor in chosen.items()}
     return bool(cautions_of_omitted_counts(all_columns(head, first, None), chosen))
+
+
+def _first_of(column: Any) -> Any:
+    """The first rows of a column."""
+    if isinstance(column, Factor):
+        return Factor(column.codes[:_FIRST_CELLS], column.levels)
+    return getattr(column, "iloc", column)[:_FIRST_CELLS]
 
 
 def kept_rows(

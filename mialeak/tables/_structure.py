@@ -19,7 +19,7 @@ from mialeak._columns import Factor
 from mialeak._labels import NAMES_OF_PERIODS, columns_that, word_of
 from mialeak._samples import DATE
 from mialeak.tables._cells import codes_of, count_cells, summed
-from mialeak.tables._counts import holds_counts, numbers_of
+from mialeak.tables._counts import numbers_of
 
 __all__ = [
     "MOST_COLUMNS",
@@ -48,6 +48,8 @@ _THRESHOLDS, _FEWEST_NEAR, _FEWEST_CROWDED, _SPREAD = range(3, 21), 8, 12, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
+#: Samples are drawn with multiples of so many persons in each region; shares sum to one, nearly.
+_QUOTA = 10
 #: Cells in which one looks first for one of a joint table.
 _FIRST_CELLS = 256
 #: Fewest groups whose sums are those of shares.
@@ -64,11 +66,14 @@ _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
 _MOST_SEEN = 2**22
 
 
-def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+def cautions_of_stacked(
+    categories: Mapping[Any, Factor], counts: IntArray, counted: bool = False
+) -> list[str]:
     """A sentence if tables of the same persons stand below each other, each by another category.
 
     Then the counts of each value of a column have one sum, and next to no two of these values share
-    what the other columns hold.  `categories` and `counts` are those of the cells.
+    what the other columns hold; or, in a table that is `counted`, the sum is none that a quota has.
+    `categories` and `counts` are those of the cells.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
@@ -78,7 +83,11 @@ def cautions_of_stacked(categories: Mapping[Any, Factor], counts: IntArray) -> l
         if not others or len(sums) < 2 or len(sums) == len(levels) or 2 * len(levels) > sums.max():
             continue
         alike = sums.min() >= _FEWEST_PERSONS and sums.max() - sums.min() <= _ALIKE * sums.max()
-        if alike and len(count_cells(others, len(levels)).counts) >= _NESTED * len(levels):
+        equal = counted and len(sums) > 2 and sums.min() == sums.max()
+        equal &= bool(1 < sums.max() % _QUOTA < _QUOTA - 1)
+        if alike and (
+            equal or len(count_cells(others, len(levels)).counts) >= _NESTED * len(levels)
+        ):
             return [
                 f"The counts of each value of column {name!r} sum to {sums.max():,}, or nearly, as "
                 "tables do that stand below each other and count the same persons. Then pass one "
@@ -252,9 +261,9 @@ def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> li
     others = _other_counts(categories)
     if others:
         cautions.append(
-            f"{columns_that(others, 'holds')} whole numbers, without which the cells are as "
-            "distinct. If these are counts too, write one row a cell (pandas: melt), and pass the "
-            "column of all counts."
+            f"{columns_that(others, 'holds')} numbers, without which the cells are as distinct. "
+            "If these are counts too, write one row a cell (pandas: melt), and pass the column of "
+            "all counts; if they are published as well, shares or means of the cells leak more."
         )
     divisor = common_divisor(counts)
     if divisor > 1:
@@ -303,18 +312,26 @@ def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:
 
 
 def _other_counts(categories: Mapping[Any, Factor]) -> list[Any]:
-    """The columns of whole numbers without which the cells are as distinct, and no codes of one."""
+    """The columns of numbers without which the cells are as distinct, and no codes of one.
+
+    Those of most values are left out first: a class of ages is needed, a count is not.
+    """
     if len(categories) > MOST_COLUMNS:
         return []
-    whole = [name for name, factor in categories.items() if holds_counts(factor, strict=True)]
-    keys = [factor for name, factor in categories.items() if name not in whole]
-    if not whole or not keys:
-        return []
-    rows = len(keys[0].codes)
-    pairs = [codes_of(factor) for factor in keys]
-    if rows < 2 or len(count_cells(pairs, rows).counts) < rows:
-        return []
-    return [name for name in whole if not _is_code(categories[name], pairs, rows)]
+    shown = {name: np.count_nonzero(factor.rows_of_level) for name, factor in categories.items()}
+    numbers = [name for name, factor in categories.items() if numbers_of(factor) is not None]
+    rows = len(next(iter(categories.values())).codes)
+    kept = {name: codes_of(factor) for name, factor in categories.items()}
+    others = []
+    for name in sorted(numbers, key=lambda name: -shown[name]):
+        without = {key: pair for key, pair in kept.items() if key != name}
+        if without and rows > 1 and len(count_cells(without.values(), rows).counts) == rows:
+            kept = without
+            others.append(name)
+    keys = list(kept.values())
+    return [
+        name for name in numbers if name in others and not _is_code(categories[name], keys, rows)
+    ]
 
 
 def _is_code(factor: Factor, keys: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> bool:
