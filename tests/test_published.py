@@ -401,7 +401,7 @@ def test_frequencies_of_alleles_that_targets_do_not_count_are_refused(
 @pytest.mark.parametrize("targets", [1, 60])
 def test_a_panel_that_includes_the_people_of_the_release_is_cautioned(drawn, tmp_path, targets):
     table = write_raw(tmp_path / "t.raw", drawn[:targets])
-    sizes = {"release": slice(250), "others": slice(250, 400), "all": slice(400)}
+    sizes = {"release": slice(320), "others": slice(320, 400), "all": slice(400)}
     of = {
         name: write_afreq(
             tmp_path / f"{name}.afreq",
