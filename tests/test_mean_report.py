@@ -377,3 +377,14 @@ def test_sites_are_counted_for_genotypes_alone(frame):
     assert mean_leakage(genotypes, structure="shrunk").sites_within(0.1) is None
     with pytest.raises(ValueError, match="leakage must be strictly between 0 and 1"):
         mean_leakage(genotypes).sites_within(1.0)
+
+
+def test_a_survey_weight_that_is_left_out_is_named_beside_the_answer():
+    rng = np.random.default_rng(4)
+    table = {"sbp": rng.normal(130.0, 15.0, 90), "WTMEC2YR": rng.lognormal(9.0, 1.0, 90)}
+    report = mean_leakage(table, exclude=["WTMEC2YR"])
+    assert not report.cautions
+    assert "'WTMEC2YR' has the name of a survey weight, and no mean here is weighted" in str(
+        report.document().answer
+    )
+    assert not mean_leakage({"sbp": table["sbp"]}).warnings

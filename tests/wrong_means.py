@@ -1,4 +1,4 @@
-"""Wrong inputs of means: persons of several rows, and frequencies of another kind."""
+"""Wrong inputs of means: persons of several rows, survey weights."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def visits(name):
     """The visits, with the persons named by a column."""
     columns = [f"p{7 * k}" for k in OWNER], VISIT, SYSTOLIC, BMI, SEX[OWNER], AGE[OWNER]
     return csv([name, "visit", "sbp", "bmi", "sex", "age"], *columns)
+
+
+def weighted(name):
+    """Persons of one row each, with a number of that name."""
+    return csv(["sbp", "bmi", name], SYSTOLIC, BMI, RNG.lognormal(9.0, 0.7, 180).round(1))
 
 
 #: The same with the persons in the index.
@@ -50,6 +55,16 @@ MEANS_OF_PERSONS = [
         for name in ("pid", "zaehler")
         for columns in ("", " --columns sbp", f" --exclude {name}")
     ),
+    *(
+        Shell(
+            f"a survey weight among the columns, as {name}",
+            "mean t.csv --max-leakage 0.99",
+            [f"'{name}' has the name of a survey weight", "z_estimator", f"--exclude {name}"],
+            {"t.csv": weighted(name)},
+            cautioned=True,
+        )
+        for name in ("WTMEC2YR", "sampling_weight", "ipw", "design_weight", "_LLCPWT")
+    ),
 ]  # fmt: skip
 
 CALLS_OF_PERSONS = [
@@ -69,6 +84,8 @@ COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.ara
 ORDINARY_MEANS = [
     Shell("persons of a row each, named by a number that is left out",
           "mean t.csv --columns sbp,bmi", [], {"t.csv": ONE_EACH}),
+    *(Shell(f"a number called {name}", f"mean t.csv{option}", [], {"t.csv": weighted(name)})
+      for name, option in (("weight", ""), ("wt", ""), ("repwt", ""), ("ipw", " --exclude ipw"))),
     Shell("groups of sites whose rows are counted", "mean t.csv --by site --columns bmi", [],
           {"t.csv": COUNTED}),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],

@@ -13,6 +13,8 @@ from mialeak._columns import Factor, each_factor, factor_from_values
 from mialeak._fields import as_numbers
 from mialeak._labels import (
     NAMES_OF_PERIODS,
+    columns_that,
+    is_body_weight,
     is_household_name,
     is_person_name,
     is_weight,
@@ -20,7 +22,13 @@ from mialeak._labels import (
 )
 from mialeak._samples import groups_of_rows
 
-__all__ = ["cautions_of_shared_persons", "person_cautions", "unpublished_columns"]
+__all__ = [
+    "cautions_of_shared_persons",
+    "person_cautions",
+    "unpublished_columns",
+    "weight_cautions",
+    "weight_notes",
+]
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -129,6 +137,40 @@ def _may_name(factor: Factor, codes: npt.NDArray[np.int64], group: npt.NDArray[A
 _CURE = (
     "The report is about rows, and a person of several rows leaks more: take one row for each "
     "person, such as the mean of theirs."
+)
+
+
+def weight_cautions(published: Mapping[Any, Factor]) -> list[str]:
+    """A caution for a survey weight that is averaged like a measurement."""
+    names = _survey_weights(published)
+    if not names:
+        return []
+    return [
+        f"{columns_that(names, 'has')} the name of a survey weight, and is averaged here as one of "
+        f"the columns. {_WEIGHTED} If the means are not weighted, pass exclude=[{listed(names)}]."
+    ]
+
+
+def weight_notes(unpublished: Mapping[Any, Factor]) -> list[str]:
+    """A sentence beside the answer if a column that is left out is a survey weight."""
+    names = _survey_weights(unpublished)
+    if not names:
+        return []
+    return [
+        f"{columns_that(names, 'has')} the name of a survey weight, and no mean here is weighted. "
+        f"{_WEIGHTED}"
+    ]
+
+
+def _survey_weights(columns: Mapping[Any, Factor]) -> list[Any]:
+    """The columns of different numbers with such a name, which no weight of a body has."""
+    names = [name for name in columns if is_weight(name) and not is_body_weight(name)]
+    return [name for name in names if np.count_nonzero(columns[name].rows_of_level) > 2]
+
+
+_WEIGHTED = (
+    "Weighted means leak more about the rows of large weights: mialeak.estimators.z_estimator "
+    "computes it, from the terms w * (x - mean)."
 )
 
 
