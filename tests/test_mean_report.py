@@ -388,3 +388,19 @@ def test_a_survey_weight_that_is_left_out_is_named_beside_the_answer():
         report.document().answer
     )
     assert not mean_leakage({"sbp": table["sbp"]}).warnings
+
+
+@pytest.mark.parametrize("rows", [16, 30, 45])
+@pytest.mark.parametrize("exact", [True, False])
+def test_columns_that_are_sums_of_others_are_named_with_few_rows(rows, exact):
+    rng = np.random.default_rng(rows)
+    left, right = rng.normal(4000.0, 300.0, (2, rows, 4)).round()
+    total = left + right if exact else rng.normal(8000.0, 420.0, (rows, 4)).round()
+    parts = {"left": left, "right": right, "total": total}
+    table = {f"s{k}_{name}": part[:, k] for name, part in parts.items() for k in range(4)}
+    cautions = mean_leakage(table, structure="diagonal").cautions
+    if not exact:
+        assert cautions == ()
+        return
+    (caution,) = cautions
+    assert caution.startswith("4 of 12 columns follow from others, such as column 's")
