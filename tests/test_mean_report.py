@@ -404,3 +404,16 @@ def test_columns_that_are_sums_of_others_are_named_with_few_rows(rows, exact):
         return
     (caution,) = cautions
     assert caution.startswith("4 of 12 columns follow from others, such as column 's")
+
+
+@pytest.mark.parametrize(("rows", "factor"), [(31, "1.2"), (49, "1.1"), (50, None)])
+def test_a_full_covariance_of_few_rows_is_named_as_uncertain(rows, factor):
+    table = np.random.default_rng(rows).normal(size=(rows, 5))
+    report = mean_leakage(table, structure="full")
+    named = [each for each in report.warnings if "the covariance is uncertain" in each]
+    assert not report.cautions
+    if factor is None:
+        assert not named
+        return
+    assert named[0].startswith(f"{rows} rows for 5 columns: ")
+    assert f"too high by a factor of about {factor} or more" in named[0]
