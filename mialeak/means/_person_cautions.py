@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,14 +39,15 @@ _MOST_COLUMNS, _MOST_VALUES = 200, 2**24
 _FEWEST_NAMED, _FEWEST = 5, 20
 
 
-def unpublished_columns(table: Any, published: Mapping[Any, Factor]) -> dict[Any, Factor]:
+def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dict[Any, Factor]:
     """The columns of a table that are not `published`, and the levels of the index of a frame.
 
-    Of a table of more than 200 columns those whose name bears a caution alone.  Columns that do not
-    hold single values of one type are no names of persons.
+    Of a table of more than 200 columns, or of many `rows`, those whose name bears a caution alone.
+    Columns that do not hold single values of one type are no names of persons.
     """
-    names = [name for name in _names_of(table) if name not in published]
-    if len(names) + len(published) > _MOST_COLUMNS:
+    every = _names_of(table)
+    names = [name for name in every if name not in published]
+    if len(every) > _MOST_COLUMNS or len(every) * rows > _MOST_VALUES:
         names = [name for name in names if is_person_name(name) or is_weight(name)]
     columns = {name: factor for name in names for factor in _if_plain(table, name)}
     index = getattr(table, "index", None) if hasattr(table, "iloc") else None
@@ -96,7 +97,7 @@ def cautions_of_shared_persons(
     """
     group = np.concatenate([np.full(len(rows), k) for k, rows in enumerate(places.values())])
     rows = np.concatenate(list(places.values()))
-    for name, factor in unpublished_columns(table, {}).items():
+    for name, factor in unpublished_columns(table, (), rows.size).items():
         if name == by or word_of(name) in NAMES_OF_PERIODS:
             continue
         codes = factor.codes[rows].astype(np.int64)

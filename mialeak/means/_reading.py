@@ -91,7 +91,7 @@ def release_of(
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))
     if argument == "table":
-        unpublished = unpublished_columns(table, factors)
+        unpublished = unpublished_columns(table, factors, missing.size)
         cautions += person_cautions(unpublished, factors, places) + weight_cautions(factors)
         notes += weight_notes(unpublished)
     del factors, levels
