@@ -329,16 +329,16 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
         looked_at = [(varied[:_COLUMNS], min(_BLOCK, rows // 4))]
         if rows < 4 * _BLOCK:
             columns = np.flatnonzero(std > 0.0)[:_COLUMNS]
-            many = [np.unique(matrix[:, k]).size >= rows // 2 for k in columns.tolist()]
-            looked_at.append((columns[np.array(many, np.bool_)], min(_BLOCK, 3 * rows // 4)))
-        found = [
+            varying = [np.unique(matrix[:, k]).size >= rows // 2 for k in columns.tolist()]
+            looked_at.append((columns[np.array(varying, np.bool_)], min(_BLOCK, 3 * rows // 4)))
+        blocks = [
             (*_determined(matrix, columns, mean, std, width), columns.size)
             for columns, width in looked_at
         ]
-        found = [each for each in found if each[0] >= max(1.0, _SHARE * each[2])]
-        if not found:
+        blocks = [each for each in blocks if each[0] >= max(1.0, _SHARE * each[2])]
+        if not blocks:
             return []
-        count, place, seen = max(found)
+        count, place, seen = max(blocks)
         shown = "such as the last of the columns of bits for each value"
         if place >= 0 and not _hold(matrix[:, [place]], (0.0, 1.0)).all():
             shown = f"such as column {names[place]!r}"
@@ -385,8 +385,8 @@ def _determined(
         block = columns[start : start + width]
         part = (matrix[:, block] - mean[block]) / std[block]
         values, axes = np.linalg.eigh(part.T @ part / rows)
-        few = int((values < least).sum())
-        if few and not count:
+        determined = int((values < least).sum())
+        if determined and not count:
             place = int(block[np.abs(axes[:, 0]).argmax()])
-        count += few
+        count += determined
     return count, place

@@ -70,8 +70,7 @@ def release_of(
         As :func:`each_factor`, for an unknown category, or for missing values unless `drop`.
     """
     described = _described(table, labels)
-    if columns is None and described:
-        exclude = [*exclude, *described]
+    exclude = [*exclude, *(described if columns is None else ())]
     parts, missing = _parts(table, columns, exclude, categories, argument)
     factors = {name: part.factor for name, part in parts.items()}
     refuse_sites(factors)
