@@ -1,0 +1,189 @@
+"""Hidden counts that follow, what an output adds, and the words for groups and conditions."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak import Release, atom_leakage
+from mialeak.cli import main
+from mialeak.mechanisms import RandomRound, Suppress
+
+# --- all hidden counts ----------------------------------------------------------------------------
+
+
+def test_a_combination_recovers_a_count_however_many_others_are_hidden():
+    """51 wards of one person are hidden, and a ward of two that the table by region shows."""
+    wards = [f"ward {k:02d}" for k in range(51)]
+    people = {
+        "ward": [*wards, "x", "x", *["y"] * 40],
+        "region": ["p"] * 51 + ["q"] * 2 + ["r"] * 40,
+    }
+    release = Release(people)
+    shown = {"ward": [*wards, "x", "y"], "n": [None] * 52 + [40]}
+    release.add_table(["ward"], published=shown)
+    release.add_table(["region"])
+    report = release.leakage()
+    assert report.n_determined == 1
+    cell = report.recovered[0]
+    assert (cell.cell, cell.low, cell.high) == ("ward = x", 2, 2)
+    assert cell.explanation == "table 2 (region = q)"
+
+
+def test_counts_of_nobody_do_not_take_the_place_of_hidden_counts_of_people():
+    """A register of 60 towns: the sample has nobody of 57, and their counts are hidden too."""
+    towns = [f"t{k:02d}" for k in range(60)]
+    register = {"town": towns * 5, "coast": [town in towns[:2] for town in towns * 5]}
+    people = {"town": ["t00"] * 2 + ["t01"] * 3 + ["t02"], "coast": [True] * 5 + [False]}
+    release = Release(people, register)
+    release.add_table(["town"], published={"town": towns, "n": [None] * 60})
+    release.add_table(["coast"])
+    cells = {each.cell: (each.low, each.high) for each in release.leakage().recovered}
+    assert cells["town = t00"] == cells["town = t01"] == (0, 5)
+
+
+def test_a_group_that_several_outputs_hide_is_one_group():
+    release = Release({"ward": ["a"] * 30 + ["b"] * 2 + ["c"] * 19})
+    release.add_table(["ward"], protect=Suppress(5))
+    release.add_table(["ward"], protect=Suppress(4))
+    report = release.leakage()
+    assert [each.people for each in report.recovered] == [2, 2]
+    assert report.n_determined == 1
+
+
+def test_a_count_that_its_own_mark_gives_is_known():
+    """A mark for counts below 2 beside zeros that are shown stands for one person."""
+    people = {
+        "ward": ["a"] * 9 + ["b"] + ["c"] + ["d"] * 7,
+        "coast": [0] * 9 + [1, 0, 1, 1] + [0] * 5,
+    }
+    protect = Suppress(2, zeros_shown=True)
+    release = Release(people)
+    release.add_table(["ward"], protect=protect)
+    release.add_table(["ward"], where={"coast": 0})
+    report = release.leakage()
+    assert report.small == 7  # 9, 1, 1 and 7 of the first table, 9, 1 and 5 of the second
+    assert [each.group for each in report.determined] == ["ward = d, coast = 1"]
+
+
+@pytest.mark.parametrize("counts", [[5, 5], [4, 4]])
+def test_ranges_of_randomly_rounded_counts_agree_with_all_tables_that_fit(counts):
+    """By enumeration: counts that random rounding to 3 may turn into those that are published."""
+    n, published = sum(counts), [3, 3]
+    fits = [a for a in range(n + 1) if abs(a - 3) < 3 and abs(n - a - published[1]) < 3]
+    release = Release({"ward": ["a"] * counts[0] + ["b"] * counts[1]})
+    shown = {"ward": ["a", "b"], "n": published}
+    release.add_table(["ward"], protect=RandomRound(3), published=shown)
+    report = release.leakage()
+    cells = {each.cell: each for each in report.recovered}
+    first = cells["ward = a"]
+    assert (first.shown_low, first.shown_high) == (1, 5)
+    assert (first.low, first.high) == (min(fits), max(fits))
+    assert report.n_determined == (2 if len(fits) == 1 else 0)
+
+
+def test_the_range_of_a_rounding_that_is_not_known_is_that_of_both_multiples():
+    """7 people go to 6 or to 9, which counts from 4 to 11 may do; 6 go to 6 alone."""
+    release = Release({"ward": ["a"] * 7 + ["b"] * 6 + ["c"] * 40, "c": [1] * 7 + [0] * 46})
+    release.add_table(["ward"], protect=RandomRound(3))
+    release.add_table(["c"])
+    cells = {each.cell: each for each in release.leakage().recovered}
+    assert (cells["ward = a"].shown_low, cells["ward = a"].shown_high) == (4, 11)
+    assert (cells["ward = a"].low, cells["ward = a"].high) == (7, 7)
+    assert "ward = b" not in cells or cells["ward = b"].shown_high == 8
+
+
+# --- what an output adds --------------------------------------------------------------------------
+
+
+def test_a_count_that_was_narrowed_and_is_recovered_is_added():
+    people = {"ward": ["a"] * 20 + ["b"] * 10 + ["c"] + ["d"] * 2, "old": [0] * 30 + [1] + [0] * 2}
+    release = Release(people)
+    release.add_table(["ward"], protect=Suppress(5))
+    before = release.leakage()
+    assert {(each.low, each.high) for each in before.recovered} == {(0, 3)}
+    cost = release.cost_of(["old"])
+    assert cost.determined == 2
+    assert cost.explanations[0] == "table 1, ward = c: between 1 and 1"
+    release.add_table(["old"])
+    assert release.contributions()[1] == cost
+
+
+def test_further_names_of_a_condition_add_no_hidden_counts():
+    """The second table names the values c = 0 of the first one c < 1: nothing else is new."""
+    people = {"a": [0, 0, 1, 1, 0, 0, 1, 1, 0], "c": [1, 1, 0, 1, 0, 0, 1, 1, 1]}
+    release = Release(people)
+    release.add_table(["a", "c"], protect=Suppress(3))
+    assert len(release.leakage().recovered) == 2
+    cost = release.cost_of(["c"], where={"c": {"min": 1}}, protect=Suppress(3))
+    assert cost.determined == 0
+
+
+def test_a_hidden_count_of_a_group_that_follows_already_is_not_added():
+    release = Release({"a": [1] * 12 + [0] * 2})
+    release.add_mean(["a"])
+    assert release.leakage().n_determined == 1
+    assert release.cost_of(["a"], protect=Suppress(3)).determined == 0
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_a_group_that_a_sum_gives_is_named_by_the_values_of_the_column():
+    """12 people of 0 and 3 of 0.5: twice the sum is the number of the latter."""
+    release = Release({"x": [0.0] * 12 + [0.5] * 3})
+    release.add_mean(["x"])
+    (group,) = release.leakage(threshold=5).determined
+    assert (group.group, group.people) == ("x = 0.5", 3)
+    assert group.explanation == "2 x the sum of x in mean 1 (everyone)"
+
+
+def test_outputs_are_described_by_the_conditions_that_were_put():
+    """Nobody is between 60 and 80: both conditions select the same people."""
+    release = Release({"city": ["a", "b"] * 10, "age": [30] * 18 + [90] * 2})
+    release.add_table(["city"])
+    release.add_table(["city"], where={"age": {"max": 80}})
+    release.add_table(["city"], where={"age": {"max": 60}})
+    assert release.outputs[1:] == (
+        "table 2: city, where age <= 80",
+        "table 3: city, where age <= 60",
+    )
+    assert "table 2 (city = a, age <= 80)" in release.leakage().determined[0].explanation
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        (np.int64(30), 2),
+        (np.float32(30.0), 2),
+        ({"max": np.int64(40)}, 4),
+        (np.array([30, 90]), 3),
+        (pd.Series([30, 90]), 3),
+        (range(30, 41, 10), 3),
+        ({"not": np.array([90])}, 4),
+    ],
+    ids=str,
+)
+def test_conditions_take_values_of_numpy_and_pandas(condition, count):
+    release = Release({"age": [30, 40, 90, 30, 35], "well": [True, False, True, True, True]})
+    release.add_table(["well"], where={"age": condition})
+    release.add_table(["well"], where={"well": np.True_})
+    first, second = release._outputs
+    assert (first.low.sum(), second.low.sum()) == (count, 4)
+
+
+def test_a_mean_needs_no_values_of_the_people_outside_its_condition():
+    people = {"income": [100, 250, None, None], "adult": [1, 1, 0, 0]}
+    release = Release(people, na="category")
+    release.add_mean(["income"], where={"adult": 1})
+    release.add_table(["adult"])
+    explanations = [each.explanation for each in release.leakage().determined]
+    assert any("the sum of income" in each for each in explanations)
+    with pytest.raises(ValueError, match="no missing or infinite values"):
+        release.add_mean(["income"])
