@@ -187,3 +187,18 @@ def test_a_mean_needs_no_values_of_the_people_outside_its_condition():
     assert any("the sum of income" in each for each in explanations)
     with pytest.raises(ValueError, match="no missing or infinite values"):
         release.add_mean(["income"])
+
+
+# --- the riskiest row of a sample -----------------------------------------------------------------
+
+
+def test_the_lower_end_of_the_riskiest_row_holds_for_all_rows_at_once():
+    """2,000 cells that are alike: the largest of all lower ends was above the leakage of each."""
+    truth = float(atom_leakage([1 / 2000, 1999 / 2000], 16_000)[0])
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        release = Release({"a": rng.integers(0, 2000, 16_000)})
+        release.add_table(["a"])
+        report = release.leakage()
+        assert max(row.leakage.low for row in report.riskiest(1)) > truth
+        assert report.highest.low <= truth <= report.highest.high
