@@ -202,3 +202,49 @@ def test_the_lower_end_of_the_riskiest_row_holds_for_all_rows_at_once():
         report = release.leakage()
         assert max(row.leakage.low for row in report.riskiest(1)) > truth
         assert report.highest.low <= truth <= report.highest.high
+
+
+# --- plans and the results of ACRO ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[[outputs]]\ntable = ["a"]\nprotect = "round:1"',
+            "protect in output 1 of plan.toml: base",
+        ),
+        ("outputs = []", "Write one below a line [[outputs]]"),
+        ('[[outputs]]\nacro = "../a"', "acro in output 1 of plan.toml must be a file"),
+    ],
+)
+def test_errors_of_a_plan_name_the_output_and_the_cure(tmp_path, capsys, text, words):
+    (tmp_path / "people.csv").write_text("a\n1\n2\n1\n")
+    head = 'schema = "mialeak.release-plan/1"\npeople = "people.csv"\n'
+    (tmp_path / "plan.toml").write_text(head + text)
+    assert main(["release", str(tmp_path / "plan.toml")]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_grand_total_of_a_sub_population_that_acro_shows_is_an_output(tmp_path):
+    """The totals by grant and the grand total give a group of 9, of which every count is hidden."""
+    grants = ["G"] * 27 + ["N"] * 42 + ["R"] * 9
+    years = [2010] * 15 + [2011] * 12 + [2010] * 20 + [2011] * 22 + [2010] * 5 + [2011] * 4
+    people = {"year": years * 2, "grant": grants * 2, "region": ["n"] * 78 + ["s"] * 78}
+    table = "year,G,N,R,All\n2010,15,20,,\n2011,12,22,,\nAll,27,42,,78\n"
+    output = {"type": "table", "properties": {"method": "crosstab"}, "files": [{"name": "t.csv"}]}
+    results = {"version": "0.4.12", "results": {"output_0": output}}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    (tmp_path / "t.csv").write_text(table)
+    release = Release(people)
+    release.add_acro(tmp_path, where={"region": "n"})
+    assert release.outputs[1] == "table 2: number of people, where region = n"
+    report = release.leakage()
+    (group,) = report.determined
+    assert group.people == 9
+    assert group.explanation.startswith("table 2 (region = n) minus table 1")
+    assert {each.high for each in report.recovered} == {9}
+    (tmp_path / "t.csv").write_text(table.replace("78", "80"))
+    for where, number in (({"region": "n"}, 78), (None, 156)):
+        with pytest.raises(ValueError, match=rf"number of people \({number}\)|counts differ"):
+            Release(people).add_acro(tmp_path, where=where)

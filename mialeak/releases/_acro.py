@@ -12,7 +12,7 @@ from typing import Any
 from mialeak._arrays import invalid, listed
 from mialeak._fields import is_number
 from mialeak._files.opening import inside_folder
-from mialeak.releases._outputs import Output, table_output
+from mialeak.releases._outputs import Output, table_output, total_output
 from mialeak.releases._people import People, Where
 
 __all__ = ["PublishedTable", "acro_outputs", "read_acro"]
@@ -137,14 +137,18 @@ def acro_outputs(people: People, table: PublishedTable, where: Any, before: int)
         )
         cells.setdefault(kept, {})[values] = count
     whole = cells.pop(tuple(names), {})
+    total = cells.pop((), {})
     outputs: list[Output] = []
     for kept, counts in [(tuple(names), whole), *cells.items()]:
-        if kept and (kept == tuple(names) or not _are_sums(counts, whole, names, kept)):
+        if kept == tuple(names) or not _are_sums(counts, whole, names, kept):
             shown = {name: [cell[k] for cell in counts] for k, name in enumerate(kept)}
             column = max(("n", *map(str, kept)), key=len) + "_"  # none of their names
             shown[column] = list(counts.values())
             number = before + len(outputs) + 1
             outputs.append(table_output(people, number, kept, limits, None, shown))
+    if not _are_sums(total, whole, names, ()):
+        output = total_output(people, before + len(outputs) + 1, limits, total[()])
+        outputs += [output] if limits.masks else []  # that of all people is known
     return outputs
 
 
