@@ -154,6 +154,51 @@ def test_outputs_are_described_by_the_conditions_that_were_put():
     assert "table 2 (city = a, age <= 80)" in release.leakage().determined[0].explanation
 
 
+def test_a_group_is_named_by_the_values_of_all_its_people():
+    """The outputs do not separate b = 1 and b = 2 of those with a = 0, who are two people."""
+    people = {"a": [1, 2, 3] * 5 + [0] * 3, "b": [1] * 12 + [0] * 3 + [1, 2, 0]}
+    release = Release(people)
+    release.add_table(["b"], where={"b": {"max": 0}})
+    release.add_table(["a", "b"], where={"a": [1, 2, 3]})
+    groups = {each.rows: each for each in release.leakage(threshold=3).determined}
+    assert groups[15, 16].group == "b > 0, a = 0"
+    assert not groups[15, 16].by_design
+
+
+def test_all_but_a_joint_value_follow_by_design():
+    """Everyone but 12 of a joint value, whatever values others have: no values of each column."""
+    release = Release({"a": [0] * 12 + [1, 0], "b": [0] * 12 + [0, 1]})
+    release.add_table(["a", "b"], where={"a": 0, "b": 0})
+    (group,) = release.leakage(threshold=3).determined
+    assert (group.group, group.people) == ("everyone but (a = 0, b = 0)", 2)
+    assert group.by_design
+
+
+def test_groups_of_joint_values_are_named_by_these():
+    """Two joint values of two bits are published: nothing but the sum of the others follows."""
+    pairs = [(0, 1)] * 20 + [(1, 0)] * 12 + [(0, 0), (1, 1)]
+    release = Release(dict(zip("ab", map(list, zip(*pairs, strict=True)), strict=True)))
+    release.add_table(["a"], where={"a": 0, "b": 1})
+    release.add_table(["a"], where={"a": 1, "b": 0})
+    (group,) = release.leakage(threshold=3).determined
+    assert set(group.group.split(" or ")) == {"(a = 0, b = 0)", "(a = 1, b = 1)"}
+    assert group.people == 2
+    assert group.by_design
+
+
+def test_joint_values_that_are_many_are_counted():
+    """Eight values of two columns are published, each beside another: eight others remain."""
+    shown = [(k, k) for k in range(8)]
+    pairs = [pair for pair in shown for _ in range(12)] + [(k, (k + 1) % 8) for k in range(8)]
+    release = Release(dict(zip("ab", map(list, zip(*pairs, strict=True)), strict=True)))
+    for k in range(8):
+        release.add_table(["a"], where={"a": k, "b": k})
+    (group,) = release.leakage().determined
+    assert group.people == 8
+    assert group.group.startswith("(a = 0, b = 1) or ")
+    assert group.group.endswith(" or 5 further joint values")
+
+
 # --- conditions -----------------------------------------------------------------------------------
 
 

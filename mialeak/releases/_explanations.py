@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -31,8 +31,8 @@ _MOST_VALUES = 100_000
 _MOST_CANDIDATES = 5000
 #: Scopes of one group of which the best explanation is taken.
 _MOST_SOURCES = 8
-#: Numbers that are written out in an explanation, and counted above.
-_MOST_TERMS = 6
+#: Numbers that are written out in an explanation, and joint values in a group, counted above.
+_MOST_TERMS, _MOST_JOINT = 6, 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +46,7 @@ class Determined(Result):
     rows : tuple of int
         Their places in the table of people.
     group : str
-        What they have in common.
+        What they have in common: values of columns, or a few joint values.
     explanation : str
         The published numbers that give the count: "table 3 (city = Oslo) minus table 7 (...)".
     outputs : tuple of str
@@ -195,16 +195,16 @@ def _plainness(analysis: Analysis) -> Callable[[Terms], tuple[int, ...]]:
 
 def _determined(analysis: Analysis, terms: Terms, group: IntArray) -> Determined:
     member = np.isin(analysis.atoms.of_row[: analysis.n], group)
-    masks = _by_design(analysis, terms)
+    words = _by_design(analysis, terms)
     numbers = sorted({each.output for each, _ in terms if each is not None})
     return Determined(
         people=int(analysis.atoms.counts[group].sum()),
         rows=tuple(np.flatnonzero(member).tolist()),
-        group=_group_words(analysis, masks, group, terms),
+        group=_group_words(analysis, group, terms) if words is None else words,
         explanation=_sentence(analysis, terms),
         outputs=tuple(analysis.outputs[number].name for number in numbers),
         terms=len(terms),
-        by_design=masks is not None,
+        by_design=words is not None,
     )
 
 
@@ -233,23 +233,26 @@ def _number_words(analysis: Analysis, published: Published | None) -> str:
     return f"the sum of {published.summed} in {words}" if published.summed else words
 
 
-def _group_words(
-    analysis: Analysis,
-    masks: Mapping[Any, BoolArray] | None,
-    group: IntArray,
-    terms: Terms,
-) -> str:
-    """What the people of a group have in common: by design, or in fact."""
-    people = analysis.people
-    if masks is None:
-        masks = {}
-        rows = analysis.atoms.first[group]
-        for name in _columns(analysis, terms):
-            column = people.column(name)
-            mask = np.zeros(len(column.values), np.bool_)
-            mask[column.codes[rows]] = True
-            masks[name] = mask
-    return conditions_in_words(people, masks)
+def _group_words(analysis: Analysis, group: IntArray, terms: Terms) -> str:
+    """What the people of a group have in common, in fact: values of columns, or joint values."""
+    people, names = analysis.people, _columns(analysis, terms)
+    member = np.isin(analysis.atoms.of_row, group)
+    masks, whole = {}, np.ones(member.size, np.bool_)
+    for name in names:
+        column = people.column(name)
+        masks[name] = np.zeros(len(column.values), np.bool_)
+        masks[name][column.codes[member]] = True
+        whole &= masks[name][column.codes]
+    if np.array_equal(whole, member):
+        return conditions_in_words(people, masks)
+    codes = np.stack([people.column(name).codes[member] for name in names], axis=1)
+    joint = np.unique(codes, axis=0)
+    parts = []
+    for row in joint[:_MOST_JOINT].tolist():
+        units = [np.arange(len(masks[name])) == code for name, code in zip(names, row, strict=True)]
+        parts.append(f"({conditions_in_words(people, dict(zip(names, units, strict=True)))})")
+    more = len(joint) - len(parts)
+    return " or ".join(parts) + f" or {more:,} further joint values" * bool(more)
 
 
 def _columns(analysis: Analysis, terms: Terms) -> list[Any]:
@@ -266,10 +269,11 @@ def _columns(analysis: Analysis, terms: Terms) -> list[Any]:
     return list(names)
 
 
-def _by_design(analysis: Analysis, terms: Terms) -> dict[Any, BoolArray] | None:
-    """The values of each column in the group that a combination counts, whatever values occur.
+def _by_design(analysis: Analysis, terms: Terms) -> str | None:
+    """The words for the group that a combination counts, whatever values occur.
 
-    None if the combination counts no group of that form for all joint values of its columns.
+    None if the combination counts no group for all joint values of its columns, or one that is
+    neither given by values of each column, nor all but such a group, nor a few joint values.
     """
     boxes: list[tuple[Fraction, dict[Any, BoolArray]]] = []
     for published, weight in terms:
@@ -300,15 +304,36 @@ def _by_design(analysis: Analysis, terms: Terms) -> dict[Any, BoolArray] | None:
     counted = total == scale
     if not np.all(counted | (total == 0)):
         return None
-    masks, whole = {}, np.ones(sizes, np.bool_)
-    for axis, name in enumerate(names):
-        others = tuple(k for k in range(len(sizes)) if k != axis)
-        chosen = counted.any(axis=others)
-        shape = [1] * len(sizes)
-        shape[axis] = -1
-        whole = whole & chosen.reshape(shape)
-        masks[name] = chosen[classes[name]]
-    return masks if np.array_equal(whole, counted) else None
+
+    def words(box: Sequence[BoolArray]) -> str:
+        masks = {name: chosen[classes[name]] for name, chosen in zip(names, box, strict=True)}
+        return conditions_in_words(analysis.people, masks)
+
+    whole, beyond = _box(counted), _box(~counted)
+    if whole is not None:
+        return words(whole)
+    if beyond is not None:
+        return f"everyone but ({words(beyond)})"
+    joint = np.argwhere(counted)
+    if len(joint) > _MOST_JOINT:
+        return None
+    parts = [
+        [np.arange(size) == value for size, value in zip(sizes, row, strict=True)] for row in joint
+    ]
+    return " or ".join(f"({words(each)})" for each in parts)
+
+
+def _box(inside: BoolArray) -> list[BoolArray] | None:
+    """The values of each axis of which `inside` holds all joint values, and no others."""
+    chosen: list[BoolArray] = []
+    whole = np.ones(inside.shape, np.bool_)
+    for axis, size in enumerate(inside.shape):
+        others = tuple(k for k in range(inside.ndim) if k != axis)
+        chosen.append(np.asarray(inside.any(axis=others)))
+        shape = [1] * inside.ndim
+        shape[axis] = size
+        whole = whole & chosen[-1].reshape(shape)
+    return chosen if np.array_equal(whole, inside) else None
 
 
 def _alike(masks: Sequence[BoolArray]) -> IntArray:
