@@ -137,7 +137,7 @@ def acro_outputs(people: People, table: PublishedTable, where: Any, before: int)
         )
         cells.setdefault(kept, {})[values] = count
     whole = cells.pop(tuple(names), {})
-    total = cells.pop((), {})
+    grand_total = cells.pop((), {})
     outputs: list[Output] = []
     for kept, counts in [(tuple(names), whole), *cells.items()]:
         if kept == tuple(names) or not _are_sums(counts, whole, names, kept):
@@ -146,8 +146,8 @@ def acro_outputs(people: People, table: PublishedTable, where: Any, before: int)
             shown[column] = list(counts.values())
             number = before + len(outputs) + 1
             outputs.append(table_output(people, number, kept, limits, None, shown))
-    if not _are_sums(total, whole, names, ()):
-        output = total_output(people, before + len(outputs) + 1, limits, total[()])
+    if not _are_sums(grand_total, whole, names, ()):
+        output = total_output(people, before + len(outputs) + 1, limits, grand_total[()])
         outputs += [output] if limits.masks else []  # that of all people is known
     return outputs
 
