@@ -249,6 +249,13 @@ def test_the_lower_end_of_the_riskiest_row_holds_for_all_rows_at_once():
         assert report.highest.low <= truth <= report.highest.high
 
 
+def test_half_people_are_no_rounding():
+    """The whole part of 30.5 and 9 are multiples of 3."""
+    release = Release({"ward": ["a"] * 30 + ["b"] * 9})
+    with pytest.raises(ValueError, match="Pass the people it was made from"):
+        release.add_table(["ward"], published={"ward": ["a", "b"], "n": [30.5, 9]})
+
+
 # --- plans and the results of ACRO ----------------------------------------------------------------
 
 

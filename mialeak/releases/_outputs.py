@@ -293,7 +293,8 @@ def _cause(counts: FloatArray) -> str:
     """The probable cause of wrong counts: rows of a count, whether it is wrong, and no cell's."""
     published, wrong, is_absent = counts.T
     wrong_ones = published[wrong > 0]
-    base = int(np.gcd.reduce(published.astype(np.int64)))
+    whole = published.astype(np.int64)
+    base = int(np.gcd.reduce(whole)) if np.array_equal(whole, published) else 1
     if (is_absent[wrong > 0] > 0).all() and (wrong_ones > 0).all():
         return "They are of values that nobody has, as those of totals are: leave out their rows"
     if not wrong_ones.any():
