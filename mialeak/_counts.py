@@ -38,6 +38,7 @@ __all__ = [
     "require_possible_genotype",
     "require_possible_target",
     "require_probability",
+    "swapped_alleles",
     "warn_of_chromosomes",
 ]
 #: Rows at most where counts are read from their mean: kernels round exactly up to here.
@@ -177,17 +178,40 @@ def require_likely_counts(
             invalid("target", rule, remedy=remedy)
 
 
+def swapped_alleles(targets: Any, p: FloatArray) -> tuple[float, npt.NDArray[np.intp]]:
+    """By how much genotypes are more likely of the other allele, in nats, or columns of the other.
+
+    0 if they are not, or there are fewer than 20 columns that vary; columns are looked at beside 20
+    targets or more.
+    """
+    columns = np.flatnonzero((p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN))
+    if columns.size < _SITES or not len(targets):
+        return 0.0, _NO_COLUMNS
+    rows = np.rint(targets[:_ROWS][:, columns].astype(np.float64))
+    p = p[columns]
+    gains = (2.0 - 2.0 * rows) @ np.log(p / (1.0 - p))
+    gain = _gain_of_other(rows, p, 2, gains) if gains.max() > _NATS else 0.0
+    if gain or len(rows) < _SITES:
+        return gain, _NO_COLUMNS
+    return 0.0, columns[_swapped_columns(rows, p, 2)]
+
+
 def _require_same_allele(
     rows: FloatArray, p: FloatArray, most: int, gains: FloatArray, name: str, swapped: str
 ) -> None:
+    gain = _gain_of_other(rows, p, most, gains)
+    if gain:
+        rule = f"count the allele of {name}; {swapped} is more likely by e^{gain:.0f}"
+        invalid("target", rule, remedy=f"If it counts the other allele, pass {swapped}")
+
+
+def _gain_of_other(rows: FloatArray, p: FloatArray, most: int, gains: FloatArray) -> float:
+    """The median of the gains of the rows of the other allele, if most are; or 0."""
     expected = _expected_loss(p, most)
     other = (gains > _NATS) & (_log_loss(rows, p, most) > _UNUSUAL * expected)
     other &= _log_loss(rows, 1.0 - p, most) < _TYPICAL * expected
     other &= _is_drawn(rows, 1.0 - p, most)
-    if 2 * np.count_nonzero(other) > other.size:
-        gain = float(np.median(gains[other]))
-        rule = f"count the allele of {name}; {swapped} is more likely by e^{gain:.0f}"
-        invalid("target", rule, remedy=f"If it counts the other allele, pass {swapped}")
+    return float(np.median(gains[other])) if 2 * np.count_nonzero(other) > other.size else 0.0
 
 
 def hardy_weinberg_ratio(counts: Any) -> float | None:

@@ -18,6 +18,7 @@ __all__ = [
     "VARIANT",
     "WORDS_OF_TOTALS",
     "columns_that",
+    "is_body_weight",
     "is_count_name",
     "is_household_name",
     "is_person_name",
@@ -99,6 +100,18 @@ factor_expansion fexp ponderador weegfactor fw fweight fweights pweights aweight
 freq_weight frequency_weight repwt repwgt
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
+#: Those that may be the weight of a body, or another factor.
+_BODY_WORDS = """
+weight weights wgt wgts wt wts gewicht poids peso vægt vikt vekt gew gewichte faktor fw
+repwt
+"""
+_BODIES = frozenset(_BODY_WORDS.split())
+#: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
+_DESIGN = re.compile(
+    r"wt(mec|int)prp|wt[a-z]{2,4}\d{0,2}yr|v005|llcpwt|wtss(all|ps|nr)?|[dp]weight|(psp|an|d|p)w(ei)?ght|"
+    r"(s?w_?)?ip[tc]?w|(survey|svy|samp|sampling|design|post_?strat\w*|nonresponse|calibration|"
+    r"population|replicate|ip[tc]?w?|ps|inverse_?prob\w*)[_. -]?(weight|wght|wgt|wt)s?"
+)
 
 #: Names of columns of counts, in small letters, in the languages of statistical offices.
 _COUNT_WORDS = """
@@ -161,7 +174,13 @@ def columns_that(names: Sequence[Any], verb: str) -> str:
 
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
-    return word_of(name).rstrip("0123456789") in _WEIGHTS
+    word = word_of(name)
+    return word.rstrip("0123456789") in _WEIGHTS or _DESIGN.fullmatch(word) is not None
+
+
+def is_body_weight(name: Any) -> bool:
+    """Whether such a name may as well be that of the weight of a body."""
+    return word_of(name).rstrip("0123456789") in _BODIES
 
 
 def is_count_name(name: Any) -> bool:

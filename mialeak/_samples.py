@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from itertools import combinations, permutations
 from typing import Any
 
@@ -144,14 +144,19 @@ def long_table(columns: Mapping[Any, npt.NDArray[Any]]) -> str:
 _FEWEST_GROUPS, _ROWS, _MOST_ROWS = 50, 10, 60
 
 
-def groups_of_rows(columns: Mapping[Any, Factor]) -> tuple[Any, list[Any]]:
+def groups_of_rows(
+    columns: Mapping[Any, Factor], among: Container[Any] | None = None
+) -> tuple[Any, list[Any]]:
     """A column within whose values others never differ, as those of a person's rows, and these.
 
     Its values have a few rows each.  Two of the others must be no function of one another, as the
     county and the state of a postcode are; one suffices where the rows of a value stand together.
-    That no value has two of theirs must be no chance.  None if there is no such column.
+    That no value has two of theirs must be no chance.  The column is one of `among`, if that is
+    not None.  None if there is no such column.
     """
     for name, factor in columns.items():
+        if among is not None and name not in among:
+            continue
         sizes = factor.rows_of_level[factor.rows_of_level > 0]
         rows, groups = len(factor.codes), sizes.size
         if groups < _FEWEST_GROUPS or factor.n_missing or not groups < rows <= _ROWS * groups:

@@ -168,7 +168,10 @@ def test_a_number_that_rows_share_names_their_person(name):
     table = {name: [k // 2 for k in range(80)], "pay": [k * k % 97 for k in range(80)]}
     (caution,) = mean_leakage(table).cautions
     assert caution.startswith(f"Column {name!r} seems to name the person of a row, and 80 rows")
-    assert mean_leakage(table, exclude=[name]).cautions == ()
+    left_out = mean_leakage(table, exclude=[name]).cautions
+    assert ("which is left out" in "".join(left_out)) == (not name.startswith(("hh", "household")))
+    of_persons = {name: table[name][::2], "pay": np.reshape(table["pay"], (40, 2)).mean(axis=1)}
+    assert mean_leakage(of_persons, exclude=[name]).cautions == ()
 
 
 @pytest.mark.parametrize("name", ["n", "count", "Population", "n_obs", "number of persons"])
@@ -374,3 +377,30 @@ def test_sites_are_counted_for_genotypes_alone(frame):
     assert mean_leakage(genotypes, structure="shrunk").sites_within(0.1) is None
     with pytest.raises(ValueError, match="leakage must be strictly between 0 and 1"):
         mean_leakage(genotypes).sites_within(1.0)
+
+
+def test_a_survey_weight_that_is_left_out_is_named_beside_the_answer():
+    rng = np.random.default_rng(4)
+    table = {"sbp": rng.normal(130.0, 15.0, 90), "WTMEC2YR": rng.lognormal(9.0, 1.0, 90)}
+    report = mean_leakage(table, exclude=["WTMEC2YR"])
+    assert not report.cautions
+    assert "'WTMEC2YR' has the name of a survey weight, and no mean here is weighted" in str(
+        report.document().answer
+    )
+    assert not mean_leakage({"sbp": table["sbp"]}).warnings
+
+
+@pytest.mark.parametrize("rows", [16, 30, 45])
+@pytest.mark.parametrize("exact", [True, False])
+def test_columns_that_are_sums_of_others_are_named_with_few_rows(rows, exact):
+    rng = np.random.default_rng(rows)
+    left, right = rng.normal(4000.0, 300.0, (2, rows, 4)).round()
+    total = left + right if exact else rng.normal(8000.0, 420.0, (rows, 4)).round()
+    parts = {"left": left, "right": right, "total": total}
+    table = {f"s{k}_{name}": part[:, k] for name, part in parts.items() for k in range(4)}
+    cautions = mean_leakage(table, structure="diagonal").cautions
+    if not exact:
+        assert cautions == ()
+        return
+    (caution,) = cautions
+    assert caution.startswith("4 of 12 columns follow from others, such as column 's")

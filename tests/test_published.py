@@ -367,3 +367,53 @@ def test_one_target_is_warned_of_sites_that_are_close(tmp_path):
     assert cautions(1_000_000) == ()
     (caution,) = cautions(300)
     assert "99.8% of the sites are within 5,000 bases" in caution
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Genotypes of 400 people at 500 independent sites, of the alternate allele."""
+    rng = np.random.default_rng(8)
+    return rng.binomial(2, rng.uniform(0.05, 0.95, 500), (400, 500))
+
+
+@pytest.mark.parametrize(
+    ("targets", "kind", "says"),
+    [
+        (1, "other", "1 - frequency is more likely by e^"),
+        (30, "other", "1 - frequency is more likely by e^"),
+        (30, "rarer", "not of the rarer allele (MAF)"),
+    ],
+)
+def test_frequencies_of_alleles_that_targets_do_not_count_are_refused(
+    drawn, tmp_path, targets, kind, says
+):
+    table = write_raw(tmp_path / "t.raw", drawn[:targets])
+    copies, alleles = drawn[:300].sum(axis=0), np.full(500, 600)
+    right = write_afreq(tmp_path / "r.afreq", copies, alleles)
+    assert not mean_leakage(table, published=right).cautions
+    others = 600 - copies if kind == "other" else np.minimum(copies, 600 - copies)
+    wrong = write_afreq(tmp_path / "w.afreq", others, alleles)
+    with pytest.raises(ValueError, match=r"^published must be frequencies of the allele") as caught:
+        mean_leakage(table, published=wrong)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("targets", [1, 60])
+def test_a_panel_that_includes_the_people_of_the_release_is_cautioned(drawn, tmp_path, targets):
+    table = write_raw(tmp_path / "t.raw", drawn[:targets])
+    sizes = {"release": slice(320), "others": slice(320, 400), "all": slice(400)}
+    of = {
+        name: write_afreq(
+            tmp_path / f"{name}.afreq",
+            drawn[rows].sum(axis=0),
+            np.full(500, 2 * len(drawn[rows])),
+        )
+        for name, rows in sizes.items()
+    }
+    others = mean_leakage(table, published=of["release"], panel=of["others"])
+    assert not others.cautions
+    both = mean_leakage(table, published=of["release"], panel=of["all"])
+    (caution,) = both.cautions
+    assert caution.startswith("The panel seems to include people of the release")
+    assert both.log_likelihood_ratios.mean() < others.log_likelihood_ratios.mean()
+    assert "not stated" in str(both)

@@ -36,6 +36,7 @@ from wrong_genotypes import (
 )
 from wrong_inputs import MEANS
 from wrong_layouts import LARGE_CALLS, LAYOUTS
+from wrong_means import CALLS_OF_PERSONS, MEANS_OF_PERSONS, ORDINARY_MEANS
 from wrong_persons import ORDINARY, PERSONS
 from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
@@ -53,8 +54,8 @@ LONGEST = 600
 #: How the answer begins, after the cautions.
 ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
 
-IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS
-LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS
+IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS + CALLS_OF_PERSONS
+LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS + MEANS_OF_PERSONS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
@@ -87,9 +88,7 @@ def test_a_wrong_line_is_refused_or_cautioned(case, tmp_path, monkeypatch, capsy
         assert words in before
 
 
-@pytest.mark.parametrize(
-    "case", TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS, ids=lambda case: case.title
-)
+@pytest.mark.parametrize("case", IN_PYTHON, ids=lambda case: case.title)
 def test_a_wrong_call_is_refused_or_cautioned(case):
     if case.cautioned:
         message = " ".join(case.call().cautions)
@@ -124,7 +123,7 @@ def test_the_cure_cures(line, files, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("Publishing ")
 
 
-@pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", ORDINARY + ORDINARY_MEANS, ids=lambda case: case.title)
 def test_an_ordinary_file_has_no_caution(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, content in case.files.items():

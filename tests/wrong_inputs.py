@@ -149,7 +149,10 @@ MEANS = [
     Shell(
         "a panel with three rows for each person, who has a number",
         "mean t.csv --max-leakage 0.5",
-        ["Column 'person' seems to name the person of a row, and 120 rows have 40", "add these up"],
+        [
+            "Column 'person' seems to name the person of a row, and 120 rows have 40",
+            "take one row for each",
+        ],
         {"t.csv": csv(["person", "age", "income"], PERSONS, AGES, INCOMES)},
         cautioned=True,
     ),

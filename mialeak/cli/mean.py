@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ __all__ = ["add_parser", "run"]
 
 #: What describes the people of an example.
 _LABELS = ("sample", "population", "superpopulation")
+#: Columns and bytes of a file that is read whole, though some columns are published alone.
+_WIDE, _SMALL = 200, 2**24
 #: What limits are compared with.
 _RISKIEST = "riskiest row"
 
@@ -242,7 +245,7 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
     if options.file is not None:
         beside_columns = [options.by if options.samples is None else "sample"]
         wanted = columns if columns is None or options.by is None else columns + beside_columns
-        frame, file = _options.read_file(options, wanted), Path(options.file)
+        frame, file = _options.read_file(options, _with_heeded(wanted, options)), Path(options.file)
     else:
         from mialeak import datasets
 
@@ -275,3 +278,30 @@ def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path
     }
     samples = [] if options.samples is None else [Path(options.samples)]
     return frame, settings, [file, *inputs, *beside, *released, *samples], origin
+
+
+def _with_heeded(wanted: list[Any] | None, options: argparse.Namespace) -> Any:
+    """As a function of the names of a file, the columns `wanted` and those that bear a caution.
+
+    Persons of several rows may be named by a column that is left out, or show in what their rows
+    have in common; of a wide or large file those with such a name are read alone.
+    """
+    if wanted is None:
+        return None
+    from mialeak._labels import is_person_name, is_weight
+
+    file = Path(options.file)
+    small = file.is_file() and file.stat().st_size <= _SMALL
+
+    def columns(names: Sequence[str]) -> list[Any]:
+        whole = small and len(names) <= _WIDE
+        heeded = [
+            name
+            for name in names
+            if is_person_name(name)
+            or is_weight(name)
+            or (whole and name and not name.startswith("__index_level_"))
+        ]
+        return list(dict.fromkeys([*wanted, *heeded]))
+
+    return columns

@@ -166,8 +166,9 @@ def cautions_of(
         if name not in known and _VALUES <= values < rows and shared:
             cautions.append(
                 f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
-                "is published. The report is about rows: if rows share a person, add these up "
-                f"first. If {name!r} is an identifier, pass exclude=[{name!r}]."
+                "is published. The report is about rows: if rows share a person, take one row for "
+                f"each first, such as the mean of theirs. If {name!r} is an identifier, pass "
+                f"exclude=[{name!r}]."
             )
     cautions += _of_haplotypes(texts, [values for values, _ in held.values()])
     cautions += _of_groups(held)
@@ -407,7 +408,8 @@ def _of_persons(
         cautions.append(
             f"Column {name!r} seems to name the person of a row, and {int(rows.sum()):,} rows have "
             f"{values.size:,} of its values. The report is about rows: if rows share a person, "
-            f"add these up first, and pass exclude=[{name!r}]."
+            "take one row for each person first, such as the mean of theirs; then pass "
+            f"exclude=[{name!r}]."
         )
     return cautions
 

@@ -143,7 +143,9 @@ def _same_rows(matrix: Numbers, other: Numbers, sites: npt.NDArray[np.intp]) -> 
     return len(same) if enough else 0
 
 
-def are_too_near(distances: FloatArray, share: FloatArray, genotypes: Numbers) -> bool:
+def are_too_near(
+    distances: FloatArray, share: FloatArray, genotypes: Numbers, *, free: float = 0.0
+) -> bool:
     """Whether means of two samples are nearer to each other than those of different people.
 
     Parameters
@@ -154,9 +156,11 @@ def are_too_near(distances: FloatArray, share: FloatArray, genotypes: Numbers) -
         Frequencies of the alleles in one sample.
     genotypes : (rows, columns) ndarray
         Of the other, for the correlations of the columns.
+    free : float
+        Independent columns, where genotypes of too few rows show no correlations.
     """
     common = np.flatnonzero(np.minimum(share, 1.0 - share) > _COMMON)
-    free = _independent(genotypes, common[:_COLUMNS])
+    free = _independent(genotypes, common[:_COLUMNS]) or min(free, float(common.size))
     if not free:
         return False
     return bool(special.chdtr(free, free * distances[common].mean()) < _CHANCE)

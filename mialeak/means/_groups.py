@@ -17,6 +17,7 @@ from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, Report
 from mialeak._report.text import at_least, number, percent, printable
 from mialeak._results import Kind
+from mialeak.means._person_cautions import cautions_of_shared_persons
 from mialeak.means._report import MeanReport
 
 __all__ = ["GroupedMeanReport", "report_by_group"]
@@ -71,7 +72,11 @@ def report_by_group(
         excluded += sorted(known, key=str)
     settings = {**settings, "exclude": excluded}
     reports = {group: judge(_rows_of(table, rows), **settings) for group, rows in places.items()}
-    beside = (*getattr(table, "cautions", ()), *_cautions_of_markers(by, places))
+    beside = (
+        *getattr(table, "cautions", ()),
+        *_cautions_of_markers(by, places),
+        *cautions_of_shared_persons(table, by, places),
+    )
     return GroupedMeanReport(by, places, reports, tuple(getattr(table, "notes", ())), beside)
 
 

@@ -37,8 +37,9 @@ _ROUNDED = 1e-6
 #: all columns but one are fewer by this factor; of so many columns one is left out.
 _COPIES, _COPIED, _NEAR, _OMITTED = 3, 0.01, 2, 32
 #: Columns that follow from others: looked at so many at once and in all; their share of the
-#: columns at least, their variance given the others at most, and rows that vary at least.
-_BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING = 64, 2048, 0.2, 1e-4, 5
+#: columns at least, their variance given the others at most for blocks of a quarter of the rows,
+#: and rows that vary at least, and all of them.
+_BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING, _FEWEST = 64, 2048, 0.2, 1e-4, 5, 12
 #: Relative difference of the projections of columns that are equal.
 _EQUAL = 1e-9
 
@@ -318,8 +319,41 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
     highest = np.maximum(matrix.max(axis=0) - mean, mean - matrix.min(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         varied = np.flatnonzero((std > 0.0) & (_VARYING * highest**2 <= rows * std**2))
-    if rows < _SIDE or varied.size < 2:
+    if rows < _FEWEST:
         return []
+    twins, pair = _twins(matrix, varied, std)
+    if twins >= max(1.0, _SHARE * varied.size):
+        count, seen = twins, varied.size
+        shown = f"such as column {names[pair[1]]!r} from {names[pair[0]]!r}"
+    else:
+        looked_at = [(varied[:_COLUMNS], min(_BLOCK, rows // 4))]
+        if rows < 4 * _BLOCK:
+            columns = np.flatnonzero(std > 0.0)[:_COLUMNS]
+            many = [np.unique(matrix[:, k]).size >= rows // 2 for k in columns.tolist()]
+            looked_at.append((columns[np.array(many, np.bool_)], min(_BLOCK, 3 * rows // 4)))
+        found = [
+            (*_determined(matrix, columns, mean, std, width), columns.size)
+            for columns, width in looked_at
+        ]
+        found = [each for each in found if each[0] >= max(1.0, _SHARE * each[2])]
+        if not found:
+            return []
+        count, place, seen = max(found)
+        shown = "such as the last of the columns of bits for each value"
+        if place >= 0 and not _hold(matrix[:, [place]], (0.0, 1.0)).all():
+            shown = f"such as column {names[place]!r}"
+    return [
+        f"{count:,} of {seen:,} columns follow from others, {shown}. Columns are taken as "
+        "independent here, so that these are counted again: exclude them, or take a shrunk "
+        "covariance."
+    ]
+
+
+def _twins(matrix: Numbers, varied: npt.NDArray[np.intp], std: FloatArray) -> tuple[int, list[int]]:
+    """How many of these columns equal another but for sign and unit, and the first such pair."""
+    rows = len(matrix)
+    if varied.size < 2:
+        return 0, []
     weights = np.random.default_rng(0).normal(size=(2, rows))
     weights -= weights.mean(axis=1, keepdims=True)
     projected = np.zeros((2, matrix.shape[1]))
@@ -332,22 +366,27 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
     near = np.abs(np.diff(first[order])) <= _EQUAL * rows**0.5
     near &= np.abs(np.diff(second[order])) <= _EQUAL * rows**0.5
     twins = np.flatnonzero(near)
-    if twins.size >= _SHARE * varied.size:
-        pair = sorted(varied[order[[twins[0], twins[0] + 1]]])
-        count, seen = twins.size, varied.size
-        shown = f"such as column {names[pair[1]]!r} from {names[pair[0]]!r}"
-    else:
-        seen = min(varied.size, _COLUMNS)
-        width = min(_BLOCK, rows // 4)
-        count, shown = 0, "such as the last of the columns of bits for each value"
-        for start in range(0, seen if width > 1 else 0, max(width, 1)):
-            place = varied[start : min(start + width, seen)]
-            part = (matrix[:, place] - mean[place]) / std[place]
-            count += int((np.linalg.eigvalsh(part.T @ part / rows) < _FREE).sum())
-        if not count >= max(1.0, _SHARE * seen):
-            return []
-    return [
-        f"{count:,} of {seen:,} columns follow from others, {shown}. Columns are taken as "
-        "independent here, so that these are counted again: exclude them, or take a shrunk "
-        "covariance."
-    ]
+    if not twins.size:
+        return 0, []
+    return twins.size, sorted(varied[order[[twins[0], twins[0] + 1]]].tolist())
+
+
+def _determined(
+    matrix: Numbers, columns: npt.NDArray[np.intp], mean: FloatArray, std: FloatArray, width: int
+) -> tuple[int, int]:
+    """How many columns others of a block determine, of blocks of that width, and one; or -1.
+
+    The least eigenvalue of the correlations of free columns is near ``(1 - sqrt(width / rows))**2``
+    times that of their population.
+    """
+    rows, count, place = len(matrix), 0, -1
+    least = _FREE * ((1.0 - (width / rows) ** 0.5) / 0.5) ** 2
+    for start in range(0, columns.size if width > 1 else 0, max(width, 1)):
+        block = columns[start : start + width]
+        part = (matrix[:, block] - mean[block]) / std[block]
+        values, axes = np.linalg.eigh(part.T @ part / rows)
+        few = int((values < least).sum())
+        if few and not count:
+            place = int(block[np.abs(axes[:, 0]).argmax()])
+        count += few
+    return count, place

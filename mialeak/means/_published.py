@@ -14,6 +14,14 @@ from mialeak._files.plink_text import Frequencies
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.text import number, percent, printable, significant
+from mialeak.means._frequency_checks import (
+    BASES,
+    close_sites,
+    possible_copies,
+    require_same_alleles,
+    require_whole_alleles,
+    shared_people_cautions,
+)
 from mialeak.means._genotype_cautions import excess_correlation
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
 from mialeak.means._reading import as_table
@@ -26,16 +34,15 @@ __all__ = ["PublishedFrequencies", "PublishedReport", "published_frequencies"]
 _MONOMORPHIC = "Monomorphic sites"
 #: Names of columns listed.
 _NAMED = 12
-#: What products of a frequency and a number of alleles are rounded by, at most, and the numbers of
-#: copies that are looked at where several are possible.
-_PRODUCT, _POINTS = 1e-6, 101
+#: Numbers of copies that are looked at where several are possible.
+_POINTS = 101
 #: The average likelihood ratio of people who are not in the release is 1 for independent sites, and
 #: e^(v i / 2) for sites whose sums vary more by the share i, v the variance of its logarithm.  From
 #: this one on no false-positive rate is stated, if the correlations are beyond so many deviations.
 _INFLATED, _CORRELATED = 2.0, 6.0
-#: With fewer people of known genotypes linkage is taken from the places of the sites: so many bases
-#: apart at most, and the share of such sites.
-_PEOPLE, _BASES, _LINKED = 100, 5_000, 0.1
+#: With fewer people of known genotypes linkage is taken from the places of the sites: the share of
+#: close ones.
+_PEOPLE, _LINKED = 100, 0.1
 #: Mean squared distance of the release's frequencies from the panel's, in their variance, from
 #: which on the two are taken for different populations: six standard deviations of the mean for
 #: independent sites, and at least the first, as linked sites vary more; that of the same
@@ -76,14 +83,18 @@ class PublishedFrequencies(ReferencePanel):
         """A caution where the release is further from the panel than chance, or the panel."""
         if not self.is_known:
             return []
-        return self._linked(table) or self._far()
+        return self._linked(table) or self._far(table)
+
+    def _known_genotypes(self, table: Release) -> Any:
+        """Those of the targets, or of the people of the panel, whichever are more."""
+        panel = [] if self.release is None else [self.release.numbers]
+        return max([table.numbers, *panel], key=len)
 
     def _linked(self, table: Release) -> list[str]:
         """A caution where sites are correlated, so that evidence is counted several times."""
         people = self.haplotypes / 2.0
         variance = float(np.sum(1.0 / (people * (1.0 + people / self.rows))))
-        known = [table.numbers, *([] if self.release is None else [self.release.numbers])]
-        genotypes = max(known, key=len)
+        genotypes = self._known_genotypes(table)
         inflation, deviations = excess_correlation(genotypes)
         least = 2.0 * np.log(_INFLATED) / variance
         if deviations >= _CORRELATED and inflation >= least:
@@ -92,9 +103,7 @@ class PublishedFrequencies(ReferencePanel):
                 "linkage or since they are of several populations"
             )
         elif len(genotypes) < _PEOPLE and self.close >= _LINKED and least < 1.0:
-            why = (
-                f"{percent(self.close)} of the sites are within {_BASES:,} bases of the one before"
-            )
+            why = f"{percent(self.close)} of the sites are within {BASES:,} bases of the one before"
         else:
             return []
         return [
@@ -103,21 +112,23 @@ class PublishedFrequencies(ReferencePanel):
             "stated. Take sites that are not linked, and a panel of the same population."
         ]
 
-    def _far(self) -> list[str]:
+    def _far(self, table: Release) -> list[str]:
         """A caution where the release is further from the panel than chance, or the panel."""
         if self.mean.size < _SITES:
             return []
         error = self.variance * (2.0 / self.haplotypes + 1.0 / self.rows)
         error += (4.0 / 3.0) * (self._rounded(self.digits, self.haplotypes) ** 2)
         error += (4.0 / 3.0) * (self._rounded(self.rounding, 2.0 * self.rows) ** 2)
-        ratio = float(np.mean((2.0 * self.frequency - self.mean) ** 2 / error))
+        distances = (2.0 * self.frequency - self.mean) ** 2 / error
+        ratio = float(np.mean(distances))
         if ratio < _SAME:
             return [
                 "The panel seems to be the release itself: their frequencies are equal but for "
                 "rounding. Take a panel of other people."
             ]
         if ratio < max(_FAR, 1.0 + _DEVIATIONS * np.sqrt(2.0 / self.mean.size)):
-            return []
+            share, known = self.mean / 2.0, self._known_genotypes(table)
+            return shared_people_cautions(distances, share, known, self.close < _LINKED)
         return [
             "The panel seems to be of another population than the release: squared distances of "
             f"their frequencies are {ratio:.3g} times what chance gives, so that people of the "
@@ -133,13 +144,13 @@ class PublishedFrequencies(ReferencePanel):
     @property
     def hidden(self) -> int:
         """Sites of the release at which its rounded frequency is that of several numbers."""
-        low, high = _copies(self.frequency, self.haplotypes, self.digits)
+        low, high = possible_copies(self.frequency, self.haplotypes, self.digits)
         return int(np.count_nonzero(high > low))
 
     @property
     def is_panel_rounded(self) -> bool:
         """Whether a frequency of the panel is that of several numbers of copies."""
-        low, high = _copies(self.mean / 2.0, 2.0 * self.rows, self.rounding)
+        low, high = possible_copies(self.mean / 2.0, 2.0 * self.rows, self.rounding)
         return bool(np.any(high > low))
 
     def scores(
@@ -166,7 +177,7 @@ class PublishedFrequencies(ReferencePanel):
         ``(m - c) (m - c - 1) / (m (m - 1))`` for 0.  Where a rounded frequency is that of several
         c, the average over these, in their probabilities by the panel (Beta-binomial, Jeffreys).
         """
-        low, high = _copies(self.frequency, self.haplotypes, self.digits)
+        low, high = possible_copies(self.frequency, self.haplotypes, self.digits)
         others = np.rint(self.mean * self.rows)
         terms = _averaged_terms(low, high, self.haplotypes, others, 2.0 * self.rows)
         first = np.arange(self.mean.size)
@@ -174,15 +185,6 @@ class PublishedFrequencies(ReferencePanel):
         for block in kernel_blocks(table.numbers, matrix=False):
             ratios[block] = terms[table.numbers[block].astype(np.intp), first].sum(axis=1)
         return ratios
-
-
-def _copies(
-    frequency: FloatArray, alleles: FloatArray, digits: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest number of copies of which these are the rounded frequencies."""
-    low = np.ceil((frequency - digits) * alleles - _PRODUCT)
-    high = np.floor((frequency + digits) * alleles + _PRODUCT)
-    return np.maximum(low, 0.0), np.minimum(high, alleles)
 
 
 def _averaged_terms(
@@ -446,8 +448,9 @@ def published_frequencies(
         2.0 * released.rows[at],
         is_known,
         released.rounding[at],
-        _close(release, table),
+        close_sites(release, table),
     )
+    require_same_alleles(made.frequency, release)
     unused = len(frequencies.sites) - at.size
     if unused:
         note = (
@@ -460,37 +463,5 @@ def published_frequencies(
             (made.frequency, made.haplotypes, made.digits, "published"),
             (made.mean / 2.0, 2.0 * made.rows, made.rounding, "panel"),
         ):
-            _require_counts(frequency, alleles, digits, release, argument)
+            require_whole_alleles(frequency, alleles, digits, release, argument)
     return made, release
-
-
-def _close(release: Release, table: Any) -> float:
-    """Share of the sites that are within so many bases of the one before."""
-    places: dict[str, list[int]] = {}
-    for column in release.columns:
-        site = table.sites[column.name]
-        if site.is_placed:
-            places.setdefault(site.chromosome, []).append(site.position)
-    close = sum(int(np.count_nonzero(np.diff(np.sort(each)) <= _BASES)) for each in places.values())
-    return close / max(len(release.columns), 1)
-
-
-def _require_counts(
-    frequency: FloatArray,
-    haplotypes: FloatArray,
-    digits: FloatArray,
-    release: Release,
-    argument: str,
-) -> None:
-    """Refuse frequencies that are no shares of whole alleles, two of each person."""
-    low, high = _copies(frequency, haplotypes, digits)
-    odd, wrong = haplotypes % 2.0 != 0.0, low > high
-    for bad, rule in (
-        (odd, "be over two alleles of each person (OBS_CT even)"),
-        (wrong, "be shares of whole alleles of OBS_CT; those of dosages are not"),
-    ):
-        if bad.any():
-            k = int(np.argmax(bad))
-            rule += f"; site {release.columns[k].name!r} has {frequency[k]:g} of"
-            remedy = "Compute them of hard-called genotypes (plink2 --freq)"
-            invalid(argument, f"{rule} {haplotypes[k]:g}", remedy=remedy)

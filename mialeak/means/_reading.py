@@ -15,6 +15,12 @@ from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table
 from mialeak.means._cautions import cautions_of, refuse_sites
+from mialeak.means._person_cautions import (
+    person_cautions,
+    unpublished_columns,
+    weight_cautions,
+    weight_notes,
+)
 from mialeak.means._release import Column, Release
 
 __all__ = ["as_table", "release_of"]
@@ -83,6 +89,11 @@ def release_of(
     levels = {name: part.numbers for name, part in parts.items()}
     chosen = columns is not None or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
+    notes = list(getattr(table, "notes", ()))
+    if argument == "table":
+        unpublished = unpublished_columns(table, factors)
+        cautions += person_cautions(unpublished, factors, places) + weight_cautions(factors)
+        notes += weight_notes(unpublished)
     del factors, levels
     published: list[Column] = []
     unique = []
@@ -118,7 +129,6 @@ def release_of(
     dropped = missing.size - places.size
     cautions += _of_dropped(dropped, missing.size)
     cautions += getattr(table, "cautions", ())
-    notes = getattr(table, "notes", ())
     return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
 
 

@@ -138,7 +138,7 @@ class Release:
     cautions : sequence of str
         Why the table is probably not what was meant.
     notes : sequence of str
-        What was omitted of a file of genotypes.
+        What was omitted of a file of genotypes, and survey weights that are left out.
     """
 
     columns: Sequence[Column]

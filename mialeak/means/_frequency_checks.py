@@ -1,0 +1,108 @@
+"""Whether published frequencies are of whole alleles, those of targets, and of other people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, invalid, listed
+from mialeak._counts import swapped_alleles
+from mialeak.means._genotype_cautions import are_too_near
+from mialeak.means._release import Release
+
+__all__ = [
+    "BASES",
+    "close_sites",
+    "possible_copies",
+    "require_same_alleles",
+    "require_whole_alleles",
+    "shared_people_cautions",
+]
+
+#: What products of a frequency and a number of alleles are rounded by, at most.
+_PRODUCT = 1e-6
+#: Sites so many bases apart at most are close.
+BASES = 5_000
+#: Share of the sites that count as independent where too few genotypes show their correlations.
+_UNLINKED_SHARE = 0.1
+
+
+def close_sites(release: Release, table: Any) -> float:
+    """Share of the sites that are within so many bases of the one before."""
+    places: dict[str, list[int]] = {}
+    for column in release.columns:
+        site = table.sites[column.name]
+        if site.is_placed:
+            places.setdefault(site.chromosome, []).append(site.position)
+    close = sum(int(np.count_nonzero(np.diff(np.sort(each)) <= BASES)) for each in places.values())
+    return close / max(len(release.columns), 1)
+
+
+def possible_copies(
+    frequency: FloatArray, alleles: FloatArray, digits: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest number of copies of which these are the rounded frequencies."""
+    low = np.ceil((frequency - digits) * alleles - _PRODUCT)
+    high = np.floor((frequency + digits) * alleles + _PRODUCT)
+    return np.maximum(low, 0.0), np.minimum(high, alleles)
+
+
+def require_whole_alleles(
+    frequency: FloatArray,
+    haplotypes: FloatArray,
+    digits: FloatArray,
+    release: Release,
+    argument: str,
+) -> None:
+    """Refuse frequencies that are no shares of whole alleles, two of each person."""
+    low, high = possible_copies(frequency, haplotypes, digits)
+    odd, wrong = haplotypes % 2.0 != 0.0, low > high
+    for bad, rule in (
+        (odd, "be over two alleles of each person (OBS_CT even)"),
+        (wrong, "be shares of whole alleles of OBS_CT; those of dosages are not"),
+    ):
+        if bad.any():
+            k = int(np.argmax(bad))
+            rule += f"; site {release.columns[k].name!r} has {frequency[k]:g} of"
+            remedy = "Compute them of hard-called genotypes (plink2 --freq)"
+            invalid(argument, f"{rule} {haplotypes[k]:g}", remedy=remedy)
+
+
+def require_same_alleles(frequency: FloatArray, release: Release) -> None:
+    """Refuse frequencies of the alleles that targets do not count, by the likelihood of these.
+
+    They are those of the reference allele, or at each site those of the rarer one.
+    """
+    gain, swapped = swapped_alleles(release.numbers, frequency)
+    alt = "ALT_FREQS are those of ALT"
+    if gain:
+        rule = "be frequencies of the allele that targets count; 1 - frequency is more likely by "
+        remedy = f"{alt}: pass 1 less these, if they are of REF"
+        invalid("published", f"{rule}e^{gain:.0f}", remedy=remedy)
+    if swapped.size:
+        names = listed([release.columns[k].name for k in swapped.tolist()])
+        rule = (
+            f"be frequencies of the allele that targets count at each site; {swapped.size:,} seem "
+        )
+        remedy = f"{alt}, not of the rarer allele (MAF)"
+        invalid("published", f"{rule}to be of the other, site {names}", remedy=remedy)
+
+
+def shared_people_cautions(
+    distances: FloatArray, share: FloatArray, genotypes: Any, unlinked: bool
+) -> list[str]:
+    """A caution where the frequencies of release and panel are nearer than those of others.
+
+    `distances` are squared, in their variance for different people; `share` are the frequencies of
+    the panel, `genotypes` those of the most people at hand.  `unlinked` is whether sites are far
+    from each other, of which a tenth then count as independent where genotypes are of too few.
+    """
+    free = _UNLINKED_SHARE * share.size if unlinked else 0.0
+    if not are_too_near(distances, share, genotypes, free=free):
+        return []
+    return [
+        "The panel seems to include people of the release: at common sites their frequencies are "
+        "nearer to each other than chance gives between different people. Likelihood ratios then "
+        "point away from them. Take a panel of other people, or subtract the copies of the release."
+    ]

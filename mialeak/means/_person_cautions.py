@@ -1,0 +1,188 @@
+"""Columns that are not published and name the persons of several rows, or their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor, each_factor, factor_from_values
+from mialeak._fields import as_numbers
+from mialeak._labels import (
+    NAMES_OF_PERIODS,
+    columns_that,
+    is_body_weight,
+    is_household_name,
+    is_person_name,
+    is_weight,
+    word_of,
+)
+from mialeak._samples import groups_of_rows
+
+__all__ = [
+    "cautions_of_shared_persons",
+    "person_cautions",
+    "unpublished_columns",
+    "weight_cautions",
+    "weight_notes",
+]
+
+IntArray = npt.NDArray[np.integer[Any]]
+
+#: Columns of a table, and values in all, up to which those that are left out are compared with the
+#: others.
+_MOST_COLUMNS, _MOST_VALUES = 200, 2**24
+#: Fewest values of a column named as persons that are looked at, and of one of another name.
+_FEWEST_NAMED, _FEWEST = 5, 20
+
+
+def unpublished_columns(table: Any, published: Mapping[Any, Factor]) -> dict[Any, Factor]:
+    """The columns of a table that are not `published`, and the levels of the index of a frame.
+
+    Of a table of more than 200 columns those whose name bears a caution alone.  Columns that do not
+    hold single values of one type are no names of persons.
+    """
+    names = [name for name in _names_of(table) if name not in published]
+    if len(names) + len(published) > _MOST_COLUMNS:
+        names = [name for name in names if is_person_name(name) or is_weight(name)]
+    columns = {name: factor for name in names for factor in _if_plain(table, name)}
+    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
+    for name in getattr(index, "names", ()):
+        if name is not None and name not in published and index is not None:
+            columns[name] = factor_from_values(index.get_level_values(name).to_numpy(), name)
+    return columns
+
+
+def person_cautions(
+    unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
+) -> list[str]:
+    """A caution for a column that is left out and names the persons of several `rows`.
+
+    By its name, or since rows of one value agree in other columns as those of a person do.
+    """
+    chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
+    for name, factor in chosen.items():
+        known = int(factor.rows_of_level.sum())
+        values = int(np.count_nonzero(factor.rows_of_level))
+        if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
+            return [
+                f"Column {name!r}, which is left out, has the name of an identifier, and "
+                f"{known:,} rows have {values:,} of its values. {_CURE}"
+            ]
+    columns = len(published) + len(chosen)
+    if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
+        return []
+    every = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
+    named, others = groups_of_rows({**every, **chosen}, among=chosen)
+    if named is None or is_household_name(named):
+        return []
+    return [
+        f"Rows of one value of column {named!r}, which is left out, agree in column "
+        f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
+    ]
+
+
+def cautions_of_shared_persons(
+    table: Any, by: Any, places: Mapping[Any, npt.NDArray[np.intp]]
+) -> list[str]:
+    """A caution for a column by which the groups seem to hold the same persons.
+
+    `places` are the rows of each group.  The column has the name of one of persons, or each of its
+    values has one row in a group at most and half of them are in several; numbers from 1 on in each
+    group may count its rows.
+    """
+    group = np.concatenate([np.full(len(rows), k) for k, rows in enumerate(places.values())])
+    rows = np.concatenate(list(places.values()))
+    for name, factor in unpublished_columns(table, {}).items():
+        if name == by or word_of(name) in NAMES_OF_PERIODS:
+            continue
+        codes = factor.codes[rows].astype(np.int64)
+        known = codes >= 0
+        pairs = np.unique(codes[known] * len(places) + group[known])
+        groups_of_value = np.bincount(pairs // len(places))
+        values = int(np.count_nonzero(groups_of_value))
+        shared = int(np.count_nonzero(groups_of_value > 1))
+        total = int(np.count_nonzero(known))
+        named = values >= _FEWEST_NAMED and is_person_name(name, values, total)
+        alone = values >= _FEWEST and pairs.size == total and 2 * shared >= values
+        if shared and (named or (alone and _may_name(factor, codes[known], group[known]))):
+            return [
+                f"{shared:,} of {values:,} values of column {name!r} are in several groups of "
+                f"{by}. Each group is judged alone here: if such a value names the same person in "
+                "each, the means of all groups together leak more. Pass one row for each person, "
+                "with a column for each variable of each group (pandas: pivot)."
+            ]
+    return []
+
+
+def _may_name(factor: Factor, codes: npt.NDArray[np.int64], group: npt.NDArray[Any]) -> bool:
+    """Whether the values of a column may be names: text, or numbers that count no rows."""
+    text = isinstance(factor.value(0), str)
+    numbers = as_numbers(factor.levels, text=text)
+    if numbers is None:
+        return True
+    values = np.asarray(numbers, np.float64)[codes]
+    if not (np.isfinite(values) & (values == np.rint(values))).all():
+        return False
+    sizes = np.bincount(group)
+    low, high = np.full(sizes.size, np.inf), np.full(sizes.size, -np.inf)
+    np.minimum.at(low, group, values)
+    np.maximum.at(high, group, values)
+    return not (high - low == sizes - 1.0).all()
+
+
+_CURE = (
+    "The report is about rows, and a person of several rows leaks more: take one row for each "
+    "person, such as the mean of theirs."
+)
+
+
+def weight_cautions(published: Mapping[Any, Factor]) -> list[str]:
+    """A caution for a survey weight that is averaged like a measurement."""
+    names = _survey_weights(published)
+    if not names:
+        return []
+    return [
+        f"{columns_that(names, 'has')} the name of a survey weight, and is averaged here as one of "
+        f"the columns. {_WEIGHTED} If the means are not weighted, pass exclude=[{listed(names)}]."
+    ]
+
+
+def weight_notes(unpublished: Mapping[Any, Factor]) -> list[str]:
+    """A sentence beside the answer if a column that is left out is a survey weight."""
+    names = _survey_weights(unpublished)
+    if not names:
+        return []
+    return [
+        f"{columns_that(names, 'has')} the name of a survey weight, and no mean here is weighted. "
+        f"{_WEIGHTED}"
+    ]
+
+
+def _survey_weights(columns: Mapping[Any, Factor]) -> list[Any]:
+    """The columns of different numbers with such a name, which no weight of a body has."""
+    names = [name for name in columns if is_weight(name) and not is_body_weight(name)]
+    return [name for name in names if np.count_nonzero(columns[name].rows_of_level) > 2]
+
+
+_WEIGHTED = (
+    "Weighted means leak more about the rows of large weights: mialeak.estimators.z_estimator "
+    "computes it, from the terms w * (x - mean)."
+)
+
+
+def _names_of(table: Any) -> list[Any]:
+    if isinstance(table, Mapping):
+        return list(table)
+    names = getattr(table, "column_names", None)  # of pyarrow
+    return list(getattr(table, "columns", ()) if names is None else names)
+
+
+def _if_plain(table: Any, name: Any) -> Iterator[Factor]:
+    try:
+        yield dict(each_factor(table, [name]))[name]
+    except (TypeError, ValueError):
+        return

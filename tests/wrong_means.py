@@ -1,0 +1,93 @@
+"""Wrong inputs of means: persons of several rows, survey weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from wrong_inputs import Call, Shell, csv
+
+from mialeak import mean_leakage
+
+RNG = np.random.default_rng(29)
+
+#: Three visits of each of 60 persons.
+OWNER = np.repeat(np.arange(60), 3)
+VISIT = np.tile(["baseline", "month 6", "month 12"], 60)
+SYSTOLIC = (RNG.normal(130.0, 15.0, 60)[OWNER] + RNG.normal(0.0, 6.0, 180)).round(1)
+BMI = (RNG.normal(27.0, 4.0, 60)[OWNER] + RNG.normal(0.0, 0.4, 180)).round(1)
+SEX, AGE = RNG.choice(["f", "m"], 60), RNG.integers(18, 90, 60)
+
+
+def visits(name):
+    """The visits, with the persons named by a column."""
+    columns = [f"p{7 * k}" for k in OWNER], VISIT, SYSTOLIC, BMI, SEX[OWNER], AGE[OWNER]
+    return csv([name, "visit", "sbp", "bmi", "sex", "age"], *columns)
+
+
+def weighted(name):
+    """Persons of one row each, with a number of that name."""
+    return csv(["sbp", "bmi", name], SYSTOLIC, BMI, RNG.lognormal(9.0, 0.7, 180).round(1))
+
+
+#: The same with the persons in the index.
+INDEXED = pd.DataFrame({"pid": OWNER, "visit": VISIT, "sbp": SYSTOLIC, "bmi": BMI})
+
+MEANS_OF_PERSONS = [
+    *(
+        Shell(
+            f"visits of persons, {name} left out by{columns}",
+            f"mean t.csv{columns} --max-leakage 0.99",
+            [f"'{name}', which is left out, ", "take one row for each person"],
+            {"t.csv": visits(name)},
+            cautioned=True,
+        )
+        for name in ("pid", "patient", "zaehler")
+        for columns in (" --columns sbp,bmi", f" --exclude {name},visit")
+    ),
+    *(
+        Shell(
+            f"means of each visit of the same persons, named by {name}{columns}",
+            f"mean t.csv --by visit{columns} --max-leakage 0.99",
+            [f"60 of 60 values of column '{name}' are in several groups of visit", "pivot"],
+            {"t.csv": visits(name)},
+            cautioned=True,
+        )
+        for name in ("pid", "zaehler")
+        for columns in ("", " --columns sbp", f" --exclude {name}")
+    ),
+    *(
+        Shell(
+            f"a survey weight among the columns, as {name}",
+            "mean t.csv --max-leakage 0.99",
+            [f"'{name}' has the name of a survey weight", "z_estimator", f"--exclude {name}"],
+            {"t.csv": weighted(name)},
+            cautioned=True,
+        )
+        for name in ("WTMEC2YR", "sampling_weight", "ipw", "design_weight", "_LLCPWT")
+    ),
+]  # fmt: skip
+
+CALLS_OF_PERSONS = [
+    Call(
+        f"visits of persons who are named by the index: {index}",
+        lambda index=index: mean_leakage(INDEXED.set_index(index), columns=["sbp", "bmi"]),
+        ["Column 'pid', which is left out, has the name of an identifier"],
+        cautioned=True,
+    )
+    for index in ("pid", ["pid", "visit"])
+]
+
+#: Rows of persons, and groups whose rows are counted from 0 on.
+ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
+COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)
+
+ORDINARY_MEANS = [
+    Shell("persons of a row each, named by a number that is left out",
+          "mean t.csv --columns sbp,bmi", [], {"t.csv": ONE_EACH}),
+    *(Shell(f"a number called {name}", f"mean t.csv{option}", [], {"t.csv": weighted(name)})
+      for name, option in (("weight", ""), ("wt", ""), ("repwt", ""), ("ipw", " --exclude ipw"))),
+    Shell("groups of sites whose rows are counted", "mean t.csv --by site --columns bmi", [],
+          {"t.csv": COUNTED}),
+    Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
+          {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
+]  # fmt: skip
