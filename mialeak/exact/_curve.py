@@ -257,7 +257,8 @@ class ExactTradeOff(TradeOff):
                 self._enclosures[reach] = tuple(
                     TailEnclosure(self._moments, world, reach, rounding) for world in (0, 1)
                 )
-            bounds = enclosed_power(*self._enclosures[reach], self._law.lost, flat, rounding)
+            out, inside = self._enclosures[reach]
+            bounds = enclosed_power(out, inside, self._law.lost, flat, rounding)
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
         return Bounds(plain(lower.reshape(fpr.shape)), plain(upper.reshape(fpr.shape)))
