@@ -10,7 +10,7 @@ reference sample of a law that nobody knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -195,7 +195,8 @@ class Stratified(_Population):
     Raises
     ------
     TypeError
-        If `n` is missing for a register without a rate, or is no integer.
+        If `registers` is no sequence, such as a data frame or a dict; if `n` is missing for a
+        register without a rate, or is no integer.
     ValueError
         If there are no registers, or not as many `n`; if an `n` is out of range, or given for a
         register with a rate; if pooled registers differ in their cells or were made of iterators.
@@ -246,7 +247,8 @@ class Stratified(_Population):
         *,
         published: bool = True,
     ) -> None:
-        if isinstance(registers, Register) or not hasattr(registers, "__len__"):
+        is_named = isinstance(registers, (str, Mapping)) or hasattr(registers, "columns")
+        if isinstance(registers, Register) or is_named or not hasattr(registers, "__len__"):
             remedy = "Pass a list with one Register a stratum"
             invalid("registers", "be a sequence of registers", remedy=remedy, error=TypeError)
         if not len(registers):
@@ -385,7 +387,8 @@ class Panel(_Population):
         good = (parameters >= 0.0) & np.isfinite(parameters)
         require(good, parameters, "prior", "be finite and at least 0")
         self.weights = as_frozen(self.counts + parameters)
-        total = float(self.weights.sum())
+        with np.errstate(over="ignore"):  # a sum of infinity is refused below
+            total = float(self.weights.sum())
         if total == 0.0:
             remedy = "Pass a prior above 0, or a panel with rows"
             invalid("prior", "be above 0 for a panel without a row", remedy=remedy)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mechanism_truth import NOISE, PTABLE
 
-from mialeak import Register, mechanism_leakage
+from mialeak import Register, atom_leakage, mechanism_leakage
 from mialeak.mechanisms import (
     CellKey,
     DiscreteGaussian,
@@ -99,6 +99,24 @@ def test_information_lost_is_what_is_hidden_and_how_far_shown_counts_are_off():
     doubled = information_lost(Synthetic(100), counts)
     assert doubled.hidden == 0
     assert 0 < doubled.change < information_lost(Synthetic(25), counts).change
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-6, 0.3, 40.0, 1e308])
+def test_geometric_noise_of_any_width_changes_counts_by_its_mean_size(epsilon):
+    """1/sinh(epsilon); the noise of 1e-6 reaches beyond what a pipeline adds up."""
+    expected = 1 / np.sinh(epsilon) if epsilon < 700 else 0.0
+    lost = information_lost(Geometric(epsilon), [0, 3, 100])
+    assert (lost.hidden, lost.change) == (0.0, pytest.approx(expected, rel=1e-14))
+    with pytest.raises(ValueError, match=r"not available in a Pipeline.*larger epsilon"):
+        information_lost(Pipeline(Geometric(5e-324), Round(5)), [3])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sigma", [5e-324, 1e-300])
+def test_gaussian_noise_of_no_width_leaves_counts_as_they_are(sigma):
+    noise = DiscreteGaussian(sigma)
+    assert noise.release([3, 7]).tolist() == [3, 7]
+    assert noise.atom_leakage(0.1, 10) == pytest.approx(atom_leakage([0.1, 0.9], 10)[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("rows", ["fixed", "poisson"])

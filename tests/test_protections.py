@@ -152,6 +152,20 @@ def test_rows_alone_in_their_cell():
     assert raw.alone_high is None
 
 
+@pytest.mark.parametrize("times", [1, 10, 100, 10_000])
+def test_the_highest_leakage_of_a_lone_row_is_that_of_no_larger_cell(times):
+    """However large the release: cells below 3 are hidden, and one that expects two leaks most."""
+    table = {"age": np.repeat(np.arange(400), np.r_[np.ones(300, int), np.full(100, 7)])}
+    rows = 1000
+    n, most = times * rows, stats.beta(2, rows - 1).ppf(0.975)
+    p = np.geomspace(0.01 / n, most, 4000)
+    out = stats.binom.pmf(np.arange(3)[:, None], n, p).sum(axis=0)
+    into = stats.binom.pmf(np.arange(2)[:, None], n - 1, p).sum(axis=0)
+    found = table_leakage(table, protect=Suppress(3), n=n).protections[1]
+    assert found.alone_high >= found.alone
+    assert found.alone_high == pytest.approx((out - into).max(), rel=1e-5)
+
+
 def test_few_cells_follow_from_one_another():
     # Both counts are hidden or none: with the number of rows the other gives one away.
     raw, hidden = table_leakage({"a": [0, 1, 1] * 4}, protect=Suppress(3)).protections

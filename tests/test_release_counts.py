@@ -17,7 +17,7 @@ from mialeak import Release, influence_of
 from mialeak.mechanisms import Round, Suppress
 from mialeak.releases import Recovered, _analysis, _design
 from mialeak.releases._design import Design
-from mialeak.releases._explanations import count_range
+from mialeak.releases._hidden_counts import count_range
 from mialeak.releases._modular import _CHUNK, PRIME, fractions_modulo, image
 
 # --- rank against fractions -----------------------------------------------------------------------

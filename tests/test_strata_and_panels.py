@@ -9,6 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 from mialeak import (
     Register,
@@ -317,6 +318,8 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
     [
         (lambda: Stratified([]), ValueError, "registers must hold at least one stratum"),
         (lambda: Stratified(Register([3, 1]), [2]), TypeError, "registers must be a sequence of"),
+        (lambda: Stratified({"a": [3, 1]}, [2]), TypeError, "registers must be a sequence of"),
+        (lambda: Stratified(DataFrame({"a": [3]}), [2]), TypeError, "registers must be a sequence"),
         (lambda: Stratified([[3, 1]]), TypeError, "n must be given for stratum 0, a Register with"),
         (lambda: Stratified([[3, 1], [2]], [2]), ValueError, "n must have one number for each of"),
         (lambda: Stratified([[3, 1]], [4]), ValueError, "n must be at most 3, one less than"),
@@ -346,7 +349,11 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
             "An exact answer is not available for pooled strata without rates",
         ),
         (lambda: min_samples(Stratified(RATES), 0.1), TypeError, "a Stratified holds people"),
-        (lambda: min_samples(Panel([3]), 0.1), TypeError, "a Panel holds people"),
+        (
+            lambda: min_samples(Panel([3]), 0.1),
+            TypeError,
+            "a sample of an unknown law is not known",
+        ),
         (lambda: min_samples(RATES[0], 0.1), TypeError, "min_samples is not available for a Reg"),
         (
             lambda: min_samples(Register([3, 3]), 0.5, gamma=2.0),
@@ -375,6 +382,11 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
             "at most 2**53; the sum is 1e+300. Pass a sm",
         ),
         (lambda: Panel([2**53 - 1, 1]), ValueError, "at most 2**53; the sum is 9.0072e+15. Pass a"),
+        (
+            lambda: Panel([3, 1], prior=1e308),
+            ValueError,
+            "at most 2**53; the sum is inf. Pass a sm",
+        ),
         (lambda: Panel([3], prior=math.inf), ValueError, "prior must be finite"),
         (lambda: Panel([3, 1], prior=[1.0]), ValueError, "prior must be a number or have one for"),
         (
@@ -392,9 +404,17 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
         ),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_is_no_population_or_has_no_answer_is_refused(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("prior", [5e-324, 1e-308])
+def test_a_panel_without_rows_and_a_vanishing_prior_is_a_law_of_one_cell(prior):
+    """Which one the target shows, and the sample then shows nothing more."""
+    assert max_leakage(Panel([0, 0], prior=prior), 3) == pytest.approx(0.0, abs=1e-300)
 
 
 def test_as_many_people_as_a_float_counts_are_taken():

@@ -265,3 +265,23 @@ def test_persons_of_several_waves_bear_no_caution():
 def test_a_person_is_named_by_one_column():
     with pytest.raises(TypeError, match="person must be the name of a column"):
         table_leakage(VISITS, person=["patient"])
+
+
+def test_bounds_of_a_person_do_not_depend_on_the_order_of_the_table():
+    rng = np.random.default_rng(18)
+    letters = rng.choice(list("xyzw"), 60, p=[0.7, 0.1, 0.1, 0.1])
+    frame = pd.DataFrame({"a": rng.integers(0, 3, 60), "b": letters})
+    frame["who"] = rng.integers(0, 40, 60)
+
+    def bounds(table):
+        persons = table_leakage(table, person="who").persons
+        names = table["who"].to_numpy()[persons.first_row]
+        ends = [
+            getattr(each, end)
+            for each in (persons.plug_in, persons.person_leakage)
+            for end in ("lower", "upper")
+        ]
+        return np.stack(ends)[:, np.argsort(names)]
+
+    shuffled = frame.sample(frac=1.0, random_state=1)[["b", "who", "a"]]
+    assert np.allclose(bounds(frame), bounds(shuffled), rtol=1e-12, atol=0.0)

@@ -235,7 +235,7 @@ class PanelRows(People):
         return curve_of(*map(np.concatenate, zip(*parts, strict=True)), dropped=dropped)
 
     def min_samples(self, leakage: float, gamma: float) -> NoReturn:
-        why = "a Panel holds people, and its leakage is not known to fall with n"
+        why = "the leakage of a sample of an unknown law is not known to fall with n"
         remedy = "Call max_leakage for each n that you can choose from"
         unsupported("min_samples", "for a Panel", why, remedy, error=TypeError)
 
@@ -455,7 +455,8 @@ def _beta_binomial(n: int, a: float, b: float) -> Law:
         rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
         invalid("p", rule, remedy="Pass a larger panel, or ask about a smaller n")
     c = np.arange(float(first), float(last))
-    ratio = (n - c) * (c + a) / ((c + 1.0) * (n - c - 1.0 + b))
+    with np.errstate(over="ignore"):  # of a subnormal b: the mode is n
+        ratio = (n - c) * (c + a) / ((c + 1.0) * (n - c - 1.0 + b))
     mode = int(np.count_nonzero(ratio >= 1.0))  # they fall through 1 once, or never
     with np.errstate(under="ignore"):
         rising = np.cumprod(1.0 / ratio[:mode][::-1])[::-1]

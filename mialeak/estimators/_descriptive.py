@@ -108,9 +108,10 @@ def variance_influence(X: Any) -> InfluenceFunctions:
 
     Notes
     -----
-    ``(x - mean)^2 - variance``: that the mean is estimated too does not show to first order.  Of a
-    row left out, mean and variance are those of the others, exactly.  For covariances, pass the
-    products of the centred columns to :func:`mean_influence`.
+    ``(x - mean)^2 - variance``: that the mean is estimated too does not show to first order.  The
+    influence of a row left out is exactly that at the mean and the variance (divisor n - 1) of the
+    n - 1 others; the estimate that ``without`` states is off by 2/(n(n - 1)) of the variance.  For
+    covariances, pass the products of the centred columns to :func:`mean_influence`.
 
     Examples
     --------

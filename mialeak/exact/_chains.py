@@ -306,6 +306,8 @@ def _tilt(links: Links, theta: float) -> _Tilted:
     weights: dict[int, tuple[FloatArray, float]] = {}
     start, shift = _tilted_weight(links.start, links.ratio, theta)
     mass = float(start.sum())
+    if mass == 0.0:
+        return _underflowed(links, theta)
     v = start / mass
     start, shifts = v, [shift + float(np.log(mass))]
     log_mass, v1 = float(np.log(mass)) + shift, v * links.ratio
@@ -320,6 +322,8 @@ def _tilt(links: Links, theta: float) -> _Tilted:
         d, e = _advance(step, linear, v, v1)
         (f,) = _advance(step, linear * step.ratio, v)
         mass = float(a.sum())
+        if mass == 0.0:
+            return _underflowed(links, theta)
         v, v1, v2 = a / mass, (b + d) / mass, (c + 2.0 * e + f) / mass
         log_mass += float(np.log(mass)) + shift
         centres.append(float(v1.sum()) - centre)
@@ -340,12 +344,25 @@ def _tilt(links: Links, theta: float) -> _Tilted:
     )
 
 
+def _underflowed(links: Links, theta: float) -> _Tilted:
+    """What is tilted so far that float64 does not hold it: K has inf as its bound.
+
+    Untilted, no likely release is possible with the target, and the curve is refused.
+    """
+    if 0.0 <= theta <= 1.0:
+        why = "the releases that it can be in have next to no probability without it"
+        unsupported("The exact curve", "for so unlikely a target", why)
+    sums = float(np.inf), 0.0, 0.0
+    return _Tilted(links, theta, sums, np.zeros(0), [], [], [], [], [], dict[int, FloatArray]())
+
+
 def _tilted_weight(weight: FloatArray, ratio: FloatArray, theta: float) -> tuple[FloatArray, float]:
     """``weight e^(theta ratio - shift)`` and the shift."""
     if theta == 0.0:
         return weight, 0.0
     exponent = theta * ratio
-    shift = max(float(np.max(exponent, where=weight > 0.0, initial=0.0)) - _LARGE, 0.0)
+    top = float(np.max(exponent, where=weight > 0.0, initial=-np.inf))
+    shift = top - float(np.clip(top, -_LARGE, _LARGE)) if top > -np.inf else 0.0
     return weight * np.exp(np.minimum(exponent - shift, _LARGE)), shift
 
 

@@ -22,7 +22,13 @@ from mialeak._arrays import (
 from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import least_epsilon
 from mialeak._results import Bounds, Kind
-from mialeak.exact._enclosure import ENCLOSED, TailEnclosure, enclosed_power, enclosing_curves
+from mialeak.exact._enclosure import (
+    ENCLOSED,
+    TailEnclosure,
+    enclosed_power,
+    enclosing_curves,
+    power_without_spread,
+)
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw, RatioLoss
 from mialeak.tradeoff import EmpiricalTradeOff, SubsampledTradeOff, TradeOff
@@ -157,8 +163,8 @@ class ExactTradeOff(TradeOff):
         x = self._inner(y)
         known = ~np.isnan(x)
         result = np.exp(self._law.log_tails(np.where(known, x, 0.0), 0)[side])
-        low, high = self._moments.support
-        between = known & (x > low) & (x < high)  # outside the support a zero is exact
+        low, high = self._moments.extremes
+        between = known & (x > low) & (x < high)  # outside these a zero is exact
         least = [_least(result, between), 1.0]
         if self._world(world):
             inside = np.exp(self._law.log_tails(np.where(known, x, 0.0), 1)[side])
@@ -241,16 +247,18 @@ class ExactTradeOff(TradeOff):
         reach = float(as_floats(reach, "reach"))
         if not 10.0 <= reach <= 1e6:
             invalid("reach", "be between 10 and 1e6", value=reach)
-        if self._moments.spread == 0.0:  # nothing varies
-            return Bounds(plain(fpr), plain(fpr))
         flat = fpr.ravel()
         rounding = self._rounding
-        if reach not in self._enclosures:
-            self._enclosures[reach] = tuple(
-                TailEnclosure(self._moments, world, reach, rounding) for world in (0, 1)
-            )
-        out, inside = self._enclosures[reach]
-        bounds = enclosed_power(out, inside, self._law.lost, flat, rounding)
+        spreads = [self._moments.local(theta)[2] for theta in (0.0, 1.0)]
+        if not all(spreads):  # likely releases have one finite log ratio
+            bounds = power_without_spread(self._law.lost, flat, rounding, varied=any(spreads))
+        else:
+            if reach not in self._enclosures:
+                self._enclosures[reach] = tuple(
+                    TailEnclosure(self._moments, world, reach, rounding) for world in (0, 1)
+                )
+            out, inside = self._enclosures[reach]
+            bounds = enclosed_power(out, inside, self._law.lost, flat, rounding)
         rate = self.sampling_rate
         lower, upper = (rate * b + (1.0 - rate) * flat for b in bounds)
         return Bounds(plain(lower.reshape(fpr.shape)), plain(upper.reshape(fpr.shape)))
@@ -379,9 +387,8 @@ class ExactTradeOff(TradeOff):
     ) -> tuple[float, float]:
         """The least probability in a delta, in the world of its direction."""
         missing = self._law.missing[direction == "in"]
-        if missing > _DOUBTFUL and np.any(
-            (delta == 0.0) & (epsilon < self._moments.last(direction))
-        ):
+        last = self._moments.extremes[1] if direction == "in" else self._moments.last("out")
+        if missing > _DOUBTFUL and np.any((delta == 0.0) & (epsilon < last)):
             self._law.note(*((1.0, 0.0) if direction == "in" else (0.0, 1.0)))
         least = _least(delta, delta > 0.0)
         return (1.0, least) if direction == "in" else (least, 1.0)
@@ -389,9 +396,9 @@ class ExactTradeOff(TradeOff):
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         if self.sampling_rate != 1.0:
             return self._thinned._epsilon(delta, direction)
-        last = np.full(delta.shape, self._moments.last(direction))
+        last = 0.0 if delta.all() else self._moments.last(direction)
         if not delta.any():
-            return last
+            return np.full(delta.shape, last)
         if isinstance(self._law, AtomLaw):
             epsilons = self._law.curve._epsilon(delta, direction)
         else:

@@ -26,7 +26,13 @@ from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import DEVIATIONS
 from mialeak.tradeoff import PiecewiseTradeOff
 
-__all__ = ["ENCLOSED", "TailEnclosure", "enclosed_power", "enclosing_curves"]
+__all__ = [
+    "ENCLOSED",
+    "TailEnclosure",
+    "enclosed_power",
+    "enclosing_curves",
+    "power_without_spread",
+]
 
 #: Length of a panel in units of one over the standard deviation, and nodes of a panel.
 _PANEL, _NODES = 1.5, 16
@@ -234,6 +240,21 @@ def enclosed_power(
     sure = finite - out(x)[1] >= fpr
     upper = np.where(sure, 1.0 - inside(x)[0], 1.0)
     return np.clip(np.maximum(lower, fpr), 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def power_without_spread(
+    lost: float, fpr: FloatArray, rounding: float, *, varied: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds on the power where all likely releases that do not rule the target out are alike.
+
+    If none rules it out, and no world is `varied`, the worlds differ by less than rounding.
+    Otherwise "in" on every release possible with the target has the power 1, with fpr 1 - lost.
+    """
+    if lost == 0.0 and not varied:
+        return fpr, fpr
+    rounding += _ROUNDING
+    sure = fpr >= 1.0 - lost + rounding
+    return np.where(sure, np.maximum(1.0 - rounding, fpr), fpr), np.where(fpr > 0.0, 1.0, 0.0)
 
 
 def enclosing_curves(

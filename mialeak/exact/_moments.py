@@ -75,6 +75,14 @@ class RatioMoments:
         return low - slack, high + slack
 
     @property
+    def extremes(self) -> tuple[float, float]:
+        """Interval that holds the log ratios of all outcomes of positive probability."""
+        low, high = self.support
+        faint = [f for f in self.families if np.any(f.faint > 0.0)]
+        high += sum(float(f.copies @ (f.highest - f.most)) for f in faint)
+        return -np.inf if faint else low, high
+
+    @property
     def pole(self) -> float:
         """The largest theta below 0 at which ``M`` is infinite."""
         return -np.inf if self.normal is None else 1.0 - self.normal.n

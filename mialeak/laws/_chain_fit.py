@@ -195,14 +195,14 @@ def _tables_of_bits(data: FloatArray, added: FloatArray) -> FloatArray:
     if columns == 3:
         ones[0, 2], ones[1, 2] = np.vecdot(parts[0], parts[2]), np.vecdot(parts[1], parts[2])
         ones[0, 1, 2] = np.vecdot(parts[0] * parts[1], parts[2])
-    table = added.copy()
+    table = np.zeros_like(added)  # of whole numbers: exact, whatever is subtracted
     for bits in product((0, 1), repeat=columns):
         zeros = [k for k in range(columns) if not bits[k]]
         for flips in product((0, 1), repeat=len(zeros)):  # inclusion and exclusion
             flipped = [k for k, flip in zip(zeros, flips, strict=True) if flip]
             key = tuple(sorted([k for k in range(columns) if bits[k]] + flipped))
             table[bits] += (-1.0) ** len(flipped) * ones[key]
-    return table
+    return table + added
 
 
 def _tables_of_genotypes(data: FloatArray, added: FloatArray) -> FloatArray:

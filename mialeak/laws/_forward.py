@@ -84,6 +84,11 @@ def log_chances(
             )
             if missed[row] <= _OMITTED:
                 break
+        if np.isneginf(terms[row]).any() and far[row]:  # float64 may hold it without a tilt
+            plain = _forward(
+                start, first, chances, sizes[place], counts[place], *_DEPTHS[-1], tilts=False
+            )
+            terms[place] = np.where(np.isneginf(terms[place]), plain[0], terms[place])
     return terms
 
 
@@ -95,6 +100,8 @@ def _forward(
     counts: IntArray,
     depth: float,
     ring: float,
+    *,
+    tilts: bool = True,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
     """The terms; the largest share of paths through the edges of bands; what needs its own tilt."""
     terms = np.full(counts.shape, -np.inf)
@@ -125,14 +132,18 @@ def _forward(
             alive, hidden, g = alive[good], hidden.kept(good), g[good]
         if not alive.size:
             break
-        missed[alive] = np.maximum(missed[alive], hidden.edge.sum(axis=1))
+        cut = hidden.edge.sum(axis=1)
+        missed[alive] = np.maximum(missed[alive], cut)
         shown = counts[alive, j], counts[alive, j + 1], g
         expected = _expected(hidden, chances[j], sizes[alive], shown)
         alone[alive] |= expected.far.any()
+        if not tilts:
+            expected = expected._replace(far=np.zeros_like(expected.far))
         hidden, total, log_total = _step(
             hidden, expected, chances[j], sizes[alive], shown, depth, ring
         )
         terms[alive, j + 2] = log_total
+        missed[alive[(total == 0.0) & (cut > 0.0)]] = 1.0  # possible by omitted counts, it may be
     else:
         good = total > 0.0
         missed[alive[good]] = np.maximum(missed[alive], hidden.edge.sum(axis=1))[good]
@@ -156,7 +167,7 @@ def _step(
     high = np.clip(np.ceil(expected.mean + reach).astype(np.int64), *natural)
     width = int((high - low).max()) + 1
     tilt = float(np.median(expected.tilt)) if expected.far.any() else 0.0
-    tilted = _logistic(_log_odds(chances) + tilt)
+    tilted = _with_complements(chances, tilt)
     flows = [
         _likely(group, chance, 2.0 * depth)
         for group, chance in zip(groups, expected.chances, strict=True)
@@ -248,6 +259,8 @@ def _sums(
 ) -> tuple[FloatArray, IntArray]:
     """Laws of the sums of two binomial counts, for each release and each hidden count.
 
+    `chances` are of a one and of a zero, for each of the two.
+
     Returns
     -------
     ndarray, shape (N, width)
@@ -280,15 +293,29 @@ def _sums(
 
 
 def _binomials(
-    sizes: IntArray, chance: float, begin: int, end: int, bounds: tuple[int, int] | None = None
+    sizes: IntArray,
+    chances: FloatArray,
+    begin: int,
+    end: int,
+    bounds: tuple[int, int] | None = None,
 ) -> FloatArray:
-    """Probabilities of the counts from `begin` to `end` (rows) of each size; 0 beyond bounds."""
+    """Probabilities of the counts from `begin` to `end` (rows) of each size; 0 beyond bounds.
+
+    `chances` are of a one and of a zero.  The rarer value is counted, by its own chance: 1 less
+    that of the other has fewer digits.
+    """
     low, high = (begin, end - 1) if bounds is None else bounds
     table = np.zeros((end - begin, sizes.size))
     low, high = max(low, begin), min(high, end - 1)
     if low <= high:
         counts = np.arange(low, high + 1)[:, None]
-        table[low - begin : high + 1 - begin] = np.exp(binom_logpmf(counts, sizes, chance))
+        one, zero = chances.tolist()
+        log_chances = (
+            binom_logpmf(counts, sizes, one)
+            if one <= zero
+            else binom_logpmf(sizes - counts, sizes, zero)
+        )
+        table[low - begin : high + 1 - begin] = np.exp(log_chances)
     return table
 
 
@@ -336,6 +363,14 @@ def _trimmed(
 def _log_odds(chances: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(chances) - np.log1p(-chances))
+
+
+def _with_complements(chances: FloatArray, tilt: float) -> FloatArray:
+    """Chances of a one and of a zero, with log odds larger by `tilt`: each with all its digits."""
+    if tilt == 0.0:
+        return np.stack([chances, 1.0 - chances], axis=1)
+    log_odds = _log_odds(chances) + tilt
+    return np.stack([_logistic(log_odds), _logistic(-log_odds)], axis=1)
 
 
 def _logistic(x: FloatArray) -> FloatArray:

@@ -25,6 +25,9 @@ _OFF = 1e-9
 _STRAY = 1e-6
 #: Probabilities below this are computed from the law tilted towards the release.
 _RARE = 1e-250
+#: A tilted probability below this has lost digits: the release takes values between others that are
+#: themselves next to impossible.
+_LEAST = 1e-290
 #: Largest tilt, in exponents a step: beyond it only the outermost value has mass, since no two
 #: probabilities differ by more than e^745.
 _MOST_TILT = 800.0
@@ -57,7 +60,8 @@ class Lattice(Marginal):
     The likelihood ratio is that of two probabilities of sums, by convolution with positive terms
     only: the law of the sum of n - 1 rows by repeated squaring, once for each coordinate.
 
-    **Accuracy.**  Relative error about n eps, however small the probabilities.
+    **Accuracy.**  Relative error about n eps, however small the probabilities of far releases; one
+    that takes several values of probability below 1e-50 or so between likely ones may be refused.
 
     **Cost.**  ``(n s)^2/3`` multiplications a coordinate, s steps from the least to the largest
     value: 1 ms for n s = 1000, 1 s for 30,000.
@@ -197,7 +201,8 @@ class Lattice(Marginal):
             possible = ~np.isnan(ratio)[where]
             matches = np.ones(rows.shape, bool)
             matches[:, j] = possible
-            releases.require(matches, f"be the mean of {n} of the values")
+            rule = f"be the mean of {n} of the values, with a probability that float64 holds"
+            releases.require(matches, rule)
             result[:, j] = ratio[where]
         return result
 
@@ -231,7 +236,7 @@ def _ratios(law: FloatArray, counts: npt.NDArray[np.int64], place: int, n: int) 
         tilted /= mass
         partial = sum_law(tilted, n - 1)
         chance = _at(np.convolve(partial, tilted), k)
-        if chance > 0.0:
+        if chance > _LEAST:
             scale = tilt * place - shift - math.log(mass)
             result[i] = _log(_at(partial, k - place) / chance) + scale
     return result

@@ -19,6 +19,9 @@ __all__ = ["MOST_IN_RANGES", "noisy_ratios", "range_ratios"]
 #: Most haplotypes, by the order of a chain: a column takes as many steps of so many numbers each,
 #: and of second order the fourth power of operations and the third of memory (130 MB).
 MOST_IN_RANGES = {1: 10_000, 2: 250}
+#: A release is refused where a column has a smaller log probability given those before it: below,
+#: products of probabilities lose digits, or underflow.
+_LEAST = -650.0
 
 
 def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: int) -> FloatArray:
@@ -36,11 +39,11 @@ def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: i
     require(good, last, "until", f"be at least releases, with a mean of {n} rows between them")
     counts = np.arange(size + 1)
 
-    def weights(place: tuple[int, ...]) -> FloatArray:
+    def log_weights(place: tuple[int, ...]) -> FloatArray:
         within = (counts >= low[place][:, None]) & (counts <= high[place][:, None])
-        return np.asarray(within, np.float64)
+        return np.where(within, 0.0, -np.inf)
 
-    return _ratios(law, weights, first.shape, target, n)
+    return _ratios(law, log_weights, first.shape, target, n)
 
 
 def noisy_ratios(law: Chain, releases: Any, noise: Any, target: FloatArray, n: int) -> FloatArray:
@@ -56,11 +59,11 @@ def noisy_ratios(law: Chain, releases: Any, noise: Any, target: FloatArray, n: i
     counts = np.arange(law.ploidy * n + 1)
     scale = n * np.broadcast_to(spread, law.size)[:, None]
 
-    def weights(place: tuple[int, ...]) -> FloatArray:
-        square = ((n * means[place][:, None] - counts) / scale) ** 2
-        return np.asarray(np.exp(-0.5 * (square - square.min(axis=1, keepdims=True))))
+    def log_weights(place: tuple[int, ...]) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(-0.5 * ((n * means[place][:, None] - counts) / scale) ** 2)
 
-    ratios = _ratios(law, weights, means.shape, target, n)
+    ratios = _ratios(law, log_weights, means.shape, target, n)
     if not np.isfinite(ratios).all():  # with noise every release is possible
         _refuse_release()
     return ratios
@@ -73,12 +76,12 @@ def _refuse_release() -> None:
 
 def _ratios(
     law: Chain,
-    weights: Callable[[tuple[int, ...]], FloatArray],
+    log_weights: Callable[[tuple[int, ...]], FloatArray],
     shape: tuple[int, ...],
     target: FloatArray,
     n: int,
 ) -> FloatArray:
-    """Ratios by `weights`, the likelihood of each hidden count of each column, up to a factor.
+    """Ratios by `log_weights`, of the likelihood of each hidden count of each column.
 
     The counts are a Markov chain in both worlds, of ``ploidy n`` haplotypes and of those of the
     other rows, so that the probability of a release is a sum over hidden counts, column by column;
@@ -89,13 +92,22 @@ def _ratios(
     shift = target.astype(np.int64).tolist()
     ratios = np.empty(shape)
     for place in np.ndindex(shape[:-1]):
-        weight = weights(place)
-        out = log_chances(law, weight)
-        if not np.isfinite(out).all():
+        both = log_weights(place)
+        inside = np.stack([row[z : z + others + 1] for row, z in zip(both, shift, strict=True)])
+        (out, top), (into, most) = (_scaled(each, log_chances, law) for each in (both, inside))
+        if not (out > _LEAST).all():
             _refuse_release()
-        inside = [row[z : z + others + 1] for row, z in zip(weight, shift, strict=True)]
-        ratios[place] = log_chances(law, np.stack(inside)) - out
+        ratios[place] = (into - out) + (most - top)
     return ratios
+
+
+def _scaled(
+    log_weights: FloatArray, log_chances: Callable[[Chain, FloatArray], FloatArray], law: Chain
+) -> tuple[FloatArray, FloatArray]:
+    """`log_chances` of weights of which the largest of each column is 1, and the logs of these."""
+    top = log_weights.max(axis=1)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return log_chances(law, np.exp(log_weights - top[:, None])), top
 
 
 def _log_chances(law: Chain, weights: FloatArray) -> FloatArray:

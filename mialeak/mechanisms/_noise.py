@@ -90,8 +90,9 @@ class DiscreteGaussian(CellMechanism):
     def _noise(self) -> FloatArray:
         """Probabilities of the noise from -reach to reach."""
         reach = math.ceil(_REACH * self.sigma)
-        steps = np.arange(-reach, reach + 1) / self.sigma
-        mass = np.exp(-0.5 * steps * steps)
+        with np.errstate(over="ignore", under="ignore"):  # a sigma of 1e-300 is that of no noise
+            steps = np.arange(-reach, reach + 1) / self.sigma
+            mass = np.exp(-0.5 * steps * steps)
         return np.asarray(mass / math.fsum(mass.tolist()))
 
     def _outcomes(self, last: IntArray, widths: IntArray) -> IntArray:

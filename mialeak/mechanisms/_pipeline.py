@@ -104,11 +104,10 @@ def _(step: Geometric, mass: FloatArray, first: IntArray) -> Window:
 
 
 def _reach(step: Geometric) -> int:
-    reach = math.ceil(_NEGLIGIBLE / step.epsilon)
-    if reach > _WIDEST_NOISE:
+    if step.epsilon * _WIDEST_NOISE < _NEGLIGIBLE:
         why = f"its noise reaches beyond {_WIDEST_NOISE:,}"
         unsupported(f"{step!r}", "in a Pipeline", why, "Choose a larger epsilon")
-    return reach
+    return math.ceil(_NEGLIGIBLE / step.epsilon)
 
 
 @_shown.register
@@ -305,6 +304,9 @@ def information_lost(protection: CellMechanism, counts: Any) -> InformationLost 
     sizes, cells = np.unique(as_counts(counts, "counts"), return_counts=True)
     if not sizes.size:
         invalid("counts", "hold at least one cell")
+    if isinstance(protection, Geometric):  # E|Z| = 1/sinh(epsilon), however wide the noise
+        noise = 2.0 * math.exp(-protection.epsilon) / -math.expm1(-2.0 * protection.epsilon)
+        return InformationLost(0.0, noise)
     rows = float(sizes @ cells)
     pipeline = Pipeline(*steps)._of_release(max(rows, 1.0))
     drawn = [step.rows for step in steps if isinstance(step, Synthetic)]

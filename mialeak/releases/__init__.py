@@ -8,7 +8,8 @@ combination of outputs that gives it, and bounds the leakage of every person.
 from __future__ import annotations
 
 from mialeak.releases._accounts import ReleaseAccount, ReleaseLeakage
-from mialeak.releases._explanations import Determined, Recovered
+from mialeak.releases._explanations import Determined
+from mialeak.releases._hidden_counts import Recovered
 from mialeak.releases._release import Release
 from mialeak.releases._report import OutputCost, ReleaseReport, RowInRelease
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,7 +62,9 @@ class ReleaseAccount(Result):
     average : ReleaseLeakage
         Leakage of a random row.
     highest : ReleaseLeakage
-        Leakage of the riskiest row: the largest lower end, value and upper end.
+        Leakage of the riskiest row: the largest lower end, value and upper end.  Of the lower ends
+        for the population of a sample the largest would be too high: the one here holds for all
+        rows at once.
     low, value, high : (cells,) ndarray
         Leakage of a person in each cell, as in :class:`ReleaseLeakage`.
     exact : (cells,) ndarray of bool
@@ -99,13 +102,18 @@ def _account(
     exact: npt.NDArray[np.bool_],
     kind: Kind,
     average: ReleaseLeakage | None = None,
+    largest_low: float = math.inf,
 ) -> ReleaseAccount:
-    """The account of cells of these counts; its average by their shares unless it is given."""
+    """The account of cells of these counts; its average by their shares unless it is given.
+
+    `largest_low` is a lower end for the riskiest row that holds for all rows at once.
+    """
     shown, share = counts > 0, counts / counts.sum()
     if average is None:
         low, value, high = (float(share @ end) for end in ends)
         average = ReleaseLeakage(low, min(max(low, value), high), high, kind)
     low, value, high = (float(end[shown].max()) for end in ends)
+    low = min(low, largest_low)
     highest = ReleaseLeakage(low, value, high, _kind(kind, low, high))
     return ReleaseAccount(average, highest, *ends, exact, average.kind)
 
@@ -141,8 +149,8 @@ def account_of_sample(analysis: Analysis, joint: Estimate, confidence: float) ->
     A row leaks at least what the rarest count leaks that is published and holds the row, or that
     of a group that follows, and at most what the count of its cell leaks; each for the whole range
     of probabilities that the count leaves.  The candidates for the rarest count share what the
-    lower end may miss.  The average lies between the estimate for the best single table and that
-    for the counts of all cells.
+    lower end may miss; for the riskiest row, the candidates of all cells do.  The average lies
+    between the estimate for the best single table and that for the counts of all cells.
     """
     atoms, n = analysis.atoms, analysis.n
     finest = np.ones_like(atoms.counts) if analysis.separates else atoms.counts
@@ -169,4 +177,8 @@ def account_of_sample(analysis: Analysis, joint: Estimate, confidence: float) ->
         middle = min(max(float(share @ value), least_of_all), joint.high)
         average = ReleaseLeakage(least_of_all, middle, joint.high, "estimate")
     exact = np.zeros(low.size, np.bool_)
-    return _account(atoms.counts, (low, value, high), exact, "estimate", average)
+    shown = atoms.counts > 0
+    level = 1.0 - (1.0 - confidence) / (candidates * np.count_nonzero(shown))
+    rarest_of_all = rarest[shown].min(keepdims=True)
+    largest_low = float(analysis.leakage_at(_range(rarest_of_all, n, level)[1])[0])
+    return _account(atoms.counts, (low, value, high), exact, "estimate", average, largest_low)

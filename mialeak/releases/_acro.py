@@ -13,7 +13,7 @@ from mialeak._arrays import invalid, listed
 from mialeak._fields import is_number
 from mialeak._files.opening import inside_folder
 from mialeak.mechanisms import CellMechanism
-from mialeak.releases._outputs import Output, table_output
+from mialeak.releases._outputs import Output, table_output, total_output
 from mialeak.releases._people import People, Where
 
 __all__ = ["PublishedTable", "acro_outputs", "read_acro"]
@@ -140,15 +140,19 @@ def acro_outputs(
         )
         cells.setdefault(kept, {})[values] = count
     whole = cells.pop(tuple(names), {})
+    grand_total = cells.pop((), {})
     outputs: list[Output] = []
     for kept, counts in [(tuple(names), whole), *cells.items()]:
-        if kept and (kept == tuple(names) or not _are_sums(counts, whole, names, kept)):
+        if kept == tuple(names) or not _are_sums(counts, whole, names, kept):
             shown = {name: [cell[k] for cell in counts] for k, name in enumerate(kept)}
             column = max(("n", *map(str, kept)), key=len) + "_"  # none of their names
             shown[column] = list(counts.values())
             number = before + len(outputs) + 1
             rule = protect if kept == tuple(names) else None  # ACRO does not check totals
             outputs.append(table_output(people, number, kept, limits, rule, shown))
+    if not _are_sums(grand_total, whole, names, ()):
+        output = total_output(people, before + len(outputs) + 1, limits, grand_total[()])
+        outputs += [output] if limits.masks else []  # that of all people is known
     return outputs
 
 

@@ -404,6 +404,13 @@ class Analysis:
 
     # --- groups ---
 
+    def members(self, place: int) -> Any:
+        """The cells of the finest table that each count of an output holds, a sparse matrix."""
+        inside = np.flatnonzero(self.cells[place] >= 0)
+        index = (self.cells[place][inside], inside)
+        shape = (self.outputs[place].n_cells, self.cells[place].size)
+        return sparse.csr_matrix((np.ones(inside.size, np.int64), index), shape=shape)
+
     def marks_of(self, groups: Any) -> IntArray:
         """The sum of the marks of the people in each group, a row of a sparse matrix each."""
         marks = np.zeros(self.atoms.first.size, np.int64)

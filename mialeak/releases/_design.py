@@ -112,6 +112,25 @@ class Design:
         short = self._short(group)
         return short if short is not None else self._long(group)
 
+    def may_follow(self, groups: Any) -> npt.NDArray[np.bool_]:
+        """Which groups of cells, rows of a sparse matrix, may be combinations of the rows.
+
+        Those over which a random null vector of A sums to 0 modulo the prime: all that are, and
+        by chance 1 of 2**23 others.
+        """
+        return np.asarray(groups @ self._null_vector % PRIME == 0)
+
+    @functools.cached_property
+    def _null_vector(self) -> IntArray:
+        """Random x with ``A x = 0``; without the rank, random for all cells that are not peeled."""
+        rng, null = np.random.default_rng(20260104), np.zeros(self.matrix.shape[1], np.int64)
+        if not self.complete:
+            null = rng.integers(1, PRIME, null.size)
+            null[list(self._peeled)] = 0
+        elif self._core is not None:
+            null[self._core.cells] = self._core.null_vector(rng)
+        return null
+
     @property
     def basis(self) -> IntArray:
         """Rows of which all others are combinations; all rows where the rank is not known."""
@@ -304,7 +323,7 @@ class _Core:
         ):  # so many rows are independent, over Q as well
             return np.ones_like(known)
         proved = known.copy()
-        for place in np.flatnonzero((self._null_vector(rng) == 0) & ~known).tolist():
+        for place in np.flatnonzero((self.null_vector(rng) == 0) & ~known).tolist():
             proved[place] = self.combination(self.cells[[place]]) is not None
         return proved
 
@@ -362,7 +381,7 @@ class _Core:
         """The largest sum of the sizes of the entries of a cell."""
         return int(np.abs(self.columns).sum(axis=0).max())
 
-    def _null_vector(self, rng: np.random.Generator) -> IntArray:
+    def null_vector(self, rng: np.random.Generator) -> IntArray:
         """``x = w - D A' G^-1 A w`` for random w modulo the prime, for which ``A x = 0``."""
         start = rng.integers(0, PRIME, self.cells.size)
         inner = self.factors.solve(image(self.residues, start))

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from mialeak.releases._accounts import ReleaseAccount, ReleaseLeakage
-    from mialeak.releases._explanations import Determined, Recovered
+    from mialeak.releases._explanations import Determined
+    from mialeak.releases._hidden_counts import Recovered
     from mialeak.releases._report import OutputCost, ReleaseReport
 
 __all__ = ["document", "panels"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,12 +13,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mialeak._results import Kind, Result
-from mialeak.releases._analysis import Analysis, joined
+from mialeak.releases._analysis import Analysis
 from mialeak.releases._design import Combination, Design
 from mialeak.releases._people import conditions_in_words
 from mialeak.releases._scopes import Published
 
-__all__ = ["Determined", "Recovered", "count_range", "determined_groups", "recovered_cells"]
+__all__ = ["Determined", "determined_groups", "in_words"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -31,14 +31,8 @@ _MOST_VALUES = 100_000
 _MOST_CANDIDATES = 5000
 #: Scopes of one group of which the best explanation is taken.
 _MOST_SOURCES = 8
-#: Numbers that are written out in an explanation, and counted above.
-_MOST_TERMS = 6
-#: Cells up to which ranges are computed by linear and by integer programming; nodes of the latter.
-_MOST_CELLS, _MOST_WHOLE, _MOST_NODES = 2000, 200, 1000
-#: Ranges that are computed for one output, those of fewest people first.
-_MOST_RANGES = 50
-#: An optimum that is so close to a whole number is one.
-_WHOLE = 1e-6
+#: Numbers that are written out in an explanation, and joint values in a group, counted above.
+_MOST_TERMS, _MOST_JOINT = 6, 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +46,7 @@ class Determined(Result):
     rows : tuple of int
         Their places in the table of people.
     group : str
-        What they have in common.
+        What they have in common: values of columns, or a few joint values.
     explanation : str
         The published numbers that give the count: "table 3 (city = Oslo) minus table 7 (...)".
     outputs : tuple of str
@@ -83,48 +77,6 @@ class Determined(Result):
     outputs: tuple[str, ...]
     terms: int
     by_design: bool
-    kind: Kind = "exact"
-
-
-@dataclass(frozen=True, repr=False)
-class Recovered(Result):
-    """A count that an output hides or rounds, and the range that all outputs leave for it.
-
-    Attributes
-    ----------
-    output : str
-    cell : str
-        What the people of the cell have in common.
-    shown_low, shown_high : int
-        The range that the output itself shows.
-    low, high : int
-        The range by all outputs: whole numbers of at least 0.
-    people : int
-        The count.
-    explanation : str
-        The published numbers that give the count, if a combination of them does; else empty.
-    kind : str
-        "exact" if the count is recovered, otherwise "bound".
-
-    Examples
-    --------
-    >>> from mialeak import Release
-    >>> from mialeak.mechanisms import Suppress
-    >>> release = Release({"city": ["A"] * 9 + ["B"] * 2 + ["C"] * 7})
-    >>> release.add_table(["city"], protect=Suppress(3))
-    >>> cell = release.leakage().recovered[0]
-    >>> cell.cell, cell.low, cell.high
-    ('city = B', 2, 2)
-    """
-
-    output: str
-    cell: str
-    shown_low: int
-    shown_high: int
-    low: int
-    high: int
-    people: int
-    explanation: str
     kind: Kind = "exact"
 
 
@@ -172,7 +124,7 @@ def determined_groups(
         for scope, cell in reversed([] if place is None else sources[place][-_MOST_SOURCES:]):
             every.append((scope.design.combination(np.array([cell])), scope.published))
         follows = [
-            _terms(combination, published)
+            _terms(analysis, combination, published)
             for combination, published in every
             if combination is not None
         ]
@@ -206,10 +158,28 @@ def _different(groups: Any, design: Design) -> Any:
     return groups[np.sort(first)]
 
 
-def _terms(combination: Combination, published: Sequence[Published | None]) -> Terms:
-    """What is added first, then what is taken away; the number of people last of each."""
+def in_words(
+    analysis: Analysis, combination: Combination, published: Sequence[Published | None]
+) -> str:
+    """The combination of rows of a design, `published`, in words."""
+    return _sentence(analysis, _terms(analysis, combination, published))
+
+
+def _terms(
+    analysis: Analysis, combination: Combination, published: Sequence[Published | None]
+) -> Terms:
+    """What is added first, then what is taken away; the number of people last of each.
+
+    The weight of a sum is that of the values as they are: the row of the design has whole numbers.
+    """
     order = sorted(combination.items(), key=lambda term: (term[1] < 0, term[0] == 0, term[0]))
-    return [(published[row], weight) for row, weight in order]
+    terms: Terms = []
+    for row, weight in order:
+        each, scale = published[row], 1
+        if each is not None and each.summed:
+            scale = analysis.outputs[each.output].scale(each.summed) or 1
+        terms.append((each, weight * scale))
+    return terms
 
 
 def _plainness(analysis: Analysis) -> Callable[[Terms], tuple[int, ...]]:
@@ -225,16 +195,16 @@ def _plainness(analysis: Analysis) -> Callable[[Terms], tuple[int, ...]]:
 
 def _determined(analysis: Analysis, terms: Terms, group: IntArray) -> Determined:
     member = np.isin(analysis.atoms.of_row[: analysis.n], group)
-    masks = _by_design(analysis, terms)
+    words = _by_design(analysis, terms)
     numbers = sorted({each.output for each, _ in terms if each is not None})
     return Determined(
         people=int(analysis.atoms.counts[group].sum()),
         rows=tuple(np.flatnonzero(member).tolist()),
-        group=_group_words(analysis, masks, group, terms),
+        group=_group_words(analysis, group, terms) if words is None else words,
         explanation=_sentence(analysis, terms),
         outputs=tuple(analysis.outputs[number].name for number in numbers),
         terms=len(terms),
-        by_design=masks is not None,
+        by_design=words is not None,
     )
 
 
@@ -257,28 +227,32 @@ def _number_words(analysis: Analysis, published: Published | None) -> str:
         return "the number of people"
     output = analysis.outputs[published.output]
     labels = None if published.summed else published.labels
-    words = conditions_in_words(analysis.people, output.masks(analysis.people, labels))
+    masks = output.masks(analysis.people, labels)
+    words = conditions_in_words(analysis.people, masks, output.where)
     words = f"{output.name} ({words})"
     return f"the sum of {published.summed} in {words}" if published.summed else words
 
 
-def _group_words(
-    analysis: Analysis,
-    masks: Mapping[Any, BoolArray] | None,
-    group: IntArray,
-    terms: Terms,
-) -> str:
-    """What the people of a group have in common: by design, or in fact."""
-    people = analysis.people
-    if masks is None:
-        masks = {}
-        rows = analysis.atoms.first[group]
-        for name in _columns(analysis, terms):
-            column = people.column(name)
-            mask = np.zeros(len(column.values), np.bool_)
-            mask[column.codes[rows]] = True
-            masks[name] = mask
-    return conditions_in_words(people, masks)
+def _group_words(analysis: Analysis, group: IntArray, terms: Terms) -> str:
+    """What the people of a group have in common, in fact: values of columns, or joint values."""
+    people, names = analysis.people, _columns(analysis, terms)
+    member = np.isin(analysis.atoms.of_row, group)
+    masks, whole = {}, np.ones(member.size, np.bool_)
+    for name in names:
+        column = people.column(name)
+        masks[name] = np.zeros(len(column.values), np.bool_)
+        masks[name][column.codes[member]] = True
+        whole &= masks[name][column.codes]
+    if np.array_equal(whole, member):
+        return conditions_in_words(people, masks)
+    codes = np.stack([people.column(name).codes[member] for name in names], axis=1)
+    joint = np.unique(codes, axis=0)
+    parts = []
+    for row in joint[:_MOST_JOINT].tolist():
+        units = [np.arange(len(masks[name])) == code for name, code in zip(names, row, strict=True)]
+        parts.append(f"({conditions_in_words(people, dict(zip(names, units, strict=True)))})")
+    more = len(joint) - len(parts)
+    return " or ".join(parts) + f" or {more:,} further joint values" * bool(more)
 
 
 def _columns(analysis: Analysis, terms: Terms) -> list[Any]:
@@ -290,14 +264,16 @@ def _columns(analysis: Analysis, terms: Terms) -> list[Any]:
             kept = [
                 name for name, k in zip(output.columns, published.labels, strict=True) if k >= 0
             ]
-            names |= dict.fromkeys([*kept, *output.where.masks])
+            averaged = [name for name in analysis.people.names if str(name) == published.summed]
+            names |= dict.fromkeys([*kept, *averaged, *output.where.masks])
     return list(names)
 
 
-def _by_design(analysis: Analysis, terms: Terms) -> dict[Any, BoolArray] | None:
-    """The values of each column in the group that a combination counts, whatever values occur.
+def _by_design(analysis: Analysis, terms: Terms) -> str | None:
+    """The words for the group that a combination counts, whatever values occur.
 
-    None if the combination counts no group of that form for all joint values of its columns.
+    None if the combination counts no group for all joint values of its columns, or one that is
+    neither given by values of each column, nor all but such a group, nor a few joint values.
     """
     boxes: list[tuple[Fraction, dict[Any, BoolArray]]] = []
     for published, weight in terms:
@@ -328,152 +304,39 @@ def _by_design(analysis: Analysis, terms: Terms) -> dict[Any, BoolArray] | None:
     counted = total == scale
     if not np.all(counted | (total == 0)):
         return None
-    masks, whole = {}, np.ones(sizes, np.bool_)
-    for axis, name in enumerate(names):
-        others = tuple(k for k in range(len(sizes)) if k != axis)
-        chosen = counted.any(axis=others)
-        shape = [1] * len(sizes)
-        shape[axis] = -1
-        whole = whole & chosen.reshape(shape)
-        masks[name] = chosen[classes[name]]
-    return masks if np.array_equal(whole, counted) else None
+
+    def words(box: Sequence[BoolArray]) -> str:
+        masks = {name: chosen[classes[name]] for name, chosen in zip(names, box, strict=True)}
+        return conditions_in_words(analysis.people, masks)
+
+    whole, beyond = _box(counted), _box(~counted)
+    if whole is not None:
+        return words(whole)
+    if beyond is not None:
+        return f"everyone but ({words(beyond)})"
+    joint = np.argwhere(counted)
+    if len(joint) > _MOST_JOINT:
+        return None
+    parts = [
+        [np.arange(size) == value for size, value in zip(sizes, row, strict=True)] for row in joint
+    ]
+    return " or ".join(f"({words(each)})" for each in parts)
+
+
+def _box(inside: BoolArray) -> list[BoolArray] | None:
+    """The values of each axis of which `inside` holds all joint values, and no others."""
+    chosen: list[BoolArray] = []
+    whole = np.ones(inside.shape, np.bool_)
+    for axis, size in enumerate(inside.shape):
+        others = tuple(k for k in range(inside.ndim) if k != axis)
+        chosen.append(np.asarray(inside.any(axis=others)))
+        shape = [1] * inside.ndim
+        shape[axis] = size
+        whole = whole & chosen[-1].reshape(shape)
+    return chosen if np.array_equal(whole, inside) else None
 
 
 def _alike(masks: Sequence[BoolArray]) -> IntArray:
     """Numbers of the values: two have the same one if every mask has both or neither."""
     _, number = np.unique(np.stack(masks), axis=1, return_inverse=True)
     return np.asarray(number.reshape(-1))
-
-
-# ---- suppressed and rounded counts ----
-
-
-def recovered_cells(analysis: Analysis) -> tuple[tuple[Recovered, ...], bool]:
-    """Hidden or rounded counts whose range all outputs narrow; whether all were looked at.
-
-    A combination of published numbers gives the count; or non-negative whole numbers leave a
-    shorter range than the output itself.
-    """
-    recovered, complete = [], True
-    for number, output in enumerate(analysis.outputs):
-        cells = np.flatnonzero(~output.exact & (output.low < output.high))
-        if not cells.size:
-            continue
-        counts = np.bincount(analysis.cells[number] + 1, analysis.atoms.counts)[1:]
-        cells = cells[np.argsort(counts[cells], kind="stable")]
-        program = _Program.of(analysis, number)
-        complete &= program is not None and cells.size <= _MOST_RANGES
-        for cell in cells[:_MOST_RANGES].tolist():
-            group = np.flatnonzero(analysis.cells[number] == cell)
-            combination = analysis.shown.combination(group)
-            count = int(counts[cell])
-            shown = (int(output.low[cell]), int(output.high[cell]))
-            ends = shown if program is None else program.range_of(number, cell)
-            if combination is not None:
-                ends = (count, count)
-            if ends[1] - ends[0] < shown[1] - shown[0]:
-                masks = output.masks(analysis.people, output.labels[cell].tolist())
-                recovered.append(
-                    Recovered(
-                        output=output.name,
-                        cell=conditions_in_words(analysis.people, masks),
-                        shown_low=shown[0],
-                        shown_high=shown[1],
-                        low=ends[0],
-                        high=ends[1],
-                        people=count,
-                        explanation=""
-                        if combination is None
-                        else _sentence(analysis, _terms(combination, analysis.shown_published)),
-                        kind="exact" if ends[0] == ends[1] else "bound",
-                    )
-                )
-    recovered.sort(key=lambda each: (each.kind != "exact", each.people))
-    return tuple(recovered), complete
-
-
-@dataclass(frozen=True, eq=False)
-class _Program:
-    """The outputs as ranges of sums of cells: what nobody has is taken to be known to be empty."""
-
-    matrix: Any
-    low: IntArray
-    high: IntArray
-    rows: dict[tuple[int, int], IntArray]
-
-    @classmethod
-    def of(cls, analysis: Analysis, number: int) -> _Program | None:
-        """The outputs that share a column with output `number`, and of the others those that split
-        no cell of these, or leave few cells; None for too many cells.
-        """
-        names, outputs = _names(analysis, number), range(len(analysis.outputs))
-        taken = [k for k in outputs if names & _names(analysis, k)]
-        key = np.zeros(analysis.atoms.first.size, np.int64)
-        for k in taken:
-            key = joined(key, analysis.cells[k] + 1)
-        for k in [k for k in outputs if k not in taken]:
-            cells = analysis.cells[k]
-            of_key = np.zeros(int(key.max()) + 1, np.int64)
-            of_key[key] = cells
-            if np.array_equal(of_key[key], cells):
-                taken.append(k)
-            elif key.max() < _MOST_WHOLE:
-                finer = joined(key, cells + 1)
-                if finer.max() < _MOST_WHOLE:
-                    key = finer
-                    taken.append(k)
-        _, first = np.unique(key, return_index=True)
-        alike = analysis.cells[taken][:, first]
-        if alike.shape[1] > _MOST_CELLS:
-            return None
-        low, high = [analysis.n], [analysis.n]
-        members = [np.arange(alike.shape[1])]
-        rows: dict[tuple[int, int], IntArray] = {}
-        for k, codes in zip(taken, alike, strict=True):
-            output = analysis.outputs[k]
-            for cell in range(output.n_cells):
-                rows[k, cell] = np.flatnonzero(codes == cell)
-                members.append(rows[k, cell])
-                low.append(int(output.low[cell]))
-                high.append(int(output.high[cell]))
-        lengths = [row.size for row in members]
-        index = (np.repeat(np.arange(len(members)), lengths), np.concatenate(members))
-        shape = (len(members), alike.shape[1])
-        matrix = sparse.csr_matrix((np.ones(sum(lengths)), index), shape=shape)
-        return cls(matrix, np.array(low), np.array(high), rows)
-
-    def range_of(self, number: int, cell: int) -> tuple[int, int]:
-        """Least and largest count of a cell of the output."""
-        return count_range(self.matrix, self.low, self.high, self.rows[number, cell])
-
-
-def _names(analysis: Analysis, number: int) -> set[Any]:
-    output = analysis.outputs[number]
-    return {*output.columns, *output.where.masks}
-
-
-def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> tuple[int, int]:
-    """Least and largest count of the cells `group`, if row i of `matrix` counts low to high.
-
-    Counts are whole numbers of at least 0; for more than `_MOST_WHOLE` cells, or where that is not
-    proved within `_MOST_NODES` nodes, numbers of at least 0.  The range is never too narrow.
-    """
-    from scipy import optimize
-
-    size = matrix.shape[1]
-    objective = np.zeros(size)
-    objective[group] = 1.0
-    ends = []
-    for sign in (1.0, -1.0):
-        result = optimize.milp(
-            sign * objective,
-            integrality=np.full(size, int(size <= _MOST_WHOLE)),
-            bounds=optimize.Bounds(0.0, float(high[0])),
-            constraints=optimize.LinearConstraint(matrix, low, high),
-            options={"node_limit": _MOST_NODES, "mip_rel_gap": 0.0},
-        )
-        bound = result.fun if result.success else result.mip_dual_bound
-        ends.append(sign * (-math.inf if bound is None else bound))
-    least, most = ends
-    least = 0 if not math.isfinite(least) else math.ceil(least - _WHOLE)
-    return max(0, least), int(high[0]) if not math.isfinite(most) else math.floor(most + _WHOLE)

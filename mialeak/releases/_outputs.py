@@ -16,7 +16,7 @@ from mialeak._report.text import printable
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 from mialeak.releases._people import People, Where, conditions_in_words, is_quantity
 
-__all__ = ["Output", "as_protection", "mean_output", "table_output"]
+__all__ = ["Output", "as_protection", "mean_output", "table_output", "total_output"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -98,7 +98,8 @@ class Output:
     def words(self, people: People) -> str:
         """The output in words."""
         by = " by ".join(printable(name) for name in self.columns or self.weights)
-        conditions = conditions_in_words(people, self.where.masks)
+        by = by or "number of people"
+        conditions = conditions_in_words(people, self.where.masks, self.where)
         return f"{self.name}: {by}" + f", where {conditions}" * bool(self.where.masks)
 
     def totals(self, kept: tuple[int, ...]) -> tuple[IntArray, IntArray, BoolArray]:
@@ -121,6 +122,11 @@ class Output:
 
         None of an estimate, whose sums are not published.
         """
+        scale = self.scale(name)
+        return None if scale is None else np.rint(self.weights[name] * scale).astype(np.int64)
+
+    def scale(self, name: str) -> int | None:
+        """The power of 10 that makes whole numbers of the weights, as `scaled` takes it."""
         if self.asymptotic:
             return None
         values = self.weights[name]
@@ -128,9 +134,8 @@ class Output:
             whole = values * 10.0**decimals
             if np.abs(whole).max(initial=0.0) >= _WHOLE:
                 return None
-            rounded = np.rint(whole)
-            if np.array_equal(rounded / 10.0**decimals, values):
-                return rounded.astype(np.int64)
+            if np.array_equal(np.rint(whole) / 10.0**decimals, values):
+                return int(10**decimals)
         return None
 
 
@@ -174,11 +179,14 @@ def table_output(
         published = _compared(people, columns, labels, counts, protect, shown)
         protect = published.protection(protect, counts)
         exact, low, high = _seen(protect, counts, people.rows)
-        missing = ~published.shown
+        missing = published.count < 0
         if isinstance(protect, Suppress):
-            missing &= exact  # a count that the protection hides is no gap
+            missing &= protect.release(counts) >= 0  # a count that the protection hides is no gap
+        if isinstance(protect, RandomRound):
+            known = published.count >= 0
+            low[known], high[known] = _unrounded(published.count[known], protect, people.rows)
         gaps = bool(missing.any())
-        exact &= published.shown
+        exact &= ~missing
         low[missing] = published.least[missing]
         high[missing] = np.minimum(published.most[missing], people.rows)
     return Output(
@@ -199,7 +207,10 @@ def table_output(
 def _seen(
     protect: CellMechanism | None, counts: IntArray, rows: int
 ) -> tuple[BoolArray, IntArray, IntArray]:
-    """Which counts are shown as they are, and the range of the others."""
+    """Which counts are shown, by themselves or by a mark, and the range of the others.
+
+    The range of a count that is rounded at random is that of both multiples it may go to.
+    """
     low, high = np.zeros(counts.size, np.int64), np.full(counts.size, rows)
     if protect is None:
         return np.ones(counts.size, np.bool_), counts.copy(), counts.copy()
@@ -213,8 +224,17 @@ def _seen(
             shown = protect.release(counts)
             low = np.maximum(shown - protect.base // 2, 0)
             high = np.minimum(shown + (protect.base - 1) // 2, rows)
+        elif isinstance(protect, RandomRound):
+            down = counts // protect.base * protect.base
+            up = down + protect.base * (down < counts)
+            low, high = _unrounded(down, protect, rows)[0], _unrounded(up, protect, rows)[1]
     low[exact] = high[exact] = counts[exact]
-    return exact, low, high
+    return exact | (low == high), low, high
+
+
+def _unrounded(shown: IntArray, protect: RandomRound, rows: int) -> tuple[IntArray, IntArray]:
+    """The least and the largest count that may be rounded to `shown` at random."""
+    return np.maximum(shown - protect.base + 1, 0), np.minimum(shown + protect.base - 1, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +243,8 @@ class _Published:
 
     Attributes
     ----------
-    shown : (cells,) bool
-        Whether its count is published.
+    count : (cells,) int64
+        Its count in the table, -1 where it has none.
     least, most : (cells,) int64
         The counts that a hidden one may be: by its mark, such as "<5", or any.
     marked : (cells,) bool
@@ -233,7 +253,7 @@ class _Published:
         Whether 0 is published of a cell without people; whether the count of such a cell is hidden.
     """
 
-    shown: BoolArray
+    count: IntArray
     least: IntArray
     most: IntArray
     marked: BoolArray
@@ -261,7 +281,10 @@ def _compared(
     protect: CellMechanism | None,
     shown: Any,
 ) -> _Published:
-    """The published table, whose counts must be those of the people."""
+    """The published table, whose counts must be those of the people.
+
+    A count that a protection with noise made below 0 is 0 here.
+    """
     factors = dict(each_factor(shown, None, argument="published"))
     counted = [name for name in factors if name not in columns]
     if len(counted) != 1 or len(factors) != len(columns) + 1:
@@ -271,7 +294,7 @@ def _compared(
         tuple(people.column(name).values[code] for name, code in zip(columns, row, strict=True)): k
         for k, row in enumerate(labels.tolist())
     }
-    published, marked = np.zeros(counts.size, np.bool_), np.zeros(counts.size, np.bool_)
+    published, marked = np.full(counts.size, -1), np.zeros(counts.size, np.bool_)
     least, most = np.zeros(counts.size, np.int64), np.full(counts.size, people.rows)
     amount, wrong, zeros_shown, zeros_hidden = factors[counted[0]], 0, False, False
     noisy: list[tuple[float, int]] = []
@@ -311,9 +334,9 @@ def _compared(
         if cell is None:
             zeros_shown |= count == 0
             continue
-        if published[cell]:
+        if published[cell] >= 0:
             invalid("published", "hold each cell once", index=row)
-        published[cell] = True
+        published[cell] = max(0, int(min(count, 2.0**53)))
     if noisy:
         _require_noise(protect, *np.array(noisy).T)
     if wrong:
@@ -341,7 +364,8 @@ def _cause(counts: FloatArray) -> str:
     """The probable cause of wrong counts: rows of a count, whether it is wrong, and no cell's."""
     published, wrong, is_absent = counts.T
     wrong_ones = published[wrong > 0]
-    base = int(np.gcd.reduce(published.astype(np.int64)))
+    whole = published.astype(np.int64)
+    base = int(np.gcd.reduce(whole)) if np.array_equal(whole, published) else 1
     if (is_absent[wrong > 0] > 0).all() and (wrong_ones > 0).all():
         return "They are of values that nobody has, as those of totals are: leave out their rows"
     if not wrong_ones.any():
@@ -368,6 +392,17 @@ def _require_noise(protect: Any, published: FloatArray, counts: FloatArray) -> N
     if wrong:
         rule = f"have the counts of the people after {protect!r}; {wrong:,} of its counts cannot be"
         invalid("published", rule, remedy="Pass the people, the where and the protect of the table")
+
+
+def total_output(people: People, number: int, where: Where, shown: float | None) -> Output:
+    """The number of the people of `where`, which must be that in `shown`."""
+    output = mean_output(people, number, "table", where, {})
+    if shown != output.low[0]:
+        remedy = "Pass the people it was made from, and the same where"
+        invalid(
+            "the total", f"be the number of people ({output.low[0]:,})", value=shown, remedy=remedy
+        )
+    return output
 
 
 def mean_output(

@@ -159,10 +159,14 @@ def is_quantity(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """A sub-population: for each column that limits it, the values that belong to it."""
+    """A sub-population: for each column that limits it, the values that belong to it.
+
+    `words` has the conditions with one end as they were put; two may select the same values.
+    """
 
     masks: dict[Any, BoolArray]
     rows: BoolArray
+    words: dict[Any, str]
 
     @classmethod
     def of(cls, people: People, where: Any) -> Where:
@@ -174,15 +178,26 @@ class Where:
             rule = "map columns to a value, a list of values or {'min': ..., 'max': ...}"
             invalid("where", rule, value=where, error=TypeError)
         masks: dict[Any, BoolArray] = {}
+        words: dict[Any, str] = {}
         rows = np.ones(sum(people.sizes), np.bool_)
         for name, condition in (where or {}).items():
-            column = people.column(name, "where")
+            column, condition = people.column(name, "where"), _plain(condition)
             masks[name] = _mask(column, condition)
-            _name(column, masks[name], condition)
+            if put := _named(column, masks[name], condition):
+                words[name] = put
             rows &= masks[name][column.codes]
         if not rows[: people.rows].any():
             invalid("where", "select at least one of the people", value=dict(where or {}))
-        return cls(masks, rows)
+        return cls(masks, rows, words)
+
+
+def _plain(condition: Any) -> Any:
+    """A condition with the values of NumPy, pandas and others as those of Python."""
+    if isinstance(condition, Mapping):
+        return {key: _plain(value) for key, value in condition.items()}
+    if isinstance(condition, (list, tuple, set, frozenset, range)):
+        return [_plain(value) for value in condition]
+    return condition.tolist() if hasattr(condition, "tolist") else condition
 
 
 def _mask(column: Column, condition: Any) -> BoolArray:
@@ -201,8 +216,12 @@ def _mask(column: Column, condition: Any) -> BoolArray:
     return _among(column, condition)
 
 
-def _name(column: Column, mask: BoolArray, condition: Any) -> None:
-    """Keep the words of a condition with one end, and of its opposite."""
+def _named(column: Column, mask: BoolArray, condition: Any) -> str:
+    """The words of a condition with one end, which are kept as those of its opposite are.
+
+    Empty for other conditions.
+    """
+    put = ""
     if isinstance(condition, Mapping) and len(condition) == 1 and "not" not in condition:
         (key, end), name = *condition.items(), printable(column.name)
         words = (">=", "<") if key == "min" else ("<=", ">")
@@ -210,10 +229,12 @@ def _name(column: Column, mask: BoolArray, condition: Any) -> None:
         for each, word in zip((mask, ~mask), words, strict=True):
             or_missing = " or missing" if (each & missing).any() else ""
             column.conditions[each.tobytes()] = f"{name} {word} {printable(end)}{or_missing}"
+            put = put or column.conditions[each.tobytes()]
+    return put
 
 
 def _among(column: Column, values: Any) -> BoolArray:
-    wanted = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
+    wanted = values if isinstance(values, list) else [values]
     mask = np.zeros(len(column.values), np.bool_)
     numbers = column.numbers()
     for value in wanted:
@@ -259,7 +280,14 @@ def _parts(word: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def conditions_in_words(people: People, masks: Mapping[Any, BoolArray]) -> str:
-    """The values of several columns, in words."""
-    words = [people.column(name).words(mask) for name, mask in masks.items() if not mask.all()]
-    return ", ".join(words) or "everyone"
+def conditions_in_words(
+    people: People, masks: Mapping[Any, BoolArray], where: Where | None = None
+) -> str:
+    """The values of several columns, in words: conditions of `where` as they were put."""
+    parts = []
+    for name, mask in masks.items():
+        if where is not None and name in where.words and np.array_equal(mask, where.masks[name]):
+            parts.append("" if mask.all() else where.words[name])
+        else:
+            parts.append("" if mask.all() else people.column(name).words(mask))
+    return ", ".join(filter(None, parts)) or "everyone"

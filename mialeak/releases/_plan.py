@@ -138,7 +138,7 @@ def _output(
         given = {key: value for key, value in content.items() if key != kind}
         if "protect" in given:
             given["protect"] = _protection(given["protect"], where)
-        return PlannedOutput(kind, file(content[kind], f"acro in {where}"), given)
+        return PlannedOutput(kind, file(content[kind], f"acro in output {number}"), given)
     columns = content[kind]
     columns = [columns] if isinstance(columns, str) else columns
     if not isinstance(columns, list) or not all(isinstance(each, str) for each in columns):
@@ -147,7 +147,7 @@ def _output(
     if "protect" in content:
         arguments["protect"] = _protection(content["protect"], where)
     if "published" in content:
-        arguments["published"] = table(content["published"], f"published in {where}")
+        arguments["published"] = table(content["published"], f"published in output {number}")
     return PlannedOutput(kind, columns, arguments)
 
 
@@ -164,7 +164,10 @@ def _protection(text: Any, where: str) -> CellMechanism:
         parsed = number(value)
     except ValueError:
         invalid(f"protect in {where}", rule, value=text)
-    return kind(parsed)
+    try:
+        return kind(parsed)
+    except ValueError as error:
+        raise ValueError(f"protect in {where}: {error}") from error
 
 
 def _limits(content: Any, name: str) -> dict[str, float]:

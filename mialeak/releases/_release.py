@@ -215,16 +215,17 @@ class Release:
             As for :meth:`add_table`, and if a column holds other values than numbers.
         """
         weights = {}
+        where = Where.of(self._people, where)
         for name in self._chosen(columns):
             column = self._people.column(name)
             values = column.numbers()
             if values is None:
                 rule = "hold numbers, to be averaged"
                 invalid(f"column {name!r}", rule, error=TypeError)
-            if not np.isfinite(values).all():
+            averaged = np.where(where.rows, values[column.codes], 0.0)
+            if not np.isfinite(averaged).all():
                 invalid(f"column {name!r}", "have no missing or infinite values, to be averaged")
-            weights[str(name)] = values[column.codes]
-        where = Where.of(self._people, where)
+            weights[str(name)] = averaged
         number = len(self._outputs) + 1
         self._add(mean_output(self._people, number, "mean", where, weights))
 
@@ -341,7 +342,8 @@ class Release:
         threshold = as_count(threshold, "threshold", least=2)
         attacks = as_count(attacks, "attacks")
         if not self._outputs:
-            invalid("outputs", "hold at least one", remedy="Call add_table first")
+            remedy = "Write one below a line [[outputs]]" if self._plan else "Call add_table first"
+            invalid("outputs", "hold at least one", remedy=remedy)
         return self._report(self._outputs, self._key, threshold, confidence, attacks, progress)
 
     def cost_of(

@@ -23,12 +23,8 @@ from mialeak.releases._analysis import Analysis
 from mialeak.releases._cautions import cautions_of_release
 from mialeak.releases._design import MOST_ROWS
 from mialeak.releases._document import document, panels
-from mialeak.releases._explanations import (
-    Determined,
-    Recovered,
-    determined_groups,
-    recovered_cells,
-)
+from mialeak.releases._explanations import Determined, determined_groups
+from mialeak.releases._hidden_counts import HiddenCounts, Recovered, recovered_cells
 from mialeak.releases._people import Column
 from mialeak.tables import estimate_max_leakage
 
@@ -93,9 +89,10 @@ class OutputCost(Result):
     without, together : ReleaseLeakage
         Leakage on average of the other outputs, and of these and the output.
     determined : int
-        Groups below the threshold that are determined only with the output, or recovered counts.
+        Groups below the threshold that are determined only with the output, and hidden counts whose
+        range is shorter with it.
     explanations : tuple of str
-        The combinations that determine them, of the groups that the report holds.
+        The combinations that determine the groups, of those that the report holds, and the ranges.
     kind : str
         That of `together`.
 
@@ -197,6 +194,7 @@ class ReleaseReport(Report):
     cautions: tuple[str, ...]
     caveats: tuple[str, ...]
     _marks: IntArray = field(repr=False)
+    _hidden: HiddenCounts = field(repr=False)
     _counts: IntArray = field(repr=False)
     _columns: tuple[Column, ...] = field(repr=False)
     kind: Kind = "bound"
@@ -220,10 +218,18 @@ class ReleaseReport(Report):
 
     @property
     def n_determined(self) -> int:
-        """Small groups that follow from the outputs, with small hidden counts that do."""
-        small = [0 < each.people < self.threshold for each in self.recovered]
-        exact = [each.kind == "exact" for each in self.recovered]
-        return self._marks.size + sum(a and b for a, b in zip(small, exact, strict=True))
+        """Small groups that follow from the outputs, with small hidden counts that do.
+
+        A group whose count several outputs hide is one group.
+        """
+        return int(np.union1d(self._marks, self._exact_marks).size)
+
+    @property
+    def _exact_marks(self) -> IntArray:
+        """The marks of small hidden counts that are recovered."""
+        hidden = self._hidden
+        small = [x.kind == "exact" and 0 < x.people < self.threshold for x in hidden.cells]
+        return hidden.marks[np.array(small, np.bool_)]
 
     @property
     def exact_share(self) -> float:
@@ -318,7 +324,7 @@ def report_of(
         counts = np.ones(analysis.n, np.int64) if analysis.separates else atoms.counts
         joint = estimate_max_leakage(counts, confidence=confidence)
         population = account_of_sample(analysis, joint, confidence)
-    recovered, complete = recovered_cells(analysis)
+    hidden = recovered_cells(analysis)
     determined, marks = determined_groups(analysis, threshold, _MOST_REPORTED)
     cautions = _not_read(unread)
     cautions += cautions_of_release(people, outputs, atoms.counts, atoms.mass, threshold)
@@ -338,15 +344,16 @@ def report_of(
         threshold=threshold,
         small=analysis.small(threshold),
         determined=determined,
-        recovered=recovered,
+        recovered=hidden.cells,
         row_cells=atoms.of_row[: analysis.n],
         population=population,
         plug_in=plug_in,
         joint=joint,
         confidence=confidence,
         cautions=tuple(cautions),
-        caveats=(*cautions, *_caveats(analysis, complete, plug_in.kind, attacks, joint)),
+        caveats=(*cautions, *_caveats(analysis, hidden.complete, plug_in.kind, attacks, joint)),
         _marks=marks,
+        _hidden=hidden,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
         kind=population.kind,
@@ -433,12 +440,18 @@ def cost_between(words: str, before: ReleaseReport | None, after: ReleaseReport)
     none = ReleaseLeakage(0.0, 0.0, 0.0, "exact")
     added = after._marks if before is None else np.setdiff1d(after._marks, before._marks)
     named = zip(after.determined, np.isin(after._marks, added), strict=False)  # the first of them
-    hidden = set() if before is None else {(each.output, each.cell) for each in before.recovered}
     new = [each.explanation for each, is_new in named if is_new]
+    ranges: dict[Any, tuple[int, int]] = {}
+    known: set[int] = set()
+    if before is not None:
+        narrowed = zip(before._hidden.keys, before.recovered, strict=True)
+        ranges = {key: (each.low, each.high) for key, each in narrowed}
+        known = {*before._marks.tolist(), *before._exact_marks.tolist()}
+    hidden = after._hidden
     recovered = [
         f"{each.output}, {each.cell}: between {each.low:,} and {each.high:,}"
-        for each in after.recovered
-        if (each.output, each.cell) not in hidden
+        for key, mark, each in zip(hidden.keys, hidden.marks.tolist(), hidden.cells, strict=True)
+        if ranges.get(key) != (each.low, each.high) and mark not in known
     ]
     return OutputCost(
         output=words,

@@ -78,7 +78,8 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
 
     **Method.**  One logarithm for every eight columns, of the product of eight ratios.
 
-    **Accuracy.**  Absolute error at most 3 eps for each column.  The same bits on every processor.
+    **Accuracy.**  Absolute error at most 3 eps for each column, and eps times the sum of the
+    absolute terms.  The same bits on every processor.
 
     **Cost.**  Several times that of ``releases @ w``.
 
@@ -173,8 +174,8 @@ def genotype_score(
     The probability of a rounded release is the sum over the counts that round to it, ties to the
     even digit.
 
-    **Accuracy.**  Absolute error at most 6 eps for each column; with `decimals` 20 eps.  The same
-    bits on every processor, except with `decimals`.
+    **Accuracy.**  Absolute error at most 6 eps for each column, with `decimals` 20 eps, and eps
+    times the sum of the absolute terms.  The same bits on every processor, except with `decimals`.
 
     **Cost.**  About twice :func:`bernoulli_score`; with `decimals`, about 0.1 us for each
     count that rounds to a release.

@@ -26,6 +26,8 @@ __all__ = ["SMALL", "MarginCells", "as_margins", "margin_cells", "product_leakag
 IntArray = npt.NDArray[np.int64]
 Ends = tuple[FloatArray, FloatArray, FloatArray]
 Codes = dict[Any, tuple[npt.NDArray[Any], int]]
+#: Logarithms of the ratios of positive counts, their probabilities, and that of a count of 0.
+Law = tuple[FloatArray, FloatArray, float]
 
 #: The limit for many rows is rough for a cell in which a release expects fewer than this.
 SMALL = 10
@@ -195,8 +197,8 @@ def _require_apart(margins: Sequence[tuple[Any, ...]]) -> None:
         seen.update(margin)
 
 
-#: Points of the grid: a step of at most 1/200 of the standard deviation of S.
-_POINTS = 1 << 13
+#: Points of the grid.
+_POINTS = 1 << 15
 #: A tail of S is left out of the grid below exp(-34), the rounding of 1.
 _TAIL = 34.0
 #: Arguments of the moment-generating functions by which the tails of S are bounded.
@@ -211,6 +213,11 @@ _LIMIT = 1e5
 _NEGLIGIBLE = 1e-8
 #: Entries of transforms that are multiplied at a time: they stay in the cache.
 _BLOCK = 1 << 16
+#: Margins are divided into two groups of at most so many outcomes, whose products are summed
+#: exactly in 1 ms: of few outcomes one may be next to a ratio of 1, where a grid is too coarse.
+_MOST_OUTCOMES = 1 << 13
+#: Probabilities that are left out of these outcomes.
+_UNLIKELY = 1e-20
 
 
 def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
@@ -239,11 +246,14 @@ def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
     S         sum of log R_j: the log likelihood ratio of all counts together
     ========  ==================================================================================
 
-    The leakage is ``E(1 - e^S)+``.  A count of 0 gives a ratio of 0.  The logarithms of all others
-    are put on a grid of step h, each value split between its two neighbours so that the mean of R_j
-    stays what it is; the Fourier transforms of the factors multiply, and the expectation of a fixed
-    function of S is one inner product with the transform of that function (Parseval).  Splitting is
-    a mean-preserving spread, so the result is never below the truth but for rounding.
+    The leakage is ``E(1 - e^S)+``.  A count of 0 gives a ratio of 0.  If the margins can be
+    divided into two groups of at most 2**13 outcomes of positive counts, the products of these
+    outcomes are summed exactly.  Otherwise the logarithms are put on a grid of step h, each value
+    split between its two neighbours so that the mean of R_j stays what it is; the Fourier
+    transforms of the factors multiply, and the expectation of a fixed function of S is one inner
+    product with the transform of that function (Parseval).  Splitting is a mean-preserving spread,
+    which raises the result; frequencies are left out that change it by at most 1e-8 of the reach
+    of S.
     """
     if len(p) == 1:
         return np.asarray(leakage_at(p[0], n, 1.0)[cells[0]])
@@ -256,24 +266,74 @@ def product_leakage(p: list[FloatArray], cells: IntArray, n: int) -> FloatArray:
     result[large] = special.erf(np.sqrt(score / 8.0))
     finite = np.flatnonzero(possible & ~large)
     if finite.size:
-        result[finite] = _by_transforms(p, places[:, finite], n)
+        result[finite] = _by_laws(p, places[:, finite], n)
     return np.asarray(np.clip(result, 0.0, 1.0)[inverse.reshape(-1)])
 
 
-def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
+def _by_laws(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
     """:func:`product_leakage` of distinct targets whose cells are all possible."""
-    laws: list[tuple[FloatArray, FloatArray, float]] = []
+    laws: list[Law] = []
     index = np.empty_like(places)
     for j, row in enumerate(places):
         used, position = np.unique(row, return_inverse=True)
         index[j] = position.reshape(-1) + len(laws)
         laws += [_law(float(p[j][cell]), n) for cell in used]
+    zero = np.array([mass for _, _, mass in laws])
+    likely = [np.flatnonzero(weights > _UNLIKELY) for _, weights, _ in laws]
+    result, on_grid = np.empty(places.shape[1]), np.ones(places.shape[1], np.bool_)
+    for target, members in enumerate(index.T.tolist()):
+        groups = _two_groups([likely[k].size for k in members])
+        if groups is not None:
+            chosen = [[members[j] for j in group] for group in groups]
+            sides = [
+                [(laws[k][0][likely[k]], laws[k][1][likely[k]]) for k in group] for group in chosen
+            ]
+            result[target], on_grid[target] = _by_outcomes(*map(_product, sides)), False
+    if on_grid.any():
+        result[on_grid] = _by_transforms(laws, index[:, on_grid])
+    return np.asarray(result - np.expm1(np.log1p(-zero[index]).sum(axis=0)))
+
+
+def _two_groups(sizes: list[int]) -> tuple[list[int], list[int]] | None:
+    """Factors of so many outcomes in two groups of few outcomes each; None if these are many."""
+    groups: tuple[list[int], list[int]] = ([], [])
+    outcomes = [1, 1]
+    for factor in sorted(range(len(sizes)), key=lambda j: -sizes[j]):
+        smaller = int(outcomes[1] < outcomes[0])
+        groups[smaller].append(factor)
+        outcomes[smaller] *= sizes[factor]
+    return groups if max(outcomes) <= _MOST_OUTCOMES else None
+
+
+def _product(factors: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """Sums of the logarithms of independent factors, rising, and their probabilities."""
+    logs, weights = np.zeros(1), np.ones(1)
+    for more, chance in factors:
+        logs, weights = np.add.outer(logs, more).ravel(), np.multiply.outer(weights, chance).ravel()
+    order = np.argsort(logs, kind="stable")
+    return logs[order], weights[order]
+
+
+def _by_outcomes(one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray]) -> float:
+    """``E(1 - e^S)+`` of a sum S of two: ``1 - a b = -(a - 1) - a (b - 1)``, over b < 1 / a."""
+    logs, weights = two
+    below = np.searchsorted(logs, -one[0])
+    mass = np.append(0.0, np.cumsum(weights))[below]
+    excess = np.append(0.0, np.cumsum(weights * np.expm1(logs)))[below]
+    gain = -np.expm1(one[0]) * mass - np.exp(one[0]) * excess
+    return max(float(one[1] @ gain), 0.0)
+
+
+def _by_transforms(laws: list[Law], index: IntArray) -> FloatArray:
+    """The same on a grid, of targets whose counts have the laws `index` (margins, targets)."""
     bounds = np.stack([_log_moments(*law) for law in laws])  # (laws, 2, arguments)
     # Chernoff: P(S > L) <= exp(sum of log moments at t - t L), and the same for -S.
     reach = ((bounds[index].sum(axis=0) + _TAIL) / _ARGUMENTS).min(axis=2).max(axis=1)
+    # Splitting moves each logarithm by less than a step: what would pass one end of the circle
+    # would come back at the other.
+    reach /= 1.0 - 2.0 * index.shape[0] / _POINTS
     octaves = np.ceil(np.log2(np.maximum(reach, 2.0**-40))).astype(np.int64)
-    zero = np.array([mass for _, _, mass in laws])
-    result = np.empty(places.shape[1])
+    result = np.empty(index.shape[1])
     for octave in np.unique(octaves):
         step = 2.0 * 2.0**octave / _POINTS
         members = np.flatnonzero(octaves == octave)
@@ -299,10 +359,10 @@ def _by_transforms(p: list[FloatArray], places: IntArray, n: int) -> FloatArray:
             for row in place[1:, rows]:
                 product *= transforms[row]
             result[members[rows]] = (product @ dual).real
-    return np.asarray(result - np.expm1(np.log1p(-zero[index]).sum(axis=0)))
+    return result
 
 
-def _law(p: float, n: int) -> tuple[FloatArray, FloatArray, float]:
+def _law(p: float, n: int) -> Law:
     """Logarithms of R and their probabilities for positive counts, and the probability of 0."""
     mean, variance = n * p, n * p * (1.0 - p)
     if variance > _NORMAL:

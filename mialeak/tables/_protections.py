@@ -7,6 +7,7 @@ that was fitted to the table (see :mod:`._sampling`), as the leakage of the raw 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,8 +40,10 @@ __all__ = ["ProtectedTable", "Protections", "as_protections", "protected_tables"
 
 IntArray = npt.NDArray[np.int64]
 
-#: Probabilities at which the leakage of a row alone in its cell is looked at.
-_GRID = 64
+#: Expected rows of a cell at which the leakage of a row alone in it is computed: as many evenly
+#: spaced ones, powers of a ratio from the least on, and even steps of the square root, of which a
+#: count's own spread is 1/2, up to the largest.  Then so many between the neighbours of the best.
+_EVEN, _LEAST, _RATIO, _STEP, _LARGEST, _BETWEEN = 64, 1e-2, 1.05, 0.25, 4096.0, 17
 #: Budgets for the table's own frequencies that are tried, each at most so large a part of the one
 #: before, until all cells are merged.
 _TRIES, _NEXT = 30, 0.97
@@ -282,7 +285,7 @@ def _protected(
         tail = (1 - report.estimate.confidence) / 2
         most = betainccinv(2.0, law.rows - 1, tail) if law.rows > 1 else 1.0
         alone = _alone(law, leakage[: len(law.nodes)])
-        high = float(protection.atom_leakage(np.linspace(0.0, most, _GRID), n).max())
+        high = _highest(protection, float(most), n)
     hidden, change = _lost(protection, report.cell_counts)
     return ProtectedTable(
         protection=name,
@@ -294,6 +297,25 @@ def _protected(
         change=change,
         cell_leakage=_by_cell(law, leakage, report.cell_counts),
     )
+
+
+def _highest(protection: CellMechanism, most: float, n: int) -> float:
+    """The largest leakage of a target in a cell of probability at most `most`.
+
+    It may rise and fall with the probability, and is largest where the cell expects few rows,
+    whatever n is.
+    """
+    rows = n * most
+    powers = _LEAST * _RATIO ** np.arange(max(math.log(max(rows, _LEAST) / _LEAST, _RATIO), 0.0))
+    roots = (_STEP * np.arange(1.0, math.sqrt(min(rows, _LARGEST)) / _STEP)) ** 2
+    points = np.union1d(np.linspace(0.0, rows, _EVEN), np.append(powers, roots))
+    for last in (False, False, True):
+        leakage = protection.atom_leakage(np.minimum(points / n, most), n)
+        best = int(leakage.argmax())
+        if not last:
+            ends = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
+            points = np.append(np.linspace(*ends, _BETWEEN), points[best])
+    return float(leakage[best])
 
 
 def _moved(report: TableReport, raw: ProtectedTable, name: str, moved: Pram) -> ProtectedTable:
