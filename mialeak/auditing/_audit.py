@@ -140,7 +140,7 @@ class AuditResult(Report):
     >>> from mialeak.auditing import audit
     >>> result = audit(in_scores=range(100, 200), out_scores=range(100), delta=1e-5)
     >>> result.advantage
-    Interval(value=1, low=0.930301, high=1, confidence=0.95, kind='estimate')
+    Interval(value=1, low=0.930032, high=1, confidence=0.95, kind='estimate')
     >>> f"{result.epsilon_lower:.2f} {result.mu_lower:.2f}"
     '4.18 4.05'
     """
